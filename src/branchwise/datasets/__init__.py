@@ -1,0 +1,79 @@
+"""Small textbook tables that come with branchwise."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from importlib.resources import files
+
+from branchwise.errors import ParameterError, quoted
+
+Cell = str | float | None
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table as a dict of columns, its labels, and what they are called.
+
+    ``target`` is the name of the label column. ``categories`` are possible values
+    that the source declares beyond those that occur, ready to be passed on.
+    """
+
+    name: str
+    X: dict[str, list[Cell]]
+    y: list[str]
+    target: str
+    categories: dict[str, list[str]] | None = None
+
+
+_DOMAINS = {"color": ["y", "g", "b"], "size": ["s", "l"], "shape": ["r", "i"]}
+_DECLARED = {"toy": _DOMAINS, "toy_test": _DOMAINS}
+
+
+def names() -> list[str]:
+    """Return the names of the tables."""
+    folder = files("branchwise.datasets") / "tables"
+    return sorted(
+        entry.name.removesuffix(".csv")
+        for entry in folder.iterdir()
+        if entry.name.endswith(".csv")
+    )
+
+
+def path(name: str) -> str:
+    """Return the path of a table's CSV file."""
+    if name not in names():
+        raise ParameterError(
+            f"There is no dataset {name!r}. Choose one of {quoted(names(), 99)}."
+        )
+    return str(files("branchwise.datasets") / "tables" / f"{name}.csv")
+
+
+def load(name: str) -> Dataset:
+    """Load a table; its last column is the target, ``?`` is a missing value.
+
+    Examples
+    --------
+    >>> from branchwise import datasets
+    >>> datasets.load("fish").X["has flippers"]
+    ['yes', 'yes', 'no', 'yes', 'yes']
+    """
+    with open(path(name), encoding="utf-8", newline="") as file:  # noqa: PTH123
+        header, *rows = csv.reader(file)
+    *attributes, target = header
+    columns = [_numbers_if_all(list(cells)) for cells in zip(*rows, strict=True)]
+    return Dataset(
+        name,
+        dict(zip(attributes, columns, strict=False)),
+        [row[-1] for row in rows],
+        target,
+        _DECLARED.get(name),
+    )
+
+
+def _numbers_if_all(cells: list[str]) -> list[Cell]:
+    known = [None if cell == "?" else cell for cell in cells]
+    try:
+        return [None if cell is None else float(cell) for cell in known]
+    except ValueError:
+        return list(known)

@@ -1,0 +1,191 @@
+"""The engine for a table in this process's memory: the reference of the others.
+
+Rows stay in their order; beside each stands the open node it is in. Rows of
+closed nodes are dropped. With missing cases that go down every branch a row
+becomes several, each with a fraction of the weight, rounded to the weight grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.counts import Counts, Floats, Ints, Rows, tally
+from branchwise.missing import EVERY_BRANCH
+from branchwise.search import Level
+from branchwise.splits import Router, Splits
+from branchwise.table.schema import Column, Columns
+from branchwise.table.weights import grid_step, on_grid
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """A column ready to be counted: codes, how many, and the numbers behind them."""
+
+    codes: NDArray[Any]
+    n_codes: int
+    values: Floats
+
+
+@dataclass(frozen=True)
+class _Fractions:
+    """Parts of rows: which row, the node they go to, and how much of it they are."""
+
+    row: Ints
+    node: Ints
+    weight: Floats
+    case: Floats
+
+
+class MemoryEngine:
+    """Counts and moves the rows of encoded columns.
+
+    ``fractions`` says that cases may be split, so that weights need a fine grid.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        data: Columns,
+        labels: Ints,
+        n_classes: int,
+        weights: Floats | None,
+        fractions: bool,
+    ) -> None:
+        self._schema = columns
+        self._data = data
+        self._columns = [
+            _prepare(c, d) for c, d in zip(columns, data.data, strict=True)
+        ]
+        self._n_classes = n_classes
+        self._labels = labels
+        self._row = np.arange(data.n_rows, dtype=np.intp)
+        self._node = np.zeros(data.n_rows, dtype=np.intp)
+        self._n_nodes = 1
+        self._weight: Floats | None = None
+        self._case: Floats | None = None
+        self.whole = True
+        self._weigh(weights, fractions)
+
+    def _weigh(self, weights: Floats | None, fractions: bool) -> None:
+        if weights is not None:
+            self._set_weights(weights, fractions)
+        n_cases = float(len(self._row))
+        self._case_step = grid_step(n_cases, whole=not fractions)
+        if weights is None:
+            self._step = self._case_step
+            self.whole = not fractions
+
+    def _set_weights(self, weights: Floats, fractions: bool) -> None:
+        whole = not fractions and bool((weights == np.rint(weights)).all())
+        self._step = grid_step(float(weights.sum()), whole)
+        self.whole = self._step == 1.0 and whole
+        weights = on_grid(weights, self._step)
+        self._row = np.flatnonzero(weights)
+        self._node = self._node[self._row]
+        self._weight = weights[self._row]
+
+    def totals(self) -> Level:
+        """Return class weights and cases of all rows."""
+        return self._totals(1)
+
+    def _totals(self, n_nodes: int) -> Level:
+        one_code = np.zeros(1, dtype=np.uint8)
+        counts = tally(self._rows(None), one_code, n_nodes, 1, self._n_classes)
+        return Level(*counts.totals(n_nodes))
+
+    def _rows(self, chosen: NDArray[np.bool_] | None) -> Rows:
+        part: Any = slice(None) if chosen is None else chosen
+        return Rows(
+            self._node[part],
+            self._labels[self._row[part]],
+            None if self._weight is None else self._weight[part],
+            None if self._case is None else self._case[part],
+        )
+
+    def counts(self, column: int, nodes: Ints | None = None) -> Counts:
+        """Count a column in all open nodes, or in some of them."""
+        coded = self._columns[column]
+        chosen = None
+        row = self._row
+        if nodes is not None and len(nodes) < self._n_nodes:
+            wanted = np.zeros(self._n_nodes, dtype=bool)
+            wanted[nodes] = True
+            chosen = wanted[self._node]
+            row = row[chosen]
+        return tally(
+            self._rows(chosen),
+            coded.codes[row],
+            self._n_nodes,
+            coded.n_codes,
+            self._n_classes,
+        )
+
+    def values(self, column: int) -> Floats:
+        """Return the distinct numbers of a numeric column."""
+        return self._columns[column].values
+
+    def missing_code(self, column: int) -> int:
+        """Return the code that stands for missing in the counts of a column."""
+        return self._columns[column].n_codes - 1
+
+    def retain(self, nodes: Ints) -> None:
+        """Keep only some open nodes; forget the rows of the rest."""
+        new = np.full(self._n_nodes, -1, dtype=np.intp)
+        new[nodes] = np.arange(len(nodes))
+        node = new[self._node]
+        self._keep(node >= 0, node)
+        self._n_nodes = len(nodes)
+
+    def advance(self, splits: Splits) -> Level:
+        """Move the rows of the open nodes down their branches."""
+        router = Router(self._schema, splits)
+        branch = router.branches(self._data, self._row, self._node)
+        every = np.flatnonzero(branch == EVERY_BRANCH)
+        fractions = self._fractions(router, every) if len(every) else None
+        self._keep(branch >= 0, router.first_branch[self._node] + branch)
+        if fractions is not None:
+            self._append(fractions)
+        self._n_nodes = len(splits.sizes)
+        return self._totals(self._n_nodes)
+
+    def _fractions(self, router: Router, every: Ints) -> _Fractions:
+        """Take some of the rows down every branch, by weight."""
+        origin, target, share = router.every_branch(self._node[every])
+        rows = every[origin]
+        weight = share if self._weight is None else self._weight[rows] * share
+        case = share if self._case is None else self._case[rows] * share
+        weight, case = on_grid(weight, self._step), on_grid(case, self._case_step)
+        kept = weight > 0
+        return _Fractions(self._row[rows][kept], target[kept], weight[kept], case[kept])
+
+    def _append(self, parts: _Fractions) -> None:
+        whole = np.ones(len(self._row))
+        weight = whole if self._weight is None else self._weight
+        case = whole if self._case is None else self._case
+        self._row = np.concatenate([self._row, parts.row])
+        self._node = np.concatenate([self._node, parts.node])
+        self._weight = np.concatenate([weight, parts.weight])
+        self._case = np.concatenate([case, parts.case])
+
+    def _keep(self, kept: NDArray[np.bool_], node: Ints) -> None:
+        self._row, self._node = self._row[kept], node[kept]
+        if self._weight is not None:
+            self._weight = self._weight[kept]
+        if self._case is not None:
+            self._case = self._case[kept]
+
+
+def _prepare(column: Column, data: NDArray[Any]) -> _Coded:
+    if not column.is_numeric:
+        return _Coded(data, column.missing_code + 1, np.empty(0))
+    numbers = data.astype(np.float64, copy=False)
+    known = ~np.isnan(numbers)
+    values, rank = np.unique(numbers[known], return_inverse=True)
+    codes = np.full(len(numbers), len(values), dtype=np.intp)
+    codes[known] = rank
+    return _Coded(codes, len(values) + 1, values)

@@ -1,0 +1,39 @@
+"""The exceptions of branchwise, and the form of their messages.
+
+A message has four parts in one or two sentences: which parameter or column, what
+is allowed, what was got, and what to do. Every class is a ``ValueError`` too, so
+that code written for scikit-learn catches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class BranchwiseError(ValueError):
+    """Base class of every error that branchwise raises on purpose."""
+
+
+class ParameterError(BranchwiseError):
+    """A parameter has a value that is not allowed."""
+
+
+class DataError(BranchwiseError):
+    """The table, the labels or the weights cannot be used as they are."""
+
+
+class ModelFileError(BranchwiseError):
+    """A file is not a whole and sane branchwise model."""
+
+
+class BranchwiseWarning(UserWarning):
+    """Base class of the warnings that branchwise gives."""
+
+
+def quoted(names: Iterable[object], limit: int = 5) -> str:
+    """List a few names in quotes, with a count of those left out."""
+    listed = list(names)
+    shown = ", ".join(repr(name) for name in listed[:limit])
+    if len(listed) > limit:
+        shown += f" and {len(listed) - limit:,} more"
+    return shown

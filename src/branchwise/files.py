@@ -1,0 +1,30 @@
+"""Writing files whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file that takes its name only when the block ends without error.
+
+    Whatever happens before, Ctrl-C included, an older file of that name stays as
+    it was.
+    """
+    final = Path(path)
+    draft = final.with_name(f".{final.name}.{os.getpid()}.part")
+    try:
+        with draft.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(final)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            draft.unlink()
+        raise

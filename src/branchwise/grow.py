@@ -1,0 +1,120 @@
+"""Stage 7: the one level-wise loop that grows every tree.
+
+Glossary
+--------
+node      a place in the tree; the root is node 0
+open node a node of the current level that may still be split
+level     all nodes at one depth; depth counts questions, the root is at 0
+code      a value of a column as a small number
+branch    a way down from a node; ``child = first_child[node] + branch``
+cut       the number that a numeric column is compared with
+counts    class weights of the open nodes by code: all that is known of the rows
+engine    who holds the rows, adds up the counts and moves the rows
+
+The loop: close the nodes that need no split; ask for counts; choose splits from
+the counts alone; move the rows; the branches are the next level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.counts import Ints
+from branchwise.criteria import Masses64
+from branchwise.engines.base import Engine
+from branchwise.missing import STOP
+from branchwise.recipes import Recipe
+from branchwise.search import Level, best_splits
+from branchwise.splits import Splits
+from branchwise.table.schema import Column
+from branchwise.tree import Tree
+
+#: Told after each level: its depth and how many nodes the tree has so far.
+Progress = Callable[[int, int], None]
+
+
+def grow(
+    engine: Engine,
+    columns: Sequence[Column],
+    recipe: Recipe,
+    progress: Progress | None = None,
+) -> Tree:
+    """Grow a tree from the rows of an engine."""
+    level = engine.totals()
+    n_cases = float(level.cases[0])
+    masses = Masses64(float(level.weights.sum()), engine.whole)
+    parts = _Parts(len(level))
+    depth = 0
+    while True:
+        open_nodes = _may_be_split(level, depth, recipe, n_cases)
+        engine.retain(open_nodes)
+        if not len(open_nodes):
+            parts.add(level, open_nodes, None)
+            return parts.tree()
+        opened = Level(level.weights[open_nodes], level.cases[open_nodes])
+        splits = best_splits(engine, columns, opened, recipe, masses, n_cases)
+        parts.add(level, open_nodes, splits)
+        if not len(splits.sizes):
+            return parts.tree()
+        level = engine.advance(splits)
+        depth += 1
+        if progress is not None:
+            progress(depth, parts.n_nodes + len(level))
+
+
+def _may_be_split(level: Level, depth: int, recipe: Recipe, n_cases: float) -> Ints:
+    """Nodes with more than one class, enough cases and room below them."""
+    if recipe.max_depth is not None and depth >= recipe.max_depth:
+        return np.empty(0, dtype=np.intp)
+    mixed = np.count_nonzero(level.weights, axis=1) > 1
+    enough = level.cases >= recipe.cases_to_split(n_cases)
+    return np.flatnonzero(mixed & enough)
+
+
+class _Parts:
+    """The arrays of the tree, level by level."""
+
+    def __init__(self, n_roots: int) -> None:
+        self.n_nodes = 0
+        self._levels: list[dict[str, NDArray[Any]]] = []
+        # Nothing leads to the root; the codes of a level come with its parents.
+        self._n_codes = np.zeros(n_roots, dtype=np.intp)
+        self._codes = np.empty(0, dtype=np.intp)
+
+    def add(self, level: Level, open_nodes: Ints, splits: Splits | None) -> None:
+        """Record a level, and the codes that lead to the next one."""
+        n = len(level)
+        part = {
+            "column": np.full(n, -1, dtype=np.intp),
+            "cut": np.full(n, np.nan),
+            "n_children": np.zeros(n, dtype=np.intp),
+            "missing_to": np.full(n, STOP, dtype=np.intp),
+            "unseen_to": np.full(n, STOP, dtype=np.intp),
+            "n_codes": self._n_codes,
+            "codes": self._codes,
+            "weights": level.weights,
+            "cases": level.cases,
+        }
+        if splits is not None:
+            part["column"][open_nodes] = splits.column
+            part["cut"][open_nodes] = splits.cut
+            part["n_children"][open_nodes] = splits.n_branches
+            part["missing_to"][open_nodes] = splits.missing_to
+            part["unseen_to"][open_nodes] = splits.unseen_to
+            self._n_codes = splits.n_codes
+            self._codes = splits.codes
+        self._levels.append(part)
+        self.n_nodes += n
+
+    def tree(self) -> Tree:
+        """Put the levels together."""
+        return Tree(
+            **{
+                name: np.concatenate([part[name] for part in self._levels])
+                for name in self._levels[0]
+            }
+        )

@@ -1,0 +1,98 @@
+"""What missing and unseen values do: the one place that says so.
+
+Both share a vocabulary:
+
+========== ====================================================================
+branch     missing is a value of its own, with its own branch; an unseen value
+           is taken for a missing one
+split      the case goes down every branch, by the branches' shares of weight
+largest    the case follows the branch with the most weight (of equals, the first)
+node       the case stops at the node and gets the node's answer
+error      not allowed: fitting or predicting raises
+========== ====================================================================
+
+During growth the policies become two numbers for each node, ``missing_to`` and
+``unseen_to``: a branch, :data:`STOP` or :data:`EVERY_BRANCH`. Prediction and
+exports read those numbers and need to know of no policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+
+from branchwise.counts import Floats, Ints
+from branchwise.errors import DataError
+from branchwise.table.schema import Column, Columns
+
+Policy = Literal["branch", "split", "largest", "node", "error"]
+POLICIES: tuple[Policy, ...] = ("branch", "split", "largest", "node", "error")
+
+#: The case stops here and gets this node's answer.
+STOP = -1
+#: The case goes down every branch, by weight.
+EVERY_BRANCH = -2
+
+
+def routes(
+    missing: Policy, unseen: Policy, sizes: Floats, starts: Ints, missing_branch: Ints
+) -> tuple[Ints, Ints]:
+    """Return ``missing_to`` and ``unseen_to`` for nodes that are split.
+
+    ``sizes`` are the weights of all branches, node after node, a node's first at
+    ``starts``; ``missing_branch`` is the branch of the missing values, or STOP.
+    """
+    largest = _largest_branch(sizes, starts)
+    return (
+        _route(missing, largest, missing_branch),
+        _route(unseen, largest, missing_branch),
+    )
+
+
+def _route(policy: Policy, largest: Ints, missing_branch: Ints) -> Ints:
+    if policy == "branch":
+        return missing_branch
+    if policy == "largest":
+        return largest
+    return np.full_like(largest, EVERY_BRANCH if policy == "split" else STOP)
+
+
+def _largest_branch(sizes: Floats, starts: Ints) -> Ints:
+    top = np.maximum.reduceat(sizes, starts)
+    width = np.diff(starts, append=len(sizes))
+    is_top = np.flatnonzero(sizes == np.repeat(top, width))
+    owner = np.repeat(np.arange(len(starts)), width)[is_top]
+    first = is_top[np.unique(owner, return_index=True)[1]]
+    return first - starts
+
+
+def refuse_cells(
+    columns: Iterable[tuple[int, Column]],
+    data: Columns,
+    missing: Policy,
+    unseen: Policy,
+) -> None:
+    """Raise for the cells that an "error" policy does not allow."""
+    for index, column in columns:
+        cells = data.data[index]
+        if missing == "error":
+            gone = (
+                np.isnan(cells) if column.is_numeric else cells == column.missing_code
+            )
+            if gone.any():
+                raise DataError(
+                    f"Column {column.name!r} is missing in row {int(np.argmax(gone))}, "
+                    "and missing='error' allows no missing values. Fill the gap or "
+                    "choose another policy: 'branch', 'split', 'largest' or 'node'."
+                )
+        if unseen == "error" and not column.is_numeric:
+            new = cells == column.unseen_code
+            if new.any():
+                raise DataError(
+                    f"Column {column.name!r} has a value in row {int(np.argmax(new))} "
+                    "that training did not have, and unseen='error' allows none. "
+                    "Declare it in categories= or choose another policy: 'node', "
+                    "'largest', 'split' or 'branch'."
+                )

@@ -1,0 +1,134 @@
+"""Stage 9: rows -> the nodes they arrive at -> class distribution, label.
+
+A row arrives at one node, a leaf or the node where it has to stop, or, where
+missing or unseen values go down every branch, at several with a share each. The
+distribution is the mean of the nodes' class frequencies, weighted by the shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from branchwise.counts import Floats, Ints
+from branchwise.missing import EVERY_BRANCH, STOP
+from branchwise.search import first_best
+from branchwise.splits import Router
+from branchwise.table.schema import Column, Columns
+from branchwise.tree import Tree
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Where rows end: (row, node, share), sorted by row; shares of a row sum to 1."""
+
+    row: Ints
+    node: Ints
+    share: Floats
+    n_rows: int
+
+    @property
+    def undivided(self) -> bool:
+        """Whether every row arrives at one node only."""
+        return len(self.row) == self.n_rows
+
+
+class Walker:
+    """Walks rows down a tree, all rows one level at a time."""
+
+    def __init__(self, columns: Sequence[Column], tree: Tree) -> None:
+        self._tree = tree
+        self._router = Router(columns, tree.splits)
+        # Leaves answer with frequencies; divide once, not for every row.
+        self._frequency = tree.weights / tree.weights.sum(axis=1, keepdims=True)
+
+    def walk(self, data: Columns) -> Arrivals:
+        """Find where every row arrives."""
+        row = np.arange(data.n_rows, dtype=np.intp)
+        node = np.zeros(data.n_rows, dtype=np.intp)
+        share = np.ones(data.n_rows)
+        done: list[tuple[Ints, Ints, Floats]] = []
+        while len(row):
+            branch = self._router.branches(data, row, node)
+            stopped = branch == STOP
+            if stopped.any():
+                done.append((row[stopped], node[stopped], share[stopped]))
+            split = np.flatnonzero(branch == EVERY_BRANCH)
+            moved = branch >= 0
+            child = self._tree.first_child[node] + branch
+            parts = self._every_branch(row, node, share, split)
+            row = np.concatenate([row[moved], parts[0]])
+            node = np.concatenate([child[moved], parts[1]])
+            share = np.concatenate([share[moved], parts[2]])
+        return _sorted_arrivals(done, data.n_rows)
+
+    def _every_branch(
+        self, row: Ints, node: Ints, share: Floats, split: Ints
+    ) -> tuple[Ints, Ints, Floats]:
+        if not len(split):
+            return row[:0], node[:0], share[:0]
+        origin, branch, part = self._router.every_branch(node[split])
+        # Branches are numbered over all nodes, and so are children after the root.
+        return row[split][origin], branch + 1, share[split][origin] * part
+
+    def distribution(self, arrivals: Arrivals) -> Floats:
+        """Return class probabilities, one row a case."""
+        if arrivals.undivided:
+            certain: Floats = self._frequency[arrivals.node]
+            return certain
+        result = np.zeros((arrivals.n_rows, self._frequency.shape[1]))
+        np.add.at(
+            result,
+            arrivals.row,
+            self._frequency[arrivals.node] * arrivals.share[:, np.newaxis],
+        )
+        return result
+
+    def labels(self, arrivals: Arrivals) -> Ints:
+        """Return class codes: the most probable, of equals the first."""
+        if arrivals.undivided:
+            label: Ints = self._tree.label[arrivals.node]
+            return label
+        chances = self.distribution(arrivals)
+        starts = np.arange(arrivals.n_rows) * chances.shape[1]
+        best = first_best(chances.ravel(), starts, np.zeros(arrivals.n_rows))
+        return best - starts
+
+    def nodes(self, arrivals: Arrivals) -> Ints:
+        """Return one node a row: that with the largest share, of equals the first."""
+        if arrivals.undivided:
+            return arrivals.node
+        starts = np.searchsorted(arrivals.row, np.arange(arrivals.n_rows))
+        best = first_best(arrivals.share, starts, np.zeros(arrivals.n_rows))
+        return arrivals.node[best]
+
+
+def _sorted_arrivals(
+    done: Sequence[tuple[Ints, Ints, Floats]], n_rows: int
+) -> Arrivals:
+    if not done:
+        nothing = np.empty(0, dtype=np.intp)
+        return Arrivals(nothing, nothing, np.empty(0), n_rows)
+    row, node, share = (np.concatenate(part) for part in zip(*done, strict=True))
+    if len(row) == n_rows:
+        in_order = np.empty_like(node)
+        in_order[row] = node
+        return Arrivals(np.arange(n_rows), in_order, np.ones(n_rows), n_rows)
+    order = np.lexsort((node, row))
+    return Arrivals(row[order], node[order], share[order], n_rows)
+
+
+def visited(arrivals: Arrivals, tree: Tree) -> tuple[Ints, Ints]:
+    """Return all (row, node) pairs on the ways of the rows, sorted and distinct."""
+    rows, nodes = [], []
+    row, node = arrivals.row, arrivals.node
+    while len(row):
+        rows.append(row)
+        nodes.append(node)
+        node = tree.parent[node]
+        row, node = row[node >= 0], node[node >= 0]
+    key = np.unique(np.concatenate(rows) * len(tree) + np.concatenate(nodes))
+    row, node = np.divmod(key, len(tree))
+    return row, node

@@ -1,0 +1,1 @@
+"""Views of a tree. They see only the schema and the tree."""

@@ -1,0 +1,140 @@
+"""What is known about a table: names, kinds, possible values, classes.
+
+A schema is learnt once (or declared), travels with the tree, and is all that a
+view needs to speak in the user's words. It holds no data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Value = str | bool | int | float
+Kind = Literal["categorical", "ordinal", "numeric"]
+ValueType = Literal["text", "boolean", "number"]
+
+#: What the values of a column are called in messages.
+PLURAL: dict[ValueType, str] = {
+    "text": "text",
+    "boolean": "booleans",
+    "number": "numbers",
+}
+
+
+def value_type(value: object) -> ValueType:
+    """Tell which of the three families a category value belongs to."""
+    if isinstance(value, bool):
+        return "boolean"
+    return "text" if isinstance(value, str) else "number"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One attribute: its name, its kind and, unless numeric, its possible values.
+
+    The code of a category is its position in ``categories``; one more code stands
+    for a missing value and another for a value that is none of the categories.
+    """
+
+    name: str
+    kind: Kind
+    categories: tuple[Value, ...] = ()
+    has_missing: bool = False
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the column is split at thresholds."""
+        return self.kind == "numeric"
+
+    @property
+    def missing_code(self) -> int:
+        """The code of a missing value."""
+        return len(self.categories)
+
+    @property
+    def unseen_code(self) -> int:
+        """The code of a value that is none of the categories."""
+        return len(self.categories) + 1
+
+    @property
+    def code_dtype(self) -> np.dtype[np.unsignedinteger]:
+        """The narrowest unsigned type that holds every code."""
+        for dtype in (np.uint8, np.uint16, np.uint32):
+            if self.unseen_code <= np.iinfo(dtype).max:
+                return np.dtype(dtype)
+        return np.dtype(np.uint64)
+
+    @cached_property
+    def value_type(self) -> ValueType | None:
+        """The family of the values; None when no value was ever seen."""
+        if self.is_numeric:
+            return "number"
+        return value_type(self.categories[0]) if self.categories else None
+
+    @cached_property
+    def code_of(self) -> dict[Value, int]:
+        """Category value -> code."""
+        return {value: code for code, value in enumerate(self.categories)}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The attributes in order, the classes in sorted order, and their names.
+
+    ``named`` is false when the table was an array, whose columns are matched by
+    position and called x0, x1, ... in views.
+    """
+
+    columns: tuple[Column, ...]
+    classes: tuple[Value, ...]
+    target: str | None = None
+    named: bool = True
+
+    @property
+    def names(self) -> list[str]:
+        """The column names in order."""
+        return [column.name for column in self.columns]
+
+    @cached_property
+    def class_array(self) -> NDArray[np.generic]:
+        """The classes as an array, so that codes can be turned into labels."""
+        return np.array(self.classes)
+
+    def describe(self) -> str:
+        """Tell what every column is taken for, one line each."""
+        width = max(len(column.name) for column in self.columns)
+        lines = [f"{c.name:<{width}}  {_describe_column(c)}" for c in self.columns]
+        target = self.target or "target"
+        lines.append(f"{target:<{width}}  target, {_listed(self.classes, 'class')}")
+        return "\n".join(lines)
+
+
+def _describe_column(column: Column) -> str:
+    missing = ", some missing" if column.has_missing else ""
+    if column.is_numeric:
+        return f"numeric{missing}"
+    return f"{column.kind}, {_listed(column.categories, 'value')}{missing}"
+
+
+def _listed(values: tuple[Value, ...], noun: str, limit: int = 8) -> str:
+    plural = noun if len(values) == 1 else noun + ("es" if noun[-1] == "s" else "s")
+    shown = ", ".join(str(value) for value in values[:limit])
+    more = ", ..." if len(values) > limit else ""
+    return f"{len(values):,} {plural}: {shown}{more}"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """An encoded table: per column its codes, or float64 values if numeric.
+
+    Codes are those of :class:`Column`; a missing number is NaN. Numbers stay
+    float64 from here to the threshold and to the prediction, so that a printed
+    rule and a prediction never disagree.
+    """
+
+    n_rows: int
+    data: tuple[NDArray[Any], ...]
