@@ -25,7 +25,7 @@ lint: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/run.py
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "branchwise needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import column_or_1d, compute_sample_weight
+from sklearn.utils import column_or_1d, compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from branchwise.counts import Floats, Ints
 from branchwise.criteria import CriterionFunction
-from branchwise.errors import DataError, ParameterError
+from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.fitting import fit_tree
 from branchwise.missing import Policy
 from branchwise.recipes import Recipe
+from branchwise.table.encode import learn_target
+from branchwise.table.schema import Value
 from branchwise.table.weights import check_weights
 from branchwise.tree import Tree
 
@@ -57,6 +60,8 @@ class ID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         it for a missing one.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
+    n_jobs : int or None, default=None
+        Threads to grow with; None is one, -1 all cores. The tree is the same.
 
     Attributes
     ----------
@@ -100,6 +105,7 @@ class ID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         missing: Policy = "branch",
         unseen: Policy = "node",
         class_weight: Mapping[Any, float] | str | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.criterion = criterion
         self.max_depth = max_depth
@@ -111,6 +117,7 @@ class ID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.missing = missing
         self.unseen = unseen
         self.class_weight = class_weight
+        self.n_jobs = n_jobs
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> ID3Classifier:
         """Grow the tree.
@@ -139,6 +146,7 @@ class ID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight=self._weights(labels, sample_weight),
             categorical_features=self.categorical_features,
             categories=self.categories,
+            n_jobs=self.n_jobs,
         )
         schema = self.model_.schema
         self.classes_ = schema.class_array
@@ -162,21 +170,13 @@ class ID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _weights(self, y: object, sample_weight: object) -> object:
-        if self.class_weight is None:
+        if self.class_weight is None or y is None:
             return sample_weight
-        if y is None:
-            return None  # fit_tree says what is wrong
-        labels = np.asarray(y)
-        try:
-            by_class = compute_sample_weight(self.class_weight, labels)
-        except (ValueError, TypeError) as error:
-            raise ParameterError(
-                "class_weight must be None, 'balanced' or a dict of class to weight. "
-                f"{error}"
-            ) from None
+        classes, labels = learn_target(y)
+        by_row = _class_weights(self.class_weight, classes, labels)[labels]
         if sample_weight is None:
-            return by_class
-        return check_weights(sample_weight, len(labels)) * by_class
+            return by_row
+        return check_weights(sample_weight, len(labels)) * by_row
 
     @property
     def tree_(self) -> Tree:
@@ -241,3 +241,37 @@ def _one_dimensional(y: object) -> object:
         return column_or_1d(y, warn=True)
     except ValueError as error:
         raise DataError(f"y must have one label for each row. {error}") from None
+
+
+def _class_weights(given: object, classes: tuple[Value, ...], labels: Ints) -> Floats:
+    """Return the weight of each class."""
+    if isinstance(given, str) and given == "balanced":
+        balanced: Floats = compute_class_weight(
+            given, classes=np.arange(len(classes)), y=labels
+        )
+        return balanced
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            "class_weight must be None, 'balanced' or a dict of class to weight. Got "
+            f"{given!r} instead."
+        )
+    unknown = [label for label in given if label not in classes]
+    if unknown and len(unknown) > len(given) - len(classes):
+        # With every class there, others may be of another part of the data.
+        raise ParameterError(
+            f"class_weight names {quoted(unknown)}, but the classes of y are "
+            f"{quoted(classes)}. Give weights to these."
+        )
+    for label, weight in given.items():
+        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+            raise ParameterError(
+                "class_weight must have finite weights that are not negative. Got "
+                f"{weight!r} for the class {label!r}."
+            )
+    weights = np.array([float(given.get(label, 1.0)) for label in classes])
+    if not weights.any():
+        raise ParameterError(
+            "class_weight must give a class of y a weight above 0. Got 0 for all of "
+            f"{quoted(classes)}."
+        )
+    return weights

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import numbers
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from branchwise.engines.memory import MemoryEngine
-from branchwise.errors import DataError
+from branchwise.errors import DataError, ParameterError
 from branchwise.grow import Progress, grow
+from branchwise.kernels import native
 from branchwise.missing import refuse_cells
 from branchwise.model import Model
 from branchwise.recipes import ID3, Recipe
 from branchwise.table.encode import learn_columns, learn_target
 from branchwise.table.frames import open_table
 from branchwise.table.schema import Schema
-from branchwise.table.weights import check_weights
+from branchwise.table.weights import check_weights, weigh
 
 
 def fit_tree(
@@ -26,6 +29,7 @@ def fit_tree(
     categorical_features: object = "from_dtype",
     categories: Mapping[Any, Sequence[Any]] | None = None,
     target_name: str | None = None,
+    n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Model:
     """Grow a tree from a table.
@@ -47,8 +51,10 @@ def fit_tree(
         The possible values of columns, in order, by name or index.
     target_name : str or None
         What views call the target; by default the name of the series.
+    n_jobs : int or None
+        Threads to grow with; None is one, -1 all cores. The tree is the same.
     progress : callable or None
-        Called after each level with its depth and the number of nodes so far.
+        Called now and then with the number of nodes so far.
 
     Returns
     -------
@@ -69,12 +75,34 @@ def fit_tree(
         weights = check_weights(sample_weight, frame.n_rows)
     # Cases are split only where values are missing and go down every branch.
     fractions = recipe.missing == "split" and any(c.has_missing for c in columns)
-    engine = MemoryEngine(columns, data, labels, len(classes), weights, fractions)
-    tree = grow(engine, columns, recipe, progress)
+    grid = weigh(weights, frame.n_rows, fractions)
+    threads = n_threads(n_jobs)
+    if native.serves(recipe):
+        tree = native.grow_native(
+            columns, data, labels, len(classes), grid, recipe, threads, progress
+        )
+    else:
+        engine = MemoryEngine(columns, data, labels, len(classes), grid)
+        tree = grow(engine, columns, recipe, progress)
     name = target_name if target_name is not None else _name_of(target)
     return Model(Schema(columns, classes, name, frame.named), tree, recipe)
 
 
+def n_threads(n_jobs: int | None) -> int:
+    """Turn scikit-learn's ``n_jobs`` into a number of threads."""
+    if n_jobs is None:
+        return 1
+    if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        raise ParameterError(
+            "n_jobs must be None or a whole number other than 0 (-1: all cores). Got "
+            f"{n_jobs!r} instead."
+        )
+    if n_jobs > 0:
+        return min(int(n_jobs), 256)
+    return max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+
+
 def _name_of(target: object) -> str | None:
     name = getattr(target, "name", None)
-    return name if isinstance(name, str) else None
+    # A polars series without a name has an empty one.
+    return name if isinstance(name, str) and name else None

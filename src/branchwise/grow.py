@@ -33,8 +33,8 @@ from branchwise.splits import Splits
 from branchwise.table.schema import Column
 from branchwise.tree import Tree
 
-#: Told after each level: its depth and how many nodes the tree has so far.
-Progress = Callable[[int, int], None]
+#: Told now and then how many nodes the tree has so far.
+Progress = Callable[[int], None]
 
 
 def grow(
@@ -63,7 +63,7 @@ def grow(
         level = engine.advance(splits)
         depth += 1
         if progress is not None:
-            progress(depth, parts.n_nodes + len(level))
+            progress(parts.n_nodes + len(level))
 
 
 def _may_be_split(level: Level, depth: int, recipe: Recipe, n_cases: float) -> Ints:

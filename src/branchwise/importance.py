@@ -16,7 +16,8 @@ def column_importances(tree: Tree, n_columns: int, gini: bool = False) -> Floats
     that is a single leaf or whose splits gain nothing.
     """
     weights = tree.weights
-    total = float(weights[0].sum())
+    # The root has the most, unless a tree was made by hand or by mistake.
+    total = float(weights.sum(axis=1).max())
     masses = Masses64(total, bool((weights == np.rint(weights)).all()))
     impurity = masses.gini if gini else masses.entropy
     split = np.flatnonzero(tree.n_children)

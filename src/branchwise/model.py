@@ -53,6 +53,10 @@ class Model:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __getstate__(self) -> dict[str, object]:
+        # What prediction has prepared is made anew where it is needed.
+        return {"schema": self.schema, "tree": self.tree, "recipe": self.recipe}
+
     @cached_property
     def _walker(self) -> Walker:
         return Walker(self.schema.columns, self.tree)
@@ -72,6 +76,10 @@ class Model:
     def predict_proba(self, X: object) -> Floats:
         """Return the probability of each class, in the order of ``schema.classes``."""
         return self._walker.distribution(self.arrivals(X))
+
+    def score(self, X: object, y: object) -> float:
+        """Return the share of rows whose class is predicted right."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
 
     def apply(self, X: object) -> Ints:
         """Return the node that each row arrives at (or mostly arrives at)."""

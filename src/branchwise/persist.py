@@ -8,8 +8,12 @@ size, type and index in it is checked, and only then arrays are made.
 from __future__ import annotations
 
 import json
+import math
 import os
+from collections import Counter
 from collections.abc import Callable
+from itertools import chain
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,8 +30,11 @@ from branchwise.tree import ARRAYS, Tree, validate
 FORMAT = "branchwise-model"
 VERSION = 1
 
-#: A file beyond this is refused before it is read.
+#: A file beyond this is refused.
 MAX_BYTES = 2**30
+_PIECE = 2**20
+#: Squares and sums of weights up to this are finite.
+_LARGEST_WEIGHT = 1e150
 _RECIPE_FIELDS = (
     "algorithm",
     "criterion",
@@ -38,6 +45,9 @@ _RECIPE_FIELDS = (
     "missing",
     "unseen",
 )
+
+
+_RECIPE_NUMBERS = ("max_depth", "min_samples_split", "min_samples_leaf", "min_gain")
 
 
 def to_bytes(schema: Schema, tree: Tree, recipe: Recipe) -> bytes:
@@ -107,6 +117,13 @@ def _column_fields(column: Column) -> dict[str, object]:
 
 def _recipe_fields(recipe: Recipe) -> dict[str, object]:
     fields = {name: getattr(recipe, name) for name in _RECIPE_FIELDS}
+    for name in _RECIPE_NUMBERS:
+        # Parameters may be numpy's numbers, which are no JSON.
+        value = fields[name]
+        if isinstance(value, Integral):
+            fields[name] = int(value)
+        elif value is not None:
+            fields[name] = _plain_number(float(value))
     if not isinstance(recipe.criterion, str):
         fields["criterion"] = {"function": recipe.scoring.name}
     return fields
@@ -114,23 +131,26 @@ def _recipe_fields(recipe: Recipe) -> dict[str, object]:
 
 def load(path: str | os.PathLike[str]) -> tuple[Schema, Tree, Recipe]:
     """Read a model file."""
-    file = Path(path)
-    size = file.stat().st_size
-    if size > MAX_BYTES:
-        raise ModelFileError(
-            f"{file} has {size:,} bytes; a model file may have {MAX_BYTES:,} at most."
-        )
-    return from_bytes(file.read_bytes(), str(file))
+    content = bytearray()
+    with Path(path).open("rb") as file:
+        # Piece by piece: what the system calls a file may have no end.
+        while piece := file.read(_PIECE):
+            content += piece
+            if len(content) > MAX_BYTES:
+                raise ModelFileError(
+                    f"{path} is not a branchwise model: it has more than "
+                    f"{MAX_BYTES:,} bytes, the most that a model file may have."
+                )
+    return from_bytes(bytes(content), os.fspath(path))
 
 
 def from_bytes(content: bytes, source: str = "the file") -> tuple[Schema, Tree, Recipe]:
     """Read a model from the content of a file."""
-    if len(content) > MAX_BYTES:
-        raise ModelFileError(f"{source} is larger than a model file may be.")
     try:
         return _read(_parse(content))
     except ModelFileError as error:
-        raise ModelFileError(f"{source} is not a branchwise model: {error}") from None
+        message = f"{source} is not a branchwise model: {error}."
+        raise ModelFileError(message) from None
     except BranchwiseError as error:
         message = f"{source} is not a sane branchwise model: {error}"
         raise ModelFileError(message) from None
@@ -159,23 +179,34 @@ def _parse(content: bytes) -> Any:
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise ModelFileError("a field is given twice")
+        times = Counter(name for name, _ in pairs)
+        twice = next(name for name in fields if times[name] > 1)
+        raise ModelFileError(f"it has the field {_shown(twice)} twice")
     return fields
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise ModelFileError(f"{constant} is not a number")
+    raise ModelFileError(f"it has {constant} where a number must be")
+
+
+def _shown(value: object) -> str:
+    """Show a piece of a file in a message, cut off where it gets long."""
+    if isinstance(value, (list, dict)):
+        return "a list" if isinstance(value, list) else "an object"
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _read(document: Any) -> tuple[Schema, Tree, Recipe]:
     fields = _fields(document, "the file", ("format", "version"))
     if fields["format"] != FORMAT:
-        raise ModelFileError(f"its format is {fields['format']!r}, not {FORMAT!r}")
+        got = _shown(fields["format"])
+        raise ModelFileError(f"its 'format' is {got}, not {_shown(FORMAT)}")
     version = fields["version"]
-    if version != VERSION or isinstance(version, bool):
+    if type(version) is not int or version != VERSION:
         raise ModelFileError(
-            f"its version is {version!r}, and this branchwise reads version {VERSION}; "
-            "a later release may read it"
+            f"its 'version' is {_shown(version)}, and this branchwise reads version "
+            f"{VERSION}; a later release may read it"
         )
     _fields(document, "the file", ("recipe", "schema", "tree"))
     schema = _read_schema(fields["schema"])
@@ -186,7 +217,9 @@ def _read(document: Any) -> tuple[Schema, Tree, Recipe]:
 
 def _fields(value: Any, where: str, names: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ModelFileError(f"{where} must be an object with named fields")
+        raise ModelFileError(
+            f"{where} must be an object with named fields, not {_shown(value)}"
+        )
     absent = [name for name in names if name not in value]
     if absent:
         raise ModelFileError(f"{where} lacks {quoted(absent)}")
@@ -194,10 +227,15 @@ def _fields(value: Any, where: str, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _typed(
-    fields: dict[str, Any], name: str, check: Callable[[Any], bool], what: str
+    fields: dict[str, Any],
+    name: str,
+    where: str,
+    check: Callable[[Any], bool],
+    what: str,
 ) -> Any:
     if not check(fields[name]):
-        raise ModelFileError(f"{name!r} must be {what}")
+        got = _shown(fields[name])
+        raise ModelFileError(f"{name!r} of {where} must be {what}, not {got}")
     return fields[name]
 
 
@@ -209,49 +247,65 @@ def _is_flag(value: object) -> bool:
     return isinstance(value, bool)
 
 
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
 def _read_schema(value: Any) -> Schema:
-    fields = _fields(value, "'schema'", ("target", "named", "classes", "columns"))
+    where = "'schema'"
+    fields = _fields(value, where, ("target", "named", "classes", "columns"))
     target = _typed(
-        fields, "target", lambda v: v is None or _is_text(v), "text or null"
+        fields, "target", where, lambda v: v is None or _is_text(v), "text or null"
     )
-    named = _typed(fields, "named", _is_flag, "true or false")
-    columns = _typed(fields, "columns", lambda v: isinstance(v, list), "a list")
-    classes = _read_values(fields, "classes")
+    named = _typed(fields, "named", where, _is_flag, "true or false")
+    classes = _read_values(fields, "classes", where)
     if not classes:
-        raise ModelFileError("'classes' is empty")
+        raise ModelFileError("'classes' of 'schema' is empty")
+    columns = _typed(fields, "columns", where, _is_list, "a list")
     if not columns:
-        raise ModelFileError("'columns' is empty")
-    schema = Schema(tuple(_read_column(c) for c in columns), classes, target, named)
-    if len(set(schema.names)) < len(schema.names):
-        raise ModelFileError("two columns have the same name")
-    return schema
+        raise ModelFileError("'columns' of 'schema' is empty")
+    read = tuple(_read_column(c, f"column {index}") for index, c in enumerate(columns))
+    times = Counter(column.name for column in read)
+    twice = [name for name in times if times[name] > 1]
+    if twice:
+        raise ModelFileError(f"two columns are named {_shown(twice[0])}")
+    return Schema(read, classes, target, named)
 
 
-def _read_column(value: Any) -> Column:
-    fields = _fields(value, "a column", ("name", "kind", "categories", "has_missing"))
+def _read_column(value: Any, where: str) -> Column:
+    fields = _fields(value, where, ("name", "kind", "categories", "has_missing"))
+    name = _typed(fields, "name", where, _is_text, "text")
     kinds = ("categorical", "ordinal", "numeric")
-    kind = _typed(fields, "kind", lambda v: v in kinds, f"one of {quoted(kinds)}")
-    categories = _read_values(fields, "categories")
-    if kind == "numeric" and categories:
-        raise ModelFileError("a numeric column has no categories")
-    return Column(
-        _typed(fields, "name", _is_text, "text"),
-        kind,
-        categories,
-        _typed(fields, "has_missing", _is_flag, "true or false"),
+    kind = _typed(
+        fields, "kind", where, lambda v: v in kinds, f"one of {quoted(kinds)}"
     )
+    categories = _read_values(fields, "categories", where)
+    if kind == "numeric" and categories:
+        raise ModelFileError(f"{where} is numeric and yet has categories")
+    has_missing = _typed(fields, "has_missing", where, _is_flag, "true or false")
+    return Column(name, kind, categories, has_missing)
 
 
-def _read_values(fields: dict[str, Any], name: str) -> tuple[Value, ...]:
-    values = _typed(fields, name, lambda v: isinstance(v, list), "a list")
-    if not all(isinstance(value, (str, bool, int, float)) for value in values):
-        raise ModelFileError(f"{name!r} must hold text, numbers or true and false")
-    if any(isinstance(value, float) and not np.isfinite(value) for value in values):
-        raise ModelFileError(f"{name!r} has a number that is not finite")
+def _read_values(fields: dict[str, Any], name: str, where: str) -> tuple[Value, ...]:
+    values = _typed(fields, name, where, _is_list, "a list")
+    for value in values:
+        if not isinstance(value, (str, bool, int, float)):
+            complaint = (
+                f"must hold text, numbers or true and false, not {_shown(value)}"
+            )
+        elif isinstance(value, float) and not math.isfinite(value):
+            complaint = "has a number that is not finite"
+        elif not isinstance(value, (str, float)) and not -(2**63) <= value < 2**63:
+            complaint = "has a whole number beyond 64 bits"
+        else:
+            continue
+        raise ModelFileError(f"{name!r} of {where} {complaint}")
     if len({value_type(value) for value in values}) > 1:
-        raise ModelFileError(f"{name!r} mixes types")
-    if len(set(values)) < len(values):
-        raise ModelFileError(f"{name!r} lists a value twice")
+        raise ModelFileError(f"{name!r} of {where} mixes types")
+    times = Counter(values)
+    if len(times) < len(values):
+        twice = next(value for value in times if times[value] > 1)
+        raise ModelFileError(f"{name!r} of {where} lists {_shown(twice)} twice")
     return tuple(values)
 
 
@@ -261,49 +315,74 @@ def _read_tree(value: Any) -> Tree:
     # Unlike elsewhere, a field that is not known may change the meaning here.
     unknown = [name for name in fields if name not in names]
     if unknown:
-        raise ModelFileError(f"'tree' has unknown arrays: {quoted(unknown)}")
-    return Tree(
-        **{spec.name: _read_array(fields[spec.name], spec.name) for spec in ARRAYS}
+        raise ModelFileError(f"'tree' has the unknown array {_shown(unknown[0])}")
+    tree = Tree(
+        **{
+            spec.name: _read_array(fields[spec.name], spec.name, spec.dtype)
+            for spec in ARRAYS
+        }
     )
+    if (tree.weights > _LARGEST_WEIGHT).any():
+        raise ModelFileError("array 'weights' has numbers that are too large")
+    return tree
 
 
-def _read_array(value: Any, name: str) -> NDArray[Any]:
-    wanted = next(spec.dtype for spec in ARRAYS if spec.name == name)
-    if not isinstance(value, list):
-        raise ModelFileError(f"array {name!r} must be a list")
+def _read_array(value: Any, name: str, dtype: type) -> NDArray[Any]:
+    two_dimensional = name == "weights"
+    if not _is_list(value) or (two_dimensional and not all(map(_is_list, value))):
+        what = "a list of lists" if two_dimensional else "a list"
+        raise ModelFileError(f"array {name!r} must be {what}")
+    whole = dtype is np.int64
+    allowed: set[type] = {int} if whole else {int, float}
     if name == "cut":
-        value = [np.nan if number is None else number for number in value]
-    try:
-        array = np.array(value) if value else np.empty(0, dtype=wanted)
-    except (ValueError, OverflowError):
-        raise ModelFileError(f"array {name!r} has rows of different lengths") from None
-    if array.dtype.kind not in ("i" if wanted is np.int64 else "if"):
-        what = "whole numbers" if wanted is np.int64 else "numbers"
+        allowed.add(type(None))
+    # numpy would take true for 1 and "1" for a number.
+    cells = chain.from_iterable(value) if two_dimensional else value
+    if not set(map(type, cells)) <= allowed:
+        what = "whole numbers" if whole else "numbers"
         raise ModelFileError(f"array {name!r} must hold {what} only")
-    return array.astype(np.intp if wanted is np.int64 else np.float64)
+    try:
+        return np.array(value, dtype=np.intp if whole else np.float64)
+    except OverflowError:
+        raise ModelFileError(f"array {name!r} has numbers that are too large") from None
+    except ValueError:
+        raise ModelFileError(f"array {name!r} has rows of different lengths") from None
 
 
 def _read_recipe(value: Any) -> Recipe:
-    fields = _fields(value, "'recipe'", _RECIPE_FIELDS)
+    where = "'recipe'"
+    fields = _fields(value, where, _RECIPE_FIELDS)
     known = {name: fields[name] for name in _RECIPE_FIELDS}
-    _typed(known, "algorithm", _is_text, "text")
+    _typed(known, "algorithm", where, _is_text, "text")
+    for name in _RECIPE_NUMBERS:
+        _typed(known, name, where, _is_number_or_null, "a number of 64 bits")
     for policy in ("missing", "unseen"):
-        _typed(known, policy, lambda v: v in POLICIES, f"one of {quoted(POLICIES)}")
+        allowed = f"one of {quoted(POLICIES)}"
+        _typed(known, policy, where, lambda v: v in POLICIES, allowed)
     criterion = known["criterion"]
     if isinstance(criterion, dict):
-        name = _fields(criterion, "'criterion'", ("function",))["function"]
-        known["criterion"] = _absent_criterion(str(name))
+        _fields(criterion, "'criterion'", ("function",))
+        name = _typed(criterion, "function", "'criterion'", _is_text, "text")
+        known["criterion"] = AbsentCriterion(name)
     return Recipe(**known)
 
 
-def _absent_criterion(name: str) -> Callable[..., NoReturn]:
-    """Stand in for a user's criterion, whose code is not in the file."""
+def _is_number_or_null(value: object) -> bool:
+    if type(value) is int:
+        return abs(value) < 2**63
+    return value is None or isinstance(value, float)
 
-    def absent(*_: object) -> NoReturn:
+
+class AbsentCriterion:
+    """Stands in for a user's criterion, whose code is not in the file."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, *_: object) -> NoReturn:
+        """Refuse to score."""
         raise ParameterError(
-            f"criterion {name!r} was a Python function when the model was fitted, and "
-            "model files hold no code. Pass the function itself to grow a new tree."
+            f"criterion {self.__name__!r} was a Python function when the model was "
+            "fitted, and model files hold no code. Pass the function itself to grow a "
+            "new tree."
         )
-
-    absent.__name__ = name
-    return absent

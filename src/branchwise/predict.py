@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from branchwise.counts import Floats, Ints
+from branchwise.kernels.native import NativeWalk, available
 from branchwise.missing import EVERY_BRANCH, STOP
 from branchwise.search import first_best
 from branchwise.splits import Router
@@ -39,16 +41,36 @@ class Walker:
     """Walks rows down a tree, all rows one level at a time."""
 
     def __init__(self, columns: Sequence[Column], tree: Tree) -> None:
+        self._columns = columns
         self._tree = tree
-        self._router = Router(columns, tree.splits)
         # Leaves answer with frequencies; divide once, not for every row.
         self._frequency = tree.weights / tree.weights.sum(axis=1, keepdims=True)
+
+    @cached_property
+    def _router(self) -> Router:
+        return Router(self._columns, self._tree.splits)
+
+    @cached_property
+    def _native(self) -> NativeWalk:
+        return NativeWalk(self._columns, self._tree)
 
     def walk(self, data: Columns) -> Arrivals:
         """Find where every row arrives."""
         row = np.arange(data.n_rows, dtype=np.intp)
-        node = np.zeros(data.n_rows, dtype=np.intp)
+        if not available():
+            return _arrivals(self._walk_rows(data, row), data.n_rows)
+        node = self._native.arrive(data)
         share = np.ones(data.n_rows)
+        whole = node >= 0
+        if whole.all():
+            return Arrivals(row, node, share, data.n_rows)
+        # Rows that go down several branches are for the loop below.
+        parts = self._walk_rows(data, row[~whole])
+        return _arrivals([*parts, (row[whole], node[whole], share[whole])], data.n_rows)
+
+    def _walk_rows(self, data: Columns, row: Ints) -> list[tuple[Ints, Ints, Floats]]:
+        node = np.zeros(len(row), dtype=np.intp)
+        share = np.ones(len(row))
         done: list[tuple[Ints, Ints, Floats]] = []
         while len(row):
             branch = self._router.branches(data, row, node)
@@ -62,7 +84,7 @@ class Walker:
             row = np.concatenate([row[moved], parts[0]])
             node = np.concatenate([child[moved], parts[1]])
             share = np.concatenate([share[moved], parts[2]])
-        return _sorted_arrivals(done, data.n_rows)
+        return done
 
     def _every_branch(
         self, row: Ints, node: Ints, share: Floats, split: Ints
@@ -94,7 +116,8 @@ class Walker:
         chances = self.distribution(arrivals)
         starts = np.arange(arrivals.n_rows) * chances.shape[1]
         best = first_best(chances.ravel(), starts, np.zeros(arrivals.n_rows))
-        return best - starts
+        most_likely: Ints = best - starts
+        return most_likely
 
     def nodes(self, arrivals: Arrivals) -> Ints:
         """Return one node a row: that with the largest share, of equals the first."""
@@ -105,17 +128,12 @@ class Walker:
         return arrivals.node[best]
 
 
-def _sorted_arrivals(
-    done: Sequence[tuple[Ints, Ints, Floats]], n_rows: int
-) -> Arrivals:
+def _arrivals(done: Sequence[tuple[Ints, Ints, Floats]], n_rows: int) -> Arrivals:
+    """Put what has arrived in the order of the rows."""
     if not done:
         nothing = np.empty(0, dtype=np.intp)
         return Arrivals(nothing, nothing, np.empty(0), n_rows)
     row, node, share = (np.concatenate(part) for part in zip(*done, strict=True))
-    if len(row) == n_rows:
-        in_order = np.empty_like(node)
-        in_order[row] = node
-        return Arrivals(np.arange(n_rows), in_order, np.ones(n_rows), n_rows)
     order = np.lexsort((node, row))
     return Arrivals(row[order], node[order], share[order], n_rows)
 

@@ -16,6 +16,9 @@ from branchwise.criteria import BUILT_IN, Criterion, CriterionFunction
 from branchwise.errors import ParameterError
 from branchwise.missing import POLICIES, Policy
 
+#: Amounts this close, relative to the larger, are equal.
+TIE = 1e-9
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -81,11 +84,11 @@ class Recipe:
 
     def cases_to_split(self, n_cases: float) -> float:
         """``min_samples_split`` as a number of cases."""
-        return max(2, _as_cases(self.min_samples_split, n_cases))
+        return _nearly(max(2, _as_cases(self.min_samples_split, n_cases)))
 
     def cases_in_leaf(self, n_cases: float) -> float:
         """``min_samples_leaf`` as a number of cases."""
-        return _as_cases(self.min_samples_leaf, n_cases)
+        return _nearly(_as_cases(self.min_samples_leaf, n_cases))
 
 
 def _as_criterion(criterion: str | CriterionFunction) -> Criterion:
@@ -97,6 +100,11 @@ def _as_criterion(criterion: str | CriterionFunction) -> Criterion:
 
 def _as_cases(value: float, n_cases: float) -> float:
     return value if _is_int(value) else math.ceil(value * n_cases)
+
+
+def _nearly(cases: float) -> float:
+    """Lower a bar a little: three thirds of a case, each rounded, are one case."""
+    return cases * (1 - TIE)
 
 
 def _is_int(value: object) -> bool:

@@ -52,9 +52,11 @@ class _Merged:
             return replace(self, above=max(self.above, float(condition.value)))  # type: ignore[arg-type]
         if condition.op == "<=":
             return replace(self, at_most=min(self.at_most, float(condition.value)))  # type: ignore[arg-type]
-        if condition.op == "is known" and self != _Merged():
+        if self == _Merged():
+            return replace(self, other=condition)
+        if condition.op == "is known":
             return self  # a number within bounds is known
-        return replace(self, other=condition)
+        return replace(self, other=_both(self.other, condition))
 
     def conditions(self, column: str) -> Iterator[Condition]:
         bounded = False
@@ -68,6 +70,25 @@ class _Merged:
             yield self.other
 
 
+def _both(first: Condition | None, second: Condition) -> Condition:
+    """Return what two conditions on the values of a column leave."""
+    if first is None or first.op not in _BY_VALUE or second.op not in _BY_VALUE:
+        return second
+    allowed = _values(second)
+    left = tuple(value for value in _values(first) if value in allowed)
+    if len(left) == 1:
+        return Condition(first.column, "=", left[0])
+    return Condition(first.column, "in", left)
+
+
+def _values(condition: Condition) -> tuple[Value, ...]:
+    value = condition.value
+    if isinstance(value, tuple):
+        return value
+    return () if value is None else (value,)
+
+
+_BY_VALUE = ("=", "in")
 _Path = dict[str, _Merged]
 
 

@@ -22,12 +22,9 @@ from numpy.typing import NDArray
 from branchwise.counts import Counts, Floats, Ints, run_starts
 from branchwise.criteria import Candidates, Masses64
 from branchwise.missing import STOP, routes
-from branchwise.recipes import Recipe
+from branchwise.recipes import TIE, Recipe
 from branchwise.splits import ABOVE, AT_MOST, Splits, midpoint
 from branchwise.table.schema import Column
-
-#: Scores this close, relative to the larger, are equal.
-TIE = 1e-9
 
 
 class CountSource(Protocol):
@@ -162,9 +159,17 @@ class _Search:
             np.arange(len(node)), branches.weights, starts, known, weight[node]
         )
         scores = self.recipe.scoring.score(candidates, self.masses)
-        enough = scores.gain >= self.recipe.min_gain - scores.resolution
+        enough = self._enough(scores.gain, scores.resolution)
         result.score[node] = np.where(enough, scores.score, -np.inf)
         result.resolution[node] = scores.resolution
+
+    def _enough(self, gain: Floats, resolution: Floats) -> NDArray[np.bool_]:
+        """Hold gains against ``min_gain``; 0 is no bar, so a user's criterion may be
+        negative throughout.
+        """  # noqa: D205
+        if not self.recipe.min_gain:
+            return np.ones(len(gain), dtype=bool)
+        return gain >= self.recipe.min_gain - resolution
 
     def _score_cuts(self, index: int, known: Counts, unknown: Counts) -> _Scored:
         """Two branches at the best cut, and a third if missing is a branch."""
@@ -205,12 +210,14 @@ class _Search:
             cuts.node, branches, np.arange(len(cuts.node)) * len(sides), known, outside
         )
         scores = self.recipe.scoring.score(candidates, self.masses)
+        # Held against min_gain one by one: the best ratio need not have the best gain.
+        enough = self._enough(scores.gain, scores.resolution[cuts.node])
+        score = np.where(enough, scores.score, -np.inf)
         starts = run_starts(cuts.node)
         node = cuts.node[starts]
-        best = first_best(scores.score, starts, scores.resolution[node])
         resolution = scores.resolution[node]
-        enough = scores.gain[best] >= self.recipe.min_gain - resolution
-        result.score[node] = np.where(enough, scores.score[best], -np.inf)
+        best = first_best(score, starts, resolution)
+        result.score[node] = score[best]
         result.cut[node] = cuts.cut[best]
         result.resolution[node] = resolution
 

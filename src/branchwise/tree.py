@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from branchwise.counts import Floats, Ints
 from branchwise.errors import DataError
 from branchwise.missing import EVERY_BRANCH, STOP, Policy, routes
+from branchwise.search import first_best
 from branchwise.splits import ABOVE, AT_MOST, Splits
 from branchwise.table.schema import Schema, Value
 
@@ -126,7 +127,9 @@ class Tree:
     @cached_property
     def label(self) -> Ints:
         """The class of each node: most weight, of equals the first in class order."""
-        label: Ints = np.argmax(self.weights, axis=1)
+        starts = np.arange(len(self)) * self.weights.shape[1]
+        best = first_best(self.weights.ravel(), starts, np.zeros(len(self)))
+        label: Ints = best - starts
         return label
 
     def children(self, node: int) -> range:
@@ -232,11 +235,12 @@ class TreeBuilder:
         if not 0 <= parent < len(self._drafts):
             raise DataError(f"There is no node {parent} to give a child.")
         draft = self._drafts[parent]
+        codes = self._codes(index, values, at_most is not None, missing)
+        child = self._draft(codes, weights, cases)
         numbers = [number for number in (at_most, above) if number is not None]
         cut = float(numbers[0]) if numbers else np.nan
         self._agree(draft, parent, index, cut)
-        codes = self._codes(index, values, at_most is not None, missing)
-        self._drafts.append(self._draft(codes, weights, cases))
+        self._drafts.append(child)
         draft.children.append(len(self._drafts) - 1)
         return len(self._drafts) - 1
 
@@ -299,14 +303,12 @@ class TreeBuilder:
 
     def _agree(self, draft: _Draft, node: int, index: int, cut: float) -> None:
         """All children of a node test the same column at the same cut."""
-        if draft.column is None:
-            draft.column = index
-        if draft.column != index:
+        if draft.column not in (None, index):
             raise DataError(f"Node {node} has children on another column already.")
-        if not np.isnan(cut):
-            if not np.isnan(draft.cut) and draft.cut != cut:
-                raise DataError(f"Node {node} is cut at {draft.cut} already.")
-            draft.cut = cut
+        if not np.isnan(cut) and not np.isnan(draft.cut) and draft.cut != cut:
+            raise DataError(f"Node {node} is cut at {draft.cut} already.")
+        draft.column = index
+        draft.cut = draft.cut if np.isnan(cut) else cut
 
     def _codes(
         self, index: int, values: Sequence[Value] | None, at_most: bool, missing: bool
@@ -370,7 +372,8 @@ def _validate_shape(tree: Tree, n: int) -> None:
         bool((announced > np.arange(1, n)).all()), "a node that no other node leads to"
     )
     _require(
-        bool(((tree.column >= 0) == (tree.n_children > 0)).all()),
+        bool(((tree.column >= 0) == (tree.n_children > 0)).all())
+        and bool((tree.column >= -1).all()),
         "a node needs both a column and children, or neither",
     )
     _require(
@@ -415,6 +418,13 @@ def _validate_codes(tree: Tree, schema: Schema) -> None:
     key = tree.parent[owner] * (int(sizes.max(initial=0)) + 1) + tree.codes
     _require(
         len(np.unique(key)) == len(key), "two branches of a node for the same value"
+    )
+    # Without a cut nothing tells the two sides of a number apart.
+    sided = np.flatnonzero((sizes[column] == 2) & (tree.n_codes[owner] == 1))
+    numeric = np.array([c.is_numeric for c in schema.columns])[column[sided]]
+    _require(
+        not bool(np.isnan(tree.cut[tree.parent[owner[sided[numeric]]]]).any()),
+        "two sides of a number without a cut",
     )
     # A child without codes is where missing values go, or nothing leads to it.
     orphan = np.flatnonzero(tree.n_codes[1:] == 0) + 1

@@ -7,10 +7,9 @@ can neither break a line nor disguise another.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from branchwise.splits import AT_MOST
 from branchwise.table.schema import Schema, Value
@@ -18,6 +17,7 @@ from branchwise.tree import Tree
 
 #: How many values of a list are shown before the rest is only counted.
 SHOWN_VALUES = 8
+_QUOTES = "'\""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Condition:
 
 def phrase(condition: Condition, limit: int = SHOWN_VALUES) -> str:
     """Write a condition, with at most ``limit`` values of a list."""
-    words = f"{plain(condition.column)} {condition.op}"
+    words = f"{word(condition.column)} {condition.op}"
     if condition.value is None:
         return words
     if isinstance(condition.value, tuple):
@@ -48,10 +48,18 @@ def phrase(condition: Condition, limit: int = SHOWN_VALUES) -> str:
 
 def listed(values: Sequence[Value], limit: int = SHOWN_VALUES) -> str:
     """List values, counting those beyond the limit."""
-    shown = ", ".join(word(value) for value in values[:limit])
+    shown = [_item(value) for value in values[:limit]]
     if len(values) > limit:
-        shown += f", ... ({len(values) - limit:,} more)"
-    return shown
+        shown.append(f"... ({len(values) - limit:,} more)")
+    return ", ".join(shown)
+
+
+def _item(value: Value) -> str:
+    """Write a value of a list, in quotes if it could be taken for several."""
+    written = word(value)
+    return (
+        _in_quotes(written) if "," in written and written[0] not in _QUOTES else written
+    )
 
 
 def word(value: Value) -> str:
@@ -62,7 +70,13 @@ def word(value: Value) -> str:
         return number(value)
     written = plain(value)
     # Blanks at the ends, and nothing at all, would not be seen.
-    return repr(written) if written != written.strip() or not written else written
+    hidden = not written or written != written.strip() or written[0] in _QUOTES
+    return _in_quotes(written) if hidden else written
+
+
+def _in_quotes(text: str) -> str:
+    quote = _QUOTES[1] if _QUOTES[0] in text else _QUOTES[0]
+    return f"{quote}{text}{quote}"
 
 
 def plain(text: str) -> str:
@@ -81,16 +95,22 @@ def number(value: float) -> str:
 
 
 def amount(weight: float) -> str:
-    """Write a weight: whole numbers as such, others with two decimals at most."""
-    rounded = round(float(weight), 2)
-    return str(int(rounded)) if rounded == int(rounded) else f"{rounded:g}"
+    """Write a weight: whole numbers as such, others with two decimals at most.
+
+    Very small and very large ones, which would become 0 or fill the line, are
+    written with an exponent.
+    """
+    if not weight or 0.01 <= weight < 1e15:
+        return f"{weight:.2f}".rstrip("0").rstrip(".")
+    return f"{weight:.3g}"
 
 
 def answer(schema: Schema, tree: Tree, node: int) -> str:
     """Write what a node answers: ``label (cases)`` or ``label (cases/errors)``."""
-    total = float(tree.weights[node].sum())
+    weights = tree.weights[node]
     label = int(tree.label[node])
-    errors = total - float(tree.weights[node, label])
+    total = float(weights.sum())
+    errors = float(weights[:label].sum() + weights[label + 1 :].sum())
     count = amount(total) if not errors else f"{amount(total)}/{amount(errors)}"
     return f"{word(schema.classes[label])} ({count})"
 
@@ -122,4 +142,4 @@ def absent_values(schema: Schema, tree: Tree, node: int) -> tuple[Value, ...]:
 
 def share(part: float, whole: float) -> str:
     """Write a share in percent."""
-    return f"{np.floor(1000 * part / whole + 0.5) / 10:g} %"
+    return f"{math.floor(1000 * (part / whole) + 0.5) / 10:g} %"

@@ -11,7 +11,7 @@ from branchwise.errors import ParameterError, quoted
 Cell = str | float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
     """A table as a dict of columns, its labels, and what they are called.
 
@@ -24,6 +24,17 @@ class Dataset:
     y: list[str]
     target: str
     categories: dict[str, list[str]] | None = None
+
+    def rows(self) -> list[dict[str, Cell]]:
+        """Return the table as a list of dicts, which scikit-learn can split."""
+        cells = zip(*self.X.values(), strict=True)
+        return [dict(zip(self.X, row, strict=True)) for row in cells]
+
+    def __repr__(self) -> str:
+        return (
+            f"<dataset {self.name!r}: {len(self.y):,} rows, {len(self.X)} columns, "
+            f"target {self.target!r}>"
+        )
 
 
 _DOMAINS = {"color": ["y", "g", "b"], "size": ["s", "l"], "shape": ["r", "i"]}

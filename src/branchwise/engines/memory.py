@@ -19,7 +19,7 @@ from branchwise.missing import EVERY_BRANCH
 from branchwise.search import Level
 from branchwise.splits import Router, Splits
 from branchwise.table.schema import Column, Columns
-from branchwise.table.weights import grid_step, on_grid
+from branchwise.table.weights import WeightGrid, on_grid
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,7 @@ class _Fractions:
 
 
 class MemoryEngine:
-    """Counts and moves the rows of encoded columns.
-
-    ``fractions`` says that cases may be split, so that weights need a fine grid.
-    """
+    """Counts and moves the rows of encoded columns."""
 
     def __init__(
         self,
@@ -53,8 +50,7 @@ class MemoryEngine:
         data: Columns,
         labels: Ints,
         n_classes: int,
-        weights: Floats | None,
-        fractions: bool,
+        grid: WeightGrid,
     ) -> None:
         self._schema = columns
         self._data = data
@@ -63,31 +59,16 @@ class MemoryEngine:
         ]
         self._n_classes = n_classes
         self._labels = labels
+        self._grid = grid
+        self.whole = grid.whole
         self._row = np.arange(data.n_rows, dtype=np.intp)
-        self._node = np.zeros(data.n_rows, dtype=np.intp)
-        self._n_nodes = 1
         self._weight: Floats | None = None
         self._case: Floats | None = None
-        self.whole = True
-        self._weigh(weights, fractions)
-
-    def _weigh(self, weights: Floats | None, fractions: bool) -> None:
-        if weights is not None:
-            self._set_weights(weights, fractions)
-        n_cases = float(len(self._row))
-        self._case_step = grid_step(n_cases, whole=not fractions)
-        if weights is None:
-            self._step = self._case_step
-            self.whole = not fractions
-
-    def _set_weights(self, weights: Floats, fractions: bool) -> None:
-        whole = not fractions and bool((weights == np.rint(weights)).all())
-        self._step = grid_step(float(weights.sum()), whole)
-        self.whole = self._step == 1.0 and whole
-        weights = on_grid(weights, self._step)
-        self._row = np.flatnonzero(weights)
-        self._node = self._node[self._row]
-        self._weight = weights[self._row]
+        if grid.weights is not None:
+            self._row = np.flatnonzero(grid.weights)
+            self._weight = grid.weights[self._row]
+        self._node = np.zeros(len(self._row), dtype=np.intp)
+        self._n_nodes = 1
 
     def totals(self) -> Level:
         """Return class weights and cases of all rows."""
@@ -159,7 +140,8 @@ class MemoryEngine:
         rows = every[origin]
         weight = share if self._weight is None else self._weight[rows] * share
         case = share if self._case is None else self._case[rows] * share
-        weight, case = on_grid(weight, self._step), on_grid(case, self._case_step)
+        weight = on_grid(weight, self._grid.step)
+        case = on_grid(case, self._grid.case_step)
         kept = weight > 0
         return _Fractions(self._row[rows][kept], target[kept], weight[kept], case[kept])
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from branchwise.errors import ParameterError
 from branchwise.table.schema import Schema
 from branchwise.tree import Tree
 from branchwise.words import (
@@ -46,6 +47,14 @@ def text_lines(
         Whether to show the possible values that had no training case at a node,
         and so get the node's answer.
     """
+    if max_depth is not None and max_depth < 0:
+        raise ParameterError(
+            f"max_depth must be None or a whole number of at least 0. Got {max_depth}."
+        )
+    if max_values < 1:
+        raise ParameterError(
+            f"max_values must be a whole number of at least 1. Got {max_values}."
+        )
     if tree.n_children[0] == 0:
         yield answer(schema, tree, 0)
         return

@@ -8,15 +8,24 @@ they cannot take as it is, naming the column and the row.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import BranchwiseWarning, DataError, ParameterError, quoted
-from branchwise.table.frames import Frame, read_vector
-from branchwise.table.raw import Coded, Numbers, RawColumn, as_value
+from branchwise.table.frames import Frame, read_labels
+from branchwise.table.objects import is_missing
+from branchwise.table.raw import (
+    LARGEST_EXACT,
+    Coded,
+    Numbers,
+    RawColumn,
+    as_value,
+    shortened,
+)
 from branchwise.table.schema import (
     PLURAL,
     Column,
@@ -24,6 +33,7 @@ from branchwise.table.schema import (
     Kind,
     Schema,
     Value,
+    ValueType,
     value_type,
 )
 
@@ -34,16 +44,7 @@ def learn_columns(
     frame: Frame, categorical_features: object, categories: Declared | None
 ) -> tuple[tuple[Column, ...], Columns]:
     """Find out what every column is, and encode it."""
-    if not frame.names:
-        raise DataError(
-            "X has no columns: Found array with 0 feature(s) (shape="
-            f"({frame.n_rows}, 0)) while a minimum of 1 is required."
-        )
-    if frame.n_rows == 0:
-        raise DataError(
-            f"X has no rows: Found array with 0 sample(s) (shape=(0, "
-            f"{len(frame.names)})) while a minimum of 1 is required."
-        )
+    _refuse_empty(frame)
     declared = _declared_categories(frame, categories)
     as_values = _chosen_columns(frame, categorical_features)
     learnt: list[Column] = []
@@ -65,6 +66,20 @@ def learn_columns(
     return tuple(learnt), Columns(frame.n_rows, tuple(data))
 
 
+def _refuse_empty(frame: Frame) -> None:
+    shape = f"(shape=({frame.n_rows}, {len(frame.names)}))"
+    if frame.n_rows == 0:
+        raise DataError(
+            f"X has no rows. Found array with 0 sample(s) {shape} while a minimum of 1 "
+            "is required; pass at least one training case."
+        )
+    if not frame.names:
+        raise DataError(
+            f"X has no columns. Found array with 0 feature(s) {shape} while a minimum "
+            "of 1 is required; pass at least one attribute."
+        )
+
+
 def encode_columns(frame: Frame, schema: Schema, used: Sequence[int]) -> Columns:
     """Encode the columns that a tree uses; the others are left empty."""
     source = _match_columns(frame, schema)
@@ -76,34 +91,43 @@ def encode_columns(frame: Frame, schema: Schema, used: Sequence[int]) -> Columns
 
 
 def learn_target(
-    y: object, n_rows: int, name: str = "y"
+    y: object, n_rows: int | None = None
 ) -> tuple[tuple[Value, ...], NDArray[np.intp]]:
     """Return the classes in sorted order, and the class code of every row."""
-    raw = read_vector(y, name)
+    raw = read_labels(y)
     n_labels = len(raw.values if isinstance(raw, Numbers) else raw.codes)
-    if n_labels != n_rows:
+    if n_rows is not None and n_labels != n_rows:
         raise DataError(
-            f"y must have one label for each row of X. Got {n_labels:,} labels for "
-            f"{n_rows:,} rows (inconsistent numbers of samples)."
+            f"y must have one label for each row of X. Got "
+            f"{_counted(n_labels, 'label')} for {_counted(n_rows, 'row')} "
+            "(inconsistent numbers of samples)."
         )
     missing = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
     if missing.any():
         raise DataError(
-            f"y has {int(missing.sum()):,} missing labels, the first in row "
-            f"{int(np.argmax(missing))}. Input y contains NaN or None; every row "
-            "needs a label, so drop those rows."
+            f"y is missing in {_counted(int(missing.sum()), 'row')}, the first of them "
+            f"row {int(np.argmax(missing))}. Input y contains NaN or None, but every "
+            "row needs a label; drop the rows without."
         )
     if isinstance(raw, Numbers):
         raw = _labels_from_numbers(raw)
+    _refuse_mixed_categories("y", raw.values)
     classes, codes = _occurring(raw)
     return classes, codes.astype(np.intp)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _labels_from_numbers(raw: Numbers) -> Coded:
     finite = np.isfinite(raw.values)
     if not finite.all():
         row = int(np.argmin(finite))
-        raise DataError(f"y is infinite in row {row}. Input y contains infinity.")
+        raise DataError(
+            f"y is infinite in row {row}. Input y contains infinity; a class must be "
+            "text, a boolean, a category or a whole number."
+        )
     fractional = raw.values != np.rint(raw.values)
     if fractional.any():
         row = int(np.argmax(fractional))
@@ -117,11 +141,16 @@ def _labels_from_numbers(raw: Numbers) -> Coded:
 
 def _occurring(raw: Coded) -> tuple[tuple[Value, ...], NDArray[np.integer[Any]]]:
     """Sort the values that occur, and recode the rows."""
-    present = np.flatnonzero(np.bincount(raw.codes[raw.codes >= 0]))
-    order = sorted(present.tolist(), key=lambda code: raw.values[code])
+    order = sorted(_present(raw), key=lambda code: raw.values[code])
     recode = np.full(len(raw.values) + 1, -1, dtype=np.int64)
     recode[order] = np.arange(len(order))
     return tuple(raw.values[code] for code in order), recode[raw.codes]
+
+
+def _present(raw: Coded) -> list[int]:
+    """Return the codes that occur."""
+    codes: list[int] = np.flatnonzero(np.bincount(raw.codes[raw.codes >= 0])).tolist()
+    return codes
 
 
 def _numbers_as_values(raw: Numbers) -> Coded:
@@ -129,8 +158,8 @@ def _numbers_as_values(raw: Numbers) -> Coded:
     uniques, inverse = np.unique(raw.values[known], return_inverse=True)
     codes = np.full(len(raw.values), -1, dtype=np.int64)
     codes[known] = inverse
-    if raw.integral or (uniques == np.rint(uniques)).all():
-        # A column of whole numbers with gaps arrives as floats: 4 reads better.
+    if ((uniques == np.rint(uniques)) & (np.abs(uniques) <= LARGEST_EXACT)).all():
+        # Whole numbers with gaps between them arrive as floats: 4 reads better.
         return Coded(codes, tuple(int(value) for value in uniques.tolist()))
     return Coded(codes, tuple(uniques.tolist()))
 
@@ -165,22 +194,26 @@ def _learn_categories(
 
 
 def _refuse_equal_names(name: str, values: tuple[Value, ...]) -> None:
+    _refuse_mixed_categories(f"Column {name!r}", values)
     if len(set(values)) < len(values):
+        twice = [value for value, times in Counter(values).items() if times > 1]
         raise DataError(
-            f"Column {name!r} has categories that are equal or have the same name. "
-            "Give every category a name of its own."
+            f"Column {name!r} has more than one category called {quoted(twice)}. Give "
+            "every category a name of its own."
         )
+
+
+def _refuse_mixed_categories(what: str, values: tuple[Value, ...]) -> None:
     types = {value_type(value) for value in values}
     if len(types) > 1:
         raise DataError(
-            f"Column {name!r} mixes {' and '.join(sorted(PLURAL[t] for t in types))} "
-            "in its categories. Convert the categories to one type."
+            f"{what} mixes {' and '.join(sorted(PLURAL[t] for t in types))} as "
+            f"categories: {quoted(values)}. Convert them to one type."
         )
 
 
 def _refuse_undeclared(column: Column, raw: Coded) -> None:
-    occurring = np.flatnonzero(np.bincount(raw.codes[raw.codes >= 0]))
-    for code in occurring.tolist():
+    for code in _present(raw):
         value = raw.values[code]
         if value not in column.code_of or (
             value_type(value) != value_type(column.categories[0])
@@ -217,14 +250,9 @@ def _encode_one(column: Column, raw: RawColumn) -> NDArray[Any]:
     if isinstance(raw, Numbers):
         _refuse_infinite(column.name, raw)
         raw = _numbers_as_values(raw)
-    if raw.values and column.value_type is not None:
-        got = value_type(raw.values[0])
-        if got != column.value_type:
-            raise DataError(
-                f"Column {column.name!r} was learnt as {PLURAL[column.value_type]} "
-                f"(such as {column.categories[0]!r}) but now holds {PLURAL[got]} (such "
-                f"as {raw.values[0]!r}). Convert it to the type used for fitting."
-            )
+    if column.value_type is not None:
+        example = f" (such as {column.categories[0]!r})"
+        _refuse_other_type(column.name, raw, column.value_type, example)
     return _translate(column, raw)
 
 
@@ -232,17 +260,26 @@ def _encode_numeric(column: Column, raw: RawColumn) -> NDArray[Any]:
     if isinstance(raw, Numbers):
         _refuse_infinite(column.name, raw)
         return raw.values
-    if not raw.values:  # nothing but missing values, whatever their type
-        return np.full(len(raw.codes), np.nan)
-    got = value_type(raw.values[0])
-    if got == "number":
-        values = np.array([*raw.values, np.nan], dtype=np.float64)
-        numbers: NDArray[Any] = values[raw.codes]
-        return numbers
-    raise DataError(
-        f"Column {column.name!r} was learnt as numbers but now holds {PLURAL[got]} "
-        f"(such as {raw.values[0]!r}). Convert it to numbers."
-    )
+    _refuse_other_type(column.name, raw, "number", "")
+    # What is not a number does not occur.
+    numbers = [v if value_type(v) == "number" else np.nan for v in raw.values]
+    values: NDArray[Any] = np.array([*numbers, np.nan], dtype=np.float64)[raw.codes]
+    return values
+
+
+def _refuse_other_type(name: str, raw: Coded, learnt: ValueType, example: str) -> None:
+    """Refuse values of another family than those used for fitting."""
+    if all(value_type(value) == learnt for value in raw.values):
+        return
+    for code in _present(raw):
+        got = value_type(raw.values[code])
+        if got != learnt:
+            row = int(np.argmax(raw.codes == code))
+            raise DataError(
+                f"Column {name!r} was learnt as {PLURAL[learnt]}{example} but now "
+                f"holds {PLURAL[got]} ({raw.values[code]!r} in row {row}). Convert it "
+                f"to {PLURAL[learnt]}, as it was for fitting."
+            )
 
 
 def _match_columns(frame: Frame, schema: Schema) -> list[int]:
@@ -251,16 +288,19 @@ def _match_columns(frame: Frame, schema: Schema) -> list[int]:
         position = {name: index for index, name in enumerate(frame.names)}
         absent = [name for name in schema.names if name not in position]
         if absent:
+            noun = "column" if len(absent) == 1 else "columns"
             raise DataError(
-                f"X lacks the columns {quoted(absent)} that the tree was fitted with. "
-                f"Got {quoted(frame.names)}."
+                f"X lacks the {noun} {quoted(absent)} that the tree was fitted with. "
+                f"Its columns are {quoted(frame.names, 20)}; rename or add what is "
+                "lacking."
             )
         # Further columns do no harm: the tree asks for its own by name.
         return [position[name] for name in schema.names]
     if len(frame.names) != len(schema.columns):
         raise DataError(
             f"X has {len(frame.names)} features, but branchwise is expecting "
-            f"{len(schema.columns)} features as input: {quoted(schema.names)}."
+            f"{len(schema.columns)} features as input: {quoted(schema.names, 20)}. "
+            "Pass the columns that the tree was fitted with, in that order."
         )
     if frame.named != schema.named:
         given, learnt = ("has", "without") if frame.named else ("has no", "with")
@@ -279,44 +319,53 @@ def _chosen_columns(frame: Frame, chosen: object) -> list[bool]:
     if isinstance(chosen, str):
         if chosen in ("from_dtype", "all"):
             return [chosen == "all"] * n_columns
-        raise ParameterError(
-            "categorical_features must be 'from_dtype', 'all', a mask, a list of "
-            f"indices or a list of names. Got {chosen!r}; for one column pass "
-            f"[{chosen!r}]."
-        )
-    try:
-        items = [i.item() if isinstance(i, np.generic) else i for i in chosen]  # type: ignore[attr-defined]
-    except TypeError:
-        raise ParameterError(
-            "categorical_features must be 'from_dtype', 'all', a mask, a list of "
-            f"indices or a list of names. Got {chosen!r} instead."
-        ) from None
+        advice = f"for one column pass [{chosen!r}]" if chosen in frame.names else ""
+        _refuse_choice(chosen, advice)
+    if not isinstance(chosen, Iterable) or getattr(chosen, "ndim", 1) == 0:
+        _refuse_choice(chosen)
+    items = [item.item() if isinstance(item, np.generic) else item for item in chosen]
     if items and all(isinstance(item, bool) for item in items):
         if len(items) != n_columns:
             raise ParameterError(
-                f"categorical_features is a mask of {len(items)} entries, but X has "
-                f"{n_columns} columns. Give one entry for each column."
+                f"categorical_features is a mask of length {len(items)}, but X has "
+                f"{_counted(n_columns, 'column')}. Give one entry for each column."
             )
         return items
+    positions = _positions(frame)
     mask = [False] * n_columns
     for item in items:
-        mask[_column_index(frame, item, "categorical_features")] = True
+        mask[_column_index(frame, positions, item, "categorical_features")] = True
     return mask
 
 
-def _column_index(frame: Frame, key: object, parameter: str) -> int:
-    if isinstance(key, str) and key in frame.names:
-        return frame.names.index(key)
+def _refuse_choice(chosen: object, advice: str = "") -> NoReturn:
+    raise ParameterError(
+        "categorical_features must be 'from_dtype', 'all', a mask, a list of indices "
+        f"or a list of names. Got {shortened(chosen)}"
+        + (f"; {advice}." if advice else " instead.")
+    )
+
+
+def _positions(frame: Frame) -> dict[str, int]:
+    return {name: index for index, name in enumerate(frame.names)}
+
+
+def _column_index(
+    frame: Frame, positions: Mapping[str, int], key: object, parameter: str
+) -> int:
+    if isinstance(key, str) and key in positions:
+        return positions[key]
+    n_columns = len(frame.names)
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-        if -len(frame.names) <= key < len(frame.names):
-            return int(key) % len(frame.names)
+        if -n_columns <= key < n_columns:
+            return int(key) % n_columns
         raise ParameterError(
-            f"{parameter} names column {key}, but X has {len(frame.names)} columns, "
-            f"0 to {len(frame.names) - 1}."
+            f"{parameter} names column {key}, but X has only "
+            f"{_counted(n_columns, 'column')}, numbered from 0 to {n_columns - 1}."
         )
     raise ParameterError(
-        f"{parameter} names {key!r}, which is not a column of X. The columns are "
-        f"{quoted(frame.names, 20)}."
+        f"{parameter} names {shortened(key)}, which is not a column of X. The columns "
+        f"are {quoted(frame.names, 20)}."
     )
 
 
@@ -328,27 +377,43 @@ def _declared_categories(
         return {}
     if not isinstance(categories, Mapping):
         raise ParameterError(
-            "categories must be a dict of column name (or index) to the list of its "
-            f"possible values. Got {type(categories).__name__} instead."
+            "categories must be None or a dict of column name (or index) to the list "
+            f"of its possible values. Got {shortened(categories)} instead."
         )
     declared: dict[int, tuple[Value, ...]] = {}
+    positions = _positions(frame)
     for key, values in categories.items():
-        index = _column_index(frame, key, "categories")
-        name = frame.names[index]
-        if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        index = _column_index(frame, positions, key, "categories")
+        if index in declared:
             raise ParameterError(
-                f"categories[{name!r}] must be a list of values. Got {values!r}."
+                f"categories names column {frame.names[index]!r} twice, by name and by "
+                "index. Name it once."
             )
-        plain = tuple(as_value(name, value) for value in values)
-        if not plain or len(set(plain)) < len(plain):
-            raise ParameterError(
-                f"categories[{name!r}] must list at least one value and each only "
-                f"once. Got {quoted(plain)}."
-            )
-        if len({value_type(value) for value in plain}) > 1:
-            raise ParameterError(
-                f"categories[{name!r}] mixes types: {quoted(plain)}. Give all values "
-                "as text, all as numbers or all as booleans."
-            )
-        declared[index] = plain
+        declared[index] = _declared_values(f"categories[{key!r}]", values)
     return declared
+
+
+def _declared_values(what: str, values: Any) -> tuple[Value, ...]:
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise ParameterError(
+            f"{what} must be a list of values. Got {shortened(values)} instead."
+        )
+    values = list(values)
+    if any(np.ndim(value) == 0 and is_missing(value) for value in values):
+        raise ParameterError(
+            f"{what} lists a missing value. Missing values need no declaration; leave "
+            "it out."
+        )
+    try:
+        plain = tuple(as_value(what, value) for value in values)
+        _refuse_mixed_categories(what, plain)
+    except DataError as error:
+        raise ParameterError(str(error)) from None
+    if not plain:
+        raise ParameterError(f"{what} is empty. List at least one possible value.")
+    twice = [value for value, times in Counter(plain).items() if times > 1]
+    if twice:
+        raise ParameterError(
+            f"{what} lists {quoted(twice)} more than once. List every value once."
+        )
+    return plain

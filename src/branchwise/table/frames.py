@@ -8,9 +8,12 @@ without repetition and a code for each row) or :class:`Numbers`.
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import narwhals as nw
 import numpy as np
@@ -18,9 +21,17 @@ from numpy.typing import NDArray
 
 from branchwise.errors import DataError, quoted
 from branchwise.table.objects import read_objects
-from branchwise.table.raw import Coded, Numbers, RawColumn, as_value, check_exact
+from branchwise.table.raw import (
+    Coded,
+    Numbers,
+    RawColumn,
+    as_value,
+    check_exact,
+    shortened,
+)
+from branchwise.table.schema import Value
 
-_NESTED = (nw.List, nw.Struct, nw.Array, nw.Binary)
+_NESTED = (nw.List, nw.Struct, nw.Array)
 _DATES = (nw.Datetime, nw.Date, nw.Duration, nw.Time)
 
 
@@ -49,100 +60,132 @@ def open_table(X: object) -> Frame:
         return _from_columns(X)
     if isinstance(X, (list, tuple)):
         return _from_rows(X)
-    frame = _as_dataframe(X)
-    names = tuple(str(name) for name in frame.columns)
-    _check_names(names)
-    readers = tuple(
-        _series_reader(name, frame[original])
-        for name, original in zip(names, frame.columns, strict=True)
-    )
-    return Frame(names, len(frame), named=True, readers=readers)
-
-
-def read_vector(values: object, name: str) -> RawColumn:
-    """Read a single column, such as the labels, of any supported form."""
-    return _vector_reader(name, values)()
-
-
-def _as_dataframe(X: object) -> nw.DataFrame[Any]:
+    if isinstance(X, type):
+        raise DataError(f"X must be a table. Got the class {X.__name__} instead.")
     if hasattr(X, "toarray"):
         raise DataError(
             "X is a sparse matrix; branchwise needs a table with values in its "
             "cells. Sparse data must be made dense first: X.toarray()."
         )
-    if isinstance(X, type):
-        raise DataError(f"X must be a table. Got the class {X.__name__} instead.")
-    native: Any = nw.from_native(X, pass_through=True, allow_series=True)
+    frame = _as_dataframe(X)
+    if frame is None:
+        return _from_foreign(X)
+    names = tuple(str(name) for name in frame.columns)
+    _check_names(names)
+    readers = tuple(
+        _series_reader(_column(name), series)
+        for name, series in zip(names, frame.iter_columns(), strict=True)
+    )
+    return Frame(names, len(frame), named=True, readers=readers)
+
+
+def read_vector(values: object, name: str) -> RawColumn:
+    """Read a single column of any supported form."""
+    return _vector_reader(_column(name), _as_sized(_column(name), values))()
+
+
+def read_labels(y: object) -> RawColumn:
+    """Read the labels, which messages call y."""
+    return _vector_reader("y", _as_sized("y", y))()
+
+
+def _column(name: str) -> str:
+    return f"Column {name!r}"
+
+
+def _as_dataframe(X: object) -> nw.DataFrame[Any] | None:
+    """Return a frame that narwhals knows, or None."""
+    try:
+        native: Any = nw.from_native(X, pass_through=True, allow_series=True)
+    except nw.exceptions.DuplicateError:
+        native = None
+    if native is None:
+        names: Any = getattr(X, "column_names", None) or getattr(X, "columns", ())
+        _check_names([str(name) for name in names])
     if isinstance(native, nw.LazyFrame):
-        raise DataError("X is a lazy frame. Call X.collect() first.")
+        raise DataError(
+            "X is a lazy frame, and branchwise needs its values. Compute it first: "
+            "X.collect() in polars, X.compute() in Dask."
+        )
     if isinstance(native, nw.Series):
         raise DataError(
             "X must be a table of one or more columns. Expected 2D array, got 1D "
-            "array instead. Reshape your data or pass X.to_frame()."
+            "array instead. Reshape your data: {'name': X} is a table of one column."
         )
-    if not isinstance(native, nw.DataFrame):
-        if hasattr(X, "__arrow_c_stream__"):
-            import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
+    return native if isinstance(native, nw.DataFrame) else None
 
-            return nw.from_native(pa.table(X), eager_only=True)
-        if hasattr(X, "__array__"):
-            raise DataError(
-                f"X must be a table. Got {type(X).__name__}; pass np.asarray(X)."
-            )
-        raise DataError(
-            "X must be a pandas, polars or pyarrow table, a numpy array, a dict of "
-            f"columns or a list of dicts. Got {type(X).__name__} instead."
-        )
-    return native
+
+def _from_foreign(X: object) -> Frame:
+    """Open what narwhals does not know, but what speaks Arrow or numpy."""
+    if hasattr(X, "__arrow_c_stream__"):
+        import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
+
+        return open_table(pa.table(X))
+    if hasattr(X, "__array__"):
+        return _from_array(np.asarray(X))
+    advice = ""
+    if isinstance(X, (str, os.PathLike)):
+        advice = " Files are not opened here; read it first, with pandas for example."
+    raise DataError(
+        "X must be a pandas, polars or pyarrow table, a numpy array, a dict of "
+        f"columns or a list of dicts. Got {type(X).__name__} instead.{advice}"
+    )
 
 
 def _check_names(names: Sequence[str]) -> None:
-    duplicates = sorted({name for name in names if names.count(name) > 1})
-    if duplicates:
+    if len(set(names)) < len(names):
+        repeated = [name for name, times in Counter(names).items() if times > 1]
         raise DataError(
-            f"Column names must differ. Got {quoted(duplicates)} more than once; "
-            "rename the columns."
+            f"X has more than one column named {quoted(repeated)}. Column names must "
+            "differ; rename or drop the others."
         )
 
 
-def _series_reader(name: str, series: nw.Series[Any]) -> Callable[[], RawColumn]:
-    return lambda: _read_series(name, series)
+def _series_reader(what: str, series: nw.Series[Any]) -> Callable[[], RawColumn]:
+    return lambda: _read_series(what, series)
 
 
-def _read_series(name: str, series: nw.Series[Any]) -> RawColumn:
+def _read_series(what: str, series: nw.Series[Any]) -> RawColumn:
     dtype = series.dtype
+    if isinstance(dtype, (nw.Int128, nw.UInt128, nw.Unknown)):
+        return read_objects(what, series.to_list())
     if dtype.is_numeric():
-        return _read_numeric_series(name, series)
+        return _read_numeric_series(what, series)
     if dtype == nw.Boolean:
         return _read_boolean_series(series)
     if isinstance(dtype, (nw.Categorical, nw.Enum)):
-        return _read_category_series(name, series)
+        return _read_category_series(what, series)
     if dtype == nw.String:
-        return _read_text_series(name, series)
+        return _read_text_series(what, series)
+    if isinstance(dtype, nw.Binary):
+        raise DataError(f"{what} holds bytes. Decode it to text first.")
     if isinstance(dtype, _NESTED):
         raise DataError(
-            f"Column {name!r} holds nested values ({dtype}); a cell must be one "
-            "text, number or boolean. Take the column apart first."
+            f"{what} holds nested values ({dtype}); a cell must be one text, number or "
+            "boolean. Take the column apart first."
         )
     if isinstance(dtype, _DATES):
-        raise DataError(
-            f"Column {name!r} holds dates or times ({dtype}); branchwise takes text, "
-            "categories, booleans and numbers. Turn it into a number (such as the "
-            "year or an age in days) or into text."
-        )
-    return read_objects(name, series.to_numpy())
+        _refuse_dates(what, dtype)
+    return _read_array(what, series.to_numpy())
 
 
-def _read_numeric_series(name: str, series: nw.Series[Any]) -> Numbers:
-    integral = series.dtype.is_integer()
-    if integral and not series.is_null().any():
-        values = series.to_numpy()
-        check_exact(name, values)
-        return Numbers(values.astype(np.float64), integral=True)
-    if integral:
-        check_exact(name, series.drop_nulls().to_numpy())
-    floats = series.cast(nw.Float64).to_numpy().astype(np.float64)
-    return Numbers(floats, integral=integral)
+def _refuse_dates(what: str, dtype: object) -> NoReturn:
+    raise DataError(
+        f"{what} holds dates or times ({dtype}); branchwise takes text, categories, "
+        "booleans and numbers. Turn it into a number (such as the year or an age in "
+        "days) or into text."
+    )
+
+
+def _read_numeric_series(what: str, series: nw.Series[Any]) -> Numbers:
+    if not series.dtype.is_integer():
+        return Numbers(series.cast(nw.Float64).to_numpy().astype(np.float64))
+    missing = series.is_null().to_numpy().astype(bool)
+    whole = series.fill_null(value=0).to_numpy() if missing.any() else series.to_numpy()
+    check_exact(what, whole)
+    values = whole.astype(np.float64)
+    values[missing] = np.nan
+    return Numbers(values)
 
 
 def _read_boolean_series(series: nw.Series[Any]) -> Coded:
@@ -152,166 +195,245 @@ def _read_boolean_series(series: nw.Series[Any]) -> Coded:
     return Coded(truth, (False, True))
 
 
-def _read_category_series(name: str, series: nw.Series[Any]) -> Coded:
-    native = series.to_native()
-    if hasattr(getattr(native, "dtype", None), "categories") and hasattr(native, "cat"):
-        # pandas: the codes are there already, in the narrowest type.
-        ordered = getattr(native.cat, "ordered", None)
-        if ordered is not None:
-            values = tuple(as_value(name, v) for v in native.cat.categories.tolist())
-            return Coded(native.cat.codes.to_numpy(), values, True, bool(ordered))
+def _read_category_series(what: str, series: nw.Series[Any]) -> Coded:
+    array = getattr(series.to_native(), "array", None)
+    if _is_pandas_categorical(array):
+        return _read_pandas_categorical(what, array)
     # A polars Categorical keeps its strings in order of appearance, which is no
     # declaration; an Enum or an Arrow dictionary is one.
-    arrow = series.to_arrow()
-    declared = not (
-        series.implementation.is_polars() and isinstance(series.dtype, nw.Categorical)
-    )
-    return _read_dictionary(name, arrow, declared)
+    if series.implementation.is_polars() and isinstance(series.dtype, nw.Categorical):
+        return _read_dictionary(what, _as_arrow(series))
+    ordered = isinstance(series.dtype, nw.Enum)
+    return _read_dictionary(what, _as_arrow(series), True, ordered)
 
 
-def _read_text_series(name: str, series: nw.Series[Any]) -> Coded:
-    if series.implementation.is_pandas_like():
-        codes, values = series.to_native().factorize()
-        return Coded(np.asarray(codes), tuple(as_value(name, v) for v in values))
-    return _read_dictionary(name, series.to_arrow().dictionary_encode(), declared=False)
+def _as_arrow(series: nw.Series[Any]) -> Any:
+    """Return the Arrow array, or its chunks as they are, behind a series."""
+    native = series.to_native()
+    if series.implementation.is_pyarrow():
+        return native
+    array: Any = getattr(native, "array", None)
+    if hasattr(array, "__arrow_array__"):
+        return array.__arrow_array__()
+    return series.to_arrow()
 
 
-def _read_dictionary(name: str, array: Any, declared: bool) -> Coded:
-    """Read an Arrow dictionary array (or chunks of one) without touching strings."""
-    if hasattr(array, "combine_chunks"):
-        array = array.unify_dictionaries().combine_chunks()
-    if array.dictionary.null_count or len(array.dictionary.unique()) < len(
-        array.dictionary
-    ):
-        array = array.dictionary_decode().dictionary_encode()
-    values = tuple(as_value(name, value) for value in array.dictionary.to_pylist())
-    codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    if codes.dtype.kind == "u" and array.indices.null_count:
-        # An unsigned index has no room for -1.
-        codes = array.indices.cast("int64").fill_null(-1).to_numpy()
-    return Coded(codes, values, declared, bool(array.type.ordered) and declared)
+def _is_pandas_categorical(values: Any) -> bool:
+    return hasattr(values, "codes") and hasattr(values, "categories")
+
+
+def _read_pandas_categorical(what: str, values: Any) -> Coded:
+    """Take the codes of a pandas.Categorical, which are narrow and -1 for missing."""
+    categories = tuple(as_value(what, value) for value in values.categories)
+    return Coded(np.asarray(values.codes), categories, True, bool(values.ordered))
+
+
+def _read_text_series(what: str, series: nw.Series[Any]) -> Coded | Numbers:
+    if not series.implementation.is_pandas_like():
+        return _read_dictionary(what, _as_arrow(series).dictionary_encode())
+    codes, values = series.to_native().factorize()
+    if not all(isinstance(value, str) for value in values):
+        # narwhals goes by the first hundred objects of a column.
+        return read_objects(what, series.to_list())
+    return Coded(np.asarray(codes), tuple(as_value(what, value) for value in values))
+
+
+def _read_dictionary(
+    what: str, array: Any, declared: bool = False, ordered: bool = False
+) -> Coded:
+    """Read an Arrow dictionary array, or chunks of one, without decoding it.
+
+    Chunks may have different dictionaries; a dictionary may repeat a value or have
+    a missing one, though well-made ones do not.
+    """
+    position: dict[Value, int] = {}
+    parts: list[NDArray[np.integer[Any]]] = [np.empty(0, dtype=np.int8)]
+    last, table = None, np.empty(0, dtype=np.int32)
+    for chunk in getattr(array, "chunks", [array]):
+        if last is None or not chunk.dictionary.equals(last):
+            last = chunk.dictionary
+            table = np.full(len(last) + 1, -1, dtype=np.int32)
+            for code, value in enumerate(last.to_pylist()):
+                if value is not None:
+                    plain = as_value(what, value)
+                    table[code] = position.setdefault(plain, len(position))
+        codes = _dictionary_codes(chunk.indices)
+        as_they_are = np.array_equal(table[:-1], np.arange(len(last)))
+        parts.append(codes if as_they_are else table[codes])
+    codes = parts[-1] if len(parts) <= 2 else np.concatenate(parts)
+    in_order = declared and (ordered or bool(array.type.ordered))
+    return Coded(codes, tuple(position), declared, in_order)
+
+
+def _dictionary_codes(indices: Any) -> NDArray[np.integer[Any]]:
+    """Return Arrow indices with -1 for missing; unsigned ones have no room for it."""
+    # Read from memory: for fill_null and even to_numpy, pyarrow loads pandas.
+    if len(indices) == 0:
+        return np.empty(0, dtype=np.int8)
+    present, stored = indices.buffers()
+    end = indices.offset + len(indices)
+    codes: NDArray[np.integer[Any]]
+    codes = np.frombuffer(stored, str(indices.type), count=end)[indices.offset :]
+    if indices.null_count == 0:
+        return codes if codes.dtype != np.uint64 else codes.astype(np.int64)
+    codes = codes.astype(np.int64 if codes.dtype.kind == "u" else codes.dtype)
+    bits = np.unpackbits(np.frombuffer(present, np.uint8), bitorder="little")
+    codes[bits[indices.offset : end] == 0] = -1
+    return codes
 
 
 def _from_array(X: NDArray[Any]) -> Frame:
+    if not isinstance(X, np.ma.MaskedArray):
+        X = np.asarray(X)  # a matrix stays 2D when a column is taken
     if X.dtype.names is not None:
         return _from_columns({name: X[name] for name in X.dtype.names})
     if X.ndim != 2:
+        advice = (
+            "X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
+            if X.ndim < 2
+            else "X.reshape(len(X), -1) has one row for each case"
+        )
         raise DataError(
             f"X must be a table. Expected 2D array, got {X.ndim}D array instead. "
-            "Reshape your data: X.reshape(-1, 1) if it is one column, "
-            "X.reshape(1, -1) if it is one row."
+            f"Reshape your data: {advice}."
         )
-    names = tuple(f"x{index}" for index in range(X.shape[1]))
-    readers = tuple(
-        _vector_reader(name, X[:, index]) for index, name in enumerate(names)
+    return _without_names(len(X), [X[:, index] for index in range(X.shape[1])])
+
+
+def _without_names(n_rows: int, vectors: Sequence[Any]) -> Frame:
+    names = tuple(f"x{index}" for index in range(len(vectors)))
+    return Frame(names, n_rows, named=False, readers=_readers(names, vectors))
+
+
+def _readers(
+    names: Sequence[str], vectors: Sequence[Any]
+) -> tuple[Callable[[], RawColumn], ...]:
+    return tuple(
+        _vector_reader(_column(name), vector)
+        for name, vector in zip(names, vectors, strict=True)
     )
-    return Frame(names, len(X), named=False, readers=readers)
 
 
 def _from_columns(columns: Mapping[Any, Any]) -> Frame:
     names = tuple(str(name) for name in columns)
     _check_names(names)
-    vectors = [_as_sized(name, v) for name, v in zip(names, columns.values())]  # noqa: B905
-    lengths = {name: len(v) for name, v in zip(names, vectors, strict=True)}
-    if len(set(lengths.values())) > 1:
-        short, long = (
-            min(lengths, key=lengths.__getitem__),
-            max(lengths, key=lengths.__getitem__),
-        )
-        raise DataError(
-            f"Columns must have the same length. Got {lengths[short]:,} rows in "
-            f"{short!r} and {lengths[long]:,} in {long!r}."
-        )
-    readers = tuple(_vector_reader(n, v) for n, v in zip(names, vectors, strict=True))
-    n_rows = len(vectors[0]) if vectors else 0
-    return Frame(names, n_rows, named=True, readers=readers)
+    vectors = [
+        _as_sized(_column(name), vector)
+        for name, vector in zip(names, columns.values(), strict=True)
+    ]
+    lengths = [len(vector) for vector in vectors]
+    for name, length in zip(names, lengths, strict=True):
+        if length != lengths[0]:
+            raise DataError(
+                f"Columns must have the same length. Got {lengths[0]:,} rows in "
+                f"{names[0]!r} and {length:,} in {name!r}; give every column one "
+                "value for each row."
+            )
+    n_rows = lengths[0] if lengths else 0
+    return Frame(names, n_rows, named=True, readers=_readers(names, vectors))
 
 
-def _as_sized(name: str, values: Any) -> Any:
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+def _as_sized(what: str, values: Any) -> Any:
+    if isinstance(values, (str, bytes, Mapping, AbstractSet)) or not (
+        hasattr(values, "__len__") or hasattr(values, "__array__")
+    ):
         raise DataError(
-            f"Column {name!r} must be a list, array or series of values. "
-            f"Got {type(values).__name__} instead."
+            f"{what} must be a list, an array or a series of values. Got "
+            f"{type(values).__name__} instead."
         )
-    return values
+    return values if hasattr(values, "__len__") else np.asarray(values)
 
 
 def _from_rows(rows: Sequence[Any]) -> Frame:
     """Read a list of dicts (an absent key is a missing value) or of plain rows."""
-    if rows and all(isinstance(row, Mapping) for row in rows):
+    if not rows:
+        return _without_names(0, [])
+    kinds = [isinstance(row, Mapping) for row in rows]
+    if all(kinds):
         names = dict.fromkeys(name for row in rows for name in row)
         return _from_columns({name: [row.get(name) for row in rows] for name in names})
-    widths = {len(row) if isinstance(row, (list, tuple)) else -1 for row in rows}
-    if not rows or len(widths) > 1 or -1 in widths:
-        # Arrays, scalars or ragged rows: numpy decides what they are.
-        try:
-            return _from_array(np.asarray(rows))
-        except ValueError as error:
-            if isinstance(error, DataError):
-                raise
-            raise DataError(
-                "X is a list whose rows have different lengths. Every row must "
-                "have one cell for each column."
-            ) from error
-    table = np.empty((len(rows), widths.pop()), dtype=object)
+    if any(kinds):
+        other = type(rows[kinds.index(False)]).__name__
+        raise DataError(
+            f"X is a list of dicts, but row {kinds.index(False)} is of type {other}. "
+            "Give every row in the same form."
+        )
+    if not any(hasattr(row, "__len__") and not isinstance(row, str) for row in rows):
+        raise DataError(
+            "X is a list of single values. Expected 2D array, got 1D array instead. "
+            "Reshape your data: {'name': X} is a table of one column, [X] one of one "
+            "row."
+        )
+    rows = [row if isinstance(row, (list, tuple)) else _as_row(row) for row in rows]
     for index, row in enumerate(rows):
-        table[index, :] = row
-    return _from_array(table)
+        if len(row) != len(rows[0]):
+            raise DataError(
+                "X is a list whose rows have different lengths. Got "
+                f"{len(rows[0]):,} cells in row 0 and {len(row):,} in row {index}; "
+                "every row must have one cell for each column."
+            )
+    return _without_names(len(rows), [list(cells) for cells in zip(*rows, strict=True)])
 
 
-def _vector_reader(name: str, values: Any) -> Callable[[], RawColumn]:
+def _as_row(row: Any) -> list[Any]:
+    cells = np.asarray(row)
+    return cells.tolist() if cells.ndim else [row]
+
+
+def _vector_reader(what: str, values: Any) -> Callable[[], RawColumn]:
     if isinstance(values, np.ndarray):
-        return lambda: _read_array(name, values)
+        return lambda: _read_array(what, values)
     if isinstance(values, (list, tuple, range)):
-        return lambda: read_objects(name, list(values))
-    if hasattr(values, "codes") and hasattr(values, "categories"):  # pandas.Categorical
-        categories = tuple(as_value(name, value) for value in values.categories)
-        codes = np.asarray(values.codes)
-        return lambda: Coded(codes, categories, True, bool(values.ordered))
+        return lambda: read_objects(what, values)
+    if _is_pandas_categorical(values):
+        return lambda: _read_pandas_categorical(what, values)
     if type(values).__module__.startswith("pyarrow") and hasattr(values, "buffers"):
         import pyarrow as pa  # noqa: PLC0415  (the caller has loaded it)
 
         values = pa.chunked_array([values])
     series: Any = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        return _series_reader(name, series)
-    return lambda: _read_array(name, np.asarray(values))
+        return _series_reader(what, series)
+    return lambda: _read_array(what, np.asarray(values))
 
 
-def _read_array(name: str, values: NDArray[Any]) -> RawColumn:
+def _read_array(what: str, values: NDArray[Any]) -> RawColumn:
     if values.ndim != 1:
         raise DataError(
-            f"Column {name!r} must have one value a row. Got an array of shape "
-            f"{values.shape} instead."
+            f"{what} must have one value a row. Got an array of shape {values.shape}; "
+            "pass a single column."
         )
+    if isinstance(values, np.ma.MaskedArray):
+        if values.mask.any():
+            return read_objects(what, values.tolist())
+        values = values.data
     kind = values.dtype.kind
     if kind == "b":
         return Coded(values.astype(np.int64), (False, True))
     if kind in "iu":
-        check_exact(name, values)
-        return Numbers(values.astype(np.float64), integral=True)
+        check_exact(what, values)
+        return Numbers(values.astype(np.float64))
     if kind == "f":
-        return Numbers(values.astype(np.float64), integral=False)
+        with np.errstate(over="ignore"):  # a long double may become infinite
+            return Numbers(values.astype(np.float64))
     if kind == "c":
         raise DataError(
-            f"Column {name!r} holds complex numbers. Complex data not supported; "
-            "pass the real and the imaginary part as two columns."
+            f"{what} holds complex numbers. Complex data not supported; pass the real "
+            "and the imaginary part as two columns."
         )
     if kind in "mM":
-        raise DataError(
-            f"Column {name!r} holds dates or times ({values.dtype}); branchwise takes "
-            "text, categories, booleans and numbers. Turn it into a number (such as "
-            "the year or an age in days) or into text."
-        )
+        _refuse_dates(what, values.dtype)
     if kind == "S":
-        try:
-            values = np.char.decode(values, "utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"Column {name!r} holds bytes that are not UTF-8 text. Decode it first."
-            ) from error
-        kind = "U"
-    if kind == "U":
-        uniques, codes = np.unique(values, return_inverse=True)
-        return Coded(codes, tuple(uniques.tolist()))
-    return read_objects(name, values)
+        values = _decode(what, values)
+    return read_objects(what, values)
+
+
+def _decode(what: str, values: NDArray[Any]) -> NDArray[Any]:
+    try:
+        return np.char.decode(values, "utf-8")
+    except UnicodeDecodeError as error:
+        row = values.tolist().index(error.object)
+        raise DataError(
+            f"{what} has bytes in row {row} that are not UTF-8 text: "
+            f"{shortened(error.object)}. Decode the column first."
+        ) from None

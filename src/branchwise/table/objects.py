@@ -7,36 +7,47 @@ meant would be a silent repair.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import DataError
-from branchwise.table.raw import Coded, Numbers, RawColumn, check_exact
+from branchwise.table.raw import (
+    LARGEST_EXACT,
+    Coded,
+    Numbers,
+    RawColumn,
+    as_value,
+    refuse_inexact,
+    shortened,
+)
 from branchwise.table.schema import PLURAL, Value, ValueType
 
 # pandas' own missing values, recognised without importing pandas.
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+# numpy's dates, among which NaT is a missing value.
+_NUMPY_TIMES = (np.datetime64, np.timedelta64)
 
 
-def read_objects(name: str, column: Sequence[Any] | NDArray[Any]) -> RawColumn:
+def read_objects(what: str, column: Sequence[Any] | NDArray[Any]) -> RawColumn:
     """Read a column of Python objects."""
     cells = column.tolist() if isinstance(column, np.ndarray) else column
     families = {kind: _family(kind) for kind in set(map(type, cells))}
-    unknown = [kind for kind, family in families.items() if family == "other"]
-    if unknown:
-        _refuse_cell(name, cells, unknown[0])
-    present = {family for family in families.values() if family != "missing"}
+    others = {kind for kind, family in families.items() if family == "other"}
+    if others:
+        _refuse_cells(what, cells, others)
+    present = set(families.values()) - {"missing", "other"}
     if "number" in present and len(present) > 1 and _only_nan(cells):
         present.discard("number")
     if len(present) > 1:
-        _refuse_mixture(name, cells, present)
+        _refuse_mixture(what, cells, present)
     if present == {"number"}:
-        return _read_numbers(name, cells)
-    return _factorize(cells)
+        return _read_numbers(what, cells)
+    return _factorize(what, cells)
 
 
 def _family(kind: type) -> str:
@@ -46,35 +57,43 @@ def _family(kind: type) -> str:
         return "boolean"
     if issubclass(kind, str):
         return "text"
+    if issubclass(kind, _NUMPY_TIMES):
+        return "other"
     # Decimal is a number that does not register as a Real.
     is_real = issubclass(kind, numbers.Real) or kind.__name__ == "Decimal"
     return "number" if is_real else "other"
 
 
-def _is_missing(cell: Any) -> bool:
+def is_missing(cell: Any) -> bool:
+    """Tell whether a cell is any of the missing values, among them NaN."""
+    if type(cell).__name__ == "Decimal":
+        return bool(cell.is_nan())  # a signalling NaN cannot be compared
     return type(cell).__name__ in _MISSING_TYPES or cell != cell
 
 
 def _only_nan(cells: Sequence[Any]) -> bool:
-    return all(_is_missing(c) for c in cells if _family(type(c)) == "number")
+    return all(is_missing(c) for c in cells if _family(type(c)) == "number")
 
 
-def _read_numbers(name: str, cells: Sequence[Any]) -> Numbers:
-    integral = True
-    values = np.empty(len(cells), dtype=np.float64)
-    for row, cell in enumerate(cells):
-        if _is_missing(cell):
-            values[row] = np.nan
-            continue
-        if isinstance(cell, numbers.Integral):
-            check_exact(name, np.array([cell], dtype=object), first_row=row)
-        else:
-            integral = False
-        values[row] = float(cell)
-    return Numbers(values, integral)
+def _read_numbers(what: str, cells: Sequence[Any]) -> Numbers:
+    values = np.fromiter(map(_as_float, cells), dtype=np.float64, count=len(cells))
+    for row in np.flatnonzero(np.abs(values) >= LARGEST_EXACT).tolist():
+        cell = cells[row]
+        if isinstance(cell, numbers.Integral) and abs(int(cell)) > LARGEST_EXACT:
+            refuse_inexact(what, int(cell), row)
+    return Numbers(values)
 
 
-def _factorize(cells: Sequence[Any]) -> Coded:
+def _as_float(cell: Any) -> float:
+    if is_missing(cell):
+        return math.nan
+    try:
+        return float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
+
+
+def _factorize(what: str, cells: Sequence[Any]) -> Coded:
     position: dict[Any, int] = {}
     codes = np.fromiter(
         (position.setdefault(cell, len(position)) for cell in cells),
@@ -85,46 +104,56 @@ def _factorize(cells: Sequence[Any]) -> Coded:
     values: list[Value] = []
     final = np.empty(len(position), dtype=np.int64)
     for cell, code in position.items():
-        if _is_missing(cell):
+        if is_missing(cell):
             final[code] = -1
         else:
             final[code] = len(values)
-            values.append(_plain(cell))
+            values.append(as_value(what, cell))
     return Coded(final[codes] if position else codes, tuple(values))
 
 
-def _plain(cell: Any) -> Value:
-    value: Value = bool(cell) if isinstance(cell, (bool, np.bool_)) else str(cell)
-    return value
+def _refuse_cells(what: str, cells: Sequence[Any], kinds: set[type]) -> None:
+    """Refuse the first cell of these types, if it is not numpy's NaT."""
+    for row, cell in enumerate(cells):
+        if type(cell) in kinds and not (
+            isinstance(cell, _NUMPY_TIMES) and cell != cell
+        ):
+            _refuse_cell(what, row, cell)
 
 
-def _refuse_cell(name: str, cells: Sequence[Any], kind: type) -> None:
-    row = next(i for i, cell in enumerate(cells) if type(cell) is kind)
+def _refuse_cell(what: str, row: int, cell: Any) -> NoReturn:
+    kind = type(cell)
+    if isinstance(cell, _NUMPY_TIMES) or hasattr(kind, "isoformat"):
+        advice = (
+            "branchwise takes text, categories, booleans and numbers; turn it into a "
+            "number (such as the year or an age in days) or into text."
+        )
+    elif issubclass(kind, (bytes, bytearray)):
+        advice = "Decode it to text first."
+    else:
+        advice = (
+            "A cell must be text, a number, a boolean or missing; convert the column "
+            "first."
+        )
     raise DataError(
-        f"Column {name!r} has a cell of type {kind.__name__} in row {row}: "
-        f"{_shortened(cells[row])}. A cell must be text, a number, a boolean or "
-        "missing; convert the column first."
+        f"{what} has a cell of type {kind.__name__} in row {row}: {shortened(cell)}. "
+        + advice
     )
 
 
-def _refuse_mixture(name: str, cells: Sequence[Any], families: set[str]) -> None:
+def _refuse_mixture(what: str, cells: Sequence[Any], families: set[str]) -> NoReturn:
     first: dict[str, int] = {}
     for row, cell in enumerate(cells):
         family = _family(type(cell))
-        if family in families and not _is_missing(cell):
+        if family in families and not is_missing(cell):
             first.setdefault(family, row)
     (one, row), (other, other_row) = sorted(first.items(), key=lambda item: item[1])[:2]
     raise DataError(
-        f"Column {name!r} mixes {_plural(one)} ({_shortened(cells[row])} in row {row}) "
-        f"and {_plural(other)} ({_shortened(cells[other_row])} in row {other_row}). "
-        "Convert the column to one type, for example all to text."
+        f"{what} mixes {_plural(one)} ({shortened(cells[row])} in row {row}) and "
+        f"{_plural(other)} ({shortened(cells[other_row])} in row {other_row}). Convert "
+        "it to one type, for example all to text."
     )
 
 
 def _plural(family: str) -> str:
     return PLURAL[cast("ValueType", family)]
-
-
-def _shortened(cell: Any, limit: int = 40) -> str:
-    text = repr(cell)
-    return text if len(text) <= limit else text[: limit - 3] + "..."

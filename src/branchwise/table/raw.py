@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,47 +31,72 @@ class Coded:
 
 @dataclass(frozen=True)
 class Numbers:
-    """float64 values with NaN for missing; ``integral`` if the source had integers."""
+    """float64 values with NaN for missing."""
 
     values: NDArray[np.float64]
-    integral: bool
 
 
 RawColumn = Coded | Numbers
 
 
-def as_value(name: str, value: Any) -> Value:
-    """Turn a category into a plain Python value; intervals and dates become text."""
+def as_value(what: str, value: Any) -> Value:
+    """Turn a category into a plain Python value; intervals and dates become text.
+
+    ``what`` is what messages call the column, such as ``Column 'age'``.
+    """
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, (str, bool, int)):
+    if isinstance(value, str):
+        # An enumeration of strings, too, is known by what it contains.
+        return str.__str__(value)
+    if isinstance(value, bool):
         return value
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise DataError(
+                f"{what} has the category {shortened(value)}. Whole numbers must fit "
+                "64 bits; pass such names as text."
+            )
+        return int(value)
     if isinstance(value, float):
         if not np.isfinite(value):
             raise DataError(
-                f"Column {name!r} has {value} as a category. Categories must be text, "
+                f"{what} has {value} as a category. Categories must be text, "
                 "booleans or finite numbers; make it a missing value or drop it."
             )
-        return value
+        return float(value)
     if hasattr(value, "isoformat") or hasattr(value, "closed"):
         # Dates and the intervals of pandas.cut have one obvious name.
         return str(value)
     raise DataError(
-        f"Column {name!r} has the category {value!r} of type {type(value).__name__}. "
-        "Categories must be text, booleans or numbers; convert the column to text."
+        f"{what} has the category {shortened(value)} of type {type(value).__name__}. "
+        "Categories must be text, booleans or numbers; convert them to text."
     )
 
 
-def check_exact(name: str, values: NDArray[Any], first_row: int = 0) -> None:
+def refuse_inexact(what: str, value: int, row: int) -> NoReturn:
+    """Refuse an integer that float64 cannot hold."""
+    raise DataError(
+        f"{what} has the integer {shortened(value)} in row {row}, beyond 2**53, where "
+        "float64 is no longer exact. If it is an identifier, leave it out or pass it "
+        "as text."
+    )
+
+
+def check_exact(what: str, values: NDArray[Any]) -> None:
     """Refuse integers that float64 cannot hold: two of them might become one."""
     if values.size == 0 or values.dtype.itemsize < 8:
         return
     beyond = (values > LARGEST_EXACT) | (values < -LARGEST_EXACT)
     if beyond.any():
         row = int(np.argmax(beyond))
-        raise DataError(
-            f"Column {name!r} has the integer {int(values[row])} in row "
-            f"{first_row + row}, beyond "
-            "2**53, where float64 is no longer exact. If it is an identifier, leave "
-            "it out or pass it as text."
-        )
+        refuse_inexact(what, int(values[row]), row)
+
+
+def shortened(cell: object, limit: int = 40) -> str:
+    """Show a cell in a message, cut off where it gets long."""
+    try:
+        text = repr(cell)
+    except ValueError:  # an integer of more digits than Python will print
+        return "(thousands of digits)"
+    return text if len(text) <= limit else text[: limit - 3] + "..."

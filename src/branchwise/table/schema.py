@@ -106,9 +106,9 @@ class Schema:
 
     def describe(self) -> str:
         """Tell what every column is taken for, one line each."""
-        width = max(len(column.name) for column in self.columns)
+        target = self.target or "(target)"
+        width = max(len(name) for name in [*self.names, target])
         lines = [f"{c.name:<{width}}  {_describe_column(c)}" for c in self.columns]
-        target = self.target or "target"
         lines.append(f"{target:<{width}}  target, {_listed(self.classes, 'class')}")
         return "\n".join(lines)
 

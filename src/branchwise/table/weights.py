@@ -11,6 +11,7 @@ which is what a plain sum would lose as well. Whole numbers are never changed.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +45,8 @@ def check_weights(weights: object, n_rows: int) -> NDArray[np.float64]:
         total = given.sum()
     if not 0 < total < np.inf:
         raise DataError(
-            "sample_weight must have a positive, finite sum, so that there is "
-            f"something to learn from. Got the sum {total}."
+            "sample_weight must have a positive, finite sum: with a weight of zero for "
+            f"every row there is nothing to learn from. Got the sum {total}."
         )
     return given
 
@@ -61,3 +62,45 @@ def on_grid(weights: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     """Round weights to whole multiples of ``step`` (a power of two)."""
     rounded: NDArray[np.float64] = np.rint(weights / step) * step
     return rounded
+
+
+@dataclass(frozen=True)
+class WeightGrid:
+    """The weights of rows on their grid, and what counting needs to know of it.
+
+    ``weights`` is None where every row counts as one; a row of weight 0 is left out.
+    ``fractions`` says that cases may be split, so that the grid must be fine even
+    for whole weights. Parts of weights go to multiples of ``step``, parts of cases
+    to multiples of ``case_step``.
+    """
+
+    weights: NDArray[np.float64] | None
+    fractions: bool
+    whole: bool
+    step: float
+    case_step: float
+    n_cases: float
+    total: float
+
+
+def weigh(
+    weights: NDArray[np.float64] | None, n_rows: int, fractions: bool
+) -> WeightGrid:
+    """Put the weights of rows on a grid."""
+    if weights is None:
+        step = grid_step(n_rows, whole=not fractions)
+        return WeightGrid(None, fractions, not fractions, step, step, n_rows, n_rows)
+    whole = not fractions and bool((weights == np.rint(weights)).all())
+    # Summed exactly: near a power of two the grid must not hang on the row order.
+    step = grid_step(math.fsum(weights.tolist()), whole)
+    rounded = on_grid(weights, step)
+    n_cases = int(np.count_nonzero(rounded))
+    return WeightGrid(
+        rounded,
+        fractions,
+        whole and step == 1.0,
+        step,
+        grid_step(n_cases, whole=not fractions),
+        n_cases,
+        float(rounded.sum()),
+    )

@@ -1,0 +1,265 @@
+// The border between Python and the kernel: checks every size and index, releases
+// the GIL, and turns what comes out into arrays. Nothing here decides anything.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/vector.h>
+
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "problem.hpp"
+#include "walk.hpp"
+
+namespace nb = nanobind;
+using namespace branchwise;
+
+namespace {
+
+template <typename T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+[[noreturn]] void refuse(const std::string& complaint) { throw nb::value_error(complaint.c_str()); }
+
+template <typename T>
+uint32_t largest(const T* codes, size_t n) {
+    T top = 0;
+    for (size_t i = 0; i < n; ++i) top = std::max(top, codes[i]);
+    return static_cast<uint32_t>(top);
+}
+
+template <typename T>
+bool read_codes(nb::handle data, size_t n_rows, Column& column) {
+    Vector<T> codes;
+    if (!nb::try_cast(data, codes, false)) return false;
+    if (codes.shape(0) != n_rows) refuse("a column must have one entry for each row");
+    if (largest(codes.data(), n_rows) >= column.n_codes) refuse("a code is not below n_codes");
+    column.width = sizeof(T);
+    column.codes = codes.data();
+    return true;
+}
+
+Column read_column(nb::handle data, uint32_t n_codes, size_t n_rows) {
+    Column column;
+    Vector<double> numbers;
+    if (nb::try_cast(data, numbers, false)) {
+        if (numbers.shape(0) != n_rows) refuse("a column must have one entry for each row");
+        column.numeric = true;
+        column.numbers = numbers.data();
+        return column;
+    }
+    if (n_codes < 1) refuse("n_codes must count the missing code at least");
+    column.n_codes = n_codes;
+    if (!read_codes<uint8_t>(data, n_rows, column) && !read_codes<uint16_t>(data, n_rows, column) &&
+        !read_codes<uint32_t>(data, n_rows, column))
+        refuse("a column must be a contiguous array of uint8, uint16, uint32 or float64");
+    return column;
+}
+
+template <typename T>
+nb::object own(std::vector<T>&& data, size_t rows, size_t columns = 0) {
+    auto* kept = new std::vector<T>(std::move(data));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    if (columns) {
+        size_t shape[2] = {rows, columns};
+        return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), 2, shape, owner));
+    }
+    size_t shape[1] = {rows};
+    return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), 1, shape, owner));
+}
+
+// Number the nodes level by level and lay them out as the arrays of tree.py.
+struct TreeArrays {
+    std::vector<int64_t> column, n_children, missing_to, unseen_to, n_codes, codes;
+    std::vector<double> cut, weights, cases;
+
+    TreeArrays(const std::vector<Grown>& grown, size_t classes) {
+        size_t n = 0;
+        for (const Grown& part : grown) n += part.nodes.size();
+        for (auto* array : {&column, &n_children, &missing_to, &unseen_to, &n_codes, &codes}) array->reserve(n);
+        for (auto* array : {&cut, &cases}) array->reserve(n);
+        weights.reserve(n * classes);
+        struct Place {
+            int32_t part;
+            int64_t node;
+        };
+        std::vector<Place> order{{0, 0}};
+        order.reserve(n);
+        for (size_t i = 0; i < order.size(); ++i) {
+            Place at = order[i];
+            const Node* node = &grown[size_t(at.part)].nodes[size_t(at.node)];
+            if (node->graft >= 0) {
+                at = {node->graft, node->first_child};
+                node = &grown[size_t(at.part)].nodes[size_t(at.node)];
+            }
+            for (int32_t b = 0; b < node->n_children; ++b) order.push_back({at.part, node->first_child + b});
+            column.push_back(node->column);
+            n_children.push_back(node->n_children);
+            missing_to.push_back(node->missing_to);
+            unseen_to.push_back(node->unseen_to);
+            cut.push_back(node->column < 0 ? std::numeric_limits<double>::quiet_NaN() : node->cut);
+            cases.push_back(node->cases);
+            n_codes.push_back(node->code >= 0 ? 1 : node->code == both_sides ? 2 : 0);
+            if (node->code >= 0) codes.push_back(node->code);
+            if (node->code == both_sides) codes.insert(codes.end(), {0, 1});
+            const double* from = &grown[size_t(at.part)].weights[size_t(at.node) * classes];
+            weights.insert(weights.end(), from, from + classes);
+        }
+    }
+};
+
+nb::dict grow_tree(nb::list columns, const std::vector<uint32_t>& n_codes, const Vector<uint32_t>& labels, int n_classes, nb::object weights, bool fractions,
+                   double weight_step, double case_step, int criterion, int64_t max_depth,
+                   double cases_to_split, double cases_in_leaf, double min_gain, int missing, int unseen,
+                   int bits, std::vector<double> series, double total, bool whole, unsigned n_threads, nb::object progress) {
+    Problem problem;
+    problem.n_rows = labels.shape(0);
+    problem.n_classes = n_classes;
+    if (n_classes < 1) refuse("n_classes must be at least 1");
+    if (problem.n_rows < 1 || problem.n_rows > std::numeric_limits<uint32_t>::max()) refuse("between 1 and 2**32 - 1 rows");
+    if (n_codes.size() != nb::len(columns)) refuse("n_codes must have one entry for each column");
+    if (series.empty()) refuse("series must not be empty");
+    if (criterion < 0 || criterion > 2 || missing < 0 || missing > 4 || unseen < 0 || unseen > 4) refuse("unknown option");
+    problem.labels = labels.data();
+    if (largest(problem.labels, problem.n_rows) >= static_cast<uint32_t>(n_classes)) refuse("a label is not below n_classes");
+    for (size_t j = 0; j < n_codes.size(); ++j)
+        problem.columns.push_back(read_column(columns[j], n_codes[j], problem.n_rows));
+    if (!weights.is_none()) {
+        const auto given = nb::cast<Vector<double>>(weights);
+        if (given.shape(0) != problem.n_rows) refuse("weights must have one entry for each row");
+        problem.weights = given.data();
+    }
+    problem.fractions = fractions;
+    problem.weight_step = weight_step;
+    problem.case_step = case_step;
+    problem.criterion = static_cast<Criterion>(criterion);
+    problem.max_depth = max_depth;
+    problem.cases_to_split = cases_to_split;
+    problem.cases_in_leaf = cases_in_leaf;
+    problem.min_gain = min_gain;
+    problem.missing = static_cast<Policy>(missing);
+    problem.unseen = static_cast<Policy>(unseen);
+
+    const bool report = !progress.is_none();
+    bool interrupted = false;
+    const Watch watch = [&](size_t n_nodes) {
+        nb::gil_scoped_acquire held;
+        if (PyErr_CheckSignals() != 0) {
+            interrupted = true;
+            return false;
+        }
+        if (report) progress(n_nodes);
+        return true;
+    };
+    const auto classes = static_cast<size_t>(n_classes);
+    std::unique_ptr<TreeArrays> arrays;
+    {
+        nb::gil_scoped_release released;
+        const bool numbers = std::any_of(problem.columns.begin(), problem.columns.end(),
+                                         [](const Column& column) { return column.numeric; });
+        const Masses masses(bits, std::move(series), total, whole,
+                            numbers ? Masses::long_table : Masses::short_table);
+        const std::vector<Grown> grown = grow(problem, masses, watch, n_threads);
+        if (!interrupted) arrays = std::make_unique<TreeArrays>(grown, classes);
+        if (arrays) watch(arrays->column.size());
+    }
+    if (interrupted) throw nb::python_error();
+
+    const size_t n = arrays->column.size();
+    const size_t total_codes = arrays->codes.size();
+    nb::dict tree;
+    tree["column"] = own(std::move(arrays->column), n);
+    tree["cut"] = own(std::move(arrays->cut), n);
+    tree["n_children"] = own(std::move(arrays->n_children), n);
+    tree["missing_to"] = own(std::move(arrays->missing_to), n);
+    tree["unseen_to"] = own(std::move(arrays->unseen_to), n);
+    tree["n_codes"] = own(std::move(arrays->n_codes), n);
+    tree["codes"] = own(std::move(arrays->codes), total_codes);
+    tree["weights"] = own(std::move(arrays->weights), n, classes);
+    tree["cases"] = own(std::move(arrays->cases), n);
+    return tree;
+}
+
+// ---- prediction ----------------------------------------------------------------
+
+Walk* make_walk(const Vector<int64_t>& column, const Vector<double>& cut, const Vector<int64_t>& n_children,
+                const Vector<int64_t>& missing_to, const Vector<int64_t>& unseen_to, const Vector<int64_t>& n_codes,
+                const Vector<int64_t>& codes, const std::vector<uint32_t>& values) {
+    const size_t n = column.shape(0);
+    if (n < 1 || n >= Walk::divided) refuse("between 1 and 2**32 - 2 nodes");
+    for (size_t length : {cut.shape(0), n_children.shape(0), missing_to.shape(0), unseen_to.shape(0), n_codes.shape(0)})
+        if (length != n) refuse("arrays must have one entry for each node");
+    // Children and their codes lie in the order of their parents: one pass checks all.
+    size_t child = 1;
+    size_t code = 0;
+    if (n_codes.data()[0] != 0) refuse("codes that lead to the root");
+    for (size_t i = 0; i < n; ++i) {
+        const int64_t j = column.data()[i];
+        const int64_t branches = n_children.data()[i];
+        if (branches < 0 || size_t(branches) > n - child) refuse("children beyond the arrays");
+        if (j < -1 || j >= int64_t(values.size()) || (j < 0) != (branches == 0)) refuse("a column that is not there");
+        for (int64_t to : {missing_to.data()[i], unseen_to.data()[i]})
+            if (to < every_branch || to >= branches) refuse("a branch that is not there");
+        const int64_t limit = branches == 0 ? 0 : values[size_t(j)] ? values[size_t(j)] : 2;
+        for (const size_t last = child + size_t(branches); child < last; ++child) {
+            const int64_t count = n_codes.data()[child];
+            if (count < 0 || size_t(count) > codes.shape(0) - code) refuse("codes beyond the arrays");
+            for (const size_t end = code + size_t(count); code < end; ++code)
+                if (codes.data()[code] < 0 || codes.data()[code] >= limit) refuse("a code that is no value of its column");
+        }
+    }
+    if (child != n || code != codes.shape(0)) refuse("children or codes that do not add up");
+    const TreeView tree{n, column.data(), n_children.data(), missing_to.data(), unseen_to.data(),
+                        n_codes.data(), codes.data(), cut.data()};
+    return new Walk(tree, values);
+}
+
+template <typename T>
+bool read_cells(nb::handle data, size_t n_rows, uint32_t values, Cells& cells) {
+    Vector<T> array;
+    if (!nb::try_cast(data, array, false)) return false;
+    if (array.shape(0) != n_rows) refuse("a column must have one entry for each row");
+    if (std::is_same<T, double>::value != (values == 0)) refuse("numbers for categories, or the reverse");
+    if (values && largest(array.data(), n_rows) > values + 1) refuse("a code is beyond that of unseen values");
+    cells.data = array.data();
+    cells.width = sizeof(T);
+    return true;
+}
+
+nb::object arrive(const Walk& walk, nb::list columns, size_t n_rows) {
+    if (nb::len(columns) != walk.values().size()) refuse("one entry for each column");
+    std::vector<Cells> cells(walk.values().size());
+    for (size_t j = 0; j < cells.size(); ++j) {
+        if (!walk.uses(j)) continue;
+        const uint32_t values = walk.values()[j];
+        if (!read_cells<uint8_t>(columns[j], n_rows, values, cells[j]) &&
+            !read_cells<uint16_t>(columns[j], n_rows, values, cells[j]) &&
+            !read_cells<uint32_t>(columns[j], n_rows, values, cells[j]) &&
+            !read_cells<double>(columns[j], n_rows, values, cells[j]))
+            refuse("a column must be a contiguous array of uint8, uint16, uint32 or float64");
+    }
+    std::vector<uint32_t> nodes(n_rows);
+    {
+        nb::gil_scoped_release released;
+        walk.arrive(cells, n_rows, nodes.data());
+    }
+    return own(std::move(nodes), n_rows);
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+    m.doc() = "The compiled twin of growth and prediction.";
+    m.def("grow", &grow_tree, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels"),
+          nb::arg("n_classes"), nb::arg("weights").none(), nb::arg("fractions"), nb::arg("weight_step"),
+          nb::arg("case_step"), nb::arg("criterion"), nb::arg("max_depth"), nb::arg("cases_to_split"),
+          nb::arg("cases_in_leaf"), nb::arg("min_gain"), nb::arg("missing"), nb::arg("unseen"), nb::arg("bits"),
+          nb::arg("series"), nb::arg("total"), nb::arg("whole"), nb::arg("n_threads"),
+          nb::arg("progress").none());
+    nb::class_<Walk>(m, "Walk")
+        .def(nb::new_(&make_walk), nb::arg("column"), nb::arg("cut"), nb::arg("n_children"), nb::arg("missing_to"),
+             nb::arg("unseen_to"), nb::arg("n_codes"), nb::arg("codes"), nb::arg("values"))
+        .def("arrive", &arrive, nb::arg("columns"), nb::arg("n_rows"));
+    m.attr("DIVIDED") = nb::int_(Walk::divided);
+}

@@ -1,0 +1,83 @@
+// Choosing a split from counts: the twin of branchwise/search.py for one node.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "problem.hpp"
+
+namespace branchwise {
+
+constexpr double no_score = -std::numeric_limits<double>::infinity();
+
+// Scores of one node's candidates are compared with the same total and noise.
+struct Scale {
+    double total;       // weight of the node
+    double unit;        // of masses
+    double resolution;  // scores this close are equal
+    double min_gain;
+    Criterion criterion;
+
+    Scale(double total_weight, const Masses& masses, const Problem& problem)
+        : total(total_weight),
+          unit(masses.unit()),
+          resolution(static_cast<double>(masses.noise(total_weight)) * masses.unit() / total_weight),
+          min_gain(problem.min_gain),
+          criterion(problem.criterion) {
+        if (criterion == Criterion::gain_ratio) resolution = 1e-12 + resolution;
+    }
+
+    double gain(int64_t drop) const { return static_cast<double>(drop) * unit / total; }
+
+    double score(int64_t drop, int64_t information) const {
+        if (criterion != Criterion::gain_ratio) return gain(drop);
+        return static_cast<double>(drop) / static_cast<double>(std::max<int64_t>(information, 1));
+    }
+
+    bool enough(int64_t drop) const { return min_gain == 0 || gain(drop) >= min_gain - resolution; }
+
+    // Scores from this on are as good as the best.
+    double least(double top) const {
+        return std::isfinite(top) ? top - std::max(std::fabs(top) * tie, resolution) : top;
+    }
+};
+
+// The best that a column can do at a node. `boundary` is the last rank at most the cut.
+struct Candidate {
+    double score = no_score;
+    double cut = std::numeric_limits<double>::quiet_NaN();
+    uint32_t boundary = 0;
+};
+
+inline int first_best_column(const std::vector<Candidate>& candidates, const Scale& scale) {
+    double top = no_score;
+    for (const auto& candidate : candidates) top = std::max(top, candidate.score);
+    if (top == no_score) return -1;
+    const double least = scale.least(top);
+    for (size_t j = 0; j < candidates.size(); ++j)
+        if (candidates[j].score >= least) return static_cast<int>(j);
+    return -1;
+}
+
+inline double midpoint(double low, double high) {
+    const double middle = low / 2 + high / 2;
+    return middle < low || middle >= high ? low : middle;
+}
+
+inline int32_t largest_branch(const std::vector<double>& sizes) {
+    return static_cast<int32_t>(std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
+}
+
+inline int32_t route(Policy policy, int32_t largest, int32_t missing_branch) {
+    switch (policy) {
+        case Policy::branch: return missing_branch;
+        case Policy::largest: return largest;
+        case Policy::split: return every_branch;
+        default: return stop_here;
+    }
+}
+
+}  // namespace branchwise

@@ -1,0 +1,104 @@
+// Weight times impurity, as int64 in units of 2^-bits.
+//
+// The twin of branchwise/criteria.py: the same basic IEEE operations in the same
+// order, so that every mass has the same bits. Compiled without contraction into
+// fused operations, which would round once where the reference rounds twice.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace branchwise {
+
+enum class Criterion : int { gain = 0, gain_ratio = 1, gini = 2 };
+
+// log2 from the series 2 / ln 2 * (z + z^3/3 + z^5/5 + ...), z = (m - 1) / (m + 1).
+inline double log2_basic(double value, const double* series, int terms) {
+    if (!(value > 0)) return 0.0;
+    int exponent;
+    double mantissa = std::frexp(value, &exponent);
+    const bool low = mantissa < 0.70710678118654757;  // sqrt(0.5), rounded as in Python
+    if (low) mantissa *= 2;
+    const double z = (mantissa - 1.0) / (mantissa + 1.0);
+    const double square = z * z;
+    double sum = series[terms - 1];
+    for (int k = terms - 2; k >= 0; --k) {
+        sum *= square;
+        sum += series[k];
+    }
+    sum *= z;
+    sum += exponent - (low ? 1 : 0);
+    return sum;
+}
+
+class Masses {
+  public:
+    // Large counts are rare where only values are counted; between the values of a
+    // number, every count up to the total comes up.
+    static constexpr size_t short_table = size_t(1) << 16;
+    static constexpr size_t long_table = size_t(1) << 24;
+
+    Masses(int bits, std::vector<double> series, double total, bool whole, size_t largest_table)
+        : bits_(bits), unit_(std::ldexp(1.0, -bits)), series_(std::move(series)) {
+        if (!whole) return;
+        const double size = std::min(total + 1, static_cast<double>(largest_table));
+        table_.resize(static_cast<size_t>(size));
+        for (size_t k = 0; k < table_.size(); ++k) table_[k] = compute(static_cast<double>(k));
+    }
+
+    static constexpr int64_t noise_units = 256;
+    static constexpr int noise_shift = 46;
+
+    double unit() const { return unit_; }
+
+    int64_t fixed(double value) const {
+        return static_cast<int64_t>(std::rint(std::ldexp(value, bits_)));
+    }
+
+    int64_t x_log2_x(uint32_t count) const {
+        return count < table_.size() ? table_[count] : compute(static_cast<double>(count));
+    }
+
+    // Weights on a grid of fractions have no table; whole ones may be looked up.
+    int64_t x_log2_x(double weight) const {
+        if (weight < static_cast<double>(table_.size())) return table_[static_cast<size_t>(weight)];
+        return compute(weight);
+    }
+
+    // How many units sums of masses may be off in a node of this weight.
+    int64_t noise(double total) const {
+        return (std::abs(x_log2_x(total)) >> noise_shift) + noise_units;
+    }
+
+    // Mass of a group, given its total and its class weights (stride 1).
+    template <typename W>
+    int64_t impurity(Criterion criterion, const W* weights, int n_classes, W total) const {
+        if (!(total > 0)) return 0;
+        int64_t kept = 0;
+        if (criterion == Criterion::gini) {
+            const double whole = static_cast<double>(total);
+            for (int c = 0; c < n_classes; ++c) {
+                const double weight = static_cast<double>(weights[c]);
+                kept += fixed(weight * (weight / whole));
+            }
+            return fixed(whole) - kept;
+        }
+        for (int c = 0; c < n_classes; ++c) kept += x_log2_x(weights[c]);
+        return x_log2_x(total) - kept;
+    }
+
+  private:
+    int64_t compute(double weight) const {
+        return fixed(weight * log2_basic(weight, series_.data(), static_cast<int>(series_.size())));
+    }
+
+    int bits_;
+    double unit_;
+    std::vector<double> series_;
+    std::vector<int64_t> table_;
+};
+
+}  // namespace branchwise

@@ -1,0 +1,129 @@
+"""The compiled twin: hands arrays over, and gets the arrays of a tree back."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from branchwise.counts import Ints
+from branchwise.criteria import BUILT_IN, SERIES, Masses64
+from branchwise.errors import BranchwiseWarning, ParameterError
+from branchwise.missing import POLICIES
+from branchwise.recipes import Recipe
+from branchwise.table.schema import Column, Columns
+from branchwise.table.weights import WeightGrid
+from branchwise.tree import Tree
+
+#: Forces a kernel: "reference" or "native".
+VARIABLE = "BRANCHWISE_KERNEL"
+
+
+@cache
+def _extension() -> Any:
+    try:
+        return import_module("branchwise.kernels._native")
+    except ImportError:
+        return None
+
+
+def available() -> bool:
+    """Whether the compiled twin is to be used at all."""
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted not in ("", "reference", "native"):
+        raise ParameterError(
+            f"{VARIABLE} must be 'reference' or 'native'. Got {wanted!r} instead."
+        )
+    if wanted == "reference":
+        return False
+    if _extension() is None:
+        if wanted == "native":
+            raise ParameterError(
+                f"{VARIABLE}=native, but branchwise was installed without its "
+                "compiled extension. Install it again with a C++ compiler at hand."
+            )
+        _say_once()
+        return False
+    return True
+
+
+def serves(recipe: Recipe) -> bool:
+    """Whether the compiled twin is to grow this recipe."""
+    return recipe.scoring.function is None and available()
+
+
+@cache
+def _say_once() -> None:
+    warnings.warn(
+        "branchwise was installed without its compiled extension: trees are the same, "
+        "but growing them takes longer. Install it again with a C++ compiler at hand.",
+        BranchwiseWarning,
+        stacklevel=2,
+    )
+
+
+def grow_native(
+    columns: Sequence[Column],
+    data: Columns,
+    labels: Ints,
+    n_classes: int,
+    grid: WeightGrid,
+    recipe: Recipe,
+    n_threads: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Tree:
+    """Grow the tree that the reference would grow."""
+    masses = Masses64(grid.total, grid.whole, table=False)
+    arrays = _extension().grow(
+        columns=[np.ascontiguousarray(cells) for cells in data.data],
+        n_codes=[column.missing_code + 1 for column in columns],
+        labels=labels.astype(np.uint32),
+        n_classes=n_classes,
+        weights=grid.weights,
+        fractions=grid.fractions,
+        weight_step=grid.step,
+        case_step=grid.case_step,
+        criterion=BUILT_IN.index(recipe.scoring.name),
+        max_depth=-1 if recipe.max_depth is None else int(recipe.max_depth),
+        cases_to_split=float(recipe.cases_to_split(grid.n_cases)),
+        cases_in_leaf=float(recipe.cases_in_leaf(grid.n_cases)),
+        min_gain=float(recipe.min_gain),
+        missing=POLICIES.index(recipe.missing),
+        unseen=POLICIES.index(recipe.unseen),
+        bits=masses.bits,
+        series=list(SERIES),
+        total=grid.total,
+        whole=grid.whole,
+        n_threads=n_threads,
+        progress=progress,
+    )
+    return Tree(**arrays)
+
+
+class NativeWalk:
+    """Walks rows down a tree, in the compiled twin."""
+
+    def __init__(self, columns: Sequence[Column], tree: Tree) -> None:
+        self._walk = _extension().Walk(
+            column=tree.column.astype(np.int64, copy=False),
+            cut=tree.cut,
+            n_children=tree.n_children.astype(np.int64, copy=False),
+            missing_to=tree.missing_to.astype(np.int64, copy=False),
+            unseen_to=tree.unseen_to.astype(np.int64, copy=False),
+            n_codes=tree.n_codes.astype(np.int64, copy=False),
+            codes=tree.codes.astype(np.int64, copy=False),
+            values=[0 if c.is_numeric else len(c.categories) for c in columns],
+        )
+
+    def arrive(self, data: Columns) -> Ints:
+        """Return the node of every row; -1 for rows that go down several branches."""
+        cells = [np.ascontiguousarray(column) for column in data.data]
+        reached = self._walk.arrive(columns=cells, n_rows=data.n_rows)
+        nodes: Ints = reached.astype(np.intp)
+        nodes[reached == _extension().DIVIDED] = -1
+        return nodes

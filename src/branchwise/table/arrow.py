@@ -1,0 +1,132 @@
+"""Text columns of Arrow tables. pyarrow is loaded only when a file is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+
+def value_type(arrow_type: Any) -> Any:
+    """Return the type of the values, whether in a dictionary or not."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
+
+
+def is_text(arrow_type: Any) -> bool:
+    """Whether the values of a column are text, whether in a dictionary or not."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    values = value_type(arrow_type)
+    return bool(
+        pa.types.is_string(values)
+        or pa.types.is_large_string(values)
+        or pa.types.is_string_view(values)
+    )
+
+
+def as_dictionary(column: Any) -> Any:
+    """Return a text column as a single dictionary array."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not pa.types.is_dictionary(column.type):
+        if pa.types.is_string_view(column.type):
+            column = column.cast(pa.large_string())
+        column = column.dictionary_encode()
+    array = column.unify_dictionaries().combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # so says pyarrow 16 of no chunks
+        array = pa.array([], type=column.type)
+    return array
+
+
+def sorted_dictionary(column: Any) -> Any:
+    """Return a text column as a dictionary column whose values are sorted.
+
+    In a dictionary as it was read the values are in the order in which they
+    appear, and a tree must not depend on the order of the rows.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import compute  # noqa: PLC0415
+
+    array = as_dictionary(column)
+    order = compute.array_sort_indices(array.dictionary)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    codes = pa.array(rank).take(array.indices)
+    values = array.dictionary.take(order)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, values)])
+
+
+def without_values(column: Any, missing: Collection[str]) -> Any:
+    """Make some texts missing values; the others keep their order."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    array = as_dictionary(column)
+    values = array.dictionary.to_pylist()
+    kept = [code for code, value in enumerate(values) if value not in missing]
+    if len(kept) == len(values):
+        return pa.chunked_array([array])
+    recode = np.zeros(len(values), dtype=np.int32)
+    recode[kept] = np.arange(len(kept), dtype=np.int32)
+    gone = np.ones(len(values), dtype=bool)
+    gone[kept] = False
+    codes = pa.array(recode, mask=gone).take(array.indices)
+    return pa.chunked_array(
+        [
+            pa.DictionaryArray.from_arrays(
+                codes,
+                array.dictionary.take(pa.array(kept, pa.int32())),
+                ordered=array.type.ordered,
+            )
+        ]
+    )
+
+
+def as_list(column: Any) -> list[Any]:
+    """Return the cells of a column; of text, each distinct one is made only once."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not is_text(column.type):
+        cells: list[Any] = column.to_pylist()
+        return cells
+    array = as_dictionary(column)
+    values = np.array([*array.dictionary.to_pylist(), None], dtype=object)
+    codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    texts: list[Any] = values[codes].tolist()
+    return texts
+
+
+def converted(
+    column: Any,
+    convert: Callable[[str], object | None],
+    arrow_type: Any,
+    refuse: Callable[[int, str], Exception],
+) -> Any:
+    """Convert the texts of a column, each distinct one once.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        Text.
+    convert : callable
+        Text -> value, or None if it cannot be converted.
+    arrow_type : pyarrow.DataType
+        The type of the values.
+    refuse : callable
+        Row and text of the first cell that cannot be converted -> the error.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    array = as_dictionary(column)
+    cells = array.dictionary.to_pylist()
+    values = [convert(cell) for cell in cells]
+    wrong = [code for code, value in enumerate(values) if value is None]
+    if wrong:
+        codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+        found = np.isin(codes, wrong)
+        if found.any():
+            row = int(np.argmax(found))
+            raise refuse(row, cells[int(codes[row])])
+    return pa.chunked_array([pa.array(values, arrow_type).take(array.indices)])

@@ -1,0 +1,364 @@
+"""ID3Classifier as scikit-learn expects it, and on tables of text."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from branchwise import ID3Classifier, Model, datasets, fit_tree
+from branchwise.tree import Tree
+
+NOT_CHECKED = {
+    "check_array_api_input": (
+        "the array API is not claimed: a table of text is no array of that standard"
+    ),
+    "check_class_weight_classifiers": (
+        "it wants a tree on noise to ignore classes of next to no weight, for which it "
+        "sets min_weight_fraction_leaf; a full tree splits as long as there is "
+        "anything to gain. With min_gain=0.001 the check passes"
+    ),
+}
+
+
+@parametrize_with_checks(
+    [ID3Classifier(), ID3Classifier(min_gain=0.001, missing="split", unseen="split")],
+    expected_failed_checks=lambda estimator: (
+        NOT_CHECKED
+        if estimator.min_gain == 0
+        else {"check_array_api_input": NOT_CHECKED["check_array_api_input"]}
+    ),
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def weather() -> tuple[pd.DataFrame, pd.Series]:
+    """A table of text with a target that takes two of its columns to tell."""
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(
+        {
+            "outlook": rng.choice(["sunny", "rain", "over"], 240),
+            "wind": rng.choice(["weak", "strong", None], 240),
+            "note": rng.choice(list("abcdefgh"), 240),
+        }
+    )
+    play = (X["outlook"] == "over") | ((X["wind"] == "weak") & (X["outlook"] == "rain"))
+    return X, play.map({True: "yes", False: "no"}).rename("play")
+
+
+def test_fitted_attributes(weather):
+    X, y = weather
+    tree = ID3Classifier().fit(X, y)
+    assert tree.classes_.tolist() == ["no", "yes"]
+    assert tree.n_features_in_ == 3
+    assert tree.feature_names_in_.tolist() == ["outlook", "wind", "note"]
+    assert tree.feature_names_in_.dtype == object
+    assert isinstance(tree.model_, Model)
+    assert isinstance(tree.tree_, Tree)
+    assert tree.tree_ is tree.model_.tree
+    assert tree.model_.schema.target == "play"
+    assert tree.score(X, y) == 1.0
+
+
+def test_arrays_have_no_names(weather):
+    X, y = weather
+    tree = ID3Classifier().fit(X.to_numpy(), y)
+    assert not hasattr(tree, "feature_names_in_")
+    assert tree.n_features_in_ == 3
+    tree.fit(X, y)
+    assert hasattr(tree, "feature_names_in_")
+    tree.fit(X.to_numpy(), y)
+    assert not hasattr(tree, "feature_names_in_")
+
+
+def test_size_and_importances(weather):
+    X, y = weather
+    tree = ID3Classifier().fit(X, y)
+    assert tree.get_depth() == tree.tree_.max_depth == 2
+    assert tree.get_n_leaves() == tree.tree_.n_leaves
+    importances = tree.feature_importances_
+    assert importances.shape == (3,)
+    assert importances.sum() == pytest.approx(1)
+    assert importances[0] > importances[1] > importances[2] == 0
+    root = ID3Classifier(max_depth=0).fit(X, y)
+    assert root.get_depth() == 0
+    assert root.get_n_leaves() == 1
+    assert root.feature_importances_.tolist() == [0, 0, 0]
+
+
+def test_apply_and_decision_path(weather):
+    X, y = weather
+    tree = ID3Classifier().fit(X, y)
+    nodes = tree.apply(X)
+    assert tree.tree_.is_leaf[nodes].all()
+    path = tree.decision_path(X)
+    assert path.shape == (len(X), len(tree.tree_))
+    np.testing.assert_array_equal(path.sum(axis=1).A1, tree.tree_.depth[nodes] + 1)
+    for row, node in enumerate(nodes):
+        expected = []
+        while node >= 0:
+            expected.append(int(node))
+            node = tree.tree_.parent[node]
+        assert path[row].indices.tolist() == sorted(expected)
+    frequency = tree.tree_.weights / tree.tree_.weights.sum(axis=1, keepdims=True)
+    np.testing.assert_array_equal(tree.predict_proba(X), frequency[nodes])
+    np.testing.assert_array_equal(
+        tree.predict(X), tree.classes_[tree.tree_.label[nodes]]
+    )
+
+
+def test_the_path_of_a_divided_case_has_all_its_leaves():
+    X = {"a": ["x", "x", "y", None]}
+    tree = ID3Classifier(missing="split").fit(X, ["u", "u", "v", "v"])
+    path = tree.decision_path({"a": [None]})
+    assert path.toarray().tolist() == [[1, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    "method", ["predict", "predict_proba", "apply", "decision_path", "score"]
+)
+def test_unfitted_trees_say_so(method):
+    arguments = [[["x"]], ["u"]] if method == "score" else [[["x"]]]
+    with pytest.raises(NotFittedError, match="This ID3Classifier instance is not"):
+        getattr(ID3Classifier(), method)(*arguments)
+    for name in ("get_depth", "get_n_leaves"):
+        with pytest.raises(NotFittedError):
+            getattr(ID3Classifier(), name)()
+    for name in ("tree_", "feature_importances_"):
+        assert not hasattr(ID3Classifier(), name)
+
+
+def test_clone_and_set_params():
+    declared = {"a": ["x", "y", "z"]}
+    tree = ID3Classifier("gini", 3, categories=declared, class_weight={"u": 2})
+    copy = clone(tree)
+    assert copy.get_params() == tree.get_params()
+    copy.set_params(max_depth=0, criterion="gain_ratio").fit(
+        {"a": ["x", "y"]}, ["u", "v"]
+    )
+    assert copy.get_depth() == 0
+    assert copy.model_.recipe.criterion == "gain_ratio"
+    assert tree.max_depth == 3
+    assert repr(ID3Classifier(max_depth=3)) == "ID3Classifier(max_depth=3)"
+
+
+def test_refitting_forgets_the_first_tree(weather):
+    X, y = weather
+    tree = ID3Classifier().fit(X, y)
+    again = tree.fit({"a": [1, 2]}, [True, False])
+    assert again is tree
+    assert tree.classes_.tolist() == [False, True]
+    assert tree.feature_names_in_.tolist() == ["a"]
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars", "arrow"])
+def test_cross_validation_on_text(weather, container):
+    X, y = weather
+    if container == "polars":
+        X, y = pl.from_pandas(X), pl.from_pandas(y)
+    if container == "arrow":
+        X, y = pa.Table.from_pandas(X), y.to_numpy()
+    assert cross_val_score(ID3Classifier(), X, y, cv=4).tolist() == [1.0] * 4
+    assert (cross_val_predict(ID3Classifier(), X, y, cv=4) == np.asarray(y)).all()
+
+
+def test_cross_validation_on_a_list_of_dicts(weather):
+    X, y = weather
+    rows = X.to_dict("records")
+    assert cross_val_score(ID3Classifier(), rows, list(y), cv=4).tolist() == [1.0] * 4
+
+
+def test_grid_search_on_text(weather):
+    X, y = weather
+    grid = {
+        "tree__max_depth": np.arange(3),
+        "tree__criterion": ["gain", "gain_ratio", "gini"],
+        "tree__min_gain": [np.float32(0), 0.01],
+    }
+    search = GridSearchCV(Pipeline([("tree", ID3Classifier())]), grid, cv=3)
+    search.fit(X, y)
+    assert search.best_params_["tree__max_depth"] == 2
+    assert search.best_score_ == 1.0
+    best = search.best_estimator_["tree"]
+    # numpy's numbers as parameters do not keep a model from being saved.
+    assert (
+        best.model_.to_bytes()
+        == best.set_params(max_depth=2, min_gain=0).fit(X, y).model_.to_bytes()
+    )
+
+
+def test_pipelines_and_column_transformers(weather):
+    X, y = weather
+    upper = FunctionTransformer(lambda frame: frame.apply(lambda c: c.str.upper()))
+    columns = ColumnTransformer(
+        [("upper", upper, ["outlook"]), ("as it is", "passthrough", ["wind"])],
+        verbose_feature_names_out=False,
+    ).set_output(transform="pandas")
+    pipe = make_pipeline(columns, ID3Classifier()).fit(X, y)
+    assert pipe.score(X, y) == 1.0
+    assert pipe[-1].feature_names_in_.tolist() == ["outlook", "wind"]
+    assert pipe[-1].model_.schema.columns[0].categories == ("OVER", "RAIN", "SUNNY")
+    # Without names, and with text as objects of an array.
+    plain = ColumnTransformer([("all", "passthrough", ["outlook", "wind"])])
+    pipe = make_pipeline(plain, ID3Classifier()).fit(X, y)
+    assert pipe.score(X, y) == 1.0
+
+
+def test_sample_weight_is_routed(weather):
+    X, y = weather
+    weight = np.where(y == "yes", 3.0, 1.0)
+    direct = ID3Classifier().fit(X, y, sample_weight=weight).model_.to_bytes()
+    with sklearn.config_context(enable_metadata_routing=True):
+        tree = ID3Classifier().set_fit_request(sample_weight=True)
+        tree.set_score_request(sample_weight=True)
+        pipe = make_pipeline(FunctionTransformer(), tree)
+        pipe.fit(X, y, sample_weight=weight)
+        assert pipe[-1].model_.to_bytes() == direct
+        search = GridSearchCV(tree, {"max_depth": [0, 1]}, cv=3)
+        search.fit(X, y, sample_weight=weight)
+        unweighted = GridSearchCV(ID3Classifier(), {"max_depth": [0, 1]}, cv=3).fit(
+            X, y
+        )
+        # At depth 0, the heavy class is the answer and its share the score.
+        scores = search.cv_results_["mean_test_score"]
+        share = weight[y == "yes"].sum() / weight.sum()
+        assert scores[0] == pytest.approx(share, abs=0.02)
+        assert unweighted.cv_results_["mean_test_score"][0] < 0.6
+        scores = cross_val_score(tree, X, y, cv=3, params={"sample_weight": weight})
+        assert scores.tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize("dump", ["pickle", "joblib"])
+def test_round_trips(weather, dump, tmp_path):
+    X, y = weather
+    tree = ID3Classifier(class_weight="balanced").fit(X, y)
+    tree.predict(X)  # what prediction prepares need not travel, but must not hinder
+    if dump == "pickle":
+        again = pickle.loads(pickle.dumps(tree))
+    else:
+        joblib.dump(tree, tmp_path / "tree.joblib")
+        again = joblib.load(tmp_path / "tree.joblib")
+    np.testing.assert_array_equal(again.predict_proba(X), tree.predict_proba(X))
+    assert again.model_.to_bytes() == tree.model_.to_bytes()
+    assert again.get_params() == tree.get_params()
+
+
+def test_parallel_jobs_get_the_same_trees(weather):
+    X, y = weather
+    one = cross_val_score(ID3Classifier(), X, y, cv=3, n_jobs=1)
+    with joblib.parallel_config("threading", n_jobs=2):
+        two = cross_val_score(ID3Classifier(), X, y, cv=3)
+    assert one.tolist() == two.tolist()
+
+
+def _by_hand(X: Any, y: list[str], weights: dict[str, float]) -> bytes:
+    rows = np.array([weights[label] for label in y])
+    return fit_tree(X, y, sample_weight=rows).to_bytes()
+
+
+NOISY = {"a": ["x", "x", "x", "y", "y", "y", "y", "z"]}
+NOISY_Y = ["u", "v", "v", "u", "u", "u", "v", "u"]
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "by_class"),
+    [
+        ({"u": 1, "v": 5}, {"u": 1, "v": 5}),
+        ({"v": 2.5}, {"u": 1, "v": 2.5}),
+        ({"u": 0, "v": 1}, {"u": 0, "v": 1}),
+        ({"u": 1, "v": 2, "w": 7}, {"u": 1, "v": 2}),
+        ({np.str_("u"): np.float32(2)}, {"u": 2, "v": 1}),
+        ({}, {"u": 1, "v": 1}),
+        ("balanced", {"u": 8 / 10, "v": 8 / 6}),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize(
+    "container",
+    [
+        list,
+        np.array,
+        pd.Series,
+        pd.Categorical,
+        pl.Series,
+        pa.array,
+        lambda y: pl.Series(y, dtype=pl.Enum(["v", "u"])),
+    ],
+    ids=["list", "numpy", "pandas", "categories", "polars", "arrow", "enum"],
+)
+def test_class_weight(class_weight, by_class, container):
+    tree = ID3Classifier(class_weight=class_weight).fit(NOISY, container(NOISY_Y))
+    assert tree.model_.to_bytes() == _by_hand(NOISY, NOISY_Y, by_class)
+
+
+def test_class_weight_times_sample_weight():
+    weight = np.arange(1.0, 9.0)
+    tree = ID3Classifier(class_weight={"v": 2}).fit(NOISY, NOISY_Y, weight)
+    both = weight * np.where(np.array(NOISY_Y) == "v", 2.0, 1.0)
+    expected = fit_tree(NOISY, NOISY_Y, sample_weight=both)
+    assert tree.model_.to_bytes() == expected.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("y", "class_weight"),
+    [([1, 0, 1, 1], {0: 3, 1: 1}), ([True, False, True, True], {False: 3, True: 1})],
+)
+def test_class_weight_of_other_labels(y, class_weight):
+    X = {"a": ["x", "x", "x", "x"]}
+    assert ID3Classifier().fit(X, y).predict({"a": ["x"]}).tolist() == [y[0]]
+    tree = ID3Classifier(class_weight={**class_weight, y[1]: 9}).fit(X, y)
+    assert tree.predict({"a": ["x"]}).tolist() == [y[1]]
+
+
+def test_a_column_vector_is_taken_with_a_warning(weather):
+    X, y = weather
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+        tree = ID3Classifier().fit(X, y.to_frame())
+    assert tree.score(X, y) == 1.0
+
+
+def test_a_criterion_may_be_a_function(weather):
+    X, y = weather
+
+    def errors(nodes: np.ndarray, branches: np.ndarray) -> np.ndarray:
+        right: np.ndarray = branches.max(axis=2).sum(axis=1)
+        return right / nodes.sum(axis=1)
+
+    tree = ID3Classifier(criterion=errors).fit(X, y)
+    assert tree.score(X, y) == 1.0
+    assert clone(tree).criterion is errors
+
+
+def test_estimator_and_fit_tree_agree():
+    for name in ("tennis", "labor", "iris"):
+        data = datasets.load(name)
+        tree = ID3Classifier(categories=data.categories).fit(data.X, data.y)
+        model = fit_tree(data.X, data.y, categories=data.categories)
+        assert tree.model_ == model
+
+
+def test_tags():
+    tags = ID3Classifier().__sklearn_tags__()
+    assert tags.input_tags.string
+    assert tags.input_tags.categorical
+    assert tags.input_tags.allow_nan
+    assert not tags.input_tags.sparse
+    assert tags.estimator_type == "classifier"
+    assert tags.classifier_tags.multi_class
+    assert not tags.non_deterministic

@@ -1,0 +1,361 @@
+"""The compiled twin equals the reference to the last bit, and checks its border."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from branchwise import DataError, ParameterError, Recipe, datasets, fit_tree
+from branchwise.criteria import BUILT_IN, SERIES
+from branchwise.engines.memory import MemoryEngine
+from branchwise.grow import grow
+from branchwise.kernels import native
+from branchwise.missing import POLICIES
+from branchwise.predict import Walker
+from branchwise.table.schema import Column, Columns, Schema
+from branchwise.table.weights import weigh
+from branchwise.tree import ARRAYS, Tree, validate
+
+_native = pytest.importorskip(
+    "branchwise.kernels._native", reason="installed without the compiled extension"
+)
+
+N_TABLES = 5000
+
+
+def random_column(rng: np.random.Generator, name: str, n: int):
+    if rng.random() < 0.35:
+        x = rng.normal(size=n).round(int(rng.integers(0, 4)))
+        if rng.random() < 0.5:
+            x[rng.random(n) < 0.2] = np.nan
+        if rng.random() < 0.1:
+            x[:] = 3.0  # constant
+        return Column(name, "numeric", (), bool(np.isnan(x).any())), x
+    size = int(rng.choice([1, 2, 3, 5, 12, 64, 65, 300]))
+    codes = rng.integers(0, size, n)
+    if rng.random() < 0.5:
+        codes[rng.random(n) < 0.2] = size
+    values = tuple(range(size))
+    column = Column(name, "categorical", values, bool((codes == size).any()))
+    return column, codes.astype(column.code_dtype)
+
+
+def random_weights(rng: np.random.Generator, n: int):
+    kind = rng.random()
+    if kind < 0.5:
+        return None
+    weights = rng.random(n) if kind < 0.75 else rng.integers(0, 4, n).astype(float)
+    weights[0] += 1.0
+    return weights
+
+
+def random_problem(seed: int):
+    """A table of 1 to 400 rows with ties, gaps, numbers, weights and a recipe."""
+    rng = np.random.default_rng(seed)
+    n = int(
+        rng.choice([1, 2, 5, 17, 60, 150, 400], p=[0.05, 0.05, 0.2, 0.3, 0.2, 0.1, 0.1])
+    )
+    only_values = rng.random() < 0.3
+    made = [random_column(rng, f"x{j}", n) for j in range(int(rng.integers(1, 7)))]
+    if only_values:
+        made = [m for m in made if not m[0].is_numeric] or made
+    columns = [column for column, _ in made]
+    data = Columns(n, tuple(cells for _, cells in made))
+    n_classes = int(rng.choice([1, 2, 2, 3, 5, 60]))
+    labels = rng.integers(0, n_classes, n).astype(np.intp)
+    recipe = Recipe(
+        criterion=BUILT_IN[int(rng.integers(0, 3))],
+        max_depth=rng.choice([None, None, 0, 1, 3]),
+        min_samples_split=int(rng.choice([2, 2, 5])),
+        min_samples_leaf=int(rng.choice([1, 1, 3])),
+        min_gain=float(rng.choice([0.0, 0.0, 0.05])),
+        missing=POLICIES[int(rng.integers(0, 4))],
+        unseen=POLICIES[int(rng.integers(0, 4))],
+    )
+    weights = random_weights(rng, n)
+    fractions = recipe.missing == "split" and any(c.has_missing for c in columns)
+    return columns, data, labels, n_classes, weigh(weights, n, fractions), recipe
+
+
+def assert_same_tree(one: Tree, other: Tree, context: object) -> None:
+    for spec in ARRAYS:
+        np.testing.assert_array_equal(
+            getattr(one, spec.name),
+            getattr(other, spec.name),
+            f"{spec.name}: {context}",
+        )
+
+
+def unseen_rows(rng: np.random.Generator, columns, n: int) -> Columns:
+    cells = []
+    for column in columns:
+        if column.is_numeric:
+            numbers = rng.normal(size=n).round(1)
+            numbers[rng.random(n) < 0.2] = np.nan
+            cells.append(numbers)
+        else:
+            codes = rng.integers(0, column.unseen_code + 1, n)
+            cells.append(codes.astype(column.code_dtype))
+    return Columns(n, tuple(cells))
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_same_tree_and_same_answers_on_random_tables(part, monkeypatch):
+    for seed in range(part, N_TABLES, 10):
+        columns, data, labels, n_classes, grid, recipe = random_problem(seed)
+        engine = MemoryEngine(columns, data, labels, n_classes, grid)
+        reference = grow(engine, columns, recipe)
+        twin = native.grow_native(columns, data, labels, n_classes, grid, recipe)
+        assert_same_tree(reference, twin, (seed, recipe))
+        validate(twin, Schema(tuple(columns), tuple(range(n_classes))))
+
+        rows = unseen_rows(np.random.default_rng(seed), columns, 40)
+        monkeypatch.setenv(native.VARIABLE, "native")
+        fast = Walker(columns, twin)
+        fast_arrivals = fast.walk(rows)
+        monkeypatch.setenv(native.VARIABLE, "reference")
+        plain = Walker(columns, twin)
+        plain_arrivals = plain.walk(rows)
+        for name in ("row", "node", "share"):
+            np.testing.assert_array_equal(
+                getattr(fast_arrivals, name), getattr(plain_arrivals, name), str(seed)
+            )
+        np.testing.assert_array_equal(
+            fast.distribution(fast_arrivals), plain.distribution(plain_arrivals)
+        )
+
+
+@pytest.mark.parametrize("criterion", BUILT_IN)
+@pytest.mark.parametrize("n_columns", [3, 40])
+def test_same_tree_on_larger_tables(criterion, n_columns):
+    """Enough rows for byte counters to be emptied and tables of masses to end."""
+    rng = np.random.default_rng(n_columns)
+    n = 70_000
+    columns, cells = [], []
+    for j in range(n_columns):
+        size = int(rng.integers(2, 13))
+        columns.append(Column(f"x{j}", "categorical", tuple(range(size))))
+        cells.append(rng.integers(0, size, n).astype(np.uint8))
+    labels = ((cells[0] + cells[1] + (rng.random(n) < 0.05)) % 3).astype(np.intp)
+    grid = weigh(None, n, fractions=False)
+    recipe = Recipe(criterion=criterion, max_depth=4)
+    data = Columns(n, tuple(cells))
+    engine = MemoryEngine(columns, data, labels, 3, grid)
+    twin = native.grow_native(columns, data, labels, 3, grid, recipe)
+    assert_same_tree(grow(engine, columns, recipe), twin, criterion)
+
+
+def test_the_variable_forces_a_kernel(monkeypatch):
+    tennis = datasets.load("tennis")
+    bytes_of = {}
+    for kernel in ("reference", "native"):
+        monkeypatch.setenv(native.VARIABLE, kernel)
+        assert native.available() == (kernel == "native")
+        bytes_of[kernel] = fit_tree(tennis.X, tennis.y).to_bytes()
+    assert bytes_of["reference"] == bytes_of["native"]
+    monkeypatch.setenv(native.VARIABLE, "fast")
+    with pytest.raises(
+        ParameterError, match=r"must be 'reference' or 'native'\. Got 'fast'"
+    ):
+        fit_tree(tennis.X, tennis.y)
+
+
+def test_without_the_extension_the_reference_serves_and_says_so_once():
+    script = """
+import sys, warnings
+sys.modules["branchwise.kernels._native"] = None
+from branchwise import datasets, fit_tree
+tennis = datasets.load("tennis")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(3):
+        fit_tree(tennis.X, tennis.y).predict(tennis.X)
+print(len(caught), caught[0].message)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.startswith("1 branchwise was installed without its compiled")
+
+
+def test_without_the_extension_native_cannot_be_forced(monkeypatch):
+    monkeypatch.setattr(native, "_extension", lambda: None)
+    monkeypatch.setenv(native.VARIABLE, "native")
+    with pytest.raises(
+        ParameterError, match="installed without its compiled extension"
+    ):
+        native.available()
+
+
+def test_a_custom_criterion_is_served_by_the_reference():
+    def purity(parent, branches):
+        return branches.max(axis=2).sum(axis=1) / parent.sum(axis=1)
+
+    recipe = Recipe(criterion=purity)
+    assert not native.serves(recipe)
+    tennis = datasets.load("tennis")
+    assert fit_tree(tennis.X, tennis.y, recipe).score(tennis.X, tennis.y) == 1.0
+
+
+GOOD = {
+    "columns": [np.array([0, 1, 1, 0], dtype=np.uint8), np.array([0.5, 1, 2, np.nan])],
+    "n_codes": [3, 1],
+    "labels": np.array([0, 1, 1, 0], dtype=np.uint32),
+    "n_classes": 2,
+    "weights": None,
+    "fractions": False,
+    "weight_step": 1.0,
+    "case_step": 1.0,
+    "criterion": 0,
+    "max_depth": -1,
+    "cases_to_split": 2.0,
+    "cases_in_leaf": 1.0,
+    "min_gain": 0.0,
+    "missing": 0,
+    "unseen": 3,
+    "bits": 50,
+    "series": list(SERIES),
+    "total": 4.0,
+    "whole": True,
+    "n_threads": 1,
+    "progress": None,
+}
+
+CODES = np.array([0, 1, 1, 0], dtype=np.uint8)
+BAD_GROWTH = {
+    "code out of range": {"columns": [CODES + 9, GOOD["columns"][1]]},
+    "wrong dtype": {"columns": [CODES.astype(np.int64), GOOD["columns"][1]]},
+    "not contiguous": {"columns": [np.repeat(CODES, 2)[::2], GOOD["columns"][1]]},
+    "two dimensions": {"columns": [CODES.reshape(2, 2), GOOD["columns"][1]]},
+    "not an array": {"columns": ["abcd", GOOD["columns"][1]]},
+    "too short": {"columns": [CODES[:2], GOOD["columns"][1]]},
+    "numbers too long": {"columns": [CODES, np.zeros(5)]},
+    "no codes": {"n_codes": [0, 1]},
+    "n_codes too few": {"n_codes": [3]},
+    "label out of range": {"labels": GOOD["labels"] + 1},
+    "no rows": {"labels": np.empty(0, np.uint32)},
+    "no classes": {"n_classes": 0},
+    "weights too short": {"weights": np.ones(3)},
+    "unknown criterion": {"criterion": 3},
+    "unknown policy": {"missing": 9},
+    "no series": {"series": []},
+}
+
+
+def test_the_border_takes_good_arrays():
+    assert len(_native.grow(**GOOD)["column"]) > 1
+
+
+@pytest.mark.parametrize("case", BAD_GROWTH)
+def test_the_border_of_growth_refuses_bad_arrays(case):
+    with pytest.raises((ValueError, TypeError)):
+        _native.grow(**{**GOOD, **BAD_GROWTH[case]})
+
+
+def walk_arrays():
+    """A root with two children on one column of two values."""
+    ints = {
+        "column": [0, -1, -1],
+        "n_children": [2, 0, 0],
+        "missing_to": [-1, -1, -1],
+        "unseen_to": [-1, -1, -1],
+        "n_codes": [0, 1, 1],
+        "codes": [0, 1],
+    }
+    arrays = {name: np.array(entries, dtype=np.int64) for name, entries in ints.items()}
+    return {**arrays, "cut": np.full(3, np.nan), "values": [2]}
+
+
+def test_the_border_of_prediction_takes_good_arrays():
+    walk = _native.Walk(**walk_arrays())
+    cells = np.array([0, 1, 2, 3], dtype=np.uint8)
+    assert walk.arrive([cells], 4).tolist() == [1, 2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "entries"),
+    [
+        ("column", [5, -1, -1]),
+        ("column", [-1, -1, -1]),
+        ("n_children", [3, 0, 0]),
+        ("n_children", [-2, 0, 0]),
+        ("n_children", [1, 0, 0]),
+        ("missing_to", [2, -1, -1]),
+        ("unseen_to", [-3, -1, -1]),
+        ("n_codes", [0, 9, 1]),
+        ("n_codes", [1, 1, 0]),
+        ("codes", [0, 7]),
+        ("codes", [0, -1]),
+        ("codes", [0]),
+        ("column", [0]),
+    ],
+)
+def test_the_border_of_prediction_refuses_bad_trees(name, entries):
+    arrays = {**walk_arrays(), name: np.array(entries, dtype=np.int64)}
+    with pytest.raises(ValueError, match=r"\w"):
+        _native.Walk(**arrays)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        np.array([0, 1, 2, 4], dtype=np.uint8),
+        np.array([0, 1], dtype=np.uint8),
+        np.array([0.0, 1.0, 2.0, 3.0]),
+        np.array([0, 1, 2, 3], dtype=np.int16),
+        None,
+    ],
+)
+def test_the_border_of_prediction_refuses_bad_cells(cells):
+    with pytest.raises((ValueError, TypeError)):
+        _native.Walk(**walk_arrays()).arrive([cells], 4)
+
+
+def test_progress_is_told_the_number_of_nodes(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = {f"x{j}": rng.integers(0, 9, 60_000).astype(str) for j in range(12)}
+    y = rng.integers(0, 2, 60_000)
+    for kernel in ("reference", "native"):
+        monkeypatch.setenv(native.VARIABLE, kernel)
+        told: list[int] = []
+        model = fit_tree(X, y, Recipe(max_depth=5), progress=told.append)
+        assert told
+        assert told == sorted(told)
+        assert told[-1] <= len(model.tree)
+
+
+def test_an_error_in_progress_reaches_the_caller():
+    rng = np.random.default_rng(0)
+    X = {f"x{j}": rng.integers(0, 9, 60_000).astype(str) for j in range(12)}
+
+    def give_up(n_nodes: int) -> None:
+        raise DataError("enough")
+
+    with pytest.raises(DataError, match="enough"):
+        fit_tree(X, rng.integers(0, 2, 60_000), progress=give_up)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_numeric", [0, 2])
+def test_any_number_of_threads_grows_the_same_tree(weighted, n_numeric):
+    """Enough rows that subtrees are handed over."""
+    rng = np.random.default_rng(7)
+    n = 30_000
+    X = {f"x{j}": rng.integers(0, 5, n).astype(str) for j in range(6)}
+    X |= {f"n{j}": rng.normal(size=n).round(2) for j in range(n_numeric)}
+    X["x0"][rng.random(n) < 0.05] = ""
+    y = (rng.random(n) < 0.3).astype(int) ^ (X["x1"] == X["x2"])
+    weights = rng.random(n) if weighted else None
+    one = fit_tree(X, y, sample_weight=weights)
+    for n_jobs in (2, 3, -1):
+        assert fit_tree(X, y, sample_weight=weights, n_jobs=n_jobs) == one
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "all"])
+def test_n_jobs_must_be_a_number_of_threads(n_jobs):
+    tennis = datasets.load("tennis")
+    with pytest.raises(ParameterError, match="n_jobs must be None or a whole number"):
+        fit_tree(tennis.X, tennis.y, n_jobs=n_jobs)

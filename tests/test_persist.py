@@ -1,0 +1,1083 @@
+"""Model files: canonical, whole or not at all, and safe to open."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import pickle
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import branchwise
+from branchwise import (
+    BranchwiseError,
+    DataError,
+    Model,
+    ModelFileError,
+    ParameterError,
+    Recipe,
+    datasets,
+    fit_tree,
+    persist,
+)
+from branchwise.table.schema import Column, Schema
+from branchwise.tree import TreeBuilder, validate
+
+GOLDEN = Path(__file__).parent / "golden"
+TABLES = ("tennis", "golf", "labor", "iris", "toy", "votes")
+RECIPES = {
+    "default": Recipe(),
+    "split": Recipe(missing="split", unseen="split"),
+    "largest": Recipe(criterion="gini", missing="largest", unseen="largest"),
+    "node": Recipe(criterion="gain_ratio", missing="node", unseen="branch"),
+    "limits": Recipe(
+        max_depth=2, min_samples_split=0.1, min_samples_leaf=3, min_gain=0.01
+    ),
+}
+
+
+def grow(name: str, recipe: Recipe = RECIPES["default"]) -> Model:
+    data = datasets.load(name)
+    return fit_tree(
+        data.X, data.y, recipe, categories=data.categories, target_name=data.target
+    )
+
+
+def reopened(model: Model) -> Model:
+    return Model(*persist.from_bytes(model.to_bytes()))
+
+
+@pytest.fixture
+def tennis() -> Model:
+    return grow("tennis")
+
+
+# -- Writing
+
+
+def test_the_file_in_full(tennis, tmp_path):
+    tennis.save(tmp_path / "tennis.json")
+    written = (tmp_path / "tennis.json").read_bytes()
+    assert written == (GOLDEN / "tennis.json").read_bytes()
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
+@pytest.mark.parametrize("name", TABLES)
+def test_the_same_model_has_the_same_bytes(name, recipe, tmp_path):
+    model = grow(name, recipe)
+    content = model.to_bytes()
+    assert grow(name, recipe).to_bytes() == content
+    model.save(tmp_path / "model.json")
+    assert (tmp_path / "model.json").read_bytes() == content
+    loaded = branchwise.load(tmp_path / "model.json")
+    assert loaded.to_bytes() == content
+    assert loaded == model
+    assert loaded.tree == model.tree
+    assert loaded.schema == model.schema
+    assert loaded.recipe == model.recipe
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
+@pytest.mark.parametrize("name", TABLES)
+def test_a_loaded_model_predicts_bit_for_bit(name, recipe):
+    model = grow(name, recipe)
+    loaded = reopened(model)
+    X = datasets.load(name).X
+    X = {column: [*cells, None] for column, cells in X.items()}
+    for method in ("predict", "predict_proba", "apply"):
+        expected = getattr(model, method)(X)
+        got = getattr(loaded, method)(X)
+        assert got.dtype == expected.dtype
+        assert got.tobytes() == expected.tobytes()
+    assert str(loaded) == str(model)
+    assert loaded.rules() == model.rules()
+    importances = loaded.feature_importances
+    assert importances.tobytes() == model.feature_importances.tobytes()
+
+
+def test_a_loaded_model_needs_no_other_library(tmp_path):
+    model = grow("labor", RECIPES["split"])
+    model.save(tmp_path / "model.json")
+    rows = [
+        {name: cells[row] for name, cells in datasets.load("labor").X.items()}
+        for row in range(20)
+    ]
+    code = f"""
+import json, sys
+import branchwise
+model = branchwise.load({str(tmp_path / "model.json")!r})
+rows = json.loads({json.dumps(rows)!r})
+print(model.predict(rows).tolist())
+print(model.predict_proba(rows).tobytes().hex())
+loaded = [name for name in ("sklearn", "scipy", "pandas", "pyarrow", "joblib")
+          if name in sys.modules]
+print(loaded)
+"""
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    labels, chances, loaded = result.stdout.splitlines()
+    assert labels == str(model.predict(rows).tolist())
+    assert chances == model.predict_proba(rows).tobytes().hex()
+    assert loaded == "[]"
+
+
+ODD_NAMES = [
+    "it's",
+    '"quoted"',
+    "back\\slash",
+    "\\ud83d",
+    "new\nline",
+    "tab\tand\x00nul\x7f",
+    "\u202eright to left\u202c",
+    "\N{ZERO WIDTH SPACE}",
+    "\N{GRINNING FACE}",
+    "\ud83d",
+    "x\udc00y",
+    "\u2028",
+    "e\u0301",
+    "\u00e9",
+    "",
+    " ",
+    "null",
+    "NaN",
+    "1",
+    "</script>",
+]
+
+
+def test_odd_names_come_back():
+    n = len(ODD_NAMES)
+    X: dict[str, list[Any]] = {name: [0] * n for name in ODD_NAMES}
+    X["values"] = list(ODD_NAMES)
+    model = fit_tree(X, [f"{name}!" for name in ODD_NAMES], target_name="\ud83d\n")
+    content = model.to_bytes()
+    loaded = reopened(model)
+    assert loaded.schema == model.schema
+    assert loaded.schema.columns[-1].categories == tuple(sorted(ODD_NAMES))
+    assert loaded.to_bytes() == content
+    content.decode("utf-8")
+    assert loaded.predict(X).tolist() == [f"{name}!" for name in ODD_NAMES]
+
+
+def test_odd_numbers_come_back():
+    numbers = [0.1, 1 / 3, 5e-324, 1.7976931348623157e308, -(2.0**53), 1e22, 1e16]
+    schema = Schema(
+        (Column("c", "numeric"), Column("k", "categorical", tuple(numbers))),
+        (-(2**63), 2**63 - 1),
+    )
+    builder = TreeBuilder(schema, weights=[0.1, 2**60])
+    node = 0
+    for cut in numbers:
+        builder.child(node, "c", at_most=cut, weights=[1e-300, 1 / 3])
+        node = builder.child(node, "c", above=cut, weights=[3, 2.0**53 + 2])
+    model = Model(schema, builder.build(), Recipe(min_gain=0.1))
+    loaded = reopened(model)
+    assert loaded.tree == model.tree
+    assert loaded.schema == model.schema
+    assert loaded.to_bytes() == model.to_bytes()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"max_depth": np.int64(3)},
+        {"max_depth": np.uint8(3), "min_gain": np.float32(0)},
+        {"max_depth": 3, "min_gain": 0, "min_samples_leaf": np.int16(1)},
+    ],
+    ids=repr,
+)
+def test_parameters_may_be_numpy_numbers(parameters):
+    expected = grow("tennis", Recipe(max_depth=3)).to_bytes()
+    model = grow("tennis", Recipe(**parameters))
+    assert model.to_bytes() == expected
+    assert reopened(model).to_bytes() == expected
+
+
+def test_a_criterion_of_the_user_is_only_named():
+    def errors(nodes: np.ndarray, branches: np.ndarray) -> np.ndarray:
+        right: np.ndarray = branches.max(axis=2).sum(axis=1)
+        return right / nodes.sum(axis=1)
+
+    model = grow("tennis", Recipe(criterion=errors))
+    assert b'"criterion": {"function": "errors"}' in model.to_bytes()
+    loaded = reopened(model)
+    assert loaded.to_bytes() == model.to_bytes()
+    X = datasets.load("tennis").X
+    assert loaded.predict(X).tolist() == model.predict(X).tolist()
+    again = pickle.loads(pickle.dumps(loaded))
+    assert again.to_bytes() == model.to_bytes()
+    with pytest.raises(ParameterError) as caught:
+        grow("tennis", again.recipe)
+    assert str(caught.value) == (
+        "criterion 'errors' was a Python function when the model was fitted, and model "
+        "files hold no code. Pass the function itself to grow a new tree."
+    )
+
+
+class _Halt(BaseException):
+    """Stands for Ctrl-C."""
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt, _Halt])
+@pytest.mark.parametrize("stage", ["fsync", "replace"])
+def test_an_older_file_survives_a_failing_write(
+    tennis, tmp_path, monkeypatch, error, stage
+):
+    def fail(*_: object) -> None:
+        raise error
+
+    path = tmp_path / "model.json"
+    path.write_bytes(b"an older model")
+    monkeypatch.setattr(
+        *((os, "fsync") if stage == "fsync" else (Path, "replace")), fail
+    )
+    with pytest.raises(error):
+        tennis.save(path)
+    monkeypatch.undo()
+    assert path.read_bytes() == b"an older model"
+    assert list(tmp_path.iterdir()) == [path]
+    tennis.save(path)
+    assert path.read_bytes() == tennis.to_bytes()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failing_write_leaves_no_file(tennis, tmp_path):
+    with pytest.raises(OSError):  # noqa: PT011  (each system has its own)
+        tennis.save(tmp_path / "no" / "such" / "folder.json")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError):  # noqa: PT011
+        tennis.save(tmp_path / "folder")
+    assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+def test_a_path_may_be_text(tennis, tmp_path):
+    tennis.save(str(tmp_path / "model.json"))
+    assert branchwise.load(str(tmp_path / "model.json")) == tennis
+
+
+# -- Reading what is no model
+
+
+def refusal(content: bytes | Any) -> str:
+    if not isinstance(content, bytes):
+        content = json.dumps(content).encode()
+    with pytest.raises(ModelFileError) as caught:
+        persist.from_bytes(content, "tree.json")
+    cause = caught.value.__context__
+    assert cause is None or caught.value.__suppress_context__
+    return str(caught.value)
+
+
+NO_MODEL = "tree.json is not a branchwise model: "
+INSANE = "tree.json is not a sane branchwise model: "
+
+NOT_JSON = {
+    "an empty file": (b"", "it is not JSON (Expecting value, line 1, column 1)."),
+    "a file cut short": (
+        b'{"format": "branchwise-model",\n"version": 1',
+        "it is not JSON (Expecting ',' delimiter, line 2, column 13).",
+    ),
+    "more after the end": (b"{}\n{}", "it is not JSON (Extra data, line 2, column 1)."),
+    "binary": (b"\x80\x04\x95", "it is not UTF-8 text (byte 0)."),
+    "a byte order mark": (
+        b"\xef\xbb\xbf{}",
+        (
+            "it is not JSON (Unexpected UTF-8 BOM (decode using utf-8-sig), line 1, "
+            "column 1)."
+        ),
+    ),
+    "half a surrogate": (b'"\xed\xa0\x80"', "it is not UTF-8 text (byte 1)."),
+    "a list": (b"[]", "the file must be an object with named fields, not a list."),
+    "a number": (b"1", "the file must be an object with named fields, not 1."),
+    "NaN": (b'{"a": NaN}', "it has NaN where a number must be."),
+    "Infinity": (b'{"a": [-Infinity]}', "it has -Infinity where a number must be."),
+    "a field twice": (
+        b'{"format": 1, "version": 1, "format": 2}',
+        'it has the field "format" twice.',
+    ),
+    "a long field twice": (
+        b'{"%s": 1, "%s": 2}' % (b"x" * 500, b"x" * 500),
+        'it has the field "' + "x" * 56 + "... twice.",
+    ),
+    "deep lists": (b"[" * 200_000, "it is nested too deeply."),
+    "deep objects": (b'{"a":' * 200_000, "it is nested too deeply."),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), NOT_JSON.values(), ids=NOT_JSON.keys())
+def test_what_is_no_json_object_is_refused(content, message):
+    assert refusal(content) == NO_MODEL + message
+
+
+def test_endless_digits_are_refused():
+    message = refusal(b'{"format": ' + b"9" * 10_000 + b"}")
+    assert message.startswith(NO_MODEL + "it has a number that is too long (")
+
+
+Path_ = tuple[str | int, ...]
+REMOVE = object()
+
+
+def changed(document: Any, path: Path_, value: Any) -> Any:
+    """Return a copy in which one value is another, or is removed."""
+    document = copy.deepcopy(document)
+    place = document
+    for step in path[:-1]:
+        place = place[step]
+    if value is REMOVE:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return document
+
+
+#: A tree that asks about a number, is it known, and about values.
+SMALL: dict[str, Any] = {
+    "format": "branchwise-model",
+    "version": 1,
+    "recipe": {
+        "algorithm": "ID3",
+        "criterion": "gain",
+        "max_depth": None,
+        "min_samples_split": 2,
+        "min_samples_leaf": 1,
+        "min_gain": 0,
+        "missing": "branch",
+        "unseen": "node",
+    },
+    "schema": {
+        "target": None,
+        "named": True,
+        "classes": ["no", "yes"],
+        "columns": [
+            {"name": "n", "kind": "numeric", "categories": [], "has_missing": True},
+            {
+                "name": "c",
+                "kind": "categorical",
+                "categories": ["x", "y", "z"],
+                "has_missing": False,
+            },
+        ],
+    },
+    "tree": {
+        "column": [0, 1, 0, -1, -1, -1, -1, -1],
+        "cut": [0.5, None, None, None, None, None, None, None],
+        "n_children": [3, 2, 2, 0, 0, 0, 0, 0],
+        "missing_to": [2, -1, 1, -1, -1, -1, -1, -1],
+        "unseen_to": [-1, -1, -1, -1, -1, -1, -1, -1],
+        "n_codes": [0, 1, 1, 0, 2, 1, 2, 0],
+        "codes": [0, 1, 0, 2, 1, 0, 1],
+        "weights": [[4, 6], [2, 2], [1, 3], [1, 1], [2, 0], [0, 2], [1, 1], [0, 2]],
+        "cases": [10, 4, 4, 2, 2, 2, 2, 2],
+    },
+}
+
+
+def small(*changes: tuple[Path_, Any]) -> Any:
+    document: Any = SMALL
+    for path, value in changes:
+        document = changed(document, path, value)
+    return document
+
+
+def test_the_small_model_is_one():
+    schema, tree, recipe = persist.from_bytes(json.dumps(SMALL).encode())
+    model = Model(schema, tree, recipe)
+    assert model.to_text() == (
+        "n <= 0.5:\n"
+        "|   c in {x, z}: no (2)\n"
+        "|   c = y: yes (2)\n"
+        "n > 0.5:\n"
+        "|   n is known: no (2/1)\n"
+        "|   n is missing: yes (2)\n"
+        "n is missing: no (2/1)"
+    )
+    assert json.loads(model.to_bytes()) == SMALL
+
+
+S, T, R = "schema", "tree", "recipe"
+COLUMN = (S, "columns", 1)
+REFUSED: dict[str, tuple[Any, str]] = {
+    # the file as a whole
+    "no format": (small((("format",), REMOVE)), "the file lacks 'format'."),
+    "format": (
+        small((("format",), "onnx")),
+        'its \'format\' is "onnx", not "branchwise-model".',
+    ),
+    "format is a list": (
+        small((("format",), [1])),
+        "its 'format' is a list, not \"branchwise-model\".",
+    ),
+    "long format": (
+        small((("format",), "x" * 99)),
+        "its 'format' is \"" + "x" * 56 + '..., not "branchwise-model".',
+    ),
+    "no version": (small((("version",), REMOVE)), "the file lacks 'version'."),
+    **{
+        f"version {version}": (
+            small((("version",), version)),
+            (
+                f"its 'version' is {json.dumps(version)}, and this branchwise reads "
+                "version 1; a later release may read it."
+            ),
+        )
+        for version in (2, 0, -1, "1", True, 1.0, None)
+    },
+    **{
+        f"no {part}": (small(((part,), REMOVE)), f"the file lacks '{part}'.")
+        for part in (R, S, T)
+    },
+    **{
+        f"{part} is a list": (
+            small(((part,), [])),
+            f"'{part}' must be an object with named fields, not a list.",
+        )
+        for part in (R, S, T)
+    },
+    # the schema
+    **{
+        f"no {field} in the schema": (
+            small(((S, field), REMOVE)),
+            f"'schema' lacks '{field}'.",
+        )
+        for field in SMALL[S]
+    },
+    "target": (
+        small(((S, "target"), 5)),
+        "'target' of 'schema' must be text or null, not 5.",
+    ),
+    "named": (
+        small(((S, "named"), 1)),
+        "'named' of 'schema' must be true or false, not 1.",
+    ),
+    "classes is text": (
+        small(((S, "classes"), "ab")),
+        "'classes' of 'schema' must be a list, not \"ab\".",
+    ),
+    "no classes": (small(((S, "classes"), [])), "'classes' of 'schema' is empty."),
+    "a class twice": (
+        small(((S, "classes"), ["a", "a"])),
+        "'classes' of 'schema' lists \"a\" twice.",
+    ),
+    "a number twice": (
+        small(((S, "classes"), [1, 1.0])),
+        "'classes' of 'schema' lists 1 twice.",
+    ),
+    "classes of two types": (
+        small(((S, "classes"), ["a", 1])),
+        "'classes' of 'schema' mixes types.",
+    ),
+    "true among numbers": (
+        small(((S, "classes"), [1, True])),
+        "'classes' of 'schema' mixes types.",
+    ),
+    "a class is null": (
+        small(((S, "classes"), ["a", None])),
+        "'classes' of 'schema' must hold text, numbers or true and false, not null.",
+    ),
+    "a class is a list": (
+        small(((S, "classes"), ["a", []])),
+        "'classes' of 'schema' must hold text, numbers or true and false, not a list.",
+    ),
+    "a class beyond 64 bits": (
+        small(((S, "classes"), [1, 2**63])),
+        "'classes' of 'schema' has a whole number beyond 64 bits.",
+    ),
+    "columns is an object": (
+        small(((S, "columns"), {})),
+        "'columns' of 'schema' must be a list, not an object.",
+    ),
+    "no columns": (small(((S, "columns"), [])), "'columns' of 'schema' is empty."),
+    "a column is text": (
+        small((COLUMN, "c")),
+        'column 1 must be an object with named fields, not "c".',
+    ),
+    **{
+        f"no {field} in a column": (
+            small(((*COLUMN, field), REMOVE)),
+            f"column 1 lacks '{field}'.",
+        )
+        for field in ("name", "kind", "categories", "has_missing")
+    },
+    "a column's name": (
+        small(((*COLUMN, "name"), None)),
+        "'name' of column 1 must be text, not null.",
+    ),
+    "two columns of a name": (
+        small(((*COLUMN, "name"), "n")),
+        'two columns are named "n".',
+    ),
+    "a column's kind": (
+        small(((*COLUMN, "kind"), "text")),
+        (
+            "'kind' of column 1 must be one of 'categorical', 'ordinal', 'numeric', "
+            "not "
+            '"text".'
+        ),
+    ),
+    "a column's kind is a list": (
+        small(((*COLUMN, "kind"), ["numeric"])),
+        (
+            "'kind' of column 1 must be one of 'categorical', 'ordinal', 'numeric', "
+            "not "
+            "a list."
+        ),
+    ),
+    "has_missing": (
+        small(((*COLUMN, "has_missing"), 0)),
+        "'has_missing' of column 1 must be true or false, not 0.",
+    ),
+    "categories of a number": (
+        small(((S, "columns", 0, "categories"), [1])),
+        "column 0 is numeric and yet has categories.",
+    ),
+    "a category twice": (
+        small(((*COLUMN, "categories"), ["x", "y", "x"])),
+        "'categories' of column 1 lists \"x\" twice.",
+    ),
+    # the recipe
+    **{
+        f"no {field} in the recipe": (
+            small(((R, field), REMOVE)),
+            f"'recipe' lacks '{field}'.",
+        )
+        for field in SMALL[R]
+    },
+    "algorithm": (
+        small(((R, "algorithm"), 3)),
+        "'algorithm' of 'recipe' must be text, not 3.",
+    ),
+    "missing policy": (
+        small(((R, "missing"), "drop")),
+        (
+            "'missing' of 'recipe' must be one of 'branch', 'split', 'largest', "
+            "'node', 'error', not \"drop\"."
+        ),
+    ),
+    "unseen policy": (
+        small(((R, "unseen"), None)),
+        (
+            "'unseen' of 'recipe' must be one of 'branch', 'split', 'largest', 'node', "
+            "'error', not null."
+        ),
+    ),
+    "max_depth is text": (
+        small(((R, "max_depth"), "3")),
+        "'max_depth' of 'recipe' must be a number of 64 bits, not \"3\".",
+    ),
+    "max_depth is true": (
+        small(((R, "max_depth"), True)),
+        "'max_depth' of 'recipe' must be a number of 64 bits, not true.",
+    ),
+    "min_gain is enormous": (
+        small(((R, "min_gain"), 10**400)),
+        "'min_gain' of 'recipe' must be a number of 64 bits, not 1" + "0" * 56 + "....",
+    ),
+    "a criterion without a name": (
+        small(((R, "criterion"), {})),
+        "'criterion' lacks 'function'.",
+    ),
+    "a criterion of a number": (
+        small(((R, "criterion"), {"function": 5})),
+        "'function' of 'criterion' must be text, not 5.",
+    ),
+    # the arrays
+    **{
+        f"no array {name}": (small(((T, name), REMOVE)), f"'tree' lacks '{name}'.")
+        for name in SMALL[T]
+    },
+    "an unknown array": (
+        small(((T, "depth"), [0])),
+        "'tree' has the unknown array \"depth\".",
+    ),
+    "an array is text": (
+        small(((T, "codes"), "0")),
+        "array 'codes' must be a list.",
+    ),
+    "an array is an object": (
+        small(((T, "cases"), {"0": 1})),
+        "array 'cases' must be a list.",
+    ),
+    "true for a whole number": (
+        small(((T, "column", 1), True)),
+        "array 'column' must hold whole numbers only.",
+    ),
+    "a fraction for a whole number": (
+        small(((T, "n_children", 0), 3.0)),
+        "array 'n_children' must hold whole numbers only.",
+    ),
+    "text for a whole number": (
+        small(((T, "codes", 0), "0")),
+        "array 'codes' must hold whole numbers only.",
+    ),
+    "null for a whole number": (
+        small(((T, "missing_to", 0), None)),
+        "array 'missing_to' must hold whole numbers only.",
+    ),
+    "a list for a whole number": (
+        small(((T, "unseen_to", 0), [0])),
+        "array 'unseen_to' must hold whole numbers only.",
+    ),
+    "true for a number": (
+        small(((T, "cases", 0), True)),
+        "array 'cases' must hold numbers only.",
+    ),
+    "null for a number": (
+        small(((T, "cases", 0), None)),
+        "array 'cases' must hold numbers only.",
+    ),
+    "text for a cut": (
+        small(((T, "cut", 0), "0.5")),
+        "array 'cut' must hold numbers only.",
+    ),
+    "true for a weight": (
+        small(((T, "weights", 0, 0), True)),
+        "array 'weights' must hold numbers only.",
+    ),
+    "null for a weight": (
+        small(((T, "weights", 0, 0), None)),
+        "array 'weights' must hold numbers only.",
+    ),
+    "weights without rows": (
+        small(((T, "weights"), [1] * 8)),
+        "array 'weights' must be a list of lists.",
+    ),
+    "weights of unequal rows": (
+        small(((T, "weights", 3), [1])),
+        "array 'weights' has rows of different lengths.",
+    ),
+    "a whole number beyond 64 bits": (
+        small(((T, "codes", 0), 2**64)),
+        "array 'codes' has numbers that are too large.",
+    ),
+    "a number beyond all floats": (
+        small(((T, "cases", 0), 10**400)),
+        "array 'cases' has numbers that are too large.",
+    ),
+    "absurd weights": (
+        small(((T, "weights", 0), [1e200, 1e200])),
+        "array 'weights' has numbers that are too large.",
+    ),
+}
+
+ABSURD: dict[str, tuple[Any, str]] = {
+    "no nodes": (
+        small(*(((T, name), []) for name in SMALL[T])),
+        "a tree has at least one node",
+    ),
+    "an array too short": (
+        small(((T, "cut", 7), REMOVE)),
+        "array 'cut' has shape (7,), expected (8,)",
+    ),
+    "an array too long": (
+        small(((T, "cases"), [1] * 9)),
+        "array 'cases' has shape (9,), expected (8,)",
+    ),
+    "weights of another number of classes": (
+        small(((T, "weights"), [[1, 2, 3]] * 8)),
+        "array 'weights' has shape (8, 3), expected (8, 2)",
+    ),
+    "a negative number of children": (
+        small(((T, "n_children", 0), -1)),
+        "n_children is negative or larger than the tree",
+    ),
+    "an absurd number of children": (
+        small(((T, "n_children", 0), 2**62)),
+        "n_children is negative or larger than the tree",
+    ),
+    "children beyond the end": (
+        small(((T, "n_children", 3), 1)),
+        "n_children must add up to 7, one for every node but the root",
+    ),
+    "children that are not there": (
+        small(((T, "n_children", 2), 1)),
+        "n_children must add up to 7, one for every node but the root",
+    ),
+    "a node that leads to itself": (
+        small(((T, "n_children"), [0, 0, 0, 0, 0, 0, 0, 7])),
+        "a node that no other node leads to",
+    ),
+    "a cycle": (
+        small(((T, "n_children"), [1, 0, 6, 0, 0, 0, 0, 0])),
+        "a node that no other node leads to",
+    ),
+    "a column without children": (
+        small(((T, "column", 3), 0)),
+        "a node needs both a column and children, or neither",
+    ),
+    "children without a column": (
+        small(((T, "column", 0), -1)),
+        "a node needs both a column and children, or neither",
+    ),
+    "a column below -1": (
+        small(((T, "column", 3), -2)),
+        "a node needs both a column and children, or neither",
+    ),
+    "a cut that is not there": (
+        small(((T, "cut", 0), None)),
+        "two sides of a number without a cut",
+    ),
+    "a column beyond the schema": (
+        small(((T, "column", 0), 2)),
+        "a column beyond those of the schema",
+    ),
+    "a negative number of codes": (
+        small(((T, "n_codes", 1), -1)),
+        "n_codes must add up to the number of codes",
+    ),
+    "too many codes": (
+        small(((T, "codes"), [0, 1, 0, 2, 1, 0, 1, 1])),
+        "n_codes must add up to the number of codes",
+    ),
+    "codes of the root": (
+        small(((T, "n_codes"), [1, 0, 1, 0, 2, 1, 2, 0])),
+        "codes that lead to the root",
+    ),
+    "a code beyond the column": (
+        small(((T, "codes", 3), 3)),
+        "a code that is no value of its column",
+    ),
+    "a negative code": (
+        small(((T, "codes", 0), -1)),
+        "a code that is no value of its column",
+    ),
+    "a code twice": (
+        small(((T, "codes", 1), 0)),
+        "two branches of a node for the same value",
+    ),
+    "a branch without codes": (
+        small(
+            ((T, "n_codes"), [0, 1, 1, 0, 3, 0, 2, 0]),
+            ((T, "codes"), [0, 1, 0, 2, 1, 0, 1]),
+        ),
+        "a branch that no value leads to",
+    ),
+    "a missing value goes nowhere": (
+        small(((T, "missing_to", 0), 3)),
+        "missing_to points to a branch that is not there",
+    ),
+    "a missing value at a leaf": (
+        small(((T, "missing_to", 3), -2)),
+        "missing_to points to a branch that is not there",
+    ),
+    "an unseen value goes nowhere": (
+        small(((T, "unseen_to", 1), -3)),
+        "unseen_to points to a branch that is not there",
+    ),
+    "a cut on values": (
+        small(((T, "cut", 1), 0.5)),
+        "a cut on a column without numbers",
+    ),
+    "a cut on a leaf": (
+        small(((T, "cut", 7), 0.5)),
+        "a cut on a column without numbers",
+    ),
+    "a negative weight": (
+        small(((T, "weights", 0, 0), -1)),
+        "array 'weights' has entries that are negative or not finite",
+    ),
+    "negative cases": (
+        small(((T, "cases", 0), -1)),
+        "array 'cases' has entries that are negative or not finite",
+    ),
+    "a node without weight": (
+        small(((T, "weights", 3), [0, 0])),
+        "a node without any weight",
+    ),
+}
+
+
+@pytest.mark.parametrize(("document", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_no_model_is_refused(document, message):
+    assert refusal(document) == NO_MODEL + message
+
+
+@pytest.mark.parametrize(("document", "message"), ABSURD.values(), ids=ABSURD.keys())
+def test_what_is_no_tree_is_refused(document, message):
+    assert refusal(document) == f"{INSANE}Not a sane tree: {message}."
+
+
+def test_an_infinite_cut_is_refused():
+    content = json.dumps(SMALL).replace("[0.5, null", "[1e999, null").encode()
+    assert refusal(content) == f"{INSANE}Not a sane tree: an infinite cut."
+
+
+def test_infinite_numbers_are_refused():
+    content = json.dumps(small(((S, "classes"), [1, 2]))).encode()
+    content = content.replace(b'"classes": [1', b'"classes": [-1e999')
+    message = "'classes' of 'schema' has a number that is not finite."
+    assert refusal(content) == NO_MODEL + message
+    content = json.dumps(SMALL).replace('"cases": [10', '"cases": [1e999').encode()
+    assert refusal(content) == (
+        f"{INSANE}Not a sane tree: array 'cases' has entries that are negative or not "
+        "finite."
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [
+        ("criterion", "chaos", "criterion must be 'gain' or "),
+        ("criterion", None, "criterion must be 'gain' or "),
+        ("max_depth", -1, "max_depth must be None or a whole number of at least 0. "),
+        ("max_depth", 1.5, "max_depth must be None or a whole number of at least 0. "),
+        ("min_samples_split", 1, "min_samples_split must be a whole number of at "),
+        ("min_samples_leaf", None, "min_samples_leaf must be a whole number of at "),
+        ("min_gain", -0.5, "min_gain must be a finite number of at least 0. "),
+    ],
+)
+def test_a_recipe_that_none_can_have_is_refused(parameter, value, message):
+    assert refusal(small(((R, parameter), value))).startswith(INSANE + message)
+
+
+def test_fields_that_are_not_known_are_left_to_later_versions():
+    """Outside the tree they add something; a reader of today can do without."""
+    document = small(
+        (("note",), "x"), ((S, "note"), "x"), ((R, "note"), 1), ((*COLUMN, "unit"), "m")
+    )
+    schema, tree, recipe = persist.from_bytes(json.dumps(document).encode())
+    assert json.loads(Model(schema, tree, recipe).to_bytes()) == SMALL
+
+
+def test_absurdly_large_files_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(persist, "MAX_BYTES", 1000)
+    monkeypatch.setattr(persist, "_PIECE", 300)
+    path = tmp_path / "model.json"
+    path.write_bytes(b" " * 1001)
+    with pytest.raises(ModelFileError) as caught:
+        branchwise.load(path)
+    assert str(caught.value) == (
+        f"{path} is not a branchwise model: it has more than 1,000 bytes, the most "
+        "that a model file may have."
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless file here")
+def test_a_file_without_end_is_refused(monkeypatch):
+    monkeypatch.setattr(persist, "MAX_BYTES", 10**6)
+    with pytest.raises(ModelFileError, match="it has more than 1,000,000 bytes"):
+        branchwise.load("/dev/zero")
+
+
+def test_the_file_is_named(tmp_path):
+    path = tmp_path / "model.json"
+    path.write_text("{}", encoding="utf-8")
+    with pytest.raises(ModelFileError) as caught:
+        branchwise.load(path)
+    message = f"{path} is not a branchwise model: the file lacks 'format', 'version'."
+    assert str(caught.value) == message
+    with pytest.raises(FileNotFoundError):
+        branchwise.load(tmp_path / "absent.json")
+
+
+# -- Reading what was damaged
+
+
+def _damage_bytes(content: bytes, rng: random.Random) -> bytes:
+    damaged = bytearray(content)
+    for _ in range(rng.choice([1, 1, 1, 2, 5])):
+        place = rng.randrange(len(damaged))
+        length = rng.choice([1, 1, 2, 8, 64])
+        match rng.randrange(6):
+            case 0:
+                damaged[place] ^= 1 << rng.randrange(8)
+            case 1:
+                del damaged[place : place + length]
+            case 2:
+                damaged[place:place] = damaged[place : place + length]
+            case 3:
+                damaged[place:place] = bytes(
+                    rng.choices(b'0123456789-.eE,[]{}":', k=length)
+                )
+            case 4:
+                digits = [i for i, byte in enumerate(damaged) if byte in b"0123456789"]
+                if digits:
+                    damaged[rng.choice(digits)] = rng.choice(b"0123456789")
+            case _:
+                del damaged[place:]
+        if not damaged:
+            break
+    return bytes(damaged)
+
+
+def _paths(value: Any, path: Path_ = ()) -> list[Path_]:
+    found = [path]
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            found += _paths(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            found += _paths(inner, (*path, index))
+    return found
+
+
+STRANGE = [
+    *(None, True, False, 0, 1, -1, -2, 2, 3, 7, 255, 2**31, 2**53 + 1, 2**63 - 1),
+    *(2**63, -(2**63), 2**64, 10**400, 0.0, -0.0, 0.5, -0.5, 1.0, 1e308, -1e308),
+    *(5e-324, 1e17, "", "x", "1", "NaN", "\ud800", "\x00x", "branch", "numeric"),
+    *([], [[]], [0], [None], {}, {"function": "f"}, {"": {}}, [[0, 1]], [1, 2, 3]),
+]
+
+
+def _at(document: Any, path: Path_) -> Any:
+    """Return what is at a path, or None where an earlier change took it away."""
+    for step in path:
+        if isinstance(document, dict):
+            document = document.get(step)
+        elif isinstance(document, list) and isinstance(step, int):
+            document = document[step] if step < len(document) else None
+        else:
+            return None
+    return document
+
+
+def _damage_value(document: Any, paths: list[Path_], rng: random.Random) -> Any:
+    document = copy.deepcopy(document)
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        *above, key = rng.choice(paths[1:])
+        place = _at(document, tuple(above))
+        if not isinstance(place, (list, dict)) or _at(place, (key,)) is None:
+            continue
+        old = place[key]
+        match rng.randrange(6):
+            case 0:
+                del place[key]
+            case 1 if isinstance(place, list):
+                place.insert(rng.randrange(len(place) + 1), copy.deepcopy(old))
+            case 2 if isinstance(place, list):
+                other = rng.randrange(len(place))
+                place[key], place[other] = place[other], old
+            case 3 if type(old) in (int, float):
+                place[key] = old + rng.choice([-1, 1, 1, 0.5, -1000])
+            case 4:
+                place[key] = copy.deepcopy(_at(document, rng.choice(paths)))
+            case _:
+                place[key] = copy.deepcopy(rng.choice(STRANGE))
+    return document
+
+
+def _cells(column: Column) -> list[Any]:
+    if column.is_numeric:
+        return [0.0, 0.5, -1e300, 1e300, 2.449999999, None]
+    new = {"text": "something new", "boolean": None, "number": 12345.678}
+    return [*column.categories[:3], new.get(column.value_type or "text"), None]
+
+
+def _use(content: bytes) -> bool:
+    """Open a file that may be damaged, and do with it all that can be done."""
+    try:
+        parts = persist.from_bytes(content)
+    except ModelFileError:
+        return False
+    schema, tree, recipe = parts
+    validate(tree, schema)
+    model = Model(schema, tree, recipe)
+    width = max(len(_cells(column)) for column in schema.columns)
+    cells: Any = {c.name: (_cells(c) * width)[:width] for c in schema.columns}
+    if not schema.named:
+        cells = list(zip(*cells.values(), strict=True))
+    try:
+        chances = model.predict_proba(cells)
+    except DataError:
+        assert "error" in (recipe.missing, recipe.unseen)
+    else:
+        np.testing.assert_allclose(chances.sum(axis=1), 1)
+        assert (chances >= 0).all()
+        labels = model.predict(cells)
+        assert set(labels.tolist()) <= set(schema.classes)
+        arrivals = model.arrivals(cells)
+        rows, nodes = model.visited(arrivals)
+        assert len(rows) == len(nodes) >= width
+        assert ((model.apply(cells) >= 0) & (model.apply(cells) < len(tree))).all()
+    for rule in model.rules():
+        assert str(rule)
+    assert model.to_text(empty_branches=True)
+    assert np.isfinite(model.feature_importances).all()
+    written = model.to_bytes()
+    assert Model(*persist.from_bytes(written)).to_bytes() == written
+    return True
+
+
+DAMAGED = {
+    "small": lambda: json.dumps(SMALL).encode(),
+    "tennis": lambda: grow("tennis").to_bytes(),
+    "labor": lambda: grow("labor", RECIPES["split"]).to_bytes(),
+    "iris": lambda: grow("iris", RECIPES["largest"]).to_bytes(),
+    "toy": lambda: grow("toy", RECIPES["node"]).to_bytes(),
+}
+MUTATIONS = 1200
+
+
+def _fuzz(damage: Callable[[random.Random], bytes], seed: str) -> int:
+    rng = random.Random(seed)
+    usable = 0
+    for number in range(MUTATIONS // 2):
+        content = damage(rng)
+        start = time.perf_counter()
+        try:
+            usable += _use(content)
+        except Exception as error:
+            raise AssertionError(f"mutation {number}: {content!r}") from error
+        assert time.perf_counter() - start < 5
+    return usable
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_bytes_are_refused_or_harmless(name):
+    whole = DAMAGED[name]()
+    usable = _fuzz(lambda rng: _damage_bytes(whole, rng), f"bytes {name}")
+    assert 0 < usable < MUTATIONS // 2
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_values_are_refused_or_harmless(name):
+    document = json.loads(DAMAGED[name]())
+    paths = _paths(document)
+
+    def damage(rng: random.Random) -> bytes:
+        return json.dumps(_damage_value(document, paths, rng)).encode()
+
+    usable = _fuzz(damage, f"values {name}")
+    assert 0 < usable < MUTATIONS // 2
+
+
+def test_enough_damage_is_done():
+    assert 2 * len(DAMAGED) * (MUTATIONS // 2) >= 3000
+
+
+# -- Depth
+
+
+def test_a_very_deep_tree_is_written_and_read():
+    levels = 20_000
+    schema = Schema((Column("n", "numeric"),), ("no", "yes"))
+    builder = TreeBuilder(schema, weights=[levels, levels + 1])
+    node = 0
+    for level in range(levels):
+        builder.child(node, "n", at_most=level, weights=[1, 0])
+        node = builder.child(
+            node, "n", above=level, weights=[levels - level, levels - level]
+        )
+    model = Model(schema, builder.build(), Recipe())
+    loaded = reopened(model)
+    assert loaded.tree == model.tree
+    assert loaded.tree.max_depth == levels
+
+
+def test_errors_of_files_are_branchwise_errors():
+    assert issubclass(ModelFileError, BranchwiseError)
