@@ -1,0 +1,131 @@
+"""``branchwise``: the verbs, and what becomes of errors.
+
+Exit codes: 0 done, 1 bad data or a file that cannot be read or written, 2 bad
+usage, 130 interrupted by Ctrl-C, 141 nobody reads standard output any more.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from branchwise import __version__
+from branchwise.cli.evaluate import evaluate
+from branchwise.cli.fit import fit
+from branchwise.cli.predict import predict
+from branchwise.cli.schema import schema
+from branchwise.cli.show import show
+from branchwise.cli.streams import complain
+from branchwise.errors import BranchwiseError, ParameterError
+
+BAD_DATA = 1
+BAD_USAGE = 2
+INTERRUPTED = 130
+NO_READER = 141
+
+
+class _Verbs(TyperGroup):
+    """Runs a verb; every foreseeable error becomes one line and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            with _warnings_as_notes():
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            _stop("interrupted", INTERRUPTED)
+        except BrokenPipeError:
+            _silence_output()
+            raise typer.Exit(NO_READER) from None
+        except ParameterError as error:
+            _stop(f"error: {error}", BAD_USAGE)
+        except BranchwiseError as error:
+            _stop(f"error: {error}", BAD_DATA)
+        except OSError as error:
+            _stop(f"error: {_about(error)}", BAD_DATA)
+        except MemoryError:
+            _stop("error: the memory of this machine does not suffice", BAD_DATA)
+
+
+def _stop(message: str, code: int) -> NoReturn:
+    complain(message)
+    raise typer.Exit(code) from None
+
+
+def _about(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def _silence_output() -> None:
+    """Let Python's last flush of standard output go nowhere."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        complain(f"note: {message}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+app = typer.Typer(
+    cls=_Verbs,
+    name="branchwise",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (fit, predict, show, evaluate, schema):
+    app.command()(verb)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"branchwise {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _branchwise(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    """Decision trees that a person can read, defend and ship.
+
+    \b
+    Examples:
+      branchwise schema data.csv
+      branchwise fit data.csv --target play -o tree.json
+      branchwise show tree.json
+      branchwise evaluate tree.json test.csv
+      branchwise predict tree.json new.csv -o out.csv
+
+    Tables are CSV, TSV or Parquet files; - is a standard stream. Results go to
+    standard output, notes to standard error. The exit code is 0, 1 for bad data or 2
+    for bad usage.
+    """
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="branchwise")

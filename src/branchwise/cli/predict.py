@@ -1,0 +1,133 @@
+"""``branchwise predict``: the class of every row of a table."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from branchwise.cli.models import located, open_model, read_for_model
+from branchwise.cli.options import (
+    MissingMarks,
+    ModelPath,
+    Quiet,
+    TablePath,
+    missing_marks,
+)
+from branchwise.cli.streams import Reporter, check_output, counted, open_output
+from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.model import Model
+from branchwise.table.read import STANDARD_STREAM, TableFile
+from branchwise.table.write import FileFormat, write_columns
+from branchwise.words import word
+
+PREDICTION = "prediction"
+
+
+class TableForm(StrEnum):
+    """How a table is written."""
+
+    CSV = "csv"
+    TSV = "tsv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+def predict(
+    model_path: ModelPath,
+    table_path: TablePath,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write to; - is standard output.",
+            show_default="-",
+        ),
+    ] = None,
+    proba: Annotated[
+        bool,
+        typer.Option(
+            "--proba", help="Add a column with the probability of each class."
+        ),
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Put the columns of the table before these.")
+    ] = False,
+    missing: MissingMarks = None,
+    form: Annotated[
+        TableForm | None,
+        typer.Option(
+            "--format", help="How to write.", show_default="by the name of FILE, or csv"
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Predict the class of every row of a table.
+
+    The result has the column "prediction" and, with --proba, a column "probability
+    of ..." for each class. The table needs the columns that the tree was fitted with;
+    further ones, the target among them, do no harm.
+
+    \b
+    Examples:
+      branchwise predict tree.json new.csv -o out.csv
+      branchwise predict tree.json new.csv --keep --proba
+      cat new.csv | branchwise predict tree.json - --format json
+    """
+    reporter = Reporter(quiet)
+    written = _table_form(form, output)
+    refuse_two_streams(model_path, table_path)
+    check_output(output)
+    model = open_model(model_path)
+    file = TableFile(table_path)
+    with reporter.working(f"Reading {file.label}") as say:
+        marks = missing_marks(missing)
+        model, table = read_for_model(model, file, marks, reporter)
+        say("Predicting")
+        columns = file.read_as_is() if keep else {}
+        with located(file):
+            added = _predicted(model, table, proba)
+        _refuse_double(columns, added)
+        say("Writing")
+        with open_output(output) as stream:
+            write_columns(stream, {**columns, **added}, cast("FileFormat", written))
+    if output is not None and output != STANDARD_STREAM:
+        reporter.note(f"{counted(table.num_rows, 'row')} written to {output}.")
+
+
+def refuse_two_streams(model_path: str, table_path: str) -> None:
+    """Refuse to read both the model and the table from standard input."""
+    if model_path == table_path == STANDARD_STREAM:
+        raise ParameterError(
+            "MODEL and TABLE are both -, but standard input can be only one of them. "
+            "Give a file for the other."
+        )
+
+
+def _table_form(form: TableForm | None, output: str | None) -> TableForm:
+    if form is not None:
+        return form
+    suffix = Path(output or "").suffix.lower().removeprefix(".")
+    return TableForm(suffix) if suffix in list(TableForm) else TableForm.CSV
+
+
+def _predicted(model: Model, table: Any, proba: bool) -> dict[str, list[Any]]:
+    added = {PREDICTION: model.predict(table).tolist()}
+    if proba:
+        shares = model.predict_proba(table)
+        for code, label in enumerate(model.schema.classes):
+            added[f"probability of {word(label)}"] = shares[:, code].tolist()
+    return added
+
+
+def _refuse_double(columns: dict[str, list[Any]], added: dict[str, list[Any]]) -> None:
+    double = [name for name in added if name in columns]
+    if double:
+        raise DataError(
+            f"With --keep there would be two columns {quoted(double)}: the table has "
+            "one of that name already. Rename it there, or do without --keep."
+        )

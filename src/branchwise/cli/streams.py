@@ -1,0 +1,206 @@
+"""Where results, notes and progress go."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from branchwise.errors import DataError
+from branchwise.files import atomic_write
+from branchwise.table.read import STANDARD_STREAM
+from branchwise.words import plain
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+#: Seconds of work before a progress bar shows.
+_PATIENCE = 1.0
+
+
+class Reporter:
+    """Tells the user on standard error what happens; results go elsewhere.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether to keep notes and progress to oneself.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet
+
+    def note(self, message: str) -> None:
+        """Say something that is not a result."""
+        if not self.quiet:
+            complain(f"note: {message}")
+
+    @contextmanager
+    def working(self, task: str) -> Iterator[Callable[[str], None]]:
+        """Show a progress bar if the work takes more than a second on a terminal.
+
+        Parameters
+        ----------
+        task : str
+            What is being done.
+
+        Yields
+        ------
+        callable
+            Takes a text that replaces the task.
+        """
+        if self.quiet or sys.stderr is None or not sys.stderr.isatty():
+            yield lambda _: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        number = bar.add_task(task, total=None)
+        with _after_a_while(bar):
+            yield lambda text: bar.update(number, description=text)
+
+
+@contextmanager
+def _after_a_while(bar: Progress) -> Iterator[None]:
+    lock = threading.Lock()
+    over = False
+
+    def show() -> None:
+        with lock:
+            if not over:
+                bar.start()
+
+    timer = threading.Timer(_PATIENCE, show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        with lock:
+            over = True
+            bar.stop()
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Write a number of things: ``1 row``, ``2 rows``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def complain(message: str) -> None:
+    """Write a line to standard error, whatever its encoding can show."""
+    if sys.stderr is None:
+        return
+    encoding = sys.stderr.encoding or "utf-8"
+    safe = plain(message).encode(encoding, "backslashreplace").decode(encoding)
+    print(safe, file=sys.stderr)
+
+
+@contextmanager
+def open_output(path: str | None) -> Iterator[BinaryIO]:
+    """Open a file that appears only when it is whole; None is standard output."""
+    if path is None or path == STANDARD_STREAM:
+        with _standard_output() as stream:
+            yield stream
+        return
+    # A link stays one: the file that it leads to is replaced.
+    final = Path(path).resolve()
+    if _is_device(final):
+        with final.open("wb") as device:
+            yield device
+        return
+    with atomic_write(final) as file:
+        yield file
+
+
+@contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    stream = sys.stdout.buffer
+    if not isinstance(stream, io.RawIOBase):
+        yield stream
+        stream.flush()
+        return
+    # With PYTHONUNBUFFERED set, a write may take only a part of what it is given.
+    writer = io.BufferedWriter(stream)
+    try:
+        yield writer
+        writer.flush()
+    finally:
+        with suppress(OSError):
+            writer.detach()
+
+
+def check_output(path: str | None) -> None:
+    """Refuse a path that cannot be written, before any work is done."""
+    if path is None or path == STANDARD_STREAM:
+        return
+    final = Path(path).resolve()
+    if final.is_dir():
+        raise DataError(
+            f"{path!r} is a directory. Give the name of a file with -o, such as "
+            f"{path.rstrip('/')}/tree.json."
+        )
+    if not final.parent.is_dir():
+        raise DataError(
+            f"There is no directory {str(final.parent)!r} to write {final.name!r} to. "
+            "Make it first, or choose another place with -o."
+        )
+    if not _is_device(final) and not os.access(final.parent, os.W_OK):
+        raise DataError(
+            f"{str(final.parent)!r} allows no new files. Choose another place with -o."
+        )
+
+
+def _is_device(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Write lines of a result to standard output, as UTF-8."""
+    with open_output(None) as file:
+        for line in lines:
+            file.write(line.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def print_json(document: Any) -> None:
+    """Write a result to standard output as JSON."""
+    print_lines([json.dumps(document, ensure_ascii=False, indent=2)])
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
+    """Set cells in columns.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+        The cells, the head of the table included.
+    right : sequence of bool
+        For each column, whether it is set to the right.
+    """
+    widths = [max(len(row[at]) for row in rows) for at in range(len(right))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if to_the_right else cell.ljust(width)
+            for cell, width, to_the_right in zip(row, widths, right, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines

@@ -1,0 +1,970 @@
+"""The command line: verbs, options, streams, exit codes, messages."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+from branchwise import (
+    BranchwiseWarning,
+    ID3Classifier,
+    __version__,
+    datasets,
+    fit_tree,
+    load,
+)
+from branchwise.cli import fit as fit_module
+from branchwise.cli import main as main_module
+from branchwise.cli import streams
+from branchwise.cli.main import app, main
+
+WEATHER = datasets.path("weather")
+TENNIS = datasets.path("tennis")
+
+
+def run(*arguments, stdin=None):
+    """Run a command; returns exit code, standard output and standard error."""
+    result = CliRunner().invoke(app, [str(a) for a in arguments], input=stdin)
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def output(*arguments, stdin=None):
+    code, out, err = run(*arguments, stdin=stdin)
+    assert code == 0, err
+    return out
+
+
+def refusal(*arguments, code=1, stdin=None):
+    """Run a command that is refused with one line; returns the line."""
+    got, out, err = run(*arguments, stdin=stdin)
+    assert (got, out) == (code, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("error: ").rstrip("\n")
+
+
+def usage_error(*arguments):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert "Usage: " in err
+    return " ".join(err.split())
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="data.csv"):
+        path = tmp_path / name
+        path.write_text(content, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Fit a bundled table or a file, and return the path of the model file."""
+
+    def make(table, *options, target=None):
+        if table in datasets.names():
+            target = datasets.load(table).target
+            table = datasets.path(table)
+        path = tmp_path / "tree.json"
+        output("fit", table, "--target", target, "-o", path, *options)
+        return path
+
+    return make
+
+
+@pytest.fixture
+def start():
+    """Start the real program, and see to it that it ends."""
+    started = []
+
+    def begin(*arguments, code="from branchwise.cli.main import main; main()"):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+# The program
+
+
+def test_version():
+    assert output("--version") == f"branchwise {__version__}\n"
+
+
+@pytest.mark.parametrize("verb", ["fit", "predict", "show", "evaluate", "schema", None])
+def test_help_has_examples(verb):
+    text = output(*([verb] if verb else []), "--help")
+    assert "Examples:\n" in text
+    assert f"\n    branchwise {verb or 'fit'} " in text
+    if verb is None:
+        assert all(v in text for v in ("predict", "show", "evaluate", "schema"))
+
+
+def test_every_parameter_of_the_estimator_is_an_option():
+    text = output("fit", "--help")
+    renamed = {
+        "categorical_features": "categorical",
+        "missing": "missing-policy",
+        "unseen": "unseen-policy",
+    }
+    for name in ID3Classifier().get_params():
+        assert f"--{renamed.get(name, name).replace('_', '-')} " in text
+
+
+def test_bad_usage(tmp_path):
+    assert "Missing option '--target'" in usage_error("fit", WEATHER)
+    assert "No such command 'grow'" in usage_error("grow")
+    assert "--max-depth" in usage_error("fit", WEATHER, "-t", "play", "--max-depth=-1")
+    assert "--min-gain" in usage_error("fit", WEATHER, "-t", "play", "--min-gain=-1")
+    assert "--criterion" in usage_error("fit", WEATHER, "-t", "play", "--criterion=x")
+    assert "--format" in usage_error("show", tmp_path, "--format=xml")
+    assert run()[0] == 2
+
+
+def test_main_is_the_entry_point(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["whatever", "--version"])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"branchwise {__version__}\n"
+
+
+def test_help_loads_neither_pyarrow_nor_scikit_learn(start):
+    code = (
+        "import sys, atexit\n"
+        "heavy = ('pyarrow', 'sklearn', 'rich')\n"
+        "atexit.register(lambda: print([n for n in heavy if n in sys.modules]))\n"
+        "from branchwise.cli.main import main; main()"
+    )
+    out, _ = start("--help", code=code).communicate()
+    assert out.decode().splitlines()[-1] == "[]"
+
+
+# fit
+
+
+def test_fit_writes_the_model_that_the_library_fits(tmp_path):
+    path = tmp_path / "tree.json"
+    code, out, err = run("fit", WEATHER, "--target", "play", "-o", path)
+    assert (code, out) == (0, "")
+    assert err == (
+        f"note: tree of 8 nodes (5 leaves, depth 2) from 14 rows written to {path}.\n"
+    )
+    data = datasets.load("weather")
+    assert load(path) == fit_tree(data.X, data.y, target_name="play")
+
+
+def test_fit_without_output_prints_the_tree():
+    code, out, err = run("fit", TENNIS, "-t", "play tennis")
+    assert code == 0
+    assert out == (
+        "outlook = cloudy: yes (4)\n"
+        "outlook = rainy:\n"
+        "|   wind = strong: no (2)\n"
+        "|   wind = weak: yes (3)\n"
+        "outlook = sunny:\n"
+        "|   humidity = high: no (3)\n"
+        "|   humidity = normal: yes (2)\n"
+    )
+    assert err.endswith("from 14 rows; -o FILE writes it to a model file.\n")
+    assert run("fit", TENNIS, "-t", "play tennis", "--quiet") == (0, out, "")
+
+
+def test_fit_to_standard_output_gives_the_model_file():
+    code, out, err = run("fit", TENNIS, "-t", "play tennis", "-o", "-")
+    assert code == 0
+    assert json.loads(out)["format"] == "branchwise-model"
+    assert err.endswith("written to standard output.\n")
+    assert output("show", "-", stdin=out).startswith("outlook = cloudy: yes (4)\n")
+
+
+def test_fit_as_json():
+    document = json.loads(output("fit", TENNIS, "-t", "play tennis", "--format=json"))
+    assert (document["nodes"], document["leaves"], document["depth"]) == (8, 5, 2)
+
+
+def test_fit_from_standard_input():
+    text = Path(WEATHER).read_text()
+    expected = output("fit", WEATHER, "-t", "play")
+    assert output("fit", "-", "-t", "play", stdin=text) == expected
+    tabs = text.replace(",", "\t")
+    assert output("fit", "-", "-t", "play", stdin=tabs) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "parameters"),
+    [
+        (["--criterion=gain_ratio"], {"criterion": "gain_ratio"}),
+        (["--criterion=gini", "--max-depth=1"], {"criterion": "gini", "max_depth": 1}),
+        (["--min-samples-split=10"], {"min_samples_split": 10}),
+        (["--min-samples-leaf=0.2"], {"min_samples_leaf": 0.2}),
+        (["--min-gain=0.3"], {"min_gain": 0.3}),
+        (["--missing-policy=split"], {"missing": "split"}),
+        (["--unseen-policy=largest"], {"unseen": "largest"}),
+        (["--class-weight=balanced"], {"class_weight": "balanced"}),
+        (["--class-weight=good=2,bad=0.5"], {"class_weight": {"good": 2, "bad": 0.5}}),
+        (["--class-weight=good=3"], {"class_weight": {"good": 3}}),
+        (["--n-jobs=2"], {"n_jobs": 2}),
+    ],
+)
+def test_options_do_what_parameters_do(model, options, parameters):
+    data = datasets.load("labor")
+    estimator = ID3Classifier(**parameters).fit(data.X, data.y)
+    fitted = load(model("labor", *options))
+    assert fitted.to_text() == estimator.model_.to_text()
+    assert fitted.recipe == estimator.model_.recipe
+
+
+def test_categorical_columns_keep_their_text(write):
+    path = write("zip,y\n007,a\n010,b\n007,a\n")
+    assert output("fit", path, "-t", "y", "--categorical", "zip", "-q") == (
+        "zip = 007: a (2)\nzip = 010: b (1)\n"
+    )
+    assert (
+        output("fit", path, "-t", "y", "-q") == "zip <= 8.5: a (2)\nzip > 8.5: b (1)\n"
+    )
+    both = ["--categorical", "all", "--numeric", "zip"]
+    assert output("fit", path, "-t", "y", "-q", *both).startswith("zip <= 8.5")
+    assert output("fit", path, "-t", "y", "-q", "--categorical=all").startswith(
+        "zip = 007"
+    )
+
+
+def test_columns_may_be_named_one_by_one_or_in_a_list(write):
+    path = write('a,b,"c,d",y\n1,2,3,x\n4,5,6,z\n')
+    assert output("fit", path, "-t", "y", "-q", "--ignore=a,b") == (
+        "c,d <= 4.5: x (1)\nc,d > 4.5: z (1)\n"
+    )
+    assert output("fit", path, "-t", "y", "-q", "--ignore=a", "--ignore=c,d") == (
+        "b <= 3.5: x (1)\nb > 3.5: z (1)\n"
+    )
+    assert "has no column 'q'" in refusal("fit", path, "-t", "y", "--ignore=a,q")
+
+
+def test_missing_marks(write):
+    path = write("n,y\n1,a\nNA,b\n?,b\n,b\n3,a\n")
+    text = output("fit", path, "-t", "y", "-q", "--missing", "NA", "--missing", "?")
+    assert text == "n <= 2: a (1)\nn > 2: a (1)\nn is missing: b (3)\n"
+    # A mark takes the place of the question mark, never of the empty cell.
+    document = json.loads(output("schema", path, "--missing=NA", "--format=json"))
+    assert document["columns"][0]["values"] == ["1", "3", "?"]
+    assert document["columns"][0]["missing"] == 2
+
+
+def test_declared_categories():
+    toy = datasets.path("toy")
+    options = [f"--categories={n}={','.join(v)}" for n, v in _domains().items()]
+    expected = fit_tree(
+        datasets.load("toy").X, datasets.load("toy").y, categories=_domains()
+    )
+    assert output("fit", toy, "-t", "class", *options, "-q") == (
+        expected.to_text() + "\n"
+    )
+
+
+def _domains():
+    return datasets.load("toy").categories
+
+
+def test_declared_categories_with_odd_names_and_values(write):
+    path = write('a=b,y\n"1,2",x\n3,z\n')
+    text = output("fit", path, "-t", "y", "-q", '--categories=a=b=3,"1,2",4')
+    assert text == "a=b = 3: z (1)\na=b = 1,2: x (1)\n"
+
+
+def test_weights(write):
+    path = write("a,w,y\nx,5,no\nx,1,yes\nz,0,maybe\n")
+    assert output("fit", path, "-t", "y", "--weight=w", "-q") == "no (6/1)\n"
+
+
+def test_classes_may_be_numbers(write, tmp_path):
+    path = write("a,y\nx,0\nz,1\n")
+    tree = tmp_path / "tree.json"
+    output("fit", path, "-t", "y", "-o", tree)
+    assert load(tree).schema.classes == (0, 1)
+    assert output("predict", tree, path) == "prediction\n0\n1\n"
+    assert "accuracy 1.0000 (2 of 2 rows)" in output("evaluate", tree, path)
+    output("fit", path, "-t", "y", "-o", tree, "--categorical", "y")
+    assert load(tree).schema.classes == ("0", "1")
+
+
+def test_notes_on_columns_without_use(write):
+    rows = "".join(f"id{n},,{n % 2},\n" for n in range(12))
+    path = write("id,void,y,gone\n" + rows)
+    err = run("fit", path, "-t", "y")[2]
+    assert "note: no row has a value in columns 'void', 'gone'.\n" in err
+    assert (
+        "note: every row has another value in column 'id'. If that identifies the "
+        "rows, leave it out: --ignore id.\n" in err
+    )
+
+
+def test_a_fit_that_cannot_be(write, tmp_path):
+    path = write("a,w,y\nx,1,no\nx,-1,\nz,?,maybe\n")
+    assert refusal("fit", path, "-t", "why") == (
+        f"{path} has no column 'why'. The columns are 'a', 'w', 'y'."
+    )
+    assert "Did you mean 'play'?" in refusal("fit", WEATHER, "-t", "Plya")
+    assert refusal("fit", path, "-t", "y") == (
+        f"The target 'y' is missing in 1 row of {path}, first in line 3. Every row "
+        "needs a class: fill it in or take the row out."
+    )
+    assert refusal("fit", path, "-t", "a", "--weight", "w") == (
+        "Column 'w' must hold weights: finite numbers that are not negative. Got -1.0 "
+        f"in line 3 of {path}."
+    )
+    assert "Got none in line 4" in refusal(
+        "fit", write("w,a,y\n1,1,1\n2,2,2\n,3,3\n"), "-t", "y", "--weight", "w"
+    )
+    assert "holds only weights of 0" in refusal(
+        "fit", write("w,a,y\n0,1,1\n0,2,2\n"), "-t", "y", "--weight", "w"
+    )
+    assert "both the target and the weight" in refusal(
+        "fit", path, "-t", "y", "--weight", "y"
+    )
+    assert "named by --target and by --ignore" in refusal(
+        "fit", path, "-t", "y", "--ignore", "y"
+    )
+    assert "no attributes: besides the target 'y'" in refusal(
+        "fit", write("y\n1\n"), "-t", "y"
+    )
+    assert "has a header but no rows" in refusal("fit", write("a,y\n"), "-t", "y")
+    assert refusal("fit", datasets.path("iris"), "-t", "petalwidth").endswith(
+        "Put such numbers into classes, or take them as names with --categorical "
+        "petalwidth."
+    )
+    assert "Column 'a' must hold numbers, but line 2" in refusal(
+        "fit", write("a,y\nx,1\n"), "-t", "y", "--numeric", "a"
+    )
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_errors_of_the_library_tell_the_line(write):
+    path = write('a,b,y\n"x\ny",1,1\nz,?,2\n')
+    assert refusal("fit", path, "-t", "y", "--missing-policy=error").endswith(
+        f"(Row 1 is line 4 of {path}.)"
+    )
+    infinite = write("a,y\n1,1\ninf,2\n")
+    assert "(Row 1 is line 3 of" in refusal("fit", infinite, "-t", "y")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--categories=outlook"], "--categories must be a column, = and its values"),
+        (
+            ["--categories=windy=TRUE,FALSE", "--categories=windy=x"],
+            "--categories names 'windy' twice",
+        ),
+        (["--class-weight=yes"], "--class-weight must be 'balanced' or classes"),
+        (["--class-weight=yes=-1"], "Got 'yes=-1'"),
+        (["--class-weight=yes=x"], "Got 'yes=x'"),
+        (["--class-weight=maybe=1"], "The classes are 'no', 'yes'."),
+        (["--class-weight=yes=0,no=0"], "gives 0 to every class"),
+        (["--categorical=windy", "--numeric=windy"], "either as text or as numbers"),
+        (["--min-samples-leaf=1.5"], "min_samples_leaf must be a whole number"),
+        (["--n-jobs=0"], "n_jobs must be"),
+        (["--min-samples-split=1"], "min_samples_split must be a whole number"),
+    ],
+)
+def test_values_of_options_that_are_not_allowed(options, message):
+    assert message in refusal("fit", WEATHER, "-t", "play", *options, code=2)
+
+
+def test_a_number_of_samples_must_be_a_number():
+    message = usage_error("fit", WEATHER, "-t", "play", "--min-samples-leaf=many")
+    assert "--min-samples-leaf must be a whole number or a share" in message
+
+
+def test_unknown_columns_in_options_are_bad_data():
+    fit = ["fit", WEATHER, "-t", "play"]
+    assert "no column 'wind'. Did you mean 'windy'?" in refusal(*fit, "--ignore=wind")
+    assert "no column 'x'" in refusal(*fit, "--categories=x=1")
+    assert "no column 'x'" in refusal(*fit, "--weight=x")
+
+
+# predict
+
+
+def rows_of(text, delimiter=","):
+    return list(csv.reader(io.StringIO(text), delimiter=delimiter))
+
+
+def test_predict_writes_a_csv_file(model, tmp_path):
+    out = tmp_path / "out.csv"
+    code, stdout, err = run("predict", model("weather"), WEATHER, "-o", out)
+    assert (code, stdout) == (0, "")
+    assert err == f"note: 14 rows written to {out}.\n"
+    assert rows_of(out.read_text()) == [
+        ["prediction"],
+        *([label] for label in datasets.load("weather").y),
+    ]
+
+
+def test_predict_with_probabilities_and_the_columns_of_the_table(model, write):
+    tree = model("toy")
+    new = write('note,color,size,shape\n"a, b",y,s,r\n?,?,l,i\n')
+    header, first, second = rows_of(output("predict", tree, new, "--proba", "--keep"))
+    assert header == [
+        *("note", "color", "size", "shape", "prediction"),
+        *("probability of +", "probability of -"),
+    ]
+    assert first[:5] == ["a, b", "y", "s", "r", "+"]
+    assert [float(cell) for cell in first[5:]] == [0.8, 0.2]
+    assert second[:4] == ["?", "?", "l", "i"]
+
+
+def test_predict_as_json(model, write):
+    new = write("outlook,temperature,humidity,windy\nsunny,80,90,TRUE\n")
+    tree = model("weather")
+    assert json.loads(output("predict", tree, new, "--format=json", "--proba")) == [
+        {"prediction": "no", "probability of no": 1.0, "probability of yes": 0.0}
+    ]
+    header = write("outlook,temperature,humidity,windy\n")
+    assert json.loads(output("predict", tree, header, "--format=json")) == []
+    assert output("predict", tree, header) == "prediction\n"
+
+
+def test_predict_takes_the_format_from_the_name(model, tmp_path):
+    tree = model("weather")
+    for name in ("out.tsv", "out.json", "out.parquet", "out.txt"):
+        output("predict", tree, WEATHER, "--keep", "-o", tmp_path / name)
+    expected = rows_of(output("predict", tree, WEATHER, "--keep"))
+    assert rows_of((tmp_path / "out.txt").read_text()) == expected
+    assert rows_of((tmp_path / "out.tsv").read_text(), "\t") == expected
+    as_json = json.loads((tmp_path / "out.json").read_text())
+    table = parquet.read_table(tmp_path / "out.parquet")
+    assert [list(row.values()) for row in as_json] == expected[1:]
+    assert table.to_pylist() == as_json
+
+
+def test_predict_reads_columns_as_they_were_learnt(model, write):
+    tree = model("car")  # doors are 2, 3, 4 and 5more
+    new = write(
+        "safety,doors,persons,lug_boot,maint,buying\n"
+        "high,2,4,big,low,low\nhigh,4,2,big,low,low\n"
+    )
+    assert rows_of(output("predict", tree, new))[1:] == [["vgood"], ["unacc"]]
+    text_in_numbers = write("outlook,temperature,humidity,windy\nsunny,80,high,TRUE\n")
+    assert "Column 'humidity' must hold numbers, but line 2" in refusal(
+        "predict", model("weather"), text_in_numbers
+    )
+
+
+def test_predict_from_a_model_of_booleans_and_number_names(tmp_path, write):
+    columns = {"flag": [True, False, True], "code": [1, 2, 1]}
+    fitted = fit_tree(columns, [True, False, True], categorical_features=["code"])
+    fitted.save(tmp_path / "tree.json")
+    new = write("flag,code,y\ntrue,1,TRUE\nFALSE,2,false\n,3,true\n")
+    out = output("predict", tmp_path / "tree.json", new)
+    assert out == "prediction\nTrue\nFalse\nTrue\n"
+    report = output("evaluate", tmp_path / "tree.json", new, "--target", "y")
+    assert report.startswith("accuracy 1.0000")
+
+
+def test_predict_from_parquet(model, tmp_path):
+    tree = model("weather")
+    table = pa.table(
+        {
+            "outlook": ["sunny", None],
+            "temperature": [80, 70],
+            "humidity": [90.5, 60.0],
+            "windy": [True, False],
+        }
+    )
+    parquet.write_table(table, tmp_path / "new.parquet")
+    expected = ["no", "yes"]
+    out = rows_of(output("predict", tree, tmp_path / "new.parquet", "--keep"))
+    assert [row[-1] for row in out[1:]] == expected
+    assert out[1][:4] == ["sunny", "80", "90.5", "True"]
+
+
+def test_predict_through_pipes(model):
+    tree = model("weather")
+    text = Path(WEATHER).read_text()
+    expected = output("predict", tree, WEATHER)
+    assert output("predict", tree, "-", stdin=text) == expected
+    assert output("predict", "-", WEATHER, stdin=tree.read_text()) == expected
+    assert output("predict", tree, "-", "-o", "-", stdin=text) == expected
+
+
+def test_a_model_without_column_names_takes_columns_in_order(tmp_path, write):
+    fitted = fit_tree(np.array([[1.0, 5.0], [2.0, 5.0]]), ["a", "b"])
+    tree = tmp_path / "tree.json"
+    fitted.save(tree)
+    code, out, err = run("predict", tree, write("p,q\n1,5\n2,5\n"))
+    assert (code, out) == (0, "prediction\na\nb\n")
+    assert "are taken in their order" in err
+    assert "has 3. Leave out the columns" in refusal(
+        "predict", tree, write("p,q,r\n1,5,a\n")
+    )
+    labelled = write("p,q,r\n1,5,a\n")
+    assert "accuracy 1.0000" in output("evaluate", tree, labelled, "-t", "r")
+    assert "Name the column with the true classes with --target." in refusal(
+        "evaluate", tree, labelled, code=2
+    )
+    named = run("predict", tree, write("x1,x0\n5,2\n"))
+    assert named == (0, "prediction\nb\n", "")
+
+
+def test_a_prediction_that_cannot_be(model, write, tmp_path):
+    tree = model("weather")
+    new = write("outlook,temperature,windy\nsunny,80,TRUE\n")
+    assert refusal("predict", tree, new) == (
+        f"{new} lacks the column 'humidity' that the tree was fitted with. Got "
+        "'outlook', 'temperature', 'windy'; add what is lacking, with empty cells if "
+        "it is not known."
+    )
+    double = write("outlook,temperature,humidity,windy,prediction\nsunny,8,9,TRUE,x\n")
+    assert "two columns 'prediction'" in refusal("predict", tree, double, "--keep")
+    assert "Give the model first, then the table." in refusal("predict", WEATHER, tree)
+    assert "are both -" in refusal("predict", "-", "-", code=2)
+    assert "There is no model file" in refusal("predict", tmp_path / "no", WEATHER)
+    assert "is a directory, not a model file" in refusal("show", tmp_path)
+    strict = model("weather", "--unseen-policy=error")
+    strange = write(
+        "outlook,temperature,humidity,windy\nsunny,8,9,TRUE\nsnow,8,9,TRUE\n"
+    )
+    assert "(Row 1 is line 3 of" in refusal("predict", strict, strange)
+
+
+# show
+
+
+def test_show(model):
+    tree = model("weather")
+    fitted = load(tree)
+    assert output("show", tree) == fitted.to_text() + "\n"
+    assert output("show", tree, "--max-depth=1") == fitted.to_text(max_depth=1) + "\n"
+    rules = output("show", tree, "--rules").splitlines()
+    assert rules == [str(rule) for rule in fitted.rules()]
+
+
+def test_show_empty_branches(model):
+    tree = model("toy", "--categories=color=y,g,b")
+    assert "color = b: " in output("show", tree, "--empty-branches")
+    assert "color = b: " not in output("show", tree)
+
+
+def test_show_as_json(model):
+    document = json.loads(output("show", model("weather"), "--format=json"))
+    assert document["schema"]["target"] == "play"
+    assert document["schema"]["classes"] == ["no", "yes"]
+    assert document["schema"]["columns"][:2] == [
+        {
+            "name": "outlook",
+            "kind": "categorical",
+            "values": ["overcast", "rainy", "sunny"],
+            "has_missing": False,
+        },
+        {"name": "temperature", "kind": "numeric", "has_missing": False},
+    ]
+    assert len(document["rules"]) == document["leaves"] == 5
+    last = document["rules"][-1]
+    assert last["conditions"] == [
+        {"column": "outlook", "op": "=", "value": "sunny"},
+        {"column": "humidity", "op": ">", "value": 77.5},
+    ]
+    assert (last["label"], last["cases"]) == ("no", 3)
+    assert last["counts"] == [
+        {"class": "no", "cases": 3.0},
+        {"class": "yes", "cases": 0.0},
+    ]
+
+
+def test_show_needs_a_model(write):
+    assert "is not a branchwise model" in refusal("show", write("{}", "tree.json"))
+    assert "standard input is not a branchwise model" in refusal("show", "-", stdin="")
+
+
+# evaluate
+
+
+@pytest.fixture
+def voters(tmp_path):
+    path = tmp_path / "voters.json"
+    output("fit", datasets.path("votes"), "-t", "votes", "-o", path)
+    return path
+
+
+def test_evaluate_agrees_with_scikit_learn(voters):
+    from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
+
+    test = datasets.load("votes_test")
+    predicted = load(voters).predict(test.X)
+    text = output("evaluate", voters, datasets.path("votes_test"), "--format=json")
+    document = json.loads(text)
+    assert document["rows"] == len(test.y)
+    assert document["accuracy"] == accuracy_score(test.y, predicted)
+    assert document["macro_average"]["f1"] == f1_score(
+        test.y, predicted, average="macro"
+    )
+    assert document["confusion_matrix"]["rows"] == (
+        confusion_matrix(test.y, predicted).tolist()
+    )
+    assert document["confusion_matrix"]["true"] == sorted(set(test.y))
+
+
+def test_evaluate_as_text(model, write):
+    test = write(
+        "outlook,temperature,humidity,windy,play\n"
+        "overcast,80,80,TRUE,yes\nsunny,80,90,TRUE,yes\nsunny,80,90,TRUE,no\n"
+    )
+    code, out, err = run("evaluate", model("weather"), test)
+    assert (code, err) == (0, "")
+    assert out == (
+        "accuracy 0.6667 (2 of 3 rows)\n"
+        "\n"
+        "class         precision  recall  f1-score  rows\n"
+        "no               0.5000  1.0000    0.6667     1\n"
+        "yes              1.0000  0.5000    0.6667     2\n"
+        "macro avg        0.7500  0.7500    0.6667     3\n"
+        "weighted avg     0.8333  0.6667    0.6667     3\n"
+        "\n"
+        "confusion matrix: a row for each true class, a column for each predicted "
+        "one\n"
+        "\n"
+        "     no  yes\n"
+        "no    1    0\n"
+        "yes   1    1\n"
+    )
+
+
+def test_evaluate_with_classes_that_the_tree_does_not_know(model, write):
+    test = write(
+        "outlook,temperature,humidity,windy,result\n"
+        "overcast,80,80,TRUE,yes\nsunny,80,90,TRUE,maybe\nsunny,80,90,TRUE,?\n"
+    )
+    tree = model("weather")
+    code, out, err = run("evaluate", tree, test, "--target", "result")
+    assert code == 0
+    assert out.startswith("accuracy 0.5000 (1 of 2 rows)\n")
+    assert "maybe   1    0\n" in out
+    assert err == (
+        f"note: rows without a class in column 'result' are left out: 1 of 3 in {test}."
+        f"\nnote: column 'result' of {test} has classes that the tree does not know "
+        "and never predicts: 'maybe'. These rows count as errors: 1.\n"
+    )
+    text = output("evaluate", tree, test, "--target=result", "--format=json", "-q")
+    document = json.loads(text)
+    assert document["unknown_classes"] == ["maybe"]
+    assert document["rows_without_class"] == 1
+    assert document["confusion_matrix"] == {
+        "true": ["no", "yes", "maybe"],
+        "predicted": ["no", "yes"],
+        "rows": [[0, 0], [0, 1], [1, 0]],
+    }
+
+
+def test_evaluate_numbers_against_words(write, tmp_path):
+    tree = tmp_path / "tree.json"
+    output("fit", write("a,y\nx,0\nz,1\n"), "-t", "y", "-o", tree)
+    out = output("evaluate", tree, write("a,y\nx,0.0\nz,one\n"))
+    assert out.startswith("accuracy 0.5000 (1 of 2 rows)")
+
+
+def test_an_evaluation_that_cannot_be(model, write):
+    tree = model("weather")
+    assert "has no column 'play'" in refusal("evaluate", tree, TENNIS)
+    header = "outlook,temperature,humidity,windy,play\n"
+    for rows in ("", "sunny,1,1,TRUE,?\n"):
+        assert "has no class in any row" in refusal(
+            "evaluate", tree, write(header + rows)
+        )
+
+
+# schema
+
+
+def test_schema(write):
+    rows = "".join(
+        f"u{n},{n % 3},00{n},{n / 4},{'?' if n == 3 else 'a b'[n % 2]},"
+        f"{'NA' if n == 5 else n},,k\n"
+        for n in range(12)
+    )
+    path = write("id,code,zip,size,word,count,void,same\n" + rows)
+    code, out, err = run("schema", path)
+    assert code == 0
+    lines = {line.split()[0]: " ".join(line.split()) for line in out.splitlines()}
+    assert lines == {
+        "column": "column kind values missing hint",
+        "id": "id categorical 12: u0, u1, u10, u11, u2, ... (7 more) 0 another value "
+        "in every row: --ignore id?",
+        "code": "code numeric 0 to 2 0 --categorical code if these numbers are names",
+        "zip": "zip numeric 0 to 11 0 --categorical zip keeps zeros in front, as in "
+        "000",
+        "size": "size numeric 0 to 2.75 0",
+        "word": "word categorical 2: ' ', a 1 --missing ' ' if that is no value",
+        "count": "count categorical 12: 0, 1, 10, 11, 2, ... (7 more) 0 another value "
+        "in every row: --ignore count?",
+        "void": "void categorical 12 no value at all: --ignore void",
+        "same": "same categorical 1: k 0 one value only",
+    }
+    assert err.startswith("note: 12 rows, 8 columns. --categorical COLUMN takes")
+    assert run("schema", path, "--quiet") == (0, out, "")
+
+
+def test_schema_finds_marks_among_numbers(write):
+    path = write("count\n1\n1\nN/A\n2\n")
+    assert "numeric with --missing N/A" in output("schema", path)
+    assert "1 to 2" in output("schema", path, "--missing", "N/A")
+    blanks = output("schema", write("a, b\nx, ?\ny , u\n"))
+    assert "' b'    categorical  2: ' ?', ' u'        0  --missing ' ?'" in blanks
+    assert "blanks around some values are part of them" in blanks
+
+
+def test_schema_with_corrections_as_json(write):
+    path = write("zip,id,n\n007,1,5\n010,2,\n")
+    text = output(
+        "schema",
+        path,
+        "--categorical=zip",
+        "--ignore=id",
+        "--numeric=n",
+        "--format=json",
+    )
+    assert json.loads(text) == {
+        "file": str(path),
+        "rows": 2,
+        "columns": [
+            {
+                "name": "zip",
+                "kind": "categorical",
+                "values": ["007", "010"],
+                "missing": 0,
+                "hint": None,
+            },
+            {
+                "name": "n",
+                "kind": "numeric",
+                "minimum": 5.0,
+                "maximum": 5.0,
+                "missing": 1,
+                "hint": "--categorical n if these numbers are names",
+            },
+        ],
+    }
+
+
+def test_schema_of_parquet(tmp_path):
+    ordered = pa.DictionaryArray.from_arrays([1, 0], ["low", "high"], ordered=True)
+    table = pa.table({"a": ordered, "b": [[1], [2]], "c": pa.nulls(2, pa.float64())})
+    path = tmp_path / "data.parquet"
+    parquet.write_table(table, path)
+    out = output("schema", path).splitlines()
+    assert out[1].split()[:4] == ["a", "ordinal", "2:", "low,"]
+    assert out[2].endswith("cannot be used: --ignore b")
+    assert out[3].endswith("no value at all: --ignore c")
+
+
+def test_schema_of_a_table_without_rows(write):
+    assert len(output("schema", write("a,b\n")).splitlines()) == 3
+
+
+# Streams, errors, exit codes
+
+
+def test_places_that_cannot_be_written_to(tmp_path, monkeypatch):
+    fit = ["fit", WEATHER, "-t", "play", "-o"]
+    assert "is a directory. Give the name of a file" in refusal(*fit, tmp_path)
+    assert "There is no directory" in refusal(*fit, tmp_path / "no" / "tree.json")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert "allows no new files" in refusal(*fit, tmp_path / "tree.json")
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    target = tmp_path / "tree.json"
+    message = refusal("fit", WEATHER, "-t", "play", "-o", target)
+    assert message == "No space left on device"
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_file_is_named_if_the_system_names_it(tmp_path, monkeypatch):
+    def gone(*_, **__):
+        raise FileNotFoundError(2, "No such file or directory", "/gone")
+
+    monkeypatch.setattr(fit_module, "fit_tree", gone)
+    message = refusal("fit", WEATHER, "-t", "play")
+    assert message == "/gone: No such file or directory"
+
+
+def test_too_little_memory(monkeypatch):
+    def much(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(fit_module, "fit_tree", much)
+    assert "memory of this machine" in refusal("fit", WEATHER, "-t", "play")
+
+
+def test_an_interrupted_fit_leaves_the_old_file(tmp_path, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    target = tmp_path / "tree.json"
+    target.write_text("old")
+    assert run("fit", WEATHER, "-t", "play", "-o", target)[::2] == (
+        130,
+        "interrupted\n",
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["tree.json"]
+    assert target.read_text() == "old"
+
+
+def test_a_link_stays_a_link(tmp_path):
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    link.symlink_to(real)
+    output("fit", WEATHER, "-t", "play", "-o", link)
+    assert link.is_symlink()
+    assert load(real) == load(link)
+
+
+def test_a_device_is_not_replaced():
+    output("fit", WEATHER, "-t", "play", "-o", os.devnull)
+    assert not Path(os.devnull).is_file()
+
+
+def test_warnings_become_notes(monkeypatch):
+    real = fit_module.fit_tree
+
+    def warn(*args, **kwargs):
+        warnings.warn("it is odd", BranchwiseWarning, stacklevel=1)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(fit_module, "fit_tree", warn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert "note: it is odd\n" in run("fit", WEATHER, "-t", "play")[2]
+
+
+def test_messages_show_no_control_characters(write):
+    path = write("a\x1b[31m,b\n1,2\n")
+    assert "'a\\x1b[31m'" in refusal("fit", path, "-t", "c")
+
+
+def test_nobody_reads_the_output(monkeypatch):
+    def broken(*_):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(main_module, "_silence_output", lambda: None)
+    monkeypatch.setattr(fit_module, "print_lines", broken)
+    assert run("fit", WEATHER, "-t", "play", "-q") == (141, "", "")
+
+
+class _Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("patience", "shows"), [(0.01, True), (60.0, False)])
+def test_progress_shows_only_after_a_while(monkeypatch, patience, shows):
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(streams, "_PATIENCE", patience)
+    monkeypatch.setenv("TERM", "xterm")
+    with streams.Reporter().working("Growing [the tree]") as say:
+        time.sleep(0.3)
+        say("Growing: 7 nodes")
+        time.sleep(0.3)
+    assert ("Growing: 7 nodes" in terminal.getvalue()) is shows
+
+
+def test_no_progress_off_a_terminal_or_if_quiet(monkeypatch):
+    monkeypatch.setattr(streams, "_PATIENCE", 0.0)
+    for quiet, stream in ((False, io.StringIO()), (True, _Terminal())):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with streams.Reporter(quiet).working("Growing") as say:
+            say("Growing on")
+            time.sleep(0.05)
+        assert stream.getvalue() == ""
+
+
+# The real program
+
+
+def test_module_and_exit_codes(write, tmp_path):
+    def code(*arguments):
+        command = [sys.executable, "-m", "branchwise", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, check=False).returncode
+
+    assert code("fit", WEATHER, "-t", "play", "-o", tmp_path / "tree.json") == 0
+    assert code("fit", WEATHER, "-t", "ply") == 1
+    assert code("fit", WEATHER) == 2
+
+
+def test_a_real_pipe(start, model):
+    process = start("predict", "-", WEATHER)
+    out, err = process.communicate(model("weather").read_bytes())
+    assert process.returncode == 0, err
+    assert out.splitlines()[0] == b"prediction"
+    assert err == b""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_pipe_that_closes_early(start, tmp_path, monkeypatch, unbuffered):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    rows = "".join(f"value {n},{n % 2}\n" for n in range(20_000))
+    table = tmp_path / "data.csv"
+    table.write_text("a,y\n" + rows)
+    process = start("fit", table, "-t", "y", "-q")
+    assert process.stdout.readline() == b"a = value 0: 0 (1)\n"
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(60) == 141
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [("branchwise.cli.fit", "fit_tree"), ("os", "fsync")]
+)
+def test_ctrl_c_leaves_no_file(start, tmp_path, module, name):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    code = (
+        "import sys, time\n"
+        "from branchwise.cli.main import main\n"
+        "def halt(*_, **__):\n"
+        "    print('here', flush=True)\n"
+        "    time.sleep(60)\n"
+        f"setattr(sys.modules[{module!r}], {name!r}, halt)\n"
+        "main()"
+    )
+    process = start("fit", WEATHER, "-t", "play", "-o", folder / "tree.json", code=code)
+    assert process.stdout.readline() == b"here\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, b"interrupted\n")
+    assert not list(folder.iterdir())
