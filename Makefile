@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all lint bench clean
+.PHONY: demo test test-all lint bench sanitize clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -23,7 +23,22 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m pip install --quiet lightgbm xgboost-cpu ydf || echo 'some peers cannot be had here'
+	$(BIN)/python benchmarks/run.py --output benchmarks/RESULTS.md
+
+# The test suite with the extension built under AddressSanitizer and UBSan, in an
+# environment of its own. Leaks are not looked for: Python itself keeps memory.
+sanitize: $(VENV)-sanitize/.installed
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	$(VENV)-sanitize/bin/python -m pytest tests
+
+$(VENV)-sanitize/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*) $(wildcard src/branchwise/*.py src/branchwise/*/*.py)
+	$(PYTHON) -m venv $(VENV)-sanitize
+	$(VENV)-sanitize/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)-sanitize/bin/python -m pip install --quiet '.[dev]' \
+	  --config-settings=cmake.define.BRANCHWISE_SANITIZE=ON
+	touch $@
 
 $(VENV)/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "branchwise needs Python 3.11 or later")'
@@ -33,4 +48,4 @@ $(VENV)/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*)
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-sanitize build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

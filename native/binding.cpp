@@ -185,10 +185,11 @@ nb::dict grow_tree(nb::list columns, const std::vector<uint32_t>& n_codes, const
 
 Walk* make_walk(const Vector<int64_t>& column, const Vector<double>& cut, const Vector<int64_t>& n_children,
                 const Vector<int64_t>& missing_to, const Vector<int64_t>& unseen_to, const Vector<int64_t>& n_codes,
-                const Vector<int64_t>& codes, const std::vector<uint32_t>& values) {
+                const Vector<int64_t>& codes, const Vector<double>& sizes, const std::vector<uint32_t>& values) {
     const size_t n = column.shape(0);
     if (n < 1 || n >= Walk::divided) refuse("between 1 and 2**32 - 2 nodes");
-    for (size_t length : {cut.shape(0), n_children.shape(0), missing_to.shape(0), unseen_to.shape(0), n_codes.shape(0)})
+    for (size_t length : {cut.shape(0), n_children.shape(0), missing_to.shape(0), unseen_to.shape(0), n_codes.shape(0),
+                          sizes.shape(0)})
         if (length != n) refuse("arrays must have one entry for each node");
     // Children and their codes lie in the order of their parents: one pass checks all.
     size_t child = 1;
@@ -211,7 +212,7 @@ Walk* make_walk(const Vector<int64_t>& column, const Vector<double>& cut, const 
     }
     if (child != n || code != codes.shape(0)) refuse("children or codes that do not add up");
     const TreeView tree{n, column.data(), n_children.data(), missing_to.data(), unseen_to.data(),
-                        n_codes.data(), codes.data(), cut.data()};
+                        n_codes.data(), codes.data(), cut.data(), sizes.data()};
     return new Walk(tree, values);
 }
 
@@ -227,7 +228,8 @@ bool read_cells(nb::handle data, size_t n_rows, uint32_t values, Cells& cells) {
     return true;
 }
 
-nb::object arrive(const Walk& walk, nb::list columns, size_t n_rows) {
+nb::tuple arrive(const Walk& walk, nb::list columns, size_t n_rows) {
+    if (n_rows >= Walk::divided) refuse("fewer than 2**32 - 1 rows");
     if (nb::len(columns) != walk.values().size()) refuse("one entry for each column");
     std::vector<Cells> cells(walk.values().size());
     for (size_t j = 0; j < cells.size(); ++j) {
@@ -239,12 +241,25 @@ nb::object arrive(const Walk& walk, nb::list columns, size_t n_rows) {
             !read_cells<double>(columns[j], n_rows, values, cells[j]))
             refuse("a column must be a contiguous array of uint8, uint16, uint32 or float64");
     }
+    // Rows that arrive whole, and the parts of the others.
     std::vector<uint32_t> nodes(n_rows);
+    std::vector<Walk::Part> parts;
     {
         nb::gil_scoped_release released;
         walk.arrive(cells, n_rows, nodes.data());
+        for (size_t row = 0; row < n_rows; ++row)
+            if (nodes[row] == Walk::divided) walk.divide(cells, uint32_t(row), parts);
     }
-    return own(std::move(nodes), n_rows);
+    std::vector<int64_t> rows(parts.size()), ends(parts.size());
+    std::vector<double> shares(parts.size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+        rows[i] = parts[i].row;
+        ends[i] = parts[i].node;
+        shares[i] = parts[i].share;
+    }
+    const size_t n_parts = parts.size();
+    return nb::make_tuple(own(std::move(nodes), n_rows), own(std::move(rows), n_parts), own(std::move(ends), n_parts),
+                          own(std::move(shares), n_parts));
 }
 
 }  // namespace
@@ -259,7 +274,7 @@ NB_MODULE(_native, m) {
           nb::arg("progress").none());
     nb::class_<Walk>(m, "Walk")
         .def(nb::new_(&make_walk), nb::arg("column"), nb::arg("cut"), nb::arg("n_children"), nb::arg("missing_to"),
-             nb::arg("unseen_to"), nb::arg("n_codes"), nb::arg("codes"), nb::arg("values"))
+             nb::arg("unseen_to"), nb::arg("n_codes"), nb::arg("codes"), nb::arg("sizes"), nb::arg("values"))
         .def("arrive", &arrive, nb::arg("columns"), nb::arg("n_rows"));
     m.attr("DIVIDED") = nb::int_(Walk::divided);
 }

@@ -27,21 +27,32 @@ struct TreeView {
     size_t n_nodes;
     const int64_t *column, *n_children, *missing_to, *unseen_to, *n_codes, *codes;
     const double* cut;
+    const double* sizes;  // weight of each node
 };
 
 class Walk {
   public:
-    // A row that goes down every branch arrives here: Python takes it from there.
+    // The target of a row that goes down every branch.
     static constexpr uint32_t divided = 0xffffffffu;
 
+    // A part of a row that has gone down every branch somewhere.
+    struct Part {
+        uint32_t row;
+        uint32_t node;
+        double share;
+    };
+
     // `values[j]` is the number of categories of column j, 0 for numbers.
-    Walk(const TreeView& tree, const std::vector<uint32_t>& values) : values_(values), used_(values.size()) {
+    Walk(const TreeView& tree, const std::vector<uint32_t>& values)
+        : values_(values), used_(values.size()), sizes_(tree.sizes, tree.sizes + tree.n_nodes) {
         nodes_.resize(tree.n_nodes);
         std::vector<size_t> code_start(tree.n_nodes + 1, 0);
         for (size_t i = 0; i < tree.n_nodes; ++i) code_start[i + 1] = code_start[i] + size_t(tree.n_codes[i]);
         size_t child = 1;
         for (size_t i = 0; i < tree.n_nodes; ++i) {
             Step& step = nodes_[i];
+            step.first_child = uint32_t(child);
+            step.n_children = uint32_t(tree.n_children[i]);
             step.column = int32_t(tree.column[i]);
             step.cut = tree.cut[i];
             if (step.column >= 0) {
@@ -77,12 +88,40 @@ class Walk {
         }
     }
 
+    // Where the parts of one row arrive, sorted by node, appended to `out`.
+    void divide(const std::vector<Cells>& cells, uint32_t row, std::vector<Part>& out) const {
+        const size_t first = out.size();
+        std::vector<Part> open{{row, 0, 1.0}};
+        while (!open.empty()) {
+            Part part = open.back();
+            open.pop_back();
+            const uint32_t to = next(cells, row, part.node);
+            const Step& step = nodes_[part.node];
+            if (to == part.node) {
+                out.push_back(part);
+            } else if (to != divided) {
+                open.push_back({row, to, part.share});
+            } else {
+                double whole = 0;
+                for (uint32_t b = 0; b < step.n_children; ++b) whole += sizes_[step.first_child + b];
+                for (uint32_t b = 0; b < step.n_children; ++b) {
+                    const uint32_t child = step.first_child + b;
+                    open.push_back({row, child, part.share * (sizes_[child] / whole)});
+                }
+            }
+        }
+        std::sort(out.begin() + std::ptrdiff_t(first), out.end(),
+                  [](const Part& a, const Part& b) { return a.node < b.node; });
+    }
+
   private:
     struct Step {
         double cut = 0;
         int32_t column = -1;
         uint32_t listed = 0;  // entries of a sorted list; 0: a table
         size_t base = 0;
+        uint32_t first_child = 0;
+        uint32_t n_children = 0;
     };
 
     uint32_t next(const std::vector<Cells>& cells, size_t row, uint32_t at) const {
@@ -149,6 +188,7 @@ class Walk {
 
     std::vector<uint32_t> values_;
     std::vector<bool> used_;
+    std::vector<double> sizes_;
     std::vector<Step> nodes_;
     std::vector<uint32_t> targets_;  // tables
     std::vector<uint32_t> keys_, listed_;

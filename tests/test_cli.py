@@ -327,6 +327,16 @@ def test_notes_on_columns_without_use(write):
     )
 
 
+def test_a_note_on_words_among_numbers(write):
+    path = write("n,m,y\n1,2,a\n2,more,b\nn/a,4,b\n")
+    assert run("fit", path, "-t", "y")[2].splitlines()[0] == (
+        "note: column 'n' is taken for text because of 'n/a'; it is numeric with "
+        "--missing n/a."
+    )
+    for correction in ("--missing=n/a", "--categorical=n"):
+        assert "because of" not in run("fit", path, "-t", "y", correction)[2]
+
+
 def test_a_fit_that_cannot_be(write, tmp_path):
     path = write("a,w,y\nx,1,no\nx,-1,\nz,?,maybe\n")
     assert refusal("fit", path, "-t", "why") == (
@@ -723,8 +733,8 @@ def test_schema(write):
         "000",
         "size": "size numeric 0 to 2.75 0",
         "word": "word categorical 2: ' ', a 1 --missing ' ' if that is no value",
-        "count": "count categorical 12: 0, 1, 10, 11, 2, ... (7 more) 0 another value "
-        "in every row: --ignore count?",
+        "count": "count categorical 12: 0, 1, 10, 11, 2, ... (7 more) 0 numeric with "
+        "--missing NA",
         "void": "void categorical 12 no value at all: --ignore void",
         "same": "same categorical 1: k 0 one value only",
     }

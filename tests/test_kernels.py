@@ -266,13 +266,28 @@ def walk_arrays():
         "codes": [0, 1],
     }
     arrays = {name: np.array(entries, dtype=np.int64) for name, entries in ints.items()}
-    return {**arrays, "cut": np.full(3, np.nan), "values": [2]}
+    numbers = {"cut": np.full(3, np.nan), "sizes": np.array([4.0, 3.0, 1.0])}
+    return {**arrays, **numbers, "values": [2]}
 
 
 def test_the_border_of_prediction_takes_good_arrays():
     walk = _native.Walk(**walk_arrays())
     cells = np.array([0, 1, 2, 3], dtype=np.uint8)
-    assert walk.arrive([cells], 4).tolist() == [1, 2, 0, 0]
+    nodes, rows, ends, shares = walk.arrive([cells], 4)
+    assert nodes.tolist() == [1, 2, 0, 0]
+    assert rows.tolist() == ends.tolist() == shares.tolist() == []
+
+
+def test_prediction_divides_rows_that_go_down_every_branch():
+    arrays = walk_arrays()
+    arrays["missing_to"][0] = -2
+    nodes, rows, ends, shares = _native.Walk(**arrays).arrive(
+        [np.array([0, 2], dtype=np.uint8)], 2
+    )
+    assert nodes.tolist() == [1, _native.DIVIDED]
+    assert rows.tolist() == [1, 1]
+    assert ends.tolist() == [1, 2]
+    assert shares.tolist() == [0.75, 0.25]
 
 
 @pytest.mark.parametrize(

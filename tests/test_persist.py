@@ -670,7 +670,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "array 'cases' has numbers that are too large.",
     ),
     "absurd weights": (
-        small(((T, "weights", 0), [1e200, 1e200])),
+        small(((T, "weights", 0), [1e308, 1e308])),
         "array 'weights' has numbers that are too large.",
     ),
 }
@@ -929,7 +929,7 @@ def _paths(value: Any, path: Path_ = ()) -> list[Path_]:
 STRANGE = [
     *(None, True, False, 0, 1, -1, -2, 2, 3, 7, 255, 2**31, 2**53 + 1, 2**63 - 1),
     *(2**63, -(2**63), 2**64, 10**400, 0.0, -0.0, 0.5, -0.5, 1.0, 1e308, -1e308),
-    *(5e-324, 1e17, "", "x", "1", "NaN", "\ud800", "\x00x", "branch", "numeric"),
+    *(5e-324, 1e17, 1e299, "", "x", "1", "NaN", "\ud800", "\x00x", "branch", "numeric"),
     *([], [[]], [0], [None], {}, {"function": "f"}, {"": {}}, [[0, 1]], [1, 2, 3]),
 ]
 

@@ -205,6 +205,31 @@ def test_shares_at_the_leaves() -> None:
     assert arrivals.share.tolist() == pytest.approx(shares)
 
 
+def test_arrivals_come_in_the_order_of_rows_and_nodes() -> None:
+    # At the second question one part of the case is split, the other goes on.
+    schema = Schema(
+        (
+            Column("colour", "categorical", ("blue", "red")),
+            Column("size", "numeric"),
+            Column("age", "numeric"),
+        ),
+        ("no", "yes"),
+    )
+    builder = TreeBuilder(schema, [4, 4])
+    blue = builder.child(0, "colour", values=["blue"], weights=[2, 2])
+    red = builder.child(0, "colour", values=["red"], weights=[2, 2])
+    builder.child(blue, "size", at_most=1, weights=[2, 0])
+    builder.child(blue, "size", above=1, weights=[0, 2])
+    builder.child(red, "age", at_most=1, weights=[2, 0])
+    builder.child(red, "age", above=1, weights=[0, 2])
+    model = Model(schema, builder.build("split"), Recipe(missing="split"))
+    rows = {"colour": [None, "red"], "size": [np.nan, 1.0], "age": [1.0, 2.0]}
+    arrivals = model.arrivals(rows)
+    assert arrivals.row.tolist() == [0, 0, 0, 1]
+    assert arrivals.node.tolist() == [3, 4, 5, 6]
+    assert arrivals.share.tolist() == [0.25, 0.25, 0.5, 1.0]
+
+
 def test_apply_gives_the_node_of_the_largest_share() -> None:
     model = small_tree("split", "node")
     data = {"size": np.array([np.nan, 1.0, np.nan]), "colour": [None, "red", "blue"]}

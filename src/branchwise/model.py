@@ -58,7 +58,8 @@ class Model:
         return {"schema": self.schema, "tree": self.tree, "recipe": self.recipe}
 
     @cached_property
-    def _walker(self) -> Walker:
+    def walker(self) -> Walker:
+        """Walks encoded rows down the tree."""
         return Walker(self.schema.columns, self.tree)
 
     def arrivals(self, X: object) -> Arrivals:
@@ -67,15 +68,15 @@ class Model:
         data = encode_columns(open_table(X), self.schema, used)
         asked = [(index, self.schema.columns[index]) for index in used]
         refuse_cells(asked, data, self.recipe.missing, self.recipe.unseen)
-        return self._walker.walk(data)
+        return self.walker.walk(data)
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """Return the most probable class of each row."""
-        return self.schema.class_array[self._walker.labels(self.arrivals(X))]
+        return self.schema.class_array[self.walker.labels(self.arrivals(X))]
 
     def predict_proba(self, X: object) -> Floats:
         """Return the probability of each class, in the order of ``schema.classes``."""
-        return self._walker.distribution(self.arrivals(X))
+        return self.walker.distribution(self.arrivals(X))
 
     def score(self, X: object, y: object) -> float:
         """Return the share of rows whose class is predicted right."""
@@ -83,7 +84,7 @@ class Model:
 
     def apply(self, X: object) -> Ints:
         """Return the node that each row arrives at (or mostly arrives at)."""
-        return self._walker.nodes(self.arrivals(X))
+        return self.walker.nodes(self.arrivals(X))
 
     def visited(self, arrivals: Arrivals) -> tuple[Ints, Ints]:
         """Return every (row, node) pair on the ways of the rows."""

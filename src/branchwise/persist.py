@@ -33,8 +33,8 @@ VERSION = 1
 #: A file beyond this is refused.
 MAX_BYTES = 2**30
 _PIECE = 2**20
-#: Squares and sums of weights up to this are finite.
-_LARGEST_WEIGHT = 1e150
+#: What is computed from weights up to this is finite.
+_LARGEST_WEIGHT = 1e300
 _RECIPE_FIELDS = (
     "algorithm",
     "criterion",
@@ -322,7 +322,9 @@ def _read_tree(value: Any) -> Tree:
             for spec in ARRAYS
         }
     )
-    if (tree.weights > _LARGEST_WEIGHT).any():
+    with np.errstate(over="ignore"):
+        absurd = tree.weights.sum() > _LARGEST_WEIGHT
+    if absurd:
         raise ModelFileError("array 'weights' has numbers that are too large")
     return tree
 

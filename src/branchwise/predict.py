@@ -56,21 +56,11 @@ class Walker:
 
     def walk(self, data: Columns) -> Arrivals:
         """Find where every row arrives."""
+        if available():
+            return Arrivals(*self._native.arrive(data), data.n_rows)
         row = np.arange(data.n_rows, dtype=np.intp)
-        if not available():
-            return _arrivals(self._walk_rows(data, row), data.n_rows)
-        node = self._native.arrive(data)
+        node = np.zeros(data.n_rows, dtype=np.intp)
         share = np.ones(data.n_rows)
-        whole = node >= 0
-        if whole.all():
-            return Arrivals(row, node, share, data.n_rows)
-        # Rows that go down several branches are for the loop below.
-        parts = self._walk_rows(data, row[~whole])
-        return _arrivals([*parts, (row[whole], node[whole], share[whole])], data.n_rows)
-
-    def _walk_rows(self, data: Columns, row: Ints) -> list[tuple[Ints, Ints, Floats]]:
-        node = np.zeros(len(row), dtype=np.intp)
-        share = np.ones(len(row))
         done: list[tuple[Ints, Ints, Floats]] = []
         while len(row):
             branch = self._router.branches(data, row, node)
@@ -84,7 +74,7 @@ class Walker:
             row = np.concatenate([row[moved], parts[0]])
             node = np.concatenate([child[moved], parts[1]])
             share = np.concatenate([share[moved], parts[2]])
-        return done
+        return _arrivals(done, data.n_rows)
 
     def _every_branch(
         self, row: Ints, node: Ints, share: Floats, split: Ints

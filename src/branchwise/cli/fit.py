@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,8 +17,6 @@ from branchwise.cli.options import (
     Numeric,
     Quiet,
     TablePath,
-    categorical_names,
-    column_names,
     missing_marks,
 )
 from branchwise.cli.show import described
@@ -31,16 +29,14 @@ from branchwise.cli.streams import (
     print_lines,
 )
 from branchwise.cli.training import (
+    assign_roles,
     case_weights,
-    check_target,
     class_weights,
-    declared_categories,
+    parted,
     remark_columns,
     samples,
 )
-from branchwise.errors import DataError
 from branchwise.fitting import fit_tree
-from branchwise.missing import Policy as PolicyName
 from branchwise.model import Model
 from branchwise.recipes import Recipe
 from branchwise.table.read import STANDARD_STREAM, TableFile
@@ -199,27 +195,21 @@ def fit(
         samples("--min-samples-split", min_samples_split),
         samples("--min-samples-leaf", min_samples_leaf),
         min_gain,
-        _policy(missing_policy),
-        _policy(unseen_policy),
+        missing_policy.value,
+        unseen_policy.value,
     )
     reporter = Reporter(quiet)
     check_output(output)
     file = TableFile(table_path)
-    file.check_names([target] if weight is None else [target, weight])
-    ignored = column_names(file, ignore)
-    _check_roles(target, weight, ignored)
-    declared = declared_categories(categories, file)
-    numbers = [*column_names(file, numeric), *([weight] if weight is not None else [])]
-    text = [*categorical_names(file, categorical, numbers), *declared]
+    roles = assign_roles(file, target, weight, categorical, numeric, ignore, categories)
     with reporter.working(f"Reading {file.label}") as say:
         table = file.read(
             missing=missing_marks(missing),
-            text_columns=text,
-            number_columns=numbers,
-            ignore=ignored,
+            text_columns=roles.text,
+            number_columns=roles.numbers,
+            ignore=roles.ignored,
         )
-        labels, attributes = _parted(table, target, weight, file)
-        check_target(labels, target, file)
+        labels, attributes = parted(table, roles, file)
         weights = case_weights(table, weight, file)
         weights = class_weights(class_weight, labels, weights)
         say(_GROWING)
@@ -229,7 +219,7 @@ def fit(
                 labels,
                 recipe,
                 sample_weight=weights,
-                categories=declared or None,
+                categories=roles.categories or None,
                 target_name=target,
                 n_jobs=n_jobs,
                 progress=lambda nodes: say(f"{_GROWING}: {nodes:,} nodes"),
@@ -238,7 +228,7 @@ def fit(
             say("Writing")
             with open_output(output) as stream:
                 stream.write(model.to_bytes())
-    remark_columns(attributes, reporter)
+    remark_columns(attributes, roles, reporter)
     reporter.note(_summary(model, table.num_rows, output))
     if output == STANDARD_STREAM:
         return  # it has the model, which is JSON already
@@ -246,41 +236,6 @@ def fit(
         print_json(described(model))
     elif output is None:
         print_lines([model.to_text()])
-
-
-def _policy(policy: Policy) -> PolicyName:
-    return policy.value
-
-
-def _check_roles(target: str, weight: str | None, ignored: list[str]) -> None:
-    if target == weight:
-        raise DataError(
-            f"Column {target!r} cannot be both the target and the weight. Name another "
-            "column with --weight."
-        )
-    for option, name in (("--target", target), ("--weight", weight)):
-        if name in ignored:
-            raise DataError(
-                f"Column {name!r} is named by {option} and by --ignore. Take it out of "
-                "one of them."
-            )
-
-
-def _parted(
-    table: Any, target: str, weight: str | None, file: TableFile
-) -> tuple[Any, Any]:
-    """Take the target and the attributes apart."""
-    names = [name for name in table.column_names if name not in (target, weight)]
-    if not names:
-        raise DataError(
-            f"{file.label} has no attributes: besides the target {target!r} no column "
-            "is left to learn from."
-        )
-    if table.num_rows == 0:
-        raise DataError(
-            f"{file.label} has a header but no rows, so there is nothing to learn from."
-        )
-    return table[target], table.select(names)
 
 
 def _summary(model: Model, n_rows: int, output: str | None) -> str:
@@ -292,8 +247,5 @@ def _summary(model: Model, n_rows: int, output: str | None) -> str:
     )
     if output is None:
         return f"{size}; -o FILE writes it to a model file."
-    return f"{size} written to {_stream_name(output)}."
-
-
-def _stream_name(output: str) -> str:
-    return "standard output" if output == STANDARD_STREAM else output
+    place = "standard output" if output == STANDARD_STREAM else output
+    return f"{size} written to {place}."

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from branchwise.cli.hints import hint, option, present_values
 from branchwise.cli.options import (
     Categorical,
     Form,
@@ -22,20 +22,12 @@ from branchwise.cli.options import (
     missing_marks,
 )
 from branchwise.cli.streams import Reporter, aligned, counted, print_json, print_lines
-from branchwise.cli.training import is_identifier
 from branchwise.errors import DataError
 from branchwise.table.frames import open_table
-from branchwise.table.raw import Coded, Numbers, RawColumn
+from branchwise.table.raw import Coded, RawColumn
 from branchwise.table.read import TableFile
 from branchwise.table.schema import Value
 from branchwise.words import listed, number, word
-
-#: Whole numbers with no more values than this may well be names.
-_FEW = 5
-#: So many values that are no numbers may be marks of missing ones.
-_FEW_WORDS = 2
-#: What people write, in upper or lower case, for a missing value.
-_USUAL_MARKS = frozenset(("", "?", "na", "n/a", "nan", "null", "-", "--", "."))
 
 
 def schema(
@@ -162,66 +154,20 @@ def _with_leading_zeros(
 
 
 def _unusable(name: str, missing: int, arrow_type: str) -> _Description:
-    hint = f"{arrow_type} cannot be used: {_option('--ignore', name)}"
-    return _Description(name, "unusable", missing, hint=hint)
+    advice = f"{arrow_type} cannot be used: {option('--ignore', name)}"
+    return _Description(name, "unusable", missing, hint=advice)
 
 
 def _describe(name: str, raw: RawColumn, padded: str | None) -> _Description:
-    if isinstance(raw, Numbers):
-        return _describe_numbers(name, raw, padded)
-    missing = int((raw.codes < 0).sum())
-    occurring = np.unique(raw.codes[raw.codes >= 0]).tolist()
-    values = raw.values if raw.declared else tuple(raw.values[c] for c in occurring)
-    kind = "ordinal" if raw.ordered else "categorical"
-    return _Description(name, kind, missing, values, hint=_text_hint(name, raw, values))
-
-
-def _describe_numbers(name: str, raw: Numbers, padded: str | None) -> _Description:
+    advice = hint(name, raw, padded)
+    if isinstance(raw, Coded):
+        missing = int((raw.codes < 0).sum())
+        values = raw.values if raw.declared else present_values(raw)
+        kind = "ordinal" if raw.ordered else "categorical"
+        return _Description(name, kind, missing, values, hint=advice)
     known = raw.values[~np.isnan(raw.values)]
     missing = len(raw.values) - len(known)
     if not len(known):
-        return _Description(name, "numeric", missing, hint=_no_value(name))
-    hint = ""
-    distinct = np.unique(known)
-    if padded is not None:
-        hint = f"{_option('--categorical', name)} keeps zeros in front, as in {padded}"
-    elif len(distinct) <= _FEW and (distinct == np.rint(distinct)).all():
-        hint = f"{_option('--categorical', name)} if these numbers are names"
-    low, high = float(distinct[0]), float(distinct[-1])
-    return _Description(name, "numeric", missing, (), low, high, hint)
-
-
-def _text_hint(name: str, raw: Coded, values: tuple[Value, ...]) -> str:
-    if not values:
-        return _no_value(name)
-    if is_identifier(raw):
-        return f"another value in every row: {_option('--ignore', name)}?"
-    words = [str(value) for value in values if not _is_number(value)]
-    if len(values) > len(words) > 0 and len(words) <= _FEW_WORDS:
-        return f"numeric with {_as_missing(words)}"
-    marks = [text for text in words if text.strip().lower() in _USUAL_MARKS]
-    if marks:
-        return f"{_as_missing(marks)} if that is no value"
-    if any(text != text.strip() for text in words):
-        return "blanks around some values are part of them"
-    return "one value only" if len(values) == 1 else ""
-
-
-def _as_missing(words: list[str]) -> str:
-    return " ".join(f"--missing {shlex.quote(text)}" for text in words)
-
-
-def _is_number(value: Value) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True
-
-
-def _no_value(name: str) -> str:
-    return f"no value at all: {_option('--ignore', name)}"
-
-
-def _option(option: str, name: str) -> str:
-    return f"{option} {shlex.quote(name)}"
+        return _Description(name, "numeric", missing, hint=advice)
+    low, high = float(known.min()), float(known.max())
+    return _Description(name, "numeric", missing, (), low, high, advice)

@@ -3,26 +3,91 @@
 from __future__ import annotations
 
 import csv
-import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from branchwise.cli.hints import (
+    as_missing,
+    has_no_value,
+    is_identifier,
+    option,
+    stray_words,
+)
+from branchwise.cli.options import categorical_names, column_names
 from branchwise.cli.streams import Reporter, counted
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.table.encode import learn_target
 from branchwise.table.frames import open_table, read_vector
-from branchwise.table.raw import Coded, Numbers, RawColumn
+from branchwise.table.raw import Coded, Numbers
 from branchwise.table.read import TableFile
 from branchwise.table.schema import Value
 
-#: A table with fewer rows says nothing about which column is an identifier.
-_ENOUGH_ROWS = 10
-
 Weights = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the options make of the columns of a table."""
+
+    target: str
+    weight: str | None
+    text: list[str]
+    numbers: list[str]
+    ignored: list[str]
+    categories: dict[str, list[str]]
+
+
+def assign_roles(
+    file: TableFile,
+    target: str,
+    weight: str | None,
+    categorical: Sequence[str] | None,
+    numeric: Sequence[str] | None,
+    ignore: Sequence[str] | None,
+    categories: Sequence[str] | None,
+) -> Roles:
+    """Find out what every column is for, as the options say."""
+    special = [target] if weight is None else [target, weight]
+    file.check_names(special)
+    ignored = column_names(file, ignore)
+    if target == weight:
+        raise DataError(
+            f"Column {target!r} cannot be both the target and the weight. Name another "
+            "column with --weight."
+        )
+    for name in special:
+        if name in ignored:
+            role = "--target" if name == target else "--weight"
+            raise DataError(
+                f"Column {name!r} is named by {role} and by --ignore. Take it out of "
+                "one of them."
+            )
+    declared = declared_categories(categories, file)
+    numbers = [*column_names(file, numeric), *special[1:]]
+    text = [*categorical_names(file, categorical, numbers), *declared]
+    return Roles(target, weight, text, numbers, ignored, declared)
+
+
+def parted(table: Any, roles: Roles, file: TableFile) -> tuple[Any, Any]:
+    """Return the target and the attributes, each checked."""
+    names = [n for n in table.column_names if n not in (roles.target, roles.weight)]
+    if not names:
+        raise DataError(
+            f"{file.label} has no attributes: besides the target {roles.target!r} no "
+            "column is left to learn from."
+        )
+    if table.num_rows == 0:
+        raise DataError(
+            f"{file.label} has a header but no rows, so there is nothing to learn from."
+        )
+    labels = table[roles.target]
+    _check_target(labels, roles.target, file)
+    return labels, table.select(names)
 
 
 def samples(option: str, text: str) -> float:
@@ -70,7 +135,7 @@ def _split_entry(entry: str, names: Sequence[str]) -> tuple[str | None, list[str
     return (ways[0][0], []) if ways else (None, [])
 
 
-def check_target(labels: Any, target: str, file: TableFile) -> None:
+def _check_target(labels: Any, target: str, file: TableFile) -> None:
     """Refuse rows without a class, and numbers that are no classes."""
     raw = read_vector(labels, target)
     missing = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
@@ -88,8 +153,8 @@ def check_target(labels: Any, target: str, file: TableFile) -> None:
             raise DataError(
                 f"The target {target!r} must hold classes: text or whole numbers. Got "
                 f"{raw.values[row]} in {file.place(row)} of {file.label}. Put such "
-                f"numbers into classes, or take them as names with --categorical "
-                f"{shlex.quote(target)}."
+                f"numbers into classes, or take them as names with "
+                f"{option('--categorical', target)}."
             )
 
 
@@ -160,36 +225,31 @@ def _named_weights(given: str, classes: Sequence[Value]) -> Weights:
     return by_class
 
 
-def remark_columns(attributes: Any, reporter: Reporter) -> None:
-    """Note columns that cannot help, or that help too well."""
+def remark_columns(attributes: Any, roles: Roles, reporter: Reporter) -> None:
+    """Note columns that cannot help, help too well, or are taken for text."""
     frame = open_table(attributes)
     empty, telling = [], []
     for index, name in enumerate(frame.names):
         raw = frame.column(index)
-        if _has_no_value(raw):
+        if has_no_value(raw):
             empty.append(name)
-        elif isinstance(raw, Coded) and is_identifier(raw):
-            telling.append(name)
+        elif isinstance(raw, Coded):
+            words = [] if name in roles.text else stray_words(raw)
+            if words:
+                reporter.note(
+                    f"column {name!r} is taken for text because of {quoted(words)}; it "
+                    f"is numeric with {as_missing(words)}."
+                )
+            elif is_identifier(raw):
+                telling.append(name)
     if empty:
         reporter.note(f"no row has a value in {_columns(empty)}.")
     if telling:
         reporter.note(
             f"every row has another value in {_columns(telling)}. If that identifies "
-            f"the rows, leave it out: --ignore {shlex.quote(telling[0])}."
+            f"the rows, leave it out: {option('--ignore', telling[0])}."
         )
 
 
 def _columns(names: Sequence[str]) -> str:
     return f"{'column' if len(names) == 1 else 'columns'} {quoted(names)}"
-
-
-def _has_no_value(raw: RawColumn) -> bool:
-    if isinstance(raw, Numbers):
-        return bool(np.isnan(raw.values).all())
-    return not (raw.codes >= 0).any()
-
-
-def is_identifier(raw: Coded) -> bool:
-    """Whether a text column tells every row from every other."""
-    n_rows = len(raw.codes)
-    return n_rows >= _ENOUGH_ROWS and len(np.unique(raw.codes)) == n_rows

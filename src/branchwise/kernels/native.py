@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from branchwise.counts import Ints
+from branchwise.counts import Floats, Ints
 from branchwise.criteria import BUILT_IN, SERIES, Masses64
 from branchwise.errors import BranchwiseWarning, ParameterError
 from branchwise.missing import POLICIES
@@ -117,13 +117,23 @@ class NativeWalk:
             unseen_to=tree.unseen_to.astype(np.int64, copy=False),
             n_codes=tree.n_codes.astype(np.int64, copy=False),
             codes=tree.codes.astype(np.int64, copy=False),
+            sizes=tree.weights.sum(axis=1),
             values=[0 if c.is_numeric else len(c.categories) for c in columns],
         )
 
-    def arrive(self, data: Columns) -> Ints:
-        """Return the node of every row; -1 for rows that go down several branches."""
+    def arrive(self, data: Columns) -> tuple[Ints, Ints, Floats]:
+        """Return where rows arrive: (row, node, share), sorted by row, then node."""
         cells = [np.ascontiguousarray(column) for column in data.data]
-        reached = self._walk.arrive(columns=cells, n_rows=data.n_rows)
-        nodes: Ints = reached.astype(np.intp)
-        nodes[reached == _extension().DIVIDED] = -1
-        return nodes
+        reached, *parts = self._walk.arrive(columns=cells, n_rows=data.n_rows)
+        row = np.arange(data.n_rows, dtype=np.intp)
+        node: Ints = reached.astype(np.intp)
+        share = np.ones(data.n_rows)
+        if not len(parts[0]):
+            return row, node, share
+        whole = reached != _extension().DIVIDED
+        row = np.concatenate([row[whole], parts[0]])
+        node = np.concatenate([node[whole], parts[1]])
+        share = np.concatenate([share[whole], parts[2]])
+        # The parts of a row lie together already, in order: a stable sort will do.
+        order = np.argsort(row, kind="stable")
+        return row[order], node[order], share[order]

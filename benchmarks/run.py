@@ -1,0 +1,394 @@
+"""Run the benchmarks and print one table; each line is a ratio within this run.
+
+    python benchmarks/run.py [--rows 1000000] [--only NAME ...] [--output FILE]
+
+Everything runs on one thread. A time is the best of a few runs, taken in turns
+with those of the peers, so that a busy machine hits all alike. Losses are printed
+like wins.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARROW_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+
+from generate import Planted, planted  # noqa: E402
+from peers import OURS, SKLEARN, Peer, others  # noqa: E402
+
+Action = Callable[[], Any]
+
+
+@dataclass
+class Line:
+    """One line of the table: our time, the peers' times, and what was promised."""
+
+    work: str
+    ours: float
+    peers: dict[str, float] = field(default_factory=dict)
+    bar: str = ""
+    unit: str = "s"
+
+    def row(self) -> str:
+        """Write the line in Markdown."""
+        ratios = ", ".join(
+            f"{name} {_seconds(seconds)} (**{seconds / self.ours:.1f} x**)"
+            for name, seconds in self.peers.items()
+        )
+        shown = (
+            _seconds(self.ours) if self.unit == "s" else f"{self.ours:.3g} {self.unit}"
+        )
+        return f"| {self.work} | {shown} | {ratios} | {self.bar} |"
+
+
+def _seconds(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} us"
+
+
+def best_times(actions: dict[str, Action], repeats: dict[str, int]) -> dict[str, float]:
+    """Time actions in turns; the best of each."""
+    best = dict.fromkeys(actions, float("inf"))
+    for turn in range(max(repeats.values())):
+        for name, action in actions.items():
+            if turn >= repeats[name]:
+                continue
+            start = time.perf_counter()
+            action()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+def compare_fits(
+    work: str,
+    X: pd.DataFrame,
+    y: pd.Series,
+    max_depth: int | None,
+    bar: str,
+    peers: list[Peer],
+    repeats: int = 5,
+) -> Line:
+    """Fit with every tool."""
+    actions: dict[str, Action] = {
+        peer.name: (lambda peer=peer: peer.fit(X, y, max_depth))
+        for peer in [OURS, *peers]
+    }
+    turns = dict.fromkeys(actions, 1) | {OURS.name: repeats}
+    return _line(work, actions, turns, bar)
+
+
+def _line(
+    work: str, actions: dict[str, Action], turns: dict[str, int], bar: str
+) -> Line:
+    times = best_times(actions, turns)
+    ours = times.pop(OURS.name)
+    line = Line(work, ours, times, bar)
+    print(line.row(), flush=True)
+    return line
+
+
+class Workloads:
+    """The works of the table; each ``time_*`` returns lines."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self.peers = others()
+        self._tables: dict[str, Planted] = {}
+
+    def table(self, name: str) -> Planted:
+        """Generate a table once."""
+        make = {
+            "A": lambda: planted(self.rows, 20),
+            "C": lambda: planted(self.rows // 10, 100, n_classes=5),
+            "mixed": lambda: planted(self.rows // 2, 10, 10, missing=0.03),
+        }
+        if name not in self._tables:
+            self._tables[name] = make[name]()
+        return self._tables[name]
+
+    def time_fit_category(self) -> list[Line]:
+        """Fit the first workload from a category DataFrame."""
+        A = self.table("A")
+        X, y = A.frame(), A.labels()
+        size = f"{self.rows:,} x 20"
+        every = [SKLEARN, *self.peers]
+        return [
+            compare_fits(
+                f"fit {size} category, depth 8",
+                X, y, 8, "100 x sklearn, 15 x others", every,
+            ),
+            compare_fits(
+                f"fit {size} category, unlimited",
+                X, y, None, "100 x sklearn, 30 x others", every,
+            ),
+        ]  # fmt: skip
+
+    def time_fit_strings(self) -> list[Line]:
+        """Fit the first workload from string columns."""
+        A = self.table("A")
+        work = f"fit {self.rows:,} x 20 strings, depth 8"
+        every = [SKLEARN, *self.peers]
+        bar = "10 x sklearn, 3 x others"
+        return [compare_fits(work, A.frame("str"), A.labels(), 8, bar, every, 3)]
+
+    def time_fit_files(self) -> list[Line]:
+        """Fit the first workload from files, as the command line does."""
+        from branchwise import Recipe, fit_tree
+        from branchwise.table.read import read_table
+
+        A = self.table("A")
+        frame = A.frame("str").assign(y=A.labels().astype("str"))
+        lines = []
+        with tempfile.TemporaryDirectory() as folder:
+            for suffix, bar in (("csv", "8 x"), ("parquet", "30 x")):
+                path = str(Path(folder) / f"table.{suffix}")
+                if suffix == "csv":
+                    frame.to_csv(path, index=False)
+                else:
+                    frame.to_parquet(path, index=False)
+
+                def ours(path: str = path) -> object:
+                    table = read_table(path)
+                    return fit_tree(
+                        table.drop(["y"]), table.column("y"), Recipe(max_depth=8)
+                    )
+
+                def theirs(path: str = path, suffix: str = suffix) -> object:
+                    read = pd.read_csv if suffix == "csv" else pd.read_parquet
+                    table = read(path)
+                    return SKLEARN.fit(table.drop(columns="y"), table["y"], 8)
+
+                work = f"fit {self.rows:,} x 20 from {suffix.upper()}, depth 8"
+                actions = {OURS.name: ours, "pandas + sklearn": theirs}
+                turns = {OURS.name: 3, "pandas + sklearn": 1}
+                lines.append(_line(work, actions, turns, bar))
+        return lines
+
+    def time_fit_wide(self) -> list[Line]:
+        """Fit many columns and five classes."""
+        C = self.table("C")
+        work = f"fit {self.rows // 10:,} x 100 category, 5 classes, unlimited"
+        every = [SKLEARN, *self.peers]
+        return [compare_fits(work, C.frame(), C.labels(), None, "60 x sklearn", every)]
+
+    def time_fit_mixed(self) -> list[Line]:
+        """Fit numbers, categories and gaps."""
+        mixed = self.table("mixed")
+        X, y = mixed.frame(), mixed.labels()
+        work = f"fit {self.rows // 2:,}, 10 numeric + 10 category, 3 % missing"
+        every = [SKLEARN, *self.peers]
+        bar = "15 x sklearn, faster than others"
+        return [
+            compare_fits(f"{work}, depth 10", X, y, 10, bar, every, 3),
+            compare_fits(f"{work}, unlimited", X, y, None, bar, every, 3),
+        ]
+
+    def time_predict(self) -> list[Line]:
+        """Predict the first workload, end to end and from ready codes."""
+        A = self.table("A")
+        X, y = A.frame(), A.labels()
+        lines = []
+        for max_depth in (8, None):
+            depth = "depth-8" if max_depth else "unlimited"
+            actions: dict[str, Action] = {}
+            for peer in [OURS, SKLEARN, *self.peers]:
+                model = peer.fit(X, y, max_depth)
+                actions[peer.name] = lambda m=model, p=peer: p.predict(m, X)
+                if peer is OURS:
+                    ours = model
+                if peer is SKLEARN:
+                    theirs = model
+            turns = dict.fromkeys(actions, 2) | {OURS.name: 5}
+            work = f"predict {self.rows:,} rows, {depth} tree"
+            bar = "50 x sklearn, 3 x others"
+            lines.append(_line(work, actions, turns, bar))
+            lines.append(self._predict_codes(ours, theirs, X, depth))
+        return lines
+
+    def _predict_codes(
+        self, ours: Any, theirs: Any, X: pd.DataFrame, depth: str
+    ) -> Line:
+        from branchwise.table.encode import encode_columns
+        from branchwise.table.frames import open_table
+
+        model = ours.model_
+        data = encode_columns(open_table(X), model.schema, model.tree.used_columns)
+        ready = theirs[0].transform(X).astype(np.float32)
+        actions = {
+            OURS.name: lambda: model.walker.labels(model.walker.walk(data)),
+            SKLEARN.name: lambda: theirs[1].predict(ready),
+        }
+        work = f"predict {self.rows:,} rows from ready codes, {depth} tree"
+        return _line(work, actions, dict.fromkeys(actions, 3), "5 x sklearn")
+
+    def time_small(self) -> list[Line]:
+        """Fit a small table and predict one row: what a call costs at the least."""
+        from branchwise import datasets
+
+        car = datasets.load("car")
+        X = pd.DataFrame(car.X).astype("category")
+        y = pd.Series(pd.Categorical(car.y), name="y")
+        one = X.iloc[[17]]
+        fits: dict[str, Action] = {}
+        predictions: dict[str, Action] = {}
+        for peer in (OURS, SKLEARN):
+            model = peer.fit(X, y, None)
+            fits[peer.name] = lambda p=peer: p.fit(X, y, None)
+            predictions[peer.name] = lambda p=peer, m=model: p.predict(m, one)
+        turns = {OURS.name: 100, SKLEARN.name: 100}
+        return [
+            _line("fit car, 1,728 x 6 category", fits, turns, "4 x sklearn"),
+            _line("predict one row of car", predictions, turns, "4 x sklearn"),
+        ]
+
+    def track_growth(self) -> list[Line]:
+        """Growth alone: nanoseconds for each row and remaining column."""
+        from branchwise import Recipe
+        from branchwise.kernels.native import grow_native
+        from branchwise.table.encode import learn_columns, learn_target
+        from branchwise.table.frames import open_table
+        from branchwise.table.weights import weigh
+
+        A = self.table("A")
+        columns, data = learn_columns(open_table(A.frame()), "from_dtype", None)
+        classes, labels = learn_target(A.labels())
+        grid = weigh(None, data.n_rows, fractions=False)
+        recipe = Recipe(max_depth=8)
+        times = best_times(
+            {"grow": lambda: grow_native(
+                columns, data, labels, len(classes), grid, recipe
+            )},
+            {"grow": 7},
+        )  # fmt: skip
+        tree = grow_native(columns, data, labels, len(classes), grid, recipe)
+        split = tree.n_children > 0
+        cells = float((tree.cases[split] * (20 - tree.depth[split])).sum())
+        line = Line(
+            f"growth on {self.rows:,} x 20, depth 8",
+            times["grow"] / cells * 1e9,
+            bar="at most 0.5 ns",
+            unit="ns per row and remaining column",
+        )
+        print(line.row(), flush=True)
+        return [line]
+
+    def track_scaling(self) -> list[Line]:
+        """Ten times the rows, ten times the columns."""
+        lines = []
+        small = {
+            "rows x 10": (planted(self.rows // 10, 20), planted(self.rows, 20)),
+            "columns x 10": (
+                planted(self.rows // 10, 10),
+                planted(self.rows // 10, 100, seed=0),
+            ),
+        }
+        for work, (one, ten) in small.items():
+            seconds = []
+            for table in (one, ten):
+                X, y = table.frame(), table.labels()
+                action = {"fit": lambda X=X, y=y: OURS.fit(X, y, 8)}
+                seconds.append(best_times(action, {"fit": 5})["fit"])
+            line = Line(
+                work, seconds[1] / seconds[0], bar="at most x 12", unit="x time"
+            )
+            print(line.row(), flush=True)
+            lines.append(line)
+        return lines
+
+    def peakmem_fit(self) -> list[Line]:
+        """Peak memory above the input, in a process of its own."""
+        import subprocess
+
+        script = f"""
+import resource, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from generate import planted
+from branchwise import ID3Classifier
+table = planted({self.rows}, 20)
+X, y = table.frame(), table.labels()
+ID3Classifier(max_depth=8).fit(X[:1000], y[:1000])  # load what is loaded once
+def now():
+    with open('/proc/self/statm') as f:
+        return int(f.read().split()[1]) * resource.getpagesize() / 2**20
+open('/proc/self/clear_refs', 'w').write('5')  # forget the peak so far
+before = now()
+ID3Classifier(max_depth=8).fit(X, y)
+peak = next(int(l.split()[1]) for l in open('/proc/self/status') if 'VmHWM' in l) / 1024
+print(peak - before)
+"""
+        run = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
+        work = f"peak memory above the input, {self.rows:,} x 20, depth 8"
+        line = Line(work, float(run.stdout), bar="at most 100 MB", unit="MB")
+        print(line.row(), flush=True)
+        return [line]
+
+
+HEADER = "| work | branchwise | peers | bar |\n|---|---|---|---|"
+
+
+def machine() -> str:
+    """Describe the machine and the versions."""
+    cpu = platform.processor() or platform.machine()
+    try:
+        names = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        cpu = next(n.split(":")[1].strip() for n in names if n.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    tools = ["branchwise", "numpy", "pandas", "pyarrow", "scikit-learn"]
+    tools += [t for t in ("lightgbm", "xgboost", "xgboost-cpu", "ydf") if _installed(t)]
+    versions = ", ".join(f"{tool} {version(tool)}" for tool in tools)
+    load = os.getloadavg()[0]
+    return (
+        f"{cpu}, {os.cpu_count()} cores (one thread used), {platform.system()}, Python "
+        f"{platform.python_version()}; {versions}; load {load:.1f} at the end."
+    )
+
+
+def _installed(name: str) -> bool:
+    try:
+        version(name)
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+def main() -> None:
+    """Run the chosen works and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    workloads = Workloads(arguments.rows)
+    names = [n for n in dir(workloads) if n.startswith(("time_", "track_", "peakmem_"))]
+    if arguments.only:
+        names = [n for n in names if any(wanted in n for wanted in arguments.only)]
+    print(HEADER)
+    lines = [line for name in names for line in getattr(workloads, name)()]
+    print(f"\n{machine()}")
+    if arguments.output:
+        rows = "\n".join(line.row() for line in lines)
+        arguments.output.write_text(
+            f"# Results\n\n{machine()}\n\n{HEADER}\n{rows}\n", encoding="utf-8"
+        )
+
+
+if __name__ == "__main__":
+    main()
