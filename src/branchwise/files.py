@@ -14,9 +14,14 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file that takes its name only when the block ends without error.
 
     Whatever happens before, Ctrl-C included, an older file of that name stays as
-    it was.
+    it was. A link stays one: the file that it leads to is replaced. A device or a
+    pipe cannot be replaced and is written to.
     """
-    final = Path(path)
+    final = Path(path).resolve()
+    if final.exists() and not final.is_file() and not final.is_dir():
+        with final.open("wb") as device:
+            yield device
+        return
     draft = final.with_name(f".{final.name}.{os.getpid()}.part")
     try:
         with draft.open("xb") as file:

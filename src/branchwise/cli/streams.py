@@ -117,13 +117,7 @@ def open_output(path: str | None) -> Iterator[BinaryIO]:
         with _standard_output() as stream:
             yield stream
         return
-    # A link stays one: the file that it leads to is replaced.
-    final = Path(path).resolve()
-    if _is_device(final):
-        with final.open("wb") as device:
-            yield device
-        return
-    with atomic_write(final) as file:
+    with atomic_write(path) as file:
         yield file
 
 
