@@ -353,7 +353,9 @@ def machine() -> str:
         pass
     tools = ["branchwise", "numpy", "pandas", "pyarrow", "scikit-learn"]
     tools += [t for t in ("lightgbm", "xgboost", "xgboost-cpu", "ydf") if _installed(t)]
-    versions = ", ".join(f"{tool} {version(tool)}" for tool in tools)
+    versions = ", ".join(
+        f"{tool} {version(tool)}" for tool in tools if _installed(tool)
+    )
     load = os.getloadavg()[0]
     return (
         f"{cpu}, {os.cpu_count()} cores (one thread used), {platform.system()}, Python "

@@ -10,7 +10,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from branchwise import ID3Classifier, ParameterError, Recipe, datasets, fit_tree
+from branchwise import (
+    DataError,
+    ID3Classifier,
+    ParameterError,
+    Recipe,
+    datasets,
+    fit_tree,
+)
 from branchwise.criteria import Candidates, Criterion, Masses64, Scores, log2
 from test_naive import KERNELS
 
@@ -100,7 +107,6 @@ def test_masses_of_whole_numbers_agree_with_and_without_a_table() -> None:
 
 TOTALS = [2.0**-40, 1.0, 1e9, 2.0**52]
 FAR_TOTALS = [1e-300, 1e300]
-OUT_OF_RANGE = pytest.mark.xfail(reason="neither refused nor computed")
 
 
 @pytest.mark.parametrize("total", TOTALS + FAR_TOTALS)
@@ -123,17 +129,7 @@ def test_gini_masses_fit_for_every_total(total: float) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", ["gain", "gain_ratio", "gini"])
-@pytest.mark.parametrize(
-    "weight",
-    [
-        pytest.param(1e-310, marks=OUT_OF_RANGE),
-        1e-290,
-        1e-9,
-        1e15,
-        1e290,
-        pytest.param(2e307, marks=OUT_OF_RANGE),
-    ],
-)
+@pytest.mark.parametrize("weight", [1e-290, 1e-9, 1e15, 1e290])
 def test_weights_of_any_size_give_the_same_tree(
     weight: float, name: str, kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +138,14 @@ def test_weights_of_any_size_give_the_same_tree(
     recipe = Recipe(criterion=name)
     model = fit_tree(table, ["n", "y", "n", "y"], recipe, sample_weight=[weight] * 4)
     assert model.tree.column.tolist() == [1, -1, -1]
+
+
+@pytest.mark.xfail(reason="neither refused nor computed")
+@pytest.mark.parametrize("weight", [1e-310, 2e307])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_weights_too_small_or_large_to_add_up_are_refused(weight: float) -> None:
+    with pytest.raises(DataError, match="sample_weight"):
+        fit_tree({"a": ["p", "q"]}, ["n", "y"], sample_weight=[weight] * 2)
 
 
 # ---------------------------------------------------------------- gains by hand

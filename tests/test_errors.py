@@ -598,8 +598,15 @@ CASES = [
         "weights are text",
         lambda: fit_tree({"a": [1, 2]}, Y, sample_weight=["a", "b"]),
         DataError,
-        "sample_weight must be numbers, one for each row. could not convert "
-        "string to float: 'a'",
+        "sample_weight must be numbers, one for each row. Convert it, for example "
+        "with np.asarray(weights, dtype=float).",
+    ),
+    case(
+        "weights are numbers written as text",
+        lambda: fit_tree({"a": [1, 2]}, Y, sample_weight=["1", "2"]),
+        DataError,
+        "sample_weight must be numbers, one for each row. Convert it, for example "
+        "with np.asarray(weights, dtype=float).",
     ),
     case(
         "weights are too few",
@@ -619,15 +626,15 @@ CASES = [
         "weights are all zero",
         lambda: fit_tree({"a": [1, 2]}, Y, sample_weight=[0, 0]),
         DataError,
-        "sample_weight must have a positive, finite sum: with a weight of zero "
-        "for every row there is nothing to learn from. Got the sum 0.0.",
+        "sample_weight must have a sum between 1e-250 and 1e+250: with a weight of "
+        "zero for every row there is nothing to learn from. Got the sum 0.",
     ),
     case(
         "weights are too large",
         lambda: fit_tree({"a": [1, 2]}, Y, sample_weight=[1e308, 1e308]),
         DataError,
-        "sample_weight must have a positive, finite sum: with a weight of zero "
-        "for every row there is nothing to learn from. Got the sum inf.",
+        "sample_weight must have a sum between 1e-250 and 1e+250: with a weight of "
+        "zero for every row there is nothing to learn from. Got the sum inf.",
     ),
     # -- class_weight
     case(
@@ -1159,7 +1166,7 @@ CASES = [
         "predict gets an unseen value that is an error",
         lambda: STRICT.predict({"a": ["x", "z"], "b": [1, 1]}),
         DataError,
-        "Column 'a' has a value in row 1 that training did not have, and "
+        "Column 'a' has the value 'z' in row 1, which training did not have, and "
         "unseen='error' allows none. Declare it in categories= or choose another "
         "policy: 'node', 'largest', 'split' or 'branch'.",
     ),

@@ -374,3 +374,17 @@ def test_n_jobs_must_be_a_number_of_threads(n_jobs):
     tennis = datasets.load("tennis")
     with pytest.raises(ParameterError, match="n_jobs must be None or a whole number"):
         fit_tree(tennis.X, tennis.y, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_depth": 2**70},
+        {"min_samples_split": 10**400},
+        {"min_samples_leaf": 10**40},
+    ],
+)
+def test_limits_beyond_every_number(limits):
+    tennis = datasets.load("tennis")
+    model = fit_tree(tennis.X, tennis.y, Recipe(**limits))
+    assert len(model.tree) == (8 if "max_depth" in limits else 1)

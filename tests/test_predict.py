@@ -180,7 +180,7 @@ def test_unseen_split_gives_the_branch_of_missing_its_share() -> None:
 
 def test_unseen_error_names_the_column_and_the_row() -> None:
     model = small_tree("node", "error")
-    with pytest.raises(DataError, match="'colour' has a value in row 1"):
+    with pytest.raises(DataError, match="'colour' has the value 'violet' in row 1"):
         model.predict({"size": [1.0, 1.0], "colour": ["red", "violet"]})
     assert ask(model, None, 1.0)[1] == [7 / 16, 9 / 16]
 

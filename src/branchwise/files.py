@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
+
+_numbers = count()
 
 
 @contextmanager
@@ -22,9 +26,11 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with final.open("wb") as device:
             yield device
         return
-    draft = final.with_name(f".{final.name}.{os.getpid()}.part")
+    draft = final.with_name(f".branchwise.{os.getpid()}.{next(_numbers)}.part")
     try:
         with draft.open("xb") as file:
+            if final.is_file():
+                draft.chmod(stat.S_IMODE(final.stat().st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -11,7 +11,7 @@ from branchwise.engines.memory import MemoryEngine
 from branchwise.errors import DataError, ParameterError
 from branchwise.grow import Progress, grow
 from branchwise.kernels import native
-from branchwise.missing import refuse_cells
+from branchwise.missing import refuse_missing
 from branchwise.model import Model
 from branchwise.recipes import ID3, Recipe
 from branchwise.table.encode import learn_columns, learn_target
@@ -69,7 +69,8 @@ def fit_tree(
             "one label for each row."
         )
     classes, labels = learn_target(target, frame.n_rows)
-    refuse_cells(enumerate(columns), data, recipe.missing, recipe.unseen)
+    if recipe.missing == "error":
+        refuse_missing(enumerate(columns), data)
     weights = None
     if sample_weight is not None:
         weights = check_weights(sample_weight, frame.n_rows)

@@ -68,31 +68,14 @@ def _largest_branch(sizes: Floats, starts: Ints) -> Ints:
     return first - starts
 
 
-def refuse_cells(
-    columns: Iterable[tuple[int, Column]],
-    data: Columns,
-    missing: Policy,
-    unseen: Policy,
-) -> None:
-    """Raise for the cells that an "error" policy does not allow."""
+def refuse_missing(columns: Iterable[tuple[int, Column]], data: Columns) -> None:
+    """Raise for the first missing cell, as the "error" policy asks."""
     for index, column in columns:
         cells = data.data[index]
-        if missing == "error":
-            gone = (
-                np.isnan(cells) if column.is_numeric else cells == column.missing_code
+        gone = np.isnan(cells) if column.is_numeric else cells == column.missing_code
+        if gone.any():
+            raise DataError(
+                f"Column {column.name!r} is missing in row {int(np.argmax(gone))}, and "
+                "missing='error' allows no missing values. Fill the gap or choose "
+                "another policy: 'branch', 'split', 'largest' or 'node'."
             )
-            if gone.any():
-                raise DataError(
-                    f"Column {column.name!r} is missing in row {int(np.argmax(gone))}, "
-                    "and missing='error' allows no missing values. Fill the gap or "
-                    "choose another policy: 'branch', 'split', 'largest' or 'node'."
-                )
-        if unseen == "error" and not column.is_numeric:
-            new = cells == column.unseen_code
-            if new.any():
-                raise DataError(
-                    f"Column {column.name!r} has a value in row {int(np.argmax(new))} "
-                    "that training did not have, and unseen='error' allows none. "
-                    "Declare it in categories= or choose another policy: 'node', "
-                    "'largest', 'split' or 'branch'."
-                )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from branchwise import persist
 from branchwise.counts import Floats, Ints
 from branchwise.importance import column_importances
-from branchwise.missing import refuse_cells
+from branchwise.missing import refuse_missing
 from branchwise.predict import Arrivals, Walker, visited
 from branchwise.recipes import Recipe
 from branchwise.render.text import text_lines
@@ -65,9 +65,10 @@ class Model:
     def arrivals(self, X: object) -> Arrivals:
         """Find the node, or weighted nodes, that each row of a table arrives at."""
         used = self.tree.used_columns
-        data = encode_columns(open_table(X), self.schema, used)
-        asked = [(index, self.schema.columns[index]) for index in used]
-        refuse_cells(asked, data, self.recipe.missing, self.recipe.unseen)
+        allow_unseen = self.recipe.unseen != "error"
+        data = encode_columns(open_table(X), self.schema, used, allow_unseen)
+        if self.recipe.missing == "error":
+            refuse_missing(((j, self.schema.columns[j]) for j in used), data)
         return self.walker.walk(data)
 
     def predict(self, X: object) -> NDArray[np.generic]:

@@ -69,7 +69,7 @@ class Recipe:
         _check(
             "min_gain",
             self.min_gain,
-            lambda v: _is_real(v) and math.isfinite(v) and v >= 0,
+            lambda v: _is_real(v) and _is_finite(v) and v >= 0,
             "a finite number of at least 0",
         )
         for name in ("missing", "unseen"):
@@ -99,7 +99,8 @@ def _as_criterion(criterion: str | CriterionFunction) -> Criterion:
 
 
 def _as_cases(value: float, n_cases: float) -> float:
-    return value if _is_int(value) else math.ceil(value * n_cases)
+    # More cases than there are is never enough, however many more.
+    return min(int(value), 2**62) if _is_int(value) else math.ceil(value * n_cases)
 
 
 def _nearly(cases: float) -> float:
@@ -113,6 +114,13 @@ def _is_int(value: object) -> bool:
 
 def _is_real(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond every float
+        return False
 
 
 def _check(

@@ -89,7 +89,7 @@ def grow_native(
         weight_step=grid.step,
         case_step=grid.case_step,
         criterion=BUILT_IN.index(recipe.scoring.name),
-        max_depth=-1 if recipe.max_depth is None else int(recipe.max_depth),
+        max_depth=-1 if recipe.max_depth is None else min(int(recipe.max_depth), 2**62),
         cases_to_split=float(recipe.cases_to_split(grid.n_cases)),
         cases_in_leaf=float(recipe.cases_in_leaf(grid.n_cases)),
         min_gain=float(recipe.min_gain),

@@ -80,14 +80,32 @@ def _refuse_empty(frame: Frame) -> None:
         )
 
 
-def encode_columns(frame: Frame, schema: Schema, used: Sequence[int]) -> Columns:
+def encode_columns(
+    frame: Frame, schema: Schema, used: Sequence[int], allow_unseen: bool = True
+) -> Columns:
     """Encode the columns that a tree uses; the others are left empty."""
     source = _match_columns(frame, schema)
     data: list[NDArray[Any]] = [np.empty(0)] * len(schema.columns)
     for index in used:
         column = schema.columns[index]
-        data[index] = _encode_one(column, frame.column(source[index]))
+        raw = frame.column(source[index])
+        data[index] = _encode_one(column, raw)
+        if not allow_unseen and not column.is_numeric:
+            _refuse_unseen(column, raw, data[index])
     return Columns(frame.n_rows, tuple(data))
+
+
+def _refuse_unseen(column: Column, raw: RawColumn, codes: NDArray[Any]) -> None:
+    unseen = codes == column.unseen_code
+    if not unseen.any():
+        return
+    row = int(np.argmax(unseen))
+    value = raw.values[row] if isinstance(raw, Numbers) else raw.values[raw.codes[row]]
+    raise DataError(
+        f"Column {column.name!r} has the value {value!r} in row {row}, which training "
+        "did not have, and unseen='error' allows none. Declare it in categories= or "
+        "choose another policy: 'node', 'largest', 'split' or 'branch'."
+    )
 
 
 def learn_target(
@@ -229,13 +247,15 @@ def _refuse_undeclared(column: Column, raw: Coded) -> None:
 def _narrow(column: Column, codes: NDArray[np.integer[Any]]) -> NDArray[Any]:
     """Store codes in the column's own type, with -1 as the missing code."""
     narrow = codes.astype(column.code_dtype)
-    if column.has_missing:
+    if codes.min(initial=0) < 0:
         narrow[codes < 0] = column.missing_code
     return narrow
 
 
 def _translate(column: Column, raw: Coded) -> NDArray[Any]:
     """Look every distinct value up in the schema; strings are touched once each."""
+    if raw.values == column.categories:
+        return _narrow(column, raw.codes)
     table = np.empty(len(raw.values) + 1, dtype=column.code_dtype)
     for code, value in enumerate(raw.values):
         table[code] = column.code_of.get(value, column.unseen_code)

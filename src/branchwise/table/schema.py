@@ -102,7 +102,11 @@ class Schema:
     @cached_property
     def class_array(self) -> NDArray[np.generic]:
         """The classes as an array, so that codes can be turned into labels."""
-        return np.array(self.classes)
+        # A fixed-width text array would drop a NUL at the end.
+        nul = any(
+            isinstance(label, str) and label.endswith("\0") for label in self.classes
+        )
+        return np.array(self.classes, dtype=object if nul else None)
 
     def describe(self) -> str:
         """Tell what every column is taken for, one line each."""

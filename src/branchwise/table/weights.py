@@ -20,15 +20,19 @@ from branchwise.errors import DataError
 
 _BITS = 52
 
+#: Sums beyond these would overflow or vanish in products.
+LEAST_TOTAL = 1e-250
+LARGEST_TOTAL = 1e250
+
 
 def check_weights(weights: object, n_rows: int) -> NDArray[np.float64]:
     """Return the weights as float64, refusing what is no weight."""
-    try:
-        given = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    given = _as_numbers(weights)
+    if given is None:
         raise DataError(
-            f"sample_weight must be numbers, one for each row. {error}"
-        ) from None
+            "sample_weight must be numbers, one for each row. Convert it, for example "
+            "with np.asarray(weights, dtype=float)."
+        )
     if given.shape != (n_rows,):
         raise DataError(
             f"sample_weight must have one weight for each of the {n_rows:,} rows. Got "
@@ -43,12 +47,22 @@ def check_weights(weights: object, n_rows: int) -> NDArray[np.float64]:
         )
     with np.errstate(over="ignore"):
         total = given.sum()
-    if not 0 < total < np.inf:
+    if not LEAST_TOTAL <= total <= LARGEST_TOTAL:
         raise DataError(
-            "sample_weight must have a positive, finite sum: with a weight of zero for "
-            f"every row there is nothing to learn from. Got the sum {total}."
+            f"sample_weight must have a sum between {LEAST_TOTAL:g} and "
+            f"{LARGEST_TOTAL:g}: with a weight of zero for every row there is nothing "
+            f"to learn from. Got the sum {total:g}."
         )
     return given
+
+
+def _as_numbers(weights: object) -> NDArray[np.float64] | None:
+    """Return numbers as float64; text is none, even if it could be read as such."""
+    try:
+        given = np.asarray(weights)
+        return None if given.dtype.kind in "US" else given.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
 
 
 def grid_step(total: float, whole: bool) -> float:
