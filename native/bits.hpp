@@ -414,17 +414,10 @@ class BitGrower {
         const Column& column = problem_.columns[j];
         const Field& field = fields_[j];
         const bool own = field.values == column.n_codes && sizes_[column.missing_code()] > 0;
-        int32_t largest = 0;
-        uint32_t most = 0;
-        int32_t branch = 0;
-        for (size_t v = 0; v < field.values; ++v) {
-            if (!sizes_[v]) continue;
-            if (sizes_[v] > most) {
-                most = sizes_[v];
-                largest = branch;
-            }
-            ++branch;
-        }
+        branch_sizes_.clear();
+        for (size_t v = 0; v < field.values; ++v)
+            if (sizes_[v]) branch_sizes_.push_back(sizes_[v]);
+        const int32_t largest = largest_branch(branch_sizes_);
         const int32_t missing_branch = own ? int32_t(n_branches) - 1 : stop_here;
         Node& node = grown_.nodes[size_t(job.node)];
         node.column = int32_t(j);
@@ -472,6 +465,7 @@ class BitGrower {
     std::vector<Candidate> candidates_;
     std::vector<uint32_t> counts_, cells_, sizes_;
     std::vector<size_t> position_;
+    std::vector<double> branch_sizes_;
     std::vector<Job> children_;
 };
 

@@ -67,8 +67,12 @@ inline double midpoint(double low, double high) {
     return middle < low || middle >= high ? low : middle;
 }
 
+// The first of the largest branches.
 inline int32_t largest_branch(const std::vector<double>& sizes) {
-    return static_cast<int32_t>(std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
+    const double top = *std::max_element(sizes.begin(), sizes.end());
+    const double least = top - top * tie;
+    return static_cast<int32_t>(
+        std::find_if(sizes.begin(), sizes.end(), [&](double size) { return size >= least; }) - sizes.begin());
 }
 
 inline int32_t route(Policy policy, int32_t largest, int32_t missing_branch) {

@@ -20,6 +20,7 @@ LAYERS: list[set[str]] = [
     {"datasets"},
     {"table"},
     {"counts"},
+    {"ties"},
     {"missing", "criteria"},
     {"splits", "recipes"},
     {"search"},

@@ -302,7 +302,6 @@ def test_fractions_of_cases_add_up_to_whole_ones() -> None:
         assert fit_tree(table, labels, recipe).tree.max_depth == 2
 
 
-@pytest.mark.xfail(reason="thirds add up to a little less than two: no tie is seen")
 def test_the_largest_of_equal_fractions_is_the_first() -> None:
     # Below every branch of a: two cases with q, and six thirds with p.
     table = {"a": ["u", "v", "w"] * 2 + [None] * 6, "b": ["q"] * 6 + ["p"] * 6}

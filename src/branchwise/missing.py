@@ -26,6 +26,7 @@ import numpy as np
 from branchwise.counts import Floats, Ints
 from branchwise.errors import DataError
 from branchwise.table.schema import Column, Columns
+from branchwise.ties import first_best
 
 Policy = Literal["branch", "split", "largest", "node", "error"]
 POLICIES: tuple[Policy, ...] = ("branch", "split", "largest", "node", "error")
@@ -44,7 +45,7 @@ def routes(
     ``sizes`` are the weights of all branches, node after node, a node's first at
     ``starts``; ``missing_branch`` is the branch of the missing values, or STOP.
     """
-    largest = _largest_branch(sizes, starts)
+    largest: Ints = first_best(sizes, starts, np.zeros(len(starts))) - starts
     return (
         _route(missing, largest, missing_branch),
         _route(unseen, largest, missing_branch),
@@ -57,15 +58,6 @@ def _route(policy: Policy, largest: Ints, missing_branch: Ints) -> Ints:
     if policy == "largest":
         return largest
     return np.full_like(largest, EVERY_BRANCH if policy == "split" else STOP)
-
-
-def _largest_branch(sizes: Floats, starts: Ints) -> Ints:
-    top = np.maximum.reduceat(sizes, starts)
-    width = np.diff(starts, append=len(sizes))
-    is_top = np.flatnonzero(sizes == np.repeat(top, width))
-    owner = np.repeat(np.arange(len(starts)), width)[is_top]
-    first = is_top[np.unique(owner, return_index=True)[1]]
-    return first - starts
 
 
 def refuse_missing(columns: Iterable[tuple[int, Column]], data: Columns) -> None:

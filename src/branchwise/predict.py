@@ -16,9 +16,9 @@ import numpy as np
 from branchwise.counts import Floats, Ints
 from branchwise.kernels.native import NativeWalk, available
 from branchwise.missing import EVERY_BRANCH, STOP
-from branchwise.search import first_best
 from branchwise.splits import Router
 from branchwise.table.schema import Column, Columns
+from branchwise.ties import first_best
 from branchwise.tree import Tree
 
 

@@ -15,9 +15,7 @@ from typing import Any, cast
 from branchwise.criteria import BUILT_IN, Criterion, CriterionFunction
 from branchwise.errors import ParameterError
 from branchwise.missing import POLICIES, Policy
-
-#: Amounts this close, relative to the larger, are equal.
-TIE = 1e-9
+from branchwise.ties import TIE
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from branchwise.counts import Counts, Floats, Ints, run_starts
 from branchwise.criteria import Candidates, Masses64
 from branchwise.missing import STOP, routes
-from branchwise.recipes import TIE, Recipe
+from branchwise.recipes import Recipe
 from branchwise.splits import ABOVE, AT_MOST, Splits, midpoint
 from branchwise.table.schema import Column
+from branchwise.ties import first_best
 
 
 class CountSource(Protocol):
@@ -49,23 +50,6 @@ class Level:
 
     def __len__(self) -> int:
         return len(self.cases)
-
-
-def first_best(scores: Floats, starts: Ints, resolution: Floats) -> Ints:
-    """Find the first best score of each run: the tie rule.
-
-    Scores within a relative 1e-9 of the best (or within ``resolution``, where
-    rounding has the last word) are equal to it; the first of them wins, which is
-    the lower column, the lower cut, the first class in sorted order.
-    """
-    top = np.maximum.reduceat(scores, starts)
-    with np.errstate(invalid="ignore"):
-        least = top - np.maximum(np.abs(top) * TIE, resolution)
-    least = np.where(np.isfinite(top), least, top)
-    width = np.diff(starts, append=len(scores))
-    good = np.flatnonzero(scores >= np.repeat(least, width))
-    owner = np.repeat(np.arange(len(starts)), width)[good]
-    return good[run_starts(owner)]
 
 
 def best_splits(

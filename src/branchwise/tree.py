@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from branchwise.counts import Floats, Ints
 from branchwise.errors import DataError
 from branchwise.missing import EVERY_BRANCH, STOP, Policy, routes
-from branchwise.search import first_best
 from branchwise.splits import ABOVE, AT_MOST, Splits
 from branchwise.table.schema import Schema, Value
+from branchwise.ties import first_best
 
 
 class ArraySpec(NamedTuple):

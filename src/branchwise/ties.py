@@ -1,0 +1,28 @@
+"""The one tie rule: amounts that are nearly equal are equal, and the first wins."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from branchwise.counts import Floats, Ints, run_starts
+
+#: Amounts this close, relative to the larger, are equal.
+TIE = 1e-9
+
+
+def first_best(scores: Floats, starts: Ints, resolution: Floats) -> Ints:
+    """Find the first best score of each run: the tie rule.
+
+    Scores within a relative 1e-9 of the best (or within ``resolution``, where
+    rounding has the last word) are equal to it; the first of them wins, which is
+    the lower column, the lower cut, the first branch, the first class in sorted
+    order.
+    """
+    top = np.maximum.reduceat(scores, starts)
+    with np.errstate(invalid="ignore"):
+        least = top - np.maximum(np.abs(top) * TIE, resolution)
+    least = np.where(np.isfinite(top), least, top)
+    width = np.diff(starts, append=len(scores))
+    good = np.flatnonzero(scores >= np.repeat(least, width))
+    owner = np.repeat(np.arange(len(starts)), width)[good]
+    return good[run_starts(owner)]
