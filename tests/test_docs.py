@@ -1,0 +1,57 @@
+"""What the documents show is what happens."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+import branchwise
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_tour_of_the_readme(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tried = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert tried.failed == 0
+    assert tried.attempted >= 8
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        *sorted(p.name for p in (ROOT / "docs").glob("*.md")),
+    ],
+)
+def test_links_lead_somewhere(page):
+    path = ROOT / page if (ROOT / page).exists() else ROOT / "docs" / page
+    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (path.parent / target).exists(), target
+
+
+def test_files_that_are_named_exist():
+    """Stages are mapped to files; a file that moved must move there too."""
+    text = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
+    source = ROOT / "src" / "branchwise"
+    known = {path.name for path in source.rglob("*.py")}
+    named = set(re.findall(r"`(?:[a-z]+/)*([a-z_]+\.py)`", text))
+    assert named
+    assert {name for name in named if not name.startswith("test_")} <= known
+
+
+def test_every_module_is_on_the_map():
+    text = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
+    source = ROOT / "src" / "branchwise"
+    for path in source.glob("*.py"):
+        if not path.name.startswith("__"):
+            assert path.name in text, path.name
+
+
+def test_the_version_is_the_same_everywhere():
+    for name in ("pyproject.toml", "CITATION.cff", "CHANGELOG.md"):
+        assert branchwise.__version__ in (ROOT / name).read_text(encoding="utf-8"), name
