@@ -129,7 +129,7 @@ def test_gini_masses_fit_for_every_total(total: float) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", ["gain", "gain_ratio", "gini"])
-@pytest.mark.parametrize("weight", [1e-290, 1e-9, 1e15, 1e290])
+@pytest.mark.parametrize("weight", [1e-300, 1e-9, 1e15, 2e299])
 def test_weights_of_any_size_give_the_same_tree(
     weight: float, name: str, kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,9 +140,7 @@ def test_weights_of_any_size_give_the_same_tree(
     assert model.tree.column.tolist() == [1, -1, -1]
 
 
-@pytest.mark.xfail(reason="neither refused nor computed")
 @pytest.mark.parametrize("weight", [1e-310, 2e307])
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_weights_too_small_or_large_to_add_up_are_refused(weight: float) -> None:
     with pytest.raises(DataError, match="sample_weight"):
         fit_tree({"a": ["p", "q"]}, ["n", "y"], sample_weight=[weight] * 2)
@@ -347,7 +345,6 @@ def test_a_function_may_return_negative_scores() -> None:
     assert model.tree_.column.tolist() == [1, -1, -1]
 
 
-@pytest.mark.xfail(reason="a column with an infinite score is taken for none")
 def test_a_function_may_return_infinite_scores() -> None:
     def separated(node, branches):
         right = branches.max(axis=2).sum(axis=1)

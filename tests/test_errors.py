@@ -626,14 +626,14 @@ CASES = [
         "weights are all zero",
         lambda: fit_tree({"a": [1, 2]}, Y, sample_weight=[0, 0]),
         DataError,
-        "sample_weight must have a sum between 1e-250 and 1e+250: with a weight of "
+        "sample_weight must have a sum between 1e-300 and 1e+300: with a weight of "
         "zero for every row there is nothing to learn from. Got the sum 0.",
     ),
     case(
         "weights are too large",
         lambda: fit_tree({"a": [1, 2]}, Y, sample_weight=[1e308, 1e308]),
         DataError,
-        "sample_weight must have a sum between 1e-250 and 1e+250: with a weight of "
+        "sample_weight must have a sum between 1e-300 and 1e+300: with a weight of "
         "zero for every row there is nothing to learn from. Got the sum inf.",
     ),
     # -- class_weight

@@ -75,7 +75,7 @@ def best_splits(
     starts = np.arange(len(level)) * len(columns)
     best = first_best(scores.ravel(), starts, resolution) - starts
     every = np.arange(len(level))
-    chosen = np.where(np.isfinite(scores[every, best]), best, -1)
+    chosen = np.where(scores[every, best] > -np.inf, best, -1)
     return search.carry_out(chosen, cuts[every, best])
 
 
@@ -171,7 +171,7 @@ class _Search:
         if len(cuts.node):
             self._score_best_cut(result, cuts, missing_weights, third)
         if third:
-            without_cut = ~np.isfinite(result.score)
+            without_cut = result.score == -np.inf
             self._score_known_against_missing(result, known, unknown, without_cut)
         return result
 

@@ -21,8 +21,8 @@ from branchwise.errors import DataError
 _BITS = 52
 
 #: Sums beyond these would overflow or vanish in products.
-LEAST_TOTAL = 1e-250
-LARGEST_TOTAL = 1e250
+LEAST_TOTAL = 1e-300
+LARGEST_TOTAL = 1e300
 
 
 def check_weights(weights: object, n_rows: int) -> NDArray[np.float64]:
