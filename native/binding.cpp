@@ -58,9 +58,9 @@ Column read_column(nb::handle data, uint32_t n_codes, size_t n_rows) {
 }
 
 template <typename T>
-nb::object own(std::vector<T>&& data, size_t rows, size_t columns = 0) {
-    auto* kept = new std::vector<T>(std::move(data));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+nb::object own(Array<T>&& data, size_t rows, size_t columns = 0) {
+    auto* kept = new Array<T>(std::move(data));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Array<T>*>(p); });
     if (columns) {
         size_t shape[2] = {rows, columns};
         return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), 2, shape, owner));
@@ -71,41 +71,48 @@ nb::object own(std::vector<T>&& data, size_t rows, size_t columns = 0) {
 
 // Number the nodes level by level and lay them out as the arrays of tree.py.
 struct TreeArrays {
-    std::vector<int64_t> column, n_children, missing_to, unseen_to, n_codes, codes;
-    std::vector<double> cut, weights, cases;
+    Array<int64_t> column, n_children, missing_to, unseen_to, n_codes, codes;
+    Array<double> cut, weights, cases;
 
     TreeArrays(const std::vector<Grown>& grown, size_t classes) {
-        size_t n = 0;
-        for (const Grown& part : grown) n += part.nodes.size();
-        for (auto* array : {&column, &n_children, &missing_to, &unseen_to, &n_codes, &codes}) array->reserve(n);
-        for (auto* array : {&cut, &cases}) array->reserve(n);
-        weights.reserve(n * classes);
+        size_t n = 1;
+        size_t n_all_codes = 0;
+        for (const Grown& part : grown)
+            for (const Node& node : part.nodes) n += size_t(node.n_children);
+        for (auto* array : {&column, &n_children, &missing_to, &unseen_to, &n_codes}) array->resize(n);
+        for (auto* array : {&cut, &cases}) array->resize(n);
+        codes.resize(2 * n);
+        weights.resize(n * classes);
         struct Place {
             int32_t part;
-            int64_t node;
+            uint32_t node;
         };
-        std::vector<Place> order{{0, 0}};
-        order.reserve(n);
-        for (size_t i = 0; i < order.size(); ++i) {
+        Array<Place> order(n);
+        order[0] = {0, 0};
+        size_t known = 1;
+        for (size_t i = 0; i < n; ++i) {
             Place at = order[i];
-            const Node* node = &grown[size_t(at.part)].nodes[size_t(at.node)];
+            const Node* node = &grown[size_t(at.part)].nodes[at.node];
             if (node->graft >= 0) {
                 at = {node->graft, node->first_child};
-                node = &grown[size_t(at.part)].nodes[size_t(at.node)];
+                node = &grown[size_t(at.part)].nodes[at.node];
             }
-            for (int32_t b = 0; b < node->n_children; ++b) order.push_back({at.part, node->first_child + b});
-            column.push_back(node->column);
-            n_children.push_back(node->n_children);
-            missing_to.push_back(node->missing_to);
-            unseen_to.push_back(node->unseen_to);
-            cut.push_back(node->column < 0 ? std::numeric_limits<double>::quiet_NaN() : node->cut);
-            cases.push_back(node->cases);
-            n_codes.push_back(node->code >= 0 ? 1 : node->code == both_sides ? 2 : 0);
-            if (node->code >= 0) codes.push_back(node->code);
-            if (node->code == both_sides) codes.insert(codes.end(), {0, 1});
-            const double* from = &grown[size_t(at.part)].weights[size_t(at.node) * classes];
-            weights.insert(weights.end(), from, from + classes);
+            for (int32_t b = 0; b < node->n_children; ++b) order[known++] = {at.part, node->first_child + uint32_t(b)};
+            column[i] = node->column;
+            n_children[i] = node->n_children;
+            missing_to[i] = node->missing_to;
+            unseen_to[i] = node->unseen_to;
+            cut[i] = node->column < 0 ? std::numeric_limits<double>::quiet_NaN() : node->cut;
+            cases[i] = node->cases;
+            n_codes[i] = node->code >= 0 ? 1 : node->code == both_sides ? 2 : 0;
+            if (node->code >= 0) codes[n_all_codes++] = node->code;
+            if (node->code == both_sides) {
+                codes[n_all_codes++] = 0;
+                codes[n_all_codes++] = 1;
+            }
+            std::copy_n(&grown[size_t(at.part)].weights[at.node * classes], classes, &weights[i * classes]);
         }
+        codes.resize(n_all_codes);
     }
 };
 
@@ -117,7 +124,7 @@ nb::dict grow_tree(nb::list columns, const std::vector<uint32_t>& n_codes, const
     problem.n_rows = labels.shape(0);
     problem.n_classes = n_classes;
     if (n_classes < 1) refuse("n_classes must be at least 1");
-    if (problem.n_rows < 1 || problem.n_rows > std::numeric_limits<uint32_t>::max()) refuse("between 1 and 2**32 - 1 rows");
+    if (problem.n_rows < 1 || problem.n_rows >= size_t(1) << 31) refuse("between 1 and 2**31 - 1 rows");
     if (n_codes.size() != nb::len(columns)) refuse("n_codes must have one entry for each column");
     if (series.empty()) refuse("series must not be empty");
     if (criterion < 0 || criterion > 2 || missing < 0 || missing > 4 || unseen < 0 || unseen > 4) refuse("unknown option");
@@ -242,7 +249,7 @@ nb::tuple arrive(const Walk& walk, nb::list columns, size_t n_rows) {
             refuse("a column must be a contiguous array of uint8, uint16, uint32 or float64");
     }
     // Rows that arrive whole, and the parts of the others.
-    std::vector<uint32_t> nodes(n_rows);
+    Array<uint32_t> nodes(n_rows);
     std::vector<Walk::Part> parts;
     {
         nb::gil_scoped_release released;
@@ -250,8 +257,8 @@ nb::tuple arrive(const Walk& walk, nb::list columns, size_t n_rows) {
         for (size_t row = 0; row < n_rows; ++row)
             if (nodes[row] == Walk::divided) walk.divide(cells, uint32_t(row), parts);
     }
-    std::vector<int64_t> rows(parts.size()), ends(parts.size());
-    std::vector<double> shares(parts.size());
+    Array<int64_t> rows(parts.size()), ends(parts.size());
+    Array<double> shares(parts.size());
     for (size_t i = 0; i < parts.size(); ++i) {
         rows[i] = parts[i].row;
         ends[i] = parts[i].node;

@@ -58,7 +58,7 @@ class BitGrower {
 
     // Rows, shared by all growers of a tree; each touches only those of its nodes.
     struct Buffers {
-        std::unique_ptr<Pair[]> side[2];
+        Array<Pair> side[2];
     };
 
     BitGrower(const Problem& problem, const Masses& masses, const std::vector<uint32_t>& values, Buffers& buffers)
@@ -71,10 +71,12 @@ class BitGrower {
         for (const Field& field : fields_) most = std::max<size_t>(most, field.values);
         cells_.resize(most * classes_);
         sizes_.resize(most);
-        position_.resize(most);
+        starts_.resize(most);
+        for (auto& places : places_) places.resize(most);
+        counts_of_class_.resize(classes_);
     }
 
-    // An open node: its rows, how many of each class, the columns still worth asking.
+    // An open node: its rows and the columns still worth asking.
     struct Job {
         int64_t node = 0;
         int64_t depth = 0;
@@ -82,7 +84,6 @@ class BitGrower {
         size_t n = 0;
         int side = 0;
         uint64_t alive[most_columns / 64] = {};
-        std::vector<uint32_t> counts;  // rows of each class
     };
 
     size_t n_nodes() const { return grown_.nodes.size(); }
@@ -92,7 +93,7 @@ class BitGrower {
     // Make the root, an open node unless it is a leaf.
     void plant(std::vector<Job>& jobs) {
         Job root = make_root();
-        if (may_be_split(root.counts.data(), root.n, 0)) jobs.push_back(std::move(root));
+        if (may_be_split(counts_of_class_.data(), root.n, 0)) jobs.push_back(root);
     }
 
     // Make a root of one's own for an open node of another grower.
@@ -101,25 +102,30 @@ class BitGrower {
         Node& root = grown_.nodes[size_t(node)];
         root.code = from.nodes[size_t(job.node)].code;
         root.cases = double(job.n);
-        for (size_t c = 0; c < classes_; ++c) grown_.weights[size_t(node) * classes_ + c] = job.counts[c];
+        std::copy_n(&from.weights[size_t(job.node) * classes_], classes_, &grown_.weights[size_t(node) * classes_]);
         return node;
     }
 
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
-    void split(Job& job, std::vector<Job>& stack) {
+    void split(const Job& job, std::vector<Job>& stack) {
+        const double* weights = &grown_.weights[size_t(job.node) * classes_];
+        for (size_t c = 0; c < classes_; ++c) counts_of_class_[c] = uint32_t(weights[c]);
         const Scale scale(double(job.n), masses_, problem_);
-        const int64_t whole = masses_.impurity(problem_.criterion, job.counts.data(), problem_.n_classes,
+        const int64_t whole = masses_.impurity(problem_.criterion, counts_of_class_.data(), problem_.n_classes,
                                                uint32_t(job.n));
         const uint64_t* node_rows = rows(job.side) + job.begin * stride_;
         const bool small = job.n <= small_node;
-        if (!small) count_bits(job, node_rows);
+        if (!small) count_bits(node_rows);
+        const auto count = [&](size_t j) {
+            if (small) count_small(node_rows, j);
+            else count_from_bits(j);
+        };
         Job below = job;
         double top = no_score;
         for_each_alive(job, fields_.size(), [&](size_t j) {
-            if (small) count_small(job, node_rows, j);
-            else count_from_bits(job, j);
+            count(j);
             int64_t drop = -1;
-            candidates_[j].score = score(job, j, whole, scale, below, drop);
+            candidates_[j].score = score(j, whole, scale, below, drop);
             top = std::max(top, candidates_[j].score);
             // Nothing beats branches that are all pure, and a later column would lose
             // the tie. An impure branch costs bits, which no tolerance covers here.
@@ -127,14 +133,13 @@ class BitGrower {
         });
         if (top == no_score) return;
         const double least = scale.least(top);
-        int best = -1;
+        size_t best = 0;
         for_each_alive(job, fields_.size(), [&](size_t j) {
-            if (candidates_[j].score >= least) best = int(j);
-            return best < 0;
+            best = j;
+            return candidates_[j].score < least;
         });
-        if (small) count_small(job, node_rows, size_t(best));
-        else count_from_bits(job, size_t(best));
-        carry_out(job, below, size_t(best), node_rows, stack);
+        count(best);
+        carry_out(job, below, best, node_rows, stack);
     }
 
   private:
@@ -182,11 +187,11 @@ class BitGrower {
     // Rows as bits, sorted by class.
     Job make_root() {
         Job root;
-        root.counts.assign(classes_, 0);
-        for (size_t row = 0; row < problem_.n_rows; ++row) ++root.counts[problem_.labels[row]];
+        std::fill(counts_of_class_.begin(), counts_of_class_.end(), 0);
+        for (size_t row = 0; row < problem_.n_rows; ++row) ++counts_of_class_[problem_.labels[row]];
         std::vector<size_t> next(classes_, 0);
-        for (size_t c = 1; c < classes_; ++c) next[c] = next[c - 1] + root.counts[c - 1];
-        for (auto& side : buffers_.side) side.reset(new Pair[problem_.n_rows * stride_ / 2]);
+        for (size_t c = 1; c < classes_; ++c) next[c] = next[c - 1] + counts_of_class_[c - 1];
+        for (auto& side : buffers_.side) side.resize(problem_.n_rows * stride_ / 2);
         constexpr size_t block = 1024;
         std::vector<uint64_t> words(block * stride_);
         for (size_t start = 0; start < problem_.n_rows; start += block) {
@@ -202,7 +207,7 @@ class BitGrower {
             if (fields_[j].values > 1) root.alive[j / 64] |= uint64_t(1) << (j % 64);
         add_nodes(1);
         grown_.nodes[0].cases = double(root.n);
-        for (size_t c = 0; c < classes_; ++c) grown_.weights[c] = root.counts[c];
+        for (size_t c = 0; c < classes_; ++c) grown_.weights[c] = counts_of_class_[c];
         return root;
     }
 
@@ -216,12 +221,12 @@ class BitGrower {
             *word |= ((uint64_t(1) << codes[i]) << field.shift) & mask;
     }
 
-    uint64_t* rows(int side) const { return reinterpret_cast<uint64_t*>(buffers_.side[side].get()); }
+    uint64_t* rows(int side) const { return reinterpret_cast<uint64_t*>(buffers_.side[side].data()); }
 
     int64_t add_nodes(size_t count) {
         const auto first = int64_t(grown_.nodes.size());
         grown_.nodes.resize(grown_.nodes.size() + count);
-        grown_.weights.resize(grown_.weights.size() + count * classes_);
+        grown_.weights.resize(grown_.weights.size() + count * classes_, 0.0);
         return first;
     }
 
@@ -249,13 +254,13 @@ class BitGrower {
     }
 
     // counts_[c][bit] for every bit of the rows of every class.
-    void count_bits(const Job& job, const uint64_t* node_rows) {
+    void count_bits(const uint64_t* node_rows) {
         const uint64_t* segment = node_rows;
         for (size_t c = 0; c < classes_; ++c) {
             uint32_t* out = &counts_[c * stride_ * 64];
             for (size_t word = 0; word < n_words_; word += 2)
-                count_segment(segment + word, job.counts[c], out + word * 64);
-            segment += job.counts[c] * stride_;
+                count_segment(segment + word, counts_of_class_[c], out + word * 64);
+            segment += counts_of_class_[c] * stride_;
         }
     }
 
@@ -319,13 +324,13 @@ class BitGrower {
     }
 
     // cells_[value][class] and sizes_[value] of one column.
-    void count_from_bits(const Job& job, size_t j) {
+    void count_from_bits(size_t j) {
         const Field& field = fields_[j];
         const size_t last = field.values - 1;
         std::fill_n(sizes_.begin(), field.values, 0);
         for (size_t c = 0; c < classes_; ++c) {
             const uint32_t* bit = &counts_[(c * stride_ + field.word) * 64 + field.shift];
-            uint32_t left = job.counts[c];
+            uint32_t left = counts_of_class_[c];
             for (size_t v = 0; v < last; ++v) {
                 cells_[v * classes_ + c] = bit[v];
                 sizes_[v] += bit[v];
@@ -336,38 +341,39 @@ class BitGrower {
         }
     }
 
-    void count_small(const Job& job, const uint64_t* node_rows, size_t j) {
+    void count_small(const uint64_t* node_rows, size_t j) {
         const Field& field = fields_[j];
         std::fill_n(cells_.begin(), field.values * classes_, 0);
         std::fill_n(sizes_.begin(), field.values, 0);
         const uint64_t* row = node_rows;
         for (size_t c = 0; c < classes_; ++c)
-            for (uint32_t i = 0; i < job.counts[c]; ++i, row += stride_) {
+            for (uint32_t i = 0; i < counts_of_class_[c]; ++i, row += stride_) {
                 const uint32_t value = field.value(row);
                 ++cells_[value * classes_ + c];
                 ++sizes_[value];
             }
     }
 
-    double score(const Job&, size_t j, int64_t whole, const Scale& scale, Job& below, int64_t& drop) {
-        const Field& field = fields_[j];
+    double score(size_t j, int64_t whole, const Scale& scale, Job& below, int64_t& drop) {
+        const size_t values = fields_[j].values;
+        const uint32_t* cell = cells_.data();
         size_t branches = 0;
-        bool admissible = true;
+        uint32_t fewest = ~uint32_t(0);
         int64_t in_branches = 0;
         int64_t information = 0;
-        for (size_t v = 0; v < field.values; ++v) {
+        for (size_t v = 0; v < values; ++v, cell += classes_) {
             const uint32_t size = sizes_[v];
             if (!size) continue;
             ++branches;
-            admissible = admissible && double(size) >= problem_.cases_in_leaf;
-            in_branches += masses_.impurity(problem_.criterion, &cells_[v * classes_], problem_.n_classes, size);
+            fewest = std::min(fewest, size);
+            in_branches += masses_.impurity(problem_.criterion, cell, problem_.n_classes, size);
             if (problem_.criterion == Criterion::gain_ratio) information -= masses_.x_log2_x(size);
         }
         if (branches < 2) {
             below.alive[j / 64] &= ~(uint64_t(1) << (j % 64));
             return no_score;
         }
-        if (!admissible) return no_score;
+        if (double(fewest) < problem_.cases_in_leaf) return no_score;
         drop = std::max<int64_t>(whole - in_branches, 0);
         if (problem_.criterion == Criterion::gain_ratio)
             information += masses_.x_log2_x(uint32_t(scale.total));
@@ -386,28 +392,25 @@ class BitGrower {
         const int64_t first = add_nodes(n_branches);
         record_split(job, j, first, n_branches);
 
-        children_.clear();
         size_t begin = job.begin;
-        bool any_open = false;
         size_t branch = 0;
+        const size_t before = stack.size();
         for (size_t v = 0; v < field.values; ++v) {
-            position_[v] = begin;
+            starts_[v] = begin;
             if (!sizes_[v]) continue;
             const int64_t node = first + int64_t(branch++);
             record_child(node, j, v);
             if (may_be_split(&cells_[v * classes_], sizes_[v], below.depth)) {
-                any_open = true;
                 below.node = node;
                 below.begin = begin;
                 below.n = sizes_[v];
-                below.counts.assign(&cells_[v * classes_], &cells_[v * classes_] + classes_);
-                children_.push_back(below);
+                stack.push_back(below);
             }
             begin += sizes_[v];
         }
-        if (!any_open) return;
+        if (stack.size() == before) return;
+        std::reverse(stack.begin() + std::ptrdiff_t(before), stack.end());
         move_rows(job, field, node_rows);
-        for (size_t b = children_.size(); b-- > 0;) stack.push_back(std::move(children_[b]));
     }
 
     void record_split(const Job& job, size_t j, int64_t first, size_t n_branches) {
@@ -423,9 +426,9 @@ class BitGrower {
         node.column = int32_t(j);
         node.cut = std::numeric_limits<double>::quiet_NaN();
         node.n_children = int32_t(n_branches);
-        node.first_child = first;
-        node.missing_to = route(problem_.missing, largest, missing_branch);
-        node.unseen_to = route(problem_.unseen, largest, missing_branch);
+        node.first_child = uint32_t(first);
+        node.missing_to = missing_route(problem_, largest, missing_branch);
+        node.unseen_to = unseen_route(problem_, largest, node.missing_to);
     }
 
     void record_child(int64_t at, size_t j, size_t v) {
@@ -436,20 +439,46 @@ class BitGrower {
         for (size_t c = 0; c < classes_; ++c) weights[c] = cells_[v * classes_ + c];
     }
 
-    // Class by class, so that each child stays sorted by class.
+    // Class by class, so that each child stays sorted by class. Two classes at a time:
+    // their places do not depend on each other, so neither waits for the other.
     void move_rows(const Job& job, const Field& field, const uint64_t* node_rows) {
-        const auto* row = reinterpret_cast<const Pair*>(node_rows);
-        Pair* out = buffers_.side[1 - job.side].get();
-        const size_t step = stride_ / 2;
-        if (step == 1) {
-            for (size_t i = 0; i < job.n; ++i, ++row)
-                out[position_[field.value(reinterpret_cast<const uint64_t*>(row))]++] = *row;
-            return;
+        const uint64_t* row = node_rows;
+        for (size_t c = 0; c < classes_; c += 2) {
+            const bool pair = c + 1 < classes_;
+            const size_t n0 = counts_of_class_[c];
+            const size_t n1 = pair ? counts_of_class_[c + 1] : 0;
+            for (size_t v = 0; v < field.values; ++v) {
+                places_[0][v] = starts_[v];
+                starts_[v] += cells_[v * classes_ + c];
+                places_[1][v] = starts_[v];
+                if (pair) starts_[v] += cells_[v * classes_ + c + 1];
+            }
+            move_segments(job, field, row, n0, n1);
+            row += (n0 + n1) * stride_;
         }
-        for (size_t i = 0; i < job.n; ++i, row += step) {
-            const size_t to = position_[field.value(reinterpret_cast<const uint64_t*>(row))]++;
-            std::memcpy(out + to * step, row, step * sizeof(Pair));
+    }
+
+    void move_segments(const Job& job, const Field& field, const uint64_t* row, size_t n0, size_t n1) {
+        uint64_t* out = rows(1 - job.side);
+        const uint64_t* other = row + n0 * stride_;
+        const auto put = [&](const uint64_t* from, size_t* places) {
+            uint64_t* to = out + places[field.value(from)]++ * stride_;
+            if (stride_ == 2) {
+                to[0] = from[0];
+                to[1] = from[1];
+            } else {
+                std::memcpy(to, from, stride_ * sizeof(uint64_t));
+            }
+        };
+        size_t* places0 = places_[0].data();
+        size_t* places1 = places_[1].data();
+        const size_t both = std::min(n0, n1);
+        for (size_t i = 0; i < both; ++i) {
+            put(row + i * stride_, places0);
+            put(other + i * stride_, places1);
         }
+        for (size_t i = both; i < n0; ++i) put(row + i * stride_, places0);
+        for (size_t i = both; i < n1; ++i) put(other + i * stride_, places1);
     }
 
     const Problem& problem_;
@@ -464,9 +493,10 @@ class BitGrower {
     // Scratch, kept between nodes.
     std::vector<Candidate> candidates_;
     std::vector<uint32_t> counts_, cells_, sizes_;
-    std::vector<size_t> position_;
+    std::vector<uint32_t> counts_of_class_;  // rows of each class at the node
+    std::vector<size_t> starts_;             // of each value's rows, once moved
+    std::vector<size_t> places_[2];          // where the next row of a value goes
     std::vector<double> branch_sizes_;
-    std::vector<Job> children_;
 };
 
 }  // namespace branchwise

@@ -75,9 +75,18 @@ inline int32_t largest_branch(const std::vector<double>& sizes) {
         std::find_if(sizes.begin(), sizes.end(), [&](double size) { return size >= least; }) - sizes.begin());
 }
 
-inline int32_t route(Policy policy, int32_t largest, int32_t missing_branch) {
-    switch (policy) {
+inline int32_t missing_route(const Problem& problem, int32_t largest, int32_t missing_branch) {
+    switch (problem.missing) {
         case Policy::branch: return missing_branch;
+        case Policy::largest: return largest;
+        case Policy::split: return every_branch;
+        default: return stop_here;
+    }
+}
+
+inline int32_t unseen_route(const Problem& problem, int32_t largest, int32_t missing_to) {
+    switch (problem.unseen) {
+        case Policy::branch: return missing_to;  // taken for a missing value
         case Policy::largest: return largest;
         case Policy::split: return every_branch;
         default: return stop_here;

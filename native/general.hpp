@@ -5,36 +5,29 @@
 #pragma once
 
 #include "rows.hpp"
-#include "sorting.hpp"
 
 namespace branchwise {
 
 template <typename W>
 class GeneralGrower {
   public:
-    // The distinct numbers of every numeric column, shared by all growers of a tree.
-    using Values = std::vector<std::vector<double>>;
-
-    GeneralGrower(const Problem& problem, const Masses& masses, Values& values)
+    GeneralGrower(const Problem& problem, const Masses& masses, const Numbers& numbers)
         : problem_(problem),
           masses_(masses),
-          values_(values),
-          layout_(problem, weighted),
+          numbers_(numbers),
+          layout_(problem, numbers, weighted),
           classes_(static_cast<size_t>(problem.n_classes)) {
         slot_of_.assign(problem.columns.size(), 0);
-        size_t most_cells = 0;
-        size_t most_codes = 0;
+        size_t most_codes = 2;
         for (size_t j = 0; j < problem.columns.size(); ++j) {
-            const Column& column = problem.columns[j];
-            if (column.numeric) {
-                slot_of_[j] = numeric_.size();
-                numeric_.push_back(j);
-                most_codes = std::max<size_t>(most_codes, 2);
+            if (is_list(j)) {
+                slot_of_[j] = lists_.size();
+                lists_.push_back(j);
             } else {
-                most_cells = std::max(most_cells, column.n_codes * classes_);
-                most_codes = std::max<size_t>(most_codes, column.n_codes);
+                most_codes = std::max<size_t>(most_codes, missing_code(j) + 1);
             }
         }
+        const size_t most_cells = most_codes * classes_;
         cells_.assign(most_cells, W(0));
         sizes_.assign(most_codes, W(0));
         code_cases_.assign(weighted ? most_codes : 0, 0.0);
@@ -54,7 +47,7 @@ class GeneralGrower {
         int side;
         size_t begin;
         size_t n;
-        std::vector<uint32_t> n_ranked;  // by numeric slot
+        std::vector<uint32_t> n_ranked;  // by slot of a list
         std::vector<uint32_t> alive;     // columns
     };
 
@@ -103,11 +96,17 @@ class GeneralGrower {
   private:
     static constexpr bool weighted = std::is_same<W, double>::value;
 
+    bool is_list(size_t column) const { return problem_.columns[column].numeric && !numbers_.counted(column); }
+    uint32_t missing_code(size_t column) const {
+        if (problem_.columns[column].numeric) return static_cast<uint32_t>(numbers_.values[column].size());
+        return problem_.columns[column].missing_code();
+    }
+
     const uint8_t* records(const Job& job) const {
-        return job.arena->records[job.side].get() + job.begin * layout_.size;
+        return job.arena->records[job.side].data() + job.begin * layout_.size;
     }
     const Ranked* ranked(const Job& job, size_t slot) const {
-        return job.arena->ranked[job.side].get() + slot * job.arena->capacity + job.begin;
+        return job.arena->ranked[job.side].data() + slot * job.arena->capacity + job.begin;
     }
     uint32_t label(const uint8_t* record) const { return load<uint32_t>(record + layout_.label); }
     W weight(const uint8_t* record) const {
@@ -120,7 +119,7 @@ class GeneralGrower {
     }
     uint32_t code(const uint8_t* record, size_t column) const {
         const uint8_t* at = record + layout_.code[column];
-        switch (problem_.columns[column].width) {
+        switch (layout_.width[column]) {
             case 1: return *at;
             case 2: return load<uint16_t>(at);
             default: return load<uint32_t>(at);
@@ -148,22 +147,18 @@ class GeneralGrower {
         job.depth = 0;
         job.side = 0;
         job.begin = 0;
-        std::vector<uint32_t> rows;
-        rows.reserve(problem_.n_rows);
-        for (size_t row = 0; row < problem_.n_rows; ++row)
-            if (!problem_.weights || problem_.weights[row] > 0) rows.push_back(static_cast<uint32_t>(row));
-        job.n = rows.size();
-        job.arena = std::make_shared<Arena>(job.n, layout_.size, numeric_.size());
-        fill_records(job, rows);
-        fill_ranked(job, rows);
+        job.n = numbers_.rows.size();
+        job.arena = std::make_shared<Arena>(job.n, layout_.size, lists_.size());
+        fill_records(job);
+        fill_ranked(job);
         for (size_t j = 0; j < problem_.columns.size(); ++j) job.alive.push_back(static_cast<uint32_t>(j));
         return job;
     }
 
-    void fill_records(const Job& job, const std::vector<uint32_t>& rows) {
-        uint8_t* out = job.arena->records[0].get();
+    void fill_records(const Job& job) {
+        const std::vector<uint32_t>& rows = numbers_.rows;
+        uint8_t* out = job.arena->records[0].data();
         double* weights = grown_.weights.data();
-        double cases = 0;
         for (size_t i = 0; i < rows.size(); ++i) {
             uint8_t* record = out + i * layout_.size;
             const uint32_t row = rows[i];
@@ -175,37 +170,32 @@ class GeneralGrower {
                 store<double>(record + layout_.share, 1.0);
             }
             weights[problem_.labels[row]] += row_weight;
-            cases += 1;
         }
-        grown_.nodes[0].cases = cases;
+        grown_.nodes[0].cases = static_cast<double>(rows.size());
         for (size_t j = 0; j < problem_.columns.size(); ++j) {
-            const Column& column = problem_.columns[j];
-            if (column.numeric) continue;
+            if (is_list(j)) continue;
             uint8_t* at = out + layout_.code[j];
+            const bool counted = problem_.columns[j].numeric;
             for (size_t i = 0; i < rows.size(); ++i, at += layout_.size) {
-                const uint32_t value = column.at(rows[i]);
-                if (column.width == 1) *at = static_cast<uint8_t>(value);
-                else if (column.width == 2) store<uint16_t>(at, static_cast<uint16_t>(value));
+                const uint32_t value = counted ? numbers_.ranks[j][i] : problem_.columns[j].at(rows[i]);
+                if (layout_.width[j] == 1) *at = static_cast<uint8_t>(value);
+                else if (layout_.width[j] == 2) store<uint16_t>(at, static_cast<uint16_t>(value));
                 else store<uint32_t>(at, value);
             }
         }
     }
 
-    // Every numeric column sorted; the rank of a number is its place among the distinct.
-    void fill_ranked(Job& job, const std::vector<uint32_t>& rows) {
-        job.n_ranked.assign(numeric_.size(), 0);
-        values_.resize(numeric_.size());
-        std::vector<Numbered> sorted;
-        for (size_t slot = 0; slot < numeric_.size(); ++slot) {
-            sort_numbers(problem_.columns[numeric_[slot]].numbers, rows, sorted);
+    void fill_ranked(Job& job) {
+        job.n_ranked.assign(lists_.size(), 0);
+        for (size_t slot = 0; slot < lists_.size(); ++slot) {
+            const std::vector<Numbered>& sorted = numbers_.sorted[lists_[slot]];
+            const std::vector<double>& values = numbers_.values[lists_[slot]];
             job.n_ranked[slot] = static_cast<uint32_t>(sorted.size());
-            Ranked* out = job.arena->ranked[0].get() + slot * job.arena->capacity;
-            std::vector<double>& values = values_[slot];
+            Ranked* out = job.arena->ranked[0].data() + slot * job.arena->capacity;
+            uint32_t rank = 0;
             for (size_t i = 0; i < sorted.size(); ++i) {
-                const double number = number_of(sorted[i].key);
-                if (values.empty() || values.back() != number) values.push_back(number);
-                const uint32_t position = sorted[i].position;
-                out[i] = {static_cast<uint32_t>(values.size() - 1), position, problem_.labels[rows[position]]};
+                while (values[rank] != number_of(sorted[i].key)) ++rank;
+                out[i] = {rank, sorted[i].position, problem_.labels[numbers_.rows[sorted[i].position]]};
             }
         }
     }
@@ -242,7 +232,7 @@ class GeneralGrower {
     // Score one branch per value. Returns whether the column can still split below.
     bool score_values(const Job& job, size_t j, const Scale& scale) {
         count_values(job, j);
-        const uint32_t missing_code = problem_.columns[j].missing_code();
+        const uint32_t missing = missing_code(j);
         const bool own_branch = problem_.missing == Policy::branch;
         size_t branches = 0;
         bool admissible = true;
@@ -252,7 +242,7 @@ class GeneralGrower {
         for (size_t c = 0; c < classes_; ++c) known_[c] = static_cast<W>(totals_[c]);
         for (uint32_t value : present_) {
             const W* cell = &cells_[value * classes_];
-            if (value == missing_code && !own_branch) {
+            if (value == missing && !own_branch) {
                 unknown = sizes_[value];
                 for (size_t c = 0; c < classes_; ++c) known_[c] -= cell[c];
                 continue;
@@ -275,46 +265,73 @@ class GeneralGrower {
         return branches >= 2;
     }
 
-    // Score every cut, then, where none can be made, known against missing.
+    // Score every cut, then, where none can be made, known against missing. Returns
+    // whether the column can still split below.
     bool score_numeric(const Job& job, size_t j, const Scale& scale) {
-        const size_t slot = slot_of_[j];
-        const Ranked* entry = ranked(job, slot);
-        const size_t n_known = job.n_ranked[slot];
-        if (n_known == 0) return false;
+        const bool varies = is_list(j) ? count_list(job, slot_of_[j]) : count_ranks(job, j);
         const bool own_branch = problem_.missing == Policy::branch;
-        const bool varies = entry[0].rank != entry[n_known - 1].rank;
-        const bool some_missing = n_known < job.n;
-        if (!varies && !(some_missing && own_branch)) return false;
+        Sides sides{0, 0, known_cases_, 0, own_branch};
+        for (size_t c = 0; c < classes_; ++c) {
+            missing_[c] = static_cast<W>(totals_[c]) - known_[c];
+            sides.known_total += known_[c];
+        }
+        sides.missing_total = static_cast<W>(scale.total) - sides.known_total;
+        sides.missing_cases = grown_.nodes[static_cast<size_t>(job.node)].cases - known_cases_;
+        const bool asks_missing = own_branch && sides.missing_total > 0 && sides.known_total > 0;
+        const bool few_missing = own_branch && sides.missing_cases > 0 && sides.missing_cases < problem_.cases_in_leaf;
+        if (varies && !few_missing) {
+            begin_cuts(sides, scale);
+            if (is_list(j)) sweep_list(job, slot_of_[j]);
+            else sweep_ranks();
+            choose_cut(j);
+        }
+        if (asks_missing && candidates_[j].score == no_score) score_known(j, sides, scale);
+        if (!is_list(j)) forget_values();
+        return varies || asks_missing;
+    }
 
-        double known_cases = 0;
+    // Class weights of the known numbers, into known_; returns whether they differ.
+    bool count_list(const Job& job, size_t slot) {
+        const Ranked* entry = ranked(job, slot);
+        const size_t n = job.n_ranked[slot];
+        const bool varies = n > 0 && entry[0].rank != entry[n - 1].rank;
+        if (n == job.n) {
+            for (size_t c = 0; c < classes_; ++c) known_[c] = static_cast<W>(totals_[c]);
+            known_cases_ = grown_.nodes[static_cast<size_t>(job.node)].cases;
+            return varies;
+        }
         std::fill(known_.begin(), known_.end(), W(0));
+        known_cases_ = weighted ? 0.0 : static_cast<double>(n);
         const uint8_t* base = records(job);
-        for (size_t i = 0; i < n_known; ++i) {
+        for (size_t i = 0; i < n; ++i) {
             const uint8_t* record = base + entry[i].position * layout_.size;
             if constexpr (weighted) {
                 known_[entry[i].label] += weight(record);
-                known_cases += share(record);
+                known_cases_ += share(record);
             } else {
                 ++known_[entry[i].label];
             }
         }
-        if constexpr (!weighted) known_cases = static_cast<double>(n_known);
-        W known_total = 0;
-        for (size_t c = 0; c < classes_; ++c) {
-            missing_[c] = static_cast<W>(totals_[c]) - known_[c];
-            known_total += known_[c];
-        }
-        const W missing_total = static_cast<W>(scale.total) - known_total;
-        const double missing_cases = grown_.nodes[static_cast<size_t>(job.node)].cases - known_cases;
-        const Sides sides{known_total, missing_total, known_cases, missing_cases, own_branch};
-        const bool few_missing =
-            own_branch && missing_cases > 0 && missing_cases < problem_.cases_in_leaf;
-        if (varies && !few_missing) score_cuts(job, j, entry, n_known, sides, scale);
-        if (own_branch && some_missing && candidates_[j].score == no_score)
-            score_known(j, sides, scale);
-        return true;
+        return varies;
     }
 
+    // The same from counted ranks, which are left in order in present_.
+    bool count_ranks(const Job& job, size_t j) {
+        count_values(job, j);
+        std::sort(present_.begin(), present_.end());
+        std::fill(known_.begin(), known_.end(), W(0));
+        known_cases_ = 0;
+        n_known_ranks_ = present_.size();
+        if (n_known_ranks_ && present_.back() == missing_code(j)) --n_known_ranks_;
+        for (size_t i = 0; i < n_known_ranks_; ++i) {
+            const W* cell = &cells_[present_[i] * classes_];
+            for (size_t c = 0; c < classes_; ++c) known_[c] += cell[c];
+            known_cases_ += cases_of(present_[i]);
+        }
+        return n_known_ranks_ > 1;
+    }
+
+    // What the cases of a node come to on a column: known or missing.
     struct Sides {
         W known_total;
         W missing_total;
@@ -324,84 +341,133 @@ class GeneralGrower {
     };
 
     struct Cut {
-        int64_t drop;
-        int64_t information;
-        uint32_t index;  // of the last entry on the left
+        double score;
+        uint32_t rank;  // the last on the left
+        uint32_t next;  // the first on the right
     };
 
-    void score_cuts(const Job& job, size_t j, const Ranked* entry, size_t n_known, const Sides& sides,
-                    const Scale& scale) {
+    // ---- cuts: weight goes from right to left, and between two ranks the cut is scored
+
+    void begin_cuts(const Sides& sides, const Scale& scale) {
+        sides_ = &sides;
+        scale_ = &scale;
+        entropy_ = problem_.criterion != Criterion::gini;
         std::fill(left_.begin(), left_.end(), W(0));
         right_ = known_;
-        const bool entropy = problem_.criterion != Criterion::gini;
-        int64_t left_inner = 0;
-        int64_t right_inner = 0;
-        if (entropy)
-            for (size_t c = 0; c < classes_; ++c) right_inner += masses_.x_log2_x(right_[c]);
-        int64_t whole = known_mass(sides);
+        left_total_ = 0;
+        left_cases_ = 0;
+        left_inner_ = right_inner_ = 0;
+        if (entropy_)
+            for (size_t c = 0; c < classes_; ++c) right_inner_ += masses_.x_log2_x(right_[c]);
+        whole_ = known_mass(sides);
+        information_ = 0;
+        if (problem_.criterion == Criterion::gain_ratio)
+            information_ = masses_.x_log2_x(static_cast<W>(scale.total)) - masses_.x_log2_x(sides.missing_total);
+        cuts_.clear();
+    }
+
+    void to_left(size_t c, W w) {
+        if (entropy_) {
+            left_inner_ -= masses_.x_log2_x(left_[c]);
+            right_inner_ -= masses_.x_log2_x(right_[c]);
+        }
+        left_[c] += w;
+        right_[c] -= w;
+        if (entropy_) {
+            left_inner_ += masses_.x_log2_x(left_[c]);
+            right_inner_ += masses_.x_log2_x(right_[c]);
+        }
+        left_total_ += w;
+    }
+
+    void score_cut(uint32_t rank, uint32_t next) {
+        if (std::min(left_cases_, sides_->known_cases - left_cases_) < problem_.cases_in_leaf) return;
+        const W right_total = sides_->known_total - left_total_;
+        int64_t in_branches;
+        if (entropy_) {
+            in_branches = (masses_.x_log2_x(left_total_) - left_inner_) + (masses_.x_log2_x(right_total) - right_inner_);
+        } else {
+            in_branches = masses_.impurity(problem_.criterion, left_.data(), problem_.n_classes, left_total_) +
+                          masses_.impurity(problem_.criterion, right_.data(), problem_.n_classes, right_total);
+        }
+        const int64_t drop = std::max<int64_t>(whole_ - in_branches, 0);
         int64_t information = 0;
         if (problem_.criterion == Criterion::gain_ratio)
-            information = masses_.x_log2_x(static_cast<W>(scale.total)) - masses_.x_log2_x(sides.missing_total);
-        W left_total = 0;
-        double left_cases = 0;
-        cuts_.clear();
-        int64_t best_drop = -1;
-        double top = no_score;
-        const uint8_t* base = records(job);
-        for (size_t i = 0; i + 1 < n_known; ++i) {
+            information = information_ - masses_.x_log2_x(left_total_) - masses_.x_log2_x(right_total);
+        offer_cut(drop, information, rank, next);
+    }
+
+    // Keep a cut that is better than all before it: the first of the best is one of these.
+    void offer_cut(int64_t drop, int64_t information, uint32_t rank, uint32_t next) {
+        const double score = scale_->score(drop, information);
+        if ((cuts_.empty() || score > cuts_.back().score) && scale_->enough(drop)) cuts_.push_back({score, rank, next});
+    }
+
+    // The common case in a tight loop: rows that count as one, scored by gain.
+    void sweep_list_of_ones(const Ranked* entry, size_t n) {
+        const int64_t* table = masses_.table();
+        uint32_t* left = reinterpret_cast<uint32_t*>(left_.data());
+        uint32_t* right = reinterpret_cast<uint32_t*>(right_.data());
+        const auto fewest = static_cast<uint32_t>(std::ceil(problem_.cases_in_leaf));
+        int64_t inner = right_inner_;
+        int64_t most = -1;
+        for (uint32_t i = 0; i + 1 < n; ++i) {
             const uint32_t c = entry[i].label;
-            W w = 1;
-            double part = 1;
+            inner += table[left[c] + 1] - table[left[c]] + table[right[c] - 1] - table[right[c]];
+            ++left[c];
+            --right[c];
+            if (entry[i].rank == entry[i + 1].rank) continue;
+            const auto n_left = i + 1;
+            const auto n_right = static_cast<uint32_t>(n) - n_left;
+            const int64_t drop = std::max<int64_t>(whole_ - (table[n_left] + table[n_right] - inner), 0);
+            if (drop <= most || n_left < fewest || n_right < fewest) continue;
+            most = drop;
+            offer_cut(drop, 0, entry[i].rank, entry[i + 1].rank);
+        }
+    }
+
+    void sweep_list(const Job& job, size_t slot) {
+        const Ranked* entry = ranked(job, slot);
+        if (!weighted && problem_.criterion == Criterion::gain && masses_.has_table_for(job.n) &&
+            problem_.cases_in_leaf < 4e9) {
+            sweep_list_of_ones(entry, job.n_ranked[slot]);
+            return;
+        }
+        const uint8_t* base = records(job);
+        for (size_t i = 0; i + 1 < job.n_ranked[slot]; ++i) {
             if constexpr (weighted) {
                 const uint8_t* record = base + entry[i].position * layout_.size;
-                w = weight(record);
-                part = share(record);
-            }
-            if (entropy) {
-                left_inner -= masses_.x_log2_x(left_[c]);
-                right_inner -= masses_.x_log2_x(right_[c]);
-            }
-            left_[c] += w;
-            right_[c] -= w;
-            if (entropy) {
-                left_inner += masses_.x_log2_x(left_[c]);
-                right_inner += masses_.x_log2_x(right_[c]);
-            }
-            left_total += w;
-            left_cases += part;
-            if (entry[i].rank == entry[i + 1].rank) continue;
-            if (std::min(left_cases, sides.known_cases - left_cases) < problem_.cases_in_leaf) continue;
-            const W right_total = sides.known_total - left_total;
-            int64_t in_branches;
-            if (entropy) {
-                in_branches = (masses_.x_log2_x(left_total) - left_inner) +
-                              (masses_.x_log2_x(right_total) - right_inner);
+                to_left(entry[i].label, weight(record));
+                left_cases_ += share(record);
             } else {
-                in_branches =
-                    masses_.impurity(problem_.criterion, left_.data(), problem_.n_classes, left_total) +
-                    masses_.impurity(problem_.criterion, right_.data(), problem_.n_classes, right_total);
+                to_left(entry[i].label, 1);
+                left_cases_ += 1;
             }
-            const int64_t drop = std::max<int64_t>(whole - in_branches, 0);
-            if (!scale.enough(drop)) continue;
-            int64_t info = 0;
-            if (problem_.criterion == Criterion::gain_ratio) {
-                info = information - masses_.x_log2_x(left_total) - masses_.x_log2_x(right_total);
-                top = std::max(top, scale.score(drop, info));
-            }
-            best_drop = std::max(best_drop, drop);
-            cuts_.push_back({drop, info, static_cast<uint32_t>(i)});
+            if (entry[i].rank != entry[i + 1].rank) score_cut(entry[i].rank, entry[i + 1].rank);
         }
+    }
+
+    void sweep_ranks() {
+        for (size_t i = 0; i + 1 < n_known_ranks_; ++i) {
+            const W* cell = &cells_[present_[i] * classes_];
+            for (size_t c = 0; c < classes_; ++c)
+                if (cell[c] > 0) to_left(c, cell[c]);
+            left_cases_ += cases_of(present_[i]);
+            score_cut(present_[i], present_[i + 1]);
+        }
+    }
+
+    // The first of the best cuts.
+    void choose_cut(size_t j) {
         if (cuts_.empty()) return;
-        if (problem_.criterion != Criterion::gain_ratio) top = scale.score(best_drop, 0);
-        const double least = scale.least(top);
-        const auto best = std::find_if(cuts_.begin(), cuts_.end(), [&](const Cut& cut) {
-            return scale.score(cut.drop, cut.information) >= least;
-        });
-        const std::vector<double>& values = values_[slot_of_[j]];
+        const double least = scale_->least(cuts_.back().score);
+        const auto best =
+            std::find_if(cuts_.begin(), cuts_.end(), [&](const Cut& cut) { return cut.score >= least; });
+        const std::vector<double>& values = numbers_.values[j];
         Candidate& candidate = candidates_[j];
-        candidate.score = scale.score(best->drop, best->information);
-        candidate.boundary = entry[best->index].rank;
-        candidate.cut = midpoint(values[candidate.boundary], values[entry[best->index + 1].rank]);
+        candidate.score = best->score;
+        candidate.boundary = best->rank;
+        candidate.cut = midpoint(values[best->rank], values[best->next]);
     }
 
     // Mass of the cases that a cut shares out, less that of the branch of missing ones.
@@ -444,20 +510,25 @@ class GeneralGrower {
     Branches make_branches(const Job& job, size_t j) {
         Branches made;
         double missing_size = 0;
-        bool any_missing = false;
         if (problem_.columns[j].numeric) {
-            const size_t slot = slot_of_[j];
-            const Ranked* entry = ranked(job, slot);
             const bool uncut = std::isnan(candidates_[j].cut);
             double side[2] = {0, 0};
-            const uint8_t* base = records(job);
-            for (size_t i = 0; i < job.n_ranked[slot]; ++i) {
-                const bool above = !uncut && entry[i].rank > candidates_[j].boundary;
-                side[above] += static_cast<double>(weight(base + entry[i].position * layout_.size));
+            const auto add = [&](uint32_t rank, W w) {
+                side[!uncut && rank > candidates_[j].boundary] += static_cast<double>(w);
+            };
+            if (is_list(j)) {
+                const Ranked* entry = ranked(job, slot_of_[j]);
+                const uint8_t* base = records(job);
+                for (size_t i = 0; i < job.n_ranked[slot_of_[j]]; ++i)
+                    add(entry[i].rank, weight(base + entry[i].position * layout_.size));
+            } else {
+                count_values(job, j);
+                for (uint32_t rank : present_)
+                    if (rank != missing_code(j)) add(rank, sizes_[rank]);
+                forget_values();
             }
             made.code = uncut ? std::vector<int32_t>{both_sides} : std::vector<int32_t>{0, 1};
             made.size.assign(side, side + made.code.size());
-            any_missing = job.n_ranked[slot] < job.n;
             double total = 0;
             for (double w : totals_) total += w;
             missing_size = total - side[0] - side[1];
@@ -465,8 +536,7 @@ class GeneralGrower {
             count_values(job, j);
             std::sort(present_.begin(), present_.end());
             for (uint32_t value : present_) {
-                if (value == problem_.columns[j].missing_code()) {
-                    any_missing = true;
+                if (value == missing_code(j)) {
                     missing_size = static_cast<double>(sizes_[value]);
                 } else {
                     branch_of_code_[value] = static_cast<int32_t>(made.code.size());
@@ -476,7 +546,7 @@ class GeneralGrower {
             }
             forget_values();
         }
-        if (any_missing && problem_.missing == Policy::branch) {
+        if (missing_size > 0 && problem_.missing == Policy::branch) {
             made.missing_branch = static_cast<int32_t>(made.code.size());
             made.code.push_back(no_code);
             made.size.push_back(missing_size);
@@ -488,15 +558,15 @@ class GeneralGrower {
         Branches made = make_branches(job, j);
         const auto n_branches = made.code.size();
         const int32_t largest = largest_branch(made.size);
-        made.missing_to = route(problem_.missing, largest, made.missing_branch);
+        made.missing_to = missing_route(problem_, largest, made.missing_branch);
         const int64_t first = add_nodes(n_branches);
         Node& node = grown_.nodes[static_cast<size_t>(job.node)];
         node.column = static_cast<int32_t>(j);
         node.cut = problem_.columns[j].numeric ? candidates_[j].cut : std::numeric_limits<double>::quiet_NaN();
         node.n_children = static_cast<int32_t>(n_branches);
-        node.first_child = first;
+        node.first_child = static_cast<uint32_t>(first);
         node.missing_to = made.missing_to;
-        node.unseen_to = route(problem_.unseen, largest, made.missing_branch);
+        node.unseen_to = unseen_route(problem_, largest, made.missing_to);
         for (size_t b = 0; b < n_branches; ++b) grown_.nodes[static_cast<size_t>(first) + b].code = made.code[b];
 
         find_branches(job, j, made);
@@ -518,19 +588,20 @@ class GeneralGrower {
     // The branch of every record, into branch_.
     void find_branches(const Job& job, size_t j, const Branches& made) {
         branch_.assign(job.n, made.missing_to);
-        const Column& column = problem_.columns[j];
-        if (column.numeric) {
-            const size_t slot = slot_of_[j];
-            const Ranked* entry = ranked(job, slot);
-            const bool uncut = std::isnan(candidates_[j].cut);
-            for (size_t i = 0; i < job.n_ranked[slot]; ++i)
+        const bool numeric = problem_.columns[j].numeric;
+        const bool uncut = std::isnan(candidates_[j].cut);
+        if (is_list(j)) {
+            const Ranked* entry = ranked(job, slot_of_[j]);
+            for (size_t i = 0; i < job.n_ranked[slot_of_[j]]; ++i)
                 branch_[entry[i].position] = !uncut && entry[i].rank > candidates_[j].boundary;
             return;
         }
+        const uint32_t missing = missing_code(j);
         const uint8_t* record = records(job);
         for (size_t i = 0; i < job.n; ++i, record += layout_.size) {
             const uint32_t value = code(record, j);
-            if (value != column.missing_code()) branch_[i] = branch_of_code_[value];
+            if (value == missing) continue;
+            branch_[i] = numeric ? !uncut && value > candidates_[j].boundary : branch_of_code_[value];
         }
     }
 
@@ -571,7 +642,7 @@ class GeneralGrower {
         const size_t n_branches = made.code.size();
         const bool roomy = needed <= job.n;
         std::shared_ptr<Arena> arena =
-            roomy ? job.arena : std::make_shared<Arena>(needed, layout_.size, numeric_.size());
+            roomy ? job.arena : std::make_shared<Arena>(needed, layout_.size, lists_.size());
         const int side = roomy ? 1 - job.side : 0;
         size_t begin = roomy ? job.begin : 0;
         std::vector<Job> children(n_branches);
@@ -585,14 +656,14 @@ class GeneralGrower {
             child.side = side;
             child.begin = begin;
             child.n = child_rows_[b];
-            child.n_ranked.assign(numeric_.size(), 0);
+            child.n_ranked.assign(lists_.size(), 0);
             for (uint32_t column : job.alive)
                 if (column != j || problem_.columns[j].numeric) child.alive.push_back(column);
             begin += child.n;
         }
         move_records(job, made, children);
         for (uint32_t column : job.alive)
-            if (problem_.columns[column].numeric) move_ranked(job, slot_of_[column], children);
+            if (is_list(column)) move_ranked(job, slot_of_[column], children);
         for (size_t b = n_branches; b-- > 0;)
             if (open_[b]) stack.push_back(std::move(children[b]));
     }
@@ -607,7 +678,7 @@ class GeneralGrower {
     void move_records(const Job& job, const Branches& made, std::vector<Job>& children) {
         double known = 0;
         for (double size : made.size) known += size;
-        const bool lists = !numeric_.empty();
+        const bool lists = !lists_.empty();
         parts_.clear();
         if (lists) places_.assign(job.n, nowhere);
         const uint8_t* record = records(job);
@@ -634,7 +705,7 @@ class GeneralGrower {
     }
 
     uint8_t* copy_record(const uint8_t* record, const Job& child, size_t b) {
-        uint8_t* out = child.arena->records[child.side].get() + (child.begin + next_[b]++) * layout_.size;
+        uint8_t* out = child.arena->records[child.side].data() + (child.begin + next_[b]++) * layout_.size;
         std::memcpy(out, record, layout_.size);
         return out;
     }
@@ -642,7 +713,7 @@ class GeneralGrower {
     void move_ranked(const Job& job, size_t slot, std::vector<Job>& children) {
         std::vector<Ranked*> out(children.size(), nullptr);
         for (size_t b = 0; b < children.size(); ++b)
-            if (open_[b]) out[b] = children[b].arena->ranked[children[b].side].get() +
+            if (open_[b]) out[b] = children[b].arena->ranked[children[b].side].data() +
                                    slot * children[b].arena->capacity + children[b].begin;
         const std::vector<Ranked*> begin = out;
         const Ranked* entry = ranked(job, slot);
@@ -666,11 +737,11 @@ class GeneralGrower {
 
     const Problem& problem_;
     const Masses& masses_;
-    Values& values_;  // by slot; written when the root is made
+    const Numbers& numbers_;
     const RecordLayout layout_;
     const size_t classes_;
-    std::vector<size_t> numeric_;  // numeric columns
-    std::vector<size_t> slot_of_;  // column -> position in numeric_
+    std::vector<size_t> lists_;    // numeric columns that are sorted lists
+    std::vector<size_t> slot_of_;  // column -> position in lists_
     Grown grown_;
 
     // Scratch, kept between nodes.
@@ -679,7 +750,18 @@ class GeneralGrower {
     std::vector<W> cells_, sizes_, known_, missing_, left_, right_, all_;
     std::vector<double> code_cases_;
     std::vector<uint32_t> present_;
+    size_t n_known_ranks_ = 0;
+    double known_cases_ = 0;
+
+    // The sweep over the cuts of one column.
+    const Sides* sides_ = nullptr;
+    const Scale* scale_ = nullptr;
+    bool entropy_ = true;
+    W left_total_ = 0;
+    double left_cases_ = 0;
+    int64_t left_inner_ = 0, right_inner_ = 0, whole_ = 0, information_ = 0;
     std::vector<Cut> cuts_;
+
     std::vector<int32_t> branch_of_code_;
     std::vector<int32_t> branch_;
     std::vector<size_t> child_rows_, next_;

@@ -8,8 +8,8 @@ namespace {
 
 template <typename W>
 std::vector<Grown> grow_general(const Problem& problem, const Masses& masses, const Watch& watch, unsigned n_threads) {
-    typename GeneralGrower<W>::Values values;
-    return Team<GeneralGrower<W>>(watch, n_threads).grow([&] { return GeneralGrower<W>(problem, masses, values); });
+    const Numbers numbers(problem);
+    return Team<GeneralGrower<W>>(watch, n_threads).grow([&] { return GeneralGrower<W>(problem, masses, numbers); });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace branchwise {
@@ -54,6 +55,9 @@ class Masses {
 
     double unit() const { return unit_; }
 
+    const int64_t* table() const { return table_.data(); }
+    bool has_table_for(size_t count) const { return count < table_.size(); }
+
     int64_t fixed(double value) const {
         return static_cast<int64_t>(std::rint(std::ldexp(value, bits_)));
     }
@@ -85,6 +89,13 @@ class Masses {
                 kept += fixed(weight * (weight / whole));
             }
             return fixed(whole) - kept;
+        }
+        if constexpr (std::is_same<W, uint32_t>::value) {
+            if (total < table_.size()) {  // then every class is, too
+                const int64_t* table = table_.data();
+                for (int c = 0; c < n_classes; ++c) kept += table[weights[c]];
+                return table[total] - kept;
+            }
         }
         for (int c = 0; c < n_classes; ++c) kept += x_log2_x(weights[c]);
         return x_log2_x(total) - kept;

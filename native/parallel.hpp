@@ -148,7 +148,7 @@ class Team {
             if (roots[i] < 0) continue;
             Node& node = grown[0].nodes[size_t(nodes[i])];
             node.graft = int32_t(owners[i]) + 1;
-            node.first_child = roots[i];
+            node.first_child = uint32_t(roots[i]);
         }
         for (auto& part : parts) grown.push_back(std::move(part));
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "masses.hpp"
+#include "memory.hpp"
 
 namespace branchwise {
 
@@ -63,7 +64,7 @@ constexpr int32_t both_sides = -2;  // any known number
 struct Node {
     int32_t column = -1;
     int32_t n_children = 0;
-    int64_t first_child = 0;
+    uint32_t first_child = 0;
     int32_t missing_to = stop_here;
     int32_t unseen_to = stop_here;
     int32_t code = no_code;
@@ -76,8 +77,8 @@ struct Node {
 // A subtree that another thread has grown is in a Grown of its own: `graft` says which,
 // and its root there is node `first_child`.
 struct Grown {
-    std::vector<Node> nodes;
-    std::vector<double> weights;
+    Array<Node> nodes;
+    Array<double> weights;
 };
 
 // Told the number of nodes so far; returns false to give up.

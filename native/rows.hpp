@@ -1,8 +1,9 @@
 // The general representation: rows as records that are moved physically.
 //
-// A record holds label, weight and case (if weighted) and the codes of all
-// categorical columns, so counting reads memory in order. Numeric columns are lists
-// of (rank, position, label) sorted by rank, split stably so that they stay sorted.
+// A record holds label, weight and case (if weighted), the codes of all categorical
+// columns and the ranks of numeric ones with few distinct numbers, so counting reads
+// memory in order. Other numeric columns are lists of (rank, position, label) sorted by
+// rank, split stably so that they stay sorted.
 //
 // A node owns the range [begin, begin + n) of one of two buffers; its children are
 // written to the same range of the other. Depth-first, two buffers serve the whole
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "choose.hpp"
+#include "sorting.hpp"
 
 namespace branchwise {
 
@@ -26,26 +28,75 @@ struct Ranked {
     uint32_t label;
 };
 
-// Where things lie within a record.
+// The numeric columns, ranked: the rank of a number is its place among the distinct
+// ones. A column with few distinct numbers keeps the rank in the record, like a code,
+// and is counted like categories; one with many is a sorted list.
+struct Numbers {
+    // Up to this many distinct numbers are counted rather than sorted.
+    static constexpr size_t most_counted = 4096;
+
+    std::vector<uint32_t> rows;                  // those with weight, in order
+    std::vector<std::vector<double>> values;     // by column: the distinct numbers
+    std::vector<std::vector<uint16_t>> ranks;    // by column, if counted: of each of `rows`
+    std::vector<std::vector<Numbered>> sorted;   // by column, if a list
+
+    explicit Numbers(const Problem& problem) {
+        const size_t n_columns = problem.columns.size();
+        for (size_t row = 0; row < problem.n_rows; ++row)
+            if (!problem.weights || problem.weights[row] > 0) rows.push_back(static_cast<uint32_t>(row));
+        values.resize(n_columns);
+        ranks.resize(n_columns);
+        sorted.resize(n_columns);
+        for (size_t j = 0; j < n_columns; ++j)
+            if (problem.columns[j].numeric) rank(problem.columns[j].numbers, j, problem.n_classes);
+    }
+
+    bool counted(size_t column) const { return !ranks[column].empty(); }
+
+  private:
+    void rank(const double* numbers, size_t j, int n_classes) {
+        sort_numbers(numbers, rows, sorted[j]);
+        for (const Numbered& item : sorted[j])
+            if (values[j].empty() || values[j].back() != number_of(item.key)) values[j].push_back(number_of(item.key));
+        const size_t cells = values[j].size() * static_cast<size_t>(n_classes);
+        if (values[j].size() > most_counted || cells > rows.size()) return;
+        // The rank after the last stands for missing.
+        ranks[j].assign(rows.size(), static_cast<uint16_t>(values[j].size()));
+        uint16_t rank = 0;
+        for (const Numbered& item : sorted[j]) {
+            while (values[j][rank] != number_of(item.key)) ++rank;
+            ranks[j][item.position] = rank;
+        }
+        std::vector<Numbered>().swap(sorted[j]);
+    }
+};
+
+// Where things lie within a record, and how many bytes each code has (0: none).
 struct RecordLayout {
     size_t label = 0;
     size_t weight = 0;
     size_t share = 0;  // how much of a case the record is
     size_t size = 0;
-    std::vector<size_t> code;  // by column; unused for numeric ones
+    std::vector<size_t> code;
+    std::vector<int> width;
 
-    RecordLayout(const Problem& problem, bool weighted) {
+    RecordLayout(const Problem& problem, const Numbers& numbers, bool weighted) {
         size_t at = weighted ? 16 : 0;
         weight = 0;
         share = 8;
         label = at;
         at += 4;
         code.resize(problem.columns.size());
-        for (int width : {4, 2, 1})
-            for (size_t j = 0; j < problem.columns.size(); ++j)
-                if (!problem.columns[j].numeric && problem.columns[j].width == width) {
+        for (size_t j = 0; j < problem.columns.size(); ++j) {
+            const Column& column = problem.columns[j];
+            const int rank_bytes = !numbers.counted(j) ? 0 : numbers.values[j].size() < 256 ? 1 : 2;
+            width.push_back(column.numeric ? rank_bytes : column.width);
+        }
+        for (int bytes : {4, 2, 1})
+            for (size_t j = 0; j < width.size(); ++j)
+                if (width[j] == bytes) {
                     code[j] = at;
-                    at += static_cast<size_t>(width);
+                    at += static_cast<size_t>(bytes);
                 }
         const size_t unit = weighted ? 8 : 4;
         size = (at + unit - 1) / unit * unit;
@@ -55,13 +106,13 @@ struct RecordLayout {
 // Two buffers of records and, for every numeric column, two of ranked entries.
 struct Arena {
     size_t capacity;
-    std::unique_ptr<uint8_t[]> records[2];
-    std::unique_ptr<Ranked[]> ranked[2];
+    Array<uint8_t> records[2];
+    Array<Ranked> ranked[2];
 
     Arena(size_t rows, size_t record_size, size_t n_numeric) : capacity(rows) {
         for (int side : {0, 1}) {
-            records[side].reset(new uint8_t[rows * record_size]);
-            if (n_numeric) ranked[side].reset(new Ranked[rows * n_numeric]);
+            records[side].resize(rows * record_size);
+            ranked[side].resize(rows * n_numeric);
         }
     }
 };

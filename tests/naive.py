@@ -330,6 +330,8 @@ def ways_down(
         policy = settings.missing
     elif values is not None and cell not in values:
         policy = settings.unseen
+        if policy == "branch":  # taken for a missing value
+            policy = settings.missing
     if policy == "split":
         whole = sum(child.weight for child in node.children.values())
         return [(c, Fraction(c.weight, whole)) for c in node.children.values()]

@@ -4,7 +4,7 @@ Both share a vocabulary:
 
 ========== ====================================================================
 branch     missing is a value of its own, with its own branch; an unseen value
-           is taken for a missing one
+           is taken for a missing one, whatever those do
 split      the case goes down every branch, by the branches' shares of weight
 largest    the case follows the branch with the most weight (of equals, the first)
 node       the case stops at the node and gets the node's answer
@@ -46,10 +46,10 @@ def routes(
     ``starts``; ``missing_branch`` is the branch of the missing values, or STOP.
     """
     largest: Ints = first_best(sizes, starts, np.zeros(len(starts))) - starts
-    return (
-        _route(missing, largest, missing_branch),
-        _route(unseen, largest, missing_branch),
-    )
+    missing_to = _route(missing, largest, missing_branch)
+    if unseen == "branch":
+        return missing_to, missing_to
+    return missing_to, _route(unseen, largest, missing_branch)
 
 
 def _route(policy: Policy, largest: Ints, missing_branch: Ints) -> Ints:

@@ -321,6 +321,8 @@ class TreeBuilder:
             raise DataError(f"Column {column.name!r} is {column.kind}: give {needs}.")
         if values is None:
             return [AT_MOST if at_most else ABOVE]
+        if not values:
+            raise DataError(f"A child on {column.name!r} needs at least one value.")
         for value in values:
             if value not in column.code_of:
                 raise DataError(f"{value!r} is not a category of {column.name!r}.")

@@ -1,0 +1,63 @@
+// Large arrays on large pages: a tree of a million rows touches some 100 MB once, and
+// taking that in pages of 4 KB costs more time than growing the tree.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace branchwise {
+
+template <typename T>
+struct LargePages {
+    using value_type = T;
+
+    LargePages() = default;
+    template <typename U>
+    LargePages(const LargePages<U>&) {}
+
+    T* allocate(size_t n) {
+#if defined(__linux__)
+        if (n * sizeof(T) >= large) {
+            const size_t bytes = (n * sizeof(T) + page - 1) / page * page;
+            void* memory = std::aligned_alloc(page, bytes);
+            if (!memory) throw std::bad_alloc();
+            madvise(memory, bytes, MADV_HUGEPAGE);  // advice: it may be ignored
+            return static_cast<T*>(memory);
+        }
+#endif
+        void* memory = std::malloc(n * sizeof(T));
+        if (!memory) throw std::bad_alloc();
+        return static_cast<T*>(memory);
+    }
+
+    void deallocate(T* memory, size_t) { std::free(memory); }
+
+    // Elements are not set to zero when an array is made to be filled.
+    template <typename U>
+    void construct(U* at) {
+        ::new (static_cast<void*>(at)) U;
+    }
+    template <typename U, typename... Arguments>
+    void construct(U* at, Arguments&&... arguments) {
+        ::new (static_cast<void*>(at)) U(std::forward<Arguments>(arguments)...);
+    }
+
+    bool operator==(const LargePages&) const { return true; }
+    bool operator!=(const LargePages&) const { return false; }
+
+  private:
+    static constexpr size_t page = size_t(1) << 21;
+    static constexpr size_t large = size_t(1) << 22;
+};
+
+template <typename T>
+using Array = std::vector<T, LargePages<T>>;
+
+}  // namespace branchwise
