@@ -32,7 +32,17 @@ class ParquetFile:
 
         self.label = label
         try:
-            self._file = parquet.ParquetFile(pa.BufferReader(pa.py_buffer(content)))
+            source = pa.py_buffer(content)
+            schema = parquet.read_schema(pa.BufferReader(source))
+            self._plain_text = {
+                field.name
+                for field in schema
+                if is_text(field.type) and not pa.types.is_dictionary(field.type)
+            }
+            # Text is a dictionary in the file already: read it as it lies there.
+            self._file = parquet.ParquetFile(
+                pa.BufferReader(source), read_dictionary=sorted(self._plain_text)
+            )
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from None
         # What pandas adds to remember its row labels is no column of the user's.
@@ -64,7 +74,7 @@ class ParquetFile:
             if as_text and not is_text(column.type):
                 column = self._as_text(name, column)
             if is_text(column.type):
-                if not pa.types.is_dictionary(column.type):
+                if name in self._plain_text or not pa.types.is_dictionary(column.type):
                     column = sorted_dictionary(column)
                 column = without_values(column, missing)
             columns.append(column)
