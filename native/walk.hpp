@@ -1,16 +1,20 @@
 // Walking rows down a tree: the twin of branchwise/predict.py.
 //
-// A node's way down is a table from code to target, indexed by the row's code; a
-// number has the codes 0 (at most the cut), 1 (above) and 2 (missing). A target is a
-// node; a row that stays where it is has arrived. Where a column has far more values
-// than the node has branches, the table is a sorted list instead. Eight rows walk in
-// lockstep, so that the loads of one hide behind those of the others.
+// The tree is laid out as one table of states. A state says which column is asked and
+// where its ways down begin; the row's code is added to that, and the entry found there
+// is the next state: one load in random order for each level. A number has the codes 0
+// (at most the cut), 1 (above) and 2 (missing); its cut lies in front of its ways.
+//
+// Sixteen rows walk in lockstep, so that the loads of one hide behind those of the
+// others. Where a column has far more values than a node has branches, its ways are a
+// sorted list instead.
 
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "problem.hpp"
@@ -32,10 +36,10 @@ struct TreeView {
 
 class Walk {
   public:
-    // The target of a row that goes down every branch.
+    // Where a row ends that goes down every branch somewhere.
     static constexpr uint32_t divided = 0xffffffffu;
 
-    // A part of a row that has gone down every branch somewhere.
+    // A part of such a row.
     struct Part {
         uint32_t row;
         uint32_t node;
@@ -44,22 +48,21 @@ class Walk {
 
     // `values[j]` is the number of categories of column j, 0 for numbers.
     Walk(const TreeView& tree, const std::vector<uint32_t>& values)
-        : values_(values), used_(values.size()), sizes_(tree.sizes, tree.sizes + tree.n_nodes) {
-        nodes_.resize(tree.n_nodes);
+        : values_(values),
+          used_(values.size()),
+          sizes_(tree.sizes, tree.sizes + tree.n_nodes),
+          arrived_(uint32_t(values.size())) {
+        states_.resize(tree.n_nodes);
+        first_child_.resize(tree.n_nodes + 1, 1);
         std::vector<size_t> code_start(tree.n_nodes + 1, 0);
-        for (size_t i = 0; i < tree.n_nodes; ++i) code_start[i + 1] = code_start[i] + size_t(tree.n_codes[i]);
-        size_t child = 1;
         for (size_t i = 0; i < tree.n_nodes; ++i) {
-            Step& step = nodes_[i];
-            step.first_child = uint32_t(child);
-            step.n_children = uint32_t(tree.n_children[i]);
-            step.column = int32_t(tree.column[i]);
-            step.cut = tree.cut[i];
-            if (step.column >= 0) {
-                used_[size_t(step.column)] = true;
-                lay_out(tree, i, child, code_start, step);
-            }
-            child += size_t(tree.n_children[i]);
+            code_start[i + 1] = code_start[i] + size_t(tree.n_codes[i]);
+            first_child_[i + 1] = first_child_[i] + uint32_t(tree.n_children[i]);
+        }
+        // From the last to the first: the states of children are known then.
+        for (size_t i = tree.n_nodes; i-- > 0;) {
+            states_[i] = arrival(uint32_t(i));
+            if (tree.column[i] >= 0) lay_out(tree, i, code_start);
         }
     }
 
@@ -67,25 +70,10 @@ class Walk {
     bool uses(size_t column) const { return used_[column]; }
 
     void arrive(const std::vector<Cells>& cells, size_t n_rows, uint32_t* out) const {
-        constexpr size_t lanes = 8;
-        size_t row = 0;
-        for (; row + lanes <= n_rows; row += lanes) {
-            uint32_t at[lanes] = {};
-            for (bool moving = true; moving;) {
-                moving = false;
-                for (size_t k = 0; k < lanes; ++k) {
-                    const uint32_t to = next(cells, row + k, at[k]);
-                    moving |= to != at[k];
-                    at[k] = to;
-                }
-            }
-            std::copy(at, at + lanes, out + row);
-        }
-        for (; row < n_rows; ++row) {
-            uint32_t at = 0;
-            for (uint32_t to; (to = next(cells, row, at)) != at;) at = to;
-            out[row] = at;
-        }
+        bool bytes = lists_.empty();
+        for (size_t j = 0; j < cells.size(); ++j) bytes = bytes && (!used_[j] || cells[j].width == 1);
+        if (bytes) arrive_by_bytes(cells, n_rows, out);
+        else arrive_by_any(cells, n_rows, out);
     }
 
     // Where the parts of one row arrive, sorted by node, appended to `out`.
@@ -93,21 +81,21 @@ class Walk {
         const size_t first = out.size();
         std::vector<Part> open{{row, 0, 1.0}};
         while (!open.empty()) {
-            Part part = open.back();
+            const Part part = open.back();
             open.pop_back();
-            const uint32_t to = next(cells, row, part.node);
-            const Step& step = nodes_[part.node];
-            if (to == part.node) {
+            const State state = states_[part.node];
+            const State to = state.column == arrived_ ? state : next(cells, row, state);
+            const uint32_t node = node_of(to);
+            if (node == part.node) {
                 out.push_back(part);
-            } else if (to != divided) {
-                open.push_back({row, to, part.share});
+            } else if (node != divided) {
+                open.push_back({row, node, part.share});
             } else {
+                const uint32_t begin = first_child_[part.node], end = first_child_[part.node + 1];
                 double whole = 0;
-                for (uint32_t b = 0; b < step.n_children; ++b) whole += sizes_[step.first_child + b];
-                for (uint32_t b = 0; b < step.n_children; ++b) {
-                    const uint32_t child = step.first_child + b;
+                for (uint32_t child = begin; child < end; ++child) whole += sizes_[child];
+                for (uint32_t child = begin; child < end; ++child)
                     open.push_back({row, child, part.share * (sizes_[child] / whole)});
-                }
             }
         }
         std::sort(out.begin() + std::ptrdiff_t(first), out.end(),
@@ -115,83 +103,166 @@ class Walk {
     }
 
   private:
-    struct Step {
-        double cut = 0;
-        int32_t column = -1;
-        uint32_t listed = 0;  // entries of a sorted list; 0: a table
-        size_t base = 0;
-        uint32_t first_child = 0;
-        uint32_t n_children = 0;
+    // The column that is asked (with `in_list`: its ways are lists_[base]) and where
+    // its ways begin in table_; or `arrived_` and the node.
+    struct State {
+        uint32_t base;
+        uint32_t column;
+        bool operator!=(const State& other) const { return base != other.base || column != other.column; }
+    };
+    static constexpr uint32_t in_list = 0x80000000u;
+
+    struct List {
+        std::vector<uint32_t> codes;
+        std::vector<State> ways;
+        State otherwise;
+        uint32_t node;
     };
 
-    uint32_t next(const std::vector<Cells>& cells, size_t row, uint32_t at) const {
-        if (at == divided) return at;
-        const Step& step = nodes_[at];
-        if (step.column < 0) return at;
-        const Cells& column = cells[size_t(step.column)];
-        uint32_t code;
-        switch (column.width) {
-            case 1: code = static_cast<const uint8_t*>(column.data)[row]; break;
-            case 2: code = static_cast<const uint16_t*>(column.data)[row]; break;
-            case 4: code = static_cast<const uint32_t*>(column.data)[row]; break;
-            default: {
-                const double number = static_cast<const double*>(column.data)[row];
-                code = number > step.cut ? 1u : std::isnan(number) ? 2u : 0u;
-            }
-        }
-        if (!step.listed) return targets_[step.base + code];
-        return find(step, code, at);
+    uint32_t node_of(const State& state) const {
+        if (state.column == arrived_) return state.base;
+        return state.column & in_list ? lists_[state.base].node : table_[state.base - 1].base;
     }
 
-    uint32_t find(const Step& step, uint32_t code, uint32_t at) const {
-        const auto first = keys_.begin() + std::ptrdiff_t(step.base);
-        const auto last = first + std::ptrdiff_t(step.listed);
-        const auto found = std::lower_bound(first, last, code);
-        return found != last && *found == code ? listed_[size_t(found - keys_.begin())] : at;
+    State arrival(uint32_t node) const { return {node, arrived_}; }
+
+    // The state that a row has who follows a route of the node.
+    State follow(int64_t route, size_t node) const {
+        if (route == every_branch) return arrival(divided);
+        return route == stop_here ? arrival(uint32_t(node)) : states_[first_child_[node] + size_t(route)];
     }
 
-    uint32_t target(int64_t route, size_t node, size_t first_child) const {
-        if (route == every_branch) return divided;
-        return uint32_t(route == stop_here ? node : first_child + size_t(route));
-    }
-
-    void lay_out(const TreeView& tree, size_t node, size_t first_child, const std::vector<size_t>& code_start,
-                 Step& step) {
-        const uint32_t values = values_[size_t(step.column)];
-        const auto n_children = size_t(tree.n_children[node]);
-        const uint32_t missing = target(tree.missing_to[node], node, first_child);
-        const uint32_t unseen = target(tree.unseen_to[node], node, first_child);
-        const size_t codes = values ? values + 2 : 3;
-        if (codes <= 4 * n_children + 16) {
-            step.base = targets_.size();
-            targets_.resize(targets_.size() + codes, uint32_t(node));
-            uint32_t* table = &targets_[step.base];
-            for (size_t b = 0; b < n_children; ++b)
-                for (size_t k = code_start[first_child + b]; k < code_start[first_child + b + 1]; ++k)
-                    table[tree.codes[k]] = uint32_t(first_child + b);
-            table[values ? values : 2] = missing;
-            if (values) table[values + 1] = unseen;
+    // The ways of a node come right behind an entry that says which node it is.
+    void lay_out(const TreeView& tree, size_t node, const std::vector<size_t>& code_start) {
+        const auto column = uint32_t(tree.column[node]);
+        used_[column] = true;
+        const uint32_t values = values_[column];
+        const uint32_t begin = first_child_[node], end = first_child_[node + 1];
+        const State missing = follow(tree.missing_to[node], node);
+        const State unseen = follow(tree.unseen_to[node], node);
+        const size_t n_codes = values ? values + 2 : 3;
+        if (n_codes > 4 * size_t(end - begin) + 16) {
+            list_ways(tree, node, arrival(uint32_t(node)), missing, unseen, code_start);
             return;
         }
-        std::vector<std::pair<uint32_t, uint32_t>> list{{values, missing}, {values + 1, unseen}};
-        for (size_t b = 0; b < n_children; ++b)
-            for (size_t k = code_start[first_child + b]; k < code_start[first_child + b + 1]; ++k)
-                list.emplace_back(uint32_t(tree.codes[k]), uint32_t(first_child + b));
-        std::sort(list.begin(), list.end());
-        step.base = keys_.size();
-        step.listed = uint32_t(list.size());
-        for (const auto& [key, to] : list) {
-            keys_.push_back(key);
-            listed_.push_back(to);
+        table_.push_back(arrival(uint32_t(node)));
+        states_[node] = {uint32_t(table_.size()), column};
+        if (!values) {
+            State cut;
+            std::memcpy(&cut, &tree.cut[node], sizeof cut);
+            table_.push_back(cut);
         }
+        const size_t base = table_.size();
+        table_.resize(base + n_codes, arrival(uint32_t(node)));
+        for (uint32_t child = begin; child < end; ++child)
+            for (size_t k = code_start[child]; k < code_start[child + 1]; ++k)
+                table_[base + size_t(tree.codes[k])] = states_[child];
+        table_[base + (values ? values : 2)] = missing;
+        if (values) table_[base + values + 1] = unseen;
+    }
+
+    void list_ways(const TreeView& tree, size_t node, State otherwise, State missing, State unseen,
+                   const std::vector<size_t>& code_start) {
+        const auto column = uint32_t(tree.column[node]);
+        const uint32_t values = values_[column];
+        std::vector<std::pair<uint32_t, State>> ways{{values, missing}, {values + 1, unseen}};
+        for (uint32_t child = first_child_[node]; child < first_child_[node + 1]; ++child)
+            for (size_t k = code_start[child]; k < code_start[child + 1]; ++k)
+                ways.emplace_back(uint32_t(tree.codes[k]), states_[child]);
+        std::sort(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        List list;
+        list.otherwise = otherwise;
+        list.node = uint32_t(node);
+        for (const auto& [code, to] : ways) {
+            list.codes.push_back(code);
+            list.ways.push_back(to);
+        }
+        states_[node] = {uint32_t(lists_.size()), column | in_list};
+        lists_.push_back(std::move(list));
+    }
+
+    static uint32_t code_at(const Cells& column, size_t row) {
+        switch (column.width) {
+            case 1: return static_cast<const uint8_t*>(column.data)[row];
+            case 2: return static_cast<const uint16_t*>(column.data)[row];
+            default: return static_cast<const uint32_t*>(column.data)[row];
+        }
+    }
+
+    // The next state of a row that has not arrived.
+    State next(const std::vector<Cells>& cells, size_t row, const State& state) const {
+        const Cells& column = cells[state.column & ~in_list];
+        if (column.width == 8) {
+            const double number = static_cast<const double*>(column.data)[row];
+            double cut;
+            std::memcpy(&cut, &table_[state.base], sizeof cut);
+            return table_[state.base + 1 + (number > cut ? 1u : std::isnan(number) ? 2u : 0u)];
+        }
+        const uint32_t code = code_at(column, row);
+        if (!(state.column & in_list)) return table_[state.base + code];
+        const List& list = lists_[state.base];
+        const auto found = std::lower_bound(list.codes.begin(), list.codes.end(), code);
+        if (found == list.codes.end() || *found != code) return list.otherwise;
+        return list.ways[size_t(found - list.codes.begin())];
+    }
+
+    // Rows in lockstep; `step` takes a row and its state to the next state.
+    template <typename Step>
+    void in_lockstep(size_t n_rows, uint32_t* out, Step step) const {
+        constexpr size_t lanes = 16;
+        for (size_t first = 0; first < n_rows; first += lanes) {
+            const size_t n = std::min(lanes, n_rows - first);
+            State at[lanes];
+            std::fill_n(at, lanes, states_[0]);
+            for (bool moving = true; moving;) {
+                moving = false;
+                for (size_t k = 0; k < lanes; ++k) {
+                    const State to = step(first + std::min(k, n - 1), at[k]);
+                    moving |= to != at[k];
+                    at[k] = to;
+                }
+            }
+            for (size_t k = 0; k < n; ++k) out[first + k] = at[k].base;
+        }
+    }
+
+    void arrive_by_any(const std::vector<Cells>& cells, size_t n_rows, uint32_t* out) const {
+        in_lockstep(n_rows, out, [&](size_t row, const State& state) {
+            return state.column == arrived_ ? state : next(cells, row, state);
+        });
+    }
+
+    // All codes are bytes. Rows that have arrived read on as if they had not, from the
+    // first column and the first entry, and what they read is thrown away: choosing
+    // between two values is cheaper than a branch that is hard to predict.
+    void arrive_by_bytes(const std::vector<Cells>& cells, size_t n_rows, uint32_t* out) const {
+        std::vector<const uint8_t*> data;
+        for (const Cells& column : cells) data.push_back(static_cast<const uint8_t*>(column.data));
+        const size_t any = size_t(std::find(used_.begin(), used_.end(), true) - used_.begin());
+        if (any == used_.size()) {
+            std::fill_n(out, n_rows, 0);  // a tree that asks nothing
+            return;
+        }
+        data.push_back(data[any]);
+        const uint8_t* const* column_data = data.data();
+        const State* table = table_.data();
+        const uint32_t arrived = arrived_;
+        in_lockstep(n_rows, out, [=](size_t row, const State& state) {
+            const bool there = state.column == arrived;
+            const size_t code = column_data[state.column][row];
+            const State to = table[there ? 0 : state.base + code];
+            return there ? state : to;
+        });
     }
 
     std::vector<uint32_t> values_;
     std::vector<bool> used_;
     std::vector<double> sizes_;
-    std::vector<Step> nodes_;
-    std::vector<uint32_t> targets_;  // tables
-    std::vector<uint32_t> keys_, listed_;
+    const uint32_t arrived_;  // the column that rows ask who have arrived
+    std::vector<uint32_t> first_child_;
+    std::vector<State> states_;      // of each node
+    Array<State> table_;
+    std::vector<List> lists_;
 };
 
 }  // namespace branchwise
