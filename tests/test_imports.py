@@ -42,7 +42,7 @@ TABLE_LAYERS: list[set[str]] = [
     {"raw", "delimited"},
     {"objects", "parquet"},
     {"frames", "read"},
-    {"encode"},
+    {"encode", "bins"},
 ]
 
 #: Who may import what from outside; nobody imports anything else.

@@ -60,6 +60,9 @@ class ID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         it for a missing one.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
+    max_bins : int or None, default=None
+        At most so many ranges of about equal size that a number column is cut
+        between; None tries every exact threshold.
     n_jobs : int or None, default=None
         Threads to grow with; None is one, -1 all cores. The tree is the same.
 
@@ -105,6 +108,7 @@ class ID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         missing: Policy = "branch",
         unseen: Policy = "node",
         class_weight: Mapping[Any, float] | str | None = None,
+        max_bins: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.criterion = criterion
@@ -117,6 +121,7 @@ class ID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.missing = missing
         self.unseen = unseen
         self.class_weight = class_weight
+        self.max_bins = max_bins
         self.n_jobs = n_jobs
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> ID3Classifier:
@@ -167,6 +172,7 @@ class ID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.min_gain,
             self.missing,
             self.unseen,
+            self.max_bins,
         )
 
     def _weights(self, y: object, sample_weight: object) -> object:

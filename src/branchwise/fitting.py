@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from branchwise.engines.memory import MemoryEngine
@@ -14,6 +15,7 @@ from branchwise.kernels import native
 from branchwise.missing import refuse_missing
 from branchwise.model import Model
 from branchwise.recipes import ID3, Recipe
+from branchwise.table.bins import Edges, bin_columns, cut_numbers
 from branchwise.table.encode import learn_columns, learn_target
 from branchwise.table.frames import open_table
 from branchwise.table.schema import Schema
@@ -77,6 +79,10 @@ def fit_tree(
     # Cases are split only where values are missing and go down every branch.
     fractions = recipe.missing == "split" and any(c.has_missing for c in columns)
     grid = weigh(weights, frame.n_rows, fractions)
+    edges: Edges = {}
+    if recipe.max_bins is not None:
+        counted = None if grid.weights is None else grid.weights > 0
+        data, edges = bin_columns(columns, data, recipe.max_bins, counted)
     threads = n_threads(n_jobs)
     if native.serves(recipe):
         tree = native.grow_native(
@@ -85,6 +91,8 @@ def fit_tree(
     else:
         engine = MemoryEngine(columns, data, labels, len(classes), grid)
         tree = grow(engine, columns, recipe, progress)
+    if edges:
+        tree = replace(tree, cut=cut_numbers(tree.cut, tree.column, edges))
     name = target_name if target_name is not None else _name_of(target)
     return Model(Schema(columns, classes, name, frame.named), tree, recipe)
 

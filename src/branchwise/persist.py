@@ -45,9 +45,18 @@ _RECIPE_FIELDS = (
     "missing",
     "unseen",
 )
+#: Written only where they say something, and what their absence means: a field that
+#: comes later must not change the bytes of models that do not need it.
+_RECIPE_EXTRAS: dict[str, object] = {"max_bins": None}
 
 
-_RECIPE_NUMBERS = ("max_depth", "min_samples_split", "min_samples_leaf", "min_gain")
+_RECIPE_NUMBERS = (
+    "max_depth",
+    "min_samples_split",
+    "min_samples_leaf",
+    "min_gain",
+    "max_bins",
+)
 
 
 def to_bytes(schema: Schema, tree: Tree, recipe: Recipe) -> bytes:
@@ -117,9 +126,12 @@ def _column_fields(column: Column) -> dict[str, object]:
 
 def _recipe_fields(recipe: Recipe) -> dict[str, object]:
     fields = {name: getattr(recipe, name) for name in _RECIPE_FIELDS}
+    for name, usual in _RECIPE_EXTRAS.items():
+        if getattr(recipe, name) != usual:
+            fields[name] = getattr(recipe, name)
     for name in _RECIPE_NUMBERS:
         # Parameters may be numpy's numbers, which are no JSON.
-        value = fields[name]
+        value = fields.get(name)
         if isinstance(value, Integral):
             fields[name] = int(value)
         elif value is not None:
@@ -355,6 +367,7 @@ def _read_recipe(value: Any) -> Recipe:
     where = "'recipe'"
     fields = _fields(value, where, _RECIPE_FIELDS)
     known = {name: fields[name] for name in _RECIPE_FIELDS}
+    known |= {name: fields.get(name, usual) for name, usual in _RECIPE_EXTRAS.items()}
     _typed(known, "algorithm", where, _is_text, "text")
     for name in _RECIPE_NUMBERS:
         _typed(known, name, where, _is_number_or_null, "a number of 64 bits")

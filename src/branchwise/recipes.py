@@ -40,6 +40,9 @@ class Recipe:
         The fewest cases that each branch of a split must get; a float is a share.
     min_gain : float
         The least gain that a split must bring.
+    max_bins : int or None
+        At most so many ranges of about equal size that a number column is cut
+        between; None tries every exact threshold.
     missing, unseen : {"branch", "split", "largest", "node", "error"}
         What happens to a missing value, and to one that training did not have.
     """
@@ -52,6 +55,7 @@ class Recipe:
     min_gain: float = 0.0
     missing: Policy = "branch"
     unseen: Policy = "node"
+    max_bins: int | None = None
     _criterion: Criterion = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -69,6 +73,12 @@ class Recipe:
             self.min_gain,
             lambda v: _is_real(v) and _is_finite(v) and v >= 0,
             "a finite number of at least 0",
+        )
+        _check(
+            "max_bins",
+            self.max_bins,
+            lambda v: v is None or (_is_int(v) and v >= 2),
+            "None or a whole number of at least 2",
         )
         for name in ("missing", "unseen"):
             allowed = " or ".join(repr(policy) for policy in POLICIES)

@@ -166,6 +166,16 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    max_bins: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            metavar="N",
+            help="Cut number columns only between so many ranges: faster on long "
+            "tables, no longer exact.",
+            show_default="every threshold",
+        ),
+    ] = None,
     n_jobs: Annotated[
         int | None,
         typer.Option(
@@ -197,6 +207,7 @@ def fit(
         min_gain,
         missing_policy.value,
         unseen_policy.value,
+        max_bins,
     )
     reporter = Reporter(quiet)
     check_output(output)

@@ -1,0 +1,123 @@
+"""Numbers in bins: fewer cuts, the same answers where there are few numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from branchwise import ID3Classifier, ParameterError, Recipe, datasets, fit_tree
+from branchwise.table.bins import bin_columns, cut_numbers
+from branchwise.table.schema import Column, Columns
+
+KERNELS = ["reference", "native"]
+
+
+def wavy(n: int, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    X = {"x": rng.normal(size=n), "z": rng.normal(size=n)}
+    X["z"][rng.random(n) < 0.1] = np.nan
+    y = np.where(np.sin(3 * X["x"]) + rng.normal(size=n) / 4 > 0, "up", "down")
+    return X, y
+
+
+def bins_of(numbers, max_bins):
+    column = Column("x", "numeric")
+    data = Columns(len(numbers), (np.asarray(numbers, dtype=float),))
+    return bin_columns([column], data, max_bins, None)
+
+
+def test_bins_are_ranges_of_about_equal_size():
+    numbers = np.random.default_rng(1).permutation(1000).astype(float)
+    binned, edges = bins_of(numbers, 10)
+    np.testing.assert_array_equal(edges[0], np.arange(99.5, 900, 100))
+    assert np.bincount(binned.data[0].astype(int)).tolist() == [100] * 10
+
+
+def test_a_bin_holds_what_is_at_most_its_edge():
+    numbers = np.array([1, 1, 1, 1, 1, 2, 3, 4, np.nan])
+    binned, edges = bins_of(numbers, 3)
+    for number, code in zip(numbers[:-1], binned.data[0][:-1].astype(int), strict=True):
+        assert (number > edges[0][:code]).all()
+        assert (number <= edges[0][code:]).all()
+    assert np.isnan(binned.data[0][-1])
+
+
+def test_few_numbers_keep_their_exact_cuts():
+    iris = datasets.load("iris")
+    exact = fit_tree(iris.X, iris.y)
+    assert fit_tree(iris.X, iris.y, Recipe(max_bins=200)).tree == exact.tree
+    assert fit_tree(iris.X, iris.y, Recipe(max_bins=4)).tree != exact.tree
+
+
+@pytest.mark.parametrize("max_bins", [2, 16, 255])
+def test_training_rows_follow_the_cuts_that_are_printed(max_bins):
+    """Growth saw bins, prediction sees numbers: they must part rows alike."""
+    X, y = wavy(3000)
+    model = fit_tree(X, y, Recipe(max_bins=max_bins))
+    proba = model.predict_proba(X)
+    leaves = model.apply(X)
+    for leaf in np.unique(leaves):
+        weights = model.tree.weights[leaf]
+        if model.tree.n_children[leaf] == 0:
+            assert np.count_nonzero(leaves == leaf) == weights.sum()
+            np.testing.assert_allclose(
+                proba[leaves == leaf][0], weights / weights.sum()
+            )
+
+
+def test_many_bins_lose_little():
+    X, y = wavy(20_000)
+    new, truth = wavy(20_000, seed=5)
+    exact = fit_tree(X, y, Recipe(max_depth=6)).score(new, truth)
+    binned = fit_tree(X, y, Recipe(max_depth=6, max_bins=255)).score(new, truth)
+    assert abs(exact - binned) < 0.01
+
+
+def test_both_kernels_and_any_row_order_give_the_same_tree(monkeypatch):
+    X, y = wavy(2000)
+    order = np.random.default_rng(3).permutation(2000)
+    weights = np.random.default_rng(4).integers(0, 3, 2000).astype(float)
+    models = []
+    for kernel in KERNELS:
+        monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
+        for rows in (np.arange(2000), order):
+            table = {name: column[rows] for name, column in X.items()}
+            recipe = Recipe(max_bins=20)
+            model = fit_tree(table, y[rows], recipe, sample_weight=weights[rows])
+            models.append(model.to_bytes())
+    assert len(set(models)) == 1
+
+
+def test_rows_without_weight_do_not_count():
+    X, y = wavy(500)
+    kept = np.arange(500) < 300
+    whole = fit_tree(X, y, Recipe(max_bins=8), sample_weight=kept.astype(float))
+    part = fit_tree(
+        {name: column[kept] for name, column in X.items()}, y[kept], Recipe(max_bins=8)
+    )
+    assert whole.tree == part.tree
+
+
+def test_cuts_between_bins_become_cuts_between_numbers():
+    cut = np.array([np.nan, 0.5, 2.0])
+    column = np.array([1, 0, 0])
+    edges = {0: np.array([10.0, 20.0, 30.0])}
+    np.testing.assert_array_equal(cut_numbers(cut, column, edges), [np.nan, 10, 30])
+
+
+@pytest.mark.parametrize("max_bins", [1, 0, 2.5, "many"])
+def test_max_bins_must_be_a_number_of_bins(max_bins):
+    with pytest.raises(ParameterError, match="max_bins must be None or a whole number"):
+        ID3Classifier(max_bins=max_bins).fit({"x": [1, 2]}, ["a", "b"])
+
+
+def test_a_model_file_tells_the_bins_only_where_there_are_some(tmp_path):
+    from branchwise import load
+
+    X, y = wavy(300)
+    path = tmp_path / "tree.json"
+    fit_tree(X, y, Recipe(max_bins=np.int64(5))).save(path)
+    assert load(path).recipe.max_bins == 5
+    fit_tree(X, y).save(path)
+    assert "max_bins" not in path.read_text()
+    assert load(path).recipe.max_bins is None
