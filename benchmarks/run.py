@@ -310,6 +310,44 @@ class Workloads:
             lines.append(line)
         return lines
 
+    def track_cliffs(self) -> list[Line]:
+        """Growth where bit rows do not apply, against growth where they do."""
+        from branchwise import Recipe, fit_tree
+
+        rng = np.random.default_rng(0)
+        A = self.table("A")
+        gaps = planted(self.rows, 20, missing=0.03)
+        frame, labels = A.frame(), A.labels()
+        with_gaps, gap_labels = gaps.frame(), gaps.labels()
+        whole = rng.integers(1, 3, self.rows).astype(float)
+        parts = rng.random(self.rows)
+
+        def fit(X: Any, y: Any, weight: Any = None, **options: Any) -> Any:
+            return fit_tree(X, y, Recipe(**options), sample_weight=weight)
+
+        works: dict[str, Action] = {
+            "whole weights": lambda: fit(frame, labels, whole),
+            "fractional weights": lambda: fit(frame, labels, parts),
+            "gini": lambda: fit(frame, labels, criterion="gini"),
+            "3 % missing, branch": lambda: fit(with_gaps, gap_labels),
+            "3 % missing, largest": lambda: fit(
+                with_gaps, gap_labels, missing="largest"
+            ),
+            "3 % missing, split": lambda: fit(with_gaps, gap_labels, missing="split"),
+        }
+        plain = best_times({"plain": lambda: fit(frame, labels)}, {"plain": 5})["plain"]
+        size = len(fit(frame, labels).tree)
+        lines = []
+        for name, action in works.items():
+            seconds = best_times({name: action}, {name: 2})[name]
+            nodes = len(action().tree)
+            work = f"fit {self.rows:,} x 20, {name} ({nodes / size:.1f} x the nodes)"
+            bar = "at most 5 x" if "gini" not in name else ""
+            line = Line(work, seconds / plain, bar=bar, unit="x the time of plain rows")
+            print(line.row(), flush=True)
+            lines.append(line)
+        return lines
+
     def peakmem_fit(self) -> list[Line]:
         """Peak memory above the input, in a process of its own."""
         import subprocess

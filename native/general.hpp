@@ -114,7 +114,8 @@ class GeneralGrower {
         return W(1);
     }
     double share(const uint8_t* record) const {
-        if constexpr (weighted) return load<double>(record + layout_.share);
+        if constexpr (weighted)
+            if (problem_.fractions) return load<double>(record + layout_.share);
         return 1.0;
     }
     uint32_t code(const uint8_t* record, size_t column) const {
@@ -167,7 +168,7 @@ class GeneralGrower {
             if constexpr (weighted) {
                 if (problem_.weights) row_weight = problem_.weights[row];
                 store<double>(record + layout_.weight, row_weight);
-                store<double>(record + layout_.share, 1.0);
+                if (problem_.fractions) store<double>(record + layout_.share, 1.0);
             }
             weights[problem_.labels[row]] += row_weight;
         }
@@ -202,17 +203,43 @@ class GeneralGrower {
 
     // ---- scoring -------------------------------------------------------------
 
-    // Count one categorical column; leaves cells_ and sizes_ filled for `present_`.
+    // Count one column of codes; leaves cells_ and sizes_ filled for `present_`.
     void count_values(const Job& job, size_t j) {
+        switch (layout_.width[j]) {
+            case 1: return count_codes<uint8_t>(job, j);
+            case 2: return count_codes<uint16_t>(job, j);
+            default: return count_codes<uint32_t>(job, j);
+        }
+    }
+
+    template <typename Code>
+    void count_codes(const Job& job, size_t j) {
         const uint8_t* record = records(job);
+        const size_t code_at = layout_.code[j];
+        const uint32_t n_codes = missing_code(j) + 1;
         present_.clear();
+        if (n_codes > job.n) {  // few rows: note which codes they have
+            for (size_t i = 0; i < job.n; ++i, record += layout_.size) {
+                const uint32_t value = load<Code>(record + code_at);
+                const W w = weight(record);
+                if (sizes_[value] == 0) present_.push_back(value);
+                sizes_[value] += w;
+                cells_[value * classes_ + label(record)] += w;
+                if constexpr (weighted) code_cases_[value] += share(record);
+            }
+            return;
+        }
         for (size_t i = 0; i < job.n; ++i, record += layout_.size) {
-            const uint32_t value = code(record, j);
-            const W w = weight(record);
-            if (sizes_[value] == 0) present_.push_back(value);
-            sizes_[value] += w;
-            cells_[value * classes_ + label(record)] += w;
+            const uint32_t value = load<Code>(record + code_at);
+            cells_[value * classes_ + label(record)] += weight(record);
             if constexpr (weighted) code_cases_[value] += share(record);
+        }
+        for (uint32_t value = 0; value < n_codes; ++value) {
+            W size = 0;
+            for (size_t c = 0; c < classes_; ++c) size += cells_[value * classes_ + c];
+            if (!(size > 0)) continue;
+            sizes_[value] = size;
+            present_.push_back(value);
         }
     }
 

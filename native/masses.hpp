@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -16,11 +17,24 @@ namespace branchwise {
 
 enum class Criterion : int { gain = 0, gain_ratio = 1, gini = 2 };
 
+// std::frexp for positive numbers, without the call.
+inline double split_exponent(double value, int* exponent) {
+    uint64_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    const auto biased = static_cast<int>(bits >> 52);
+    if (biased == 0) return std::frexp(value, exponent);  // subnormal
+    *exponent = biased - 1022;
+    bits = (bits & 0x000fffffffffffffULL) | (uint64_t(1022) << 52);
+    double mantissa;
+    std::memcpy(&mantissa, &bits, sizeof mantissa);
+    return mantissa;
+}
+
 // log2 from the series 2 / ln 2 * (z + z^3/3 + z^5/5 + ...), z = (m - 1) / (m + 1).
 inline double log2_basic(double value, const double* series, int terms) {
     if (!(value > 0)) return 0.0;
     int exponent;
-    double mantissa = std::frexp(value, &exponent);
+    double mantissa = split_exponent(value, &exponent);
     const bool low = mantissa < 0.70710678118654757;  // sqrt(0.5), rounded as in Python
     if (low) mantissa *= 2;
     const double z = (mantissa - 1.0) / (mantissa + 1.0);
@@ -43,7 +57,10 @@ class Masses {
     static constexpr size_t long_table = size_t(1) << 24;
 
     Masses(int bits, std::vector<double> series, double total, bool whole, size_t largest_table)
-        : bits_(bits), unit_(std::ldexp(1.0, -bits)), series_(std::move(series)) {
+        : bits_(bits),
+          unit_(std::ldexp(1.0, -bits)),
+          scale_(std::abs(bits) < 900 ? std::ldexp(1.0, bits) : 0.0),
+          series_(std::move(series)) {
         if (!whole) return;
         const double size = std::min(total + 1, static_cast<double>(largest_table));
         table_.resize(static_cast<size_t>(size));
@@ -59,7 +76,9 @@ class Masses {
     bool has_table_for(size_t count) const { return count < table_.size(); }
 
     int64_t fixed(double value) const {
-        return static_cast<int64_t>(std::rint(std::ldexp(value, bits_)));
+        // Scaling by a power of two is exact, unless the power itself is out of range.
+        const double scaled = scale_ > 0 ? value * scale_ : std::ldexp(value, bits_);
+        return static_cast<int64_t>(std::rint(scaled));
     }
 
     int64_t x_log2_x(uint32_t count) const {
@@ -97,6 +116,8 @@ class Masses {
                 return table[total] - kept;
             }
         }
+        for (int c = 0; c < n_classes; ++c)
+            if (weights[c] == total) return 0;  // pure: no need of logarithms
         for (int c = 0; c < n_classes; ++c) kept += x_log2_x(weights[c]);
         return x_log2_x(total) - kept;
     }
@@ -108,6 +129,7 @@ class Masses {
 
     int bits_;
     double unit_;
+    double scale_;  // 2^bits, or 0 where that is out of range
     std::vector<double> series_;
     std::vector<int64_t> table_;
 };

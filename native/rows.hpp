@@ -81,9 +81,9 @@ struct RecordLayout {
     std::vector<int> width;
 
     RecordLayout(const Problem& problem, const Numbers& numbers, bool weighted) {
-        size_t at = weighted ? 16 : 0;
         weight = 0;
-        share = 8;
+        share = 8;  // only where cases may be split
+        size_t at = !weighted ? 0 : problem.fractions ? 16 : 8;
         label = at;
         at += 4;
         code.resize(problem.columns.size());

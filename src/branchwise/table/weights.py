@@ -78,6 +78,14 @@ def on_grid(weights: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     return rounded
 
 
+def _firm_sum(weights: NDArray[np.float64]) -> float:
+    """Sum such that the power of two above it does not hang on the row order."""
+    total = float(weights.sum())
+    mantissa = math.frexp(total)[0]
+    near_a_power = min(mantissa - 0.5, 1.0 - mantissa) < 1e-9
+    return math.fsum(weights.tolist()) if near_a_power else total
+
+
 @dataclass(frozen=True)
 class WeightGrid:
     """The weights of rows on their grid, and what counting needs to know of it.
@@ -105,8 +113,7 @@ def weigh(
         step = grid_step(n_rows, whole=not fractions)
         return WeightGrid(None, fractions, not fractions, step, step, n_rows, n_rows)
     whole = not fractions and bool((weights == np.rint(weights)).all())
-    # Summed exactly: near a power of two the grid must not hang on the row order.
-    step = grid_step(math.fsum(weights.tolist()), whole)
+    step = grid_step(_firm_sum(weights), whole)
     rounded = on_grid(weights, step)
     n_cases = int(np.count_nonzero(rounded))
     return WeightGrid(
