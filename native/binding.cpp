@@ -10,6 +10,7 @@
 #include <string>
 
 #include "problem.hpp"
+#include "text.hpp"
 #include "walk.hpp"
 
 namespace nb = nanobind;
@@ -269,6 +270,31 @@ nb::tuple arrive(const Walk& walk, nb::list columns, size_t n_rows) {
                           own(std::move(shares), n_parts));
 }
 
+// ---- texts -----------------------------------------------------------------------
+
+// Texts as Arrow keeps them: text i is data[offsets[i] : offsets[i + 1]].
+template <typename Offset>
+nb::tuple number_texts(const Vector<Offset>& offsets, const Vector<uint8_t>& data) {
+    if (offsets.shape(0) < 1) refuse("offsets must have one entry more than there are texts");
+    const size_t n = offsets.shape(0) - 1;
+    if (n >= size_t(1) << 31) refuse("fewer than 2**31 texts");
+    const Offset* start = offsets.data();
+    const auto length = static_cast<int64_t>(data.shape(0));
+    for (size_t i = 0; i <= n; ++i)
+        if (start[i] < 0 || start[i] > length || (i && start[i] < start[i - 1])) refuse("offsets beyond the data");
+    Array<int32_t> numbers(n);
+    Array<int64_t> firsts;
+    {
+        nb::gil_scoped_release released;
+        TextNumbers texts;
+        for (size_t i = 0; i < n; ++i)
+            numbers[i] = int32_t(texts.number(data.data() + start[i], size_t(start[i + 1] - start[i]), int64_t(i)));
+        firsts.assign(texts.firsts().begin(), texts.firsts().end());
+    }
+    const size_t n_distinct = firsts.size();
+    return nb::make_tuple(own(std::move(numbers), n), own(std::move(firsts), n_distinct));
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -283,5 +309,7 @@ NB_MODULE(_native, m) {
         .def(nb::new_(&make_walk), nb::arg("column"), nb::arg("cut"), nb::arg("n_children"), nb::arg("missing_to"),
              nb::arg("unseen_to"), nb::arg("n_codes"), nb::arg("codes"), nb::arg("sizes"), nb::arg("values"))
         .def("arrive", &arrive, nb::arg("columns"), nb::arg("n_rows"));
+    m.def("number_texts", &number_texts<int32_t>, nb::arg("offsets").noconvert(), nb::arg("data").noconvert());
+    m.def("number_texts", &number_texts<int64_t>, nb::arg("offsets").noconvert(), nb::arg("data").noconvert());
     m.attr("DIVIDED") = nb::int_(Walk::divided);
 }

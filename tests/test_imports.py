@@ -17,6 +17,7 @@ ROOT = Path(branchwise.__file__).parent
 #: group where that is a folder of parts (table, engines, cli).
 LAYERS: list[set[str]] = [
     {"errors", "files"},
+    {"extension"},
     {"datasets"},
     {"table"},
     {"counts"},
@@ -38,7 +39,7 @@ LAYERS: list[set[str]] = [
 FOLDERS = {"table", "engines", "cli", "kernels", "render", "datasets"}
 #: The same within the table: a table as the user has it becomes a schema.
 TABLE_LAYERS: list[set[str]] = [
-    {"schema", "weights", "arrow", "write"},
+    {"schema", "weights", "arrow", "write", "text"},
     {"raw", "delimited"},
     {"objects", "parquet"},
     {"frames", "read"},

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from branchwise import DataError, ParameterError, Recipe, datasets, fit_tree
+from branchwise import extension as loader
 from branchwise.criteria import BUILT_IN, SERIES
 from branchwise.engines.memory import MemoryEngine
 from branchwise.grow import grow
@@ -113,10 +114,10 @@ def test_same_tree_and_same_answers_on_random_tables(part, monkeypatch):
         validate(twin, Schema(tuple(columns), tuple(range(n_classes))))
 
         rows = unseen_rows(np.random.default_rng(seed), columns, 40)
-        monkeypatch.setenv(native.VARIABLE, "native")
+        monkeypatch.setenv(loader.VARIABLE, "native")
         fast = Walker(columns, twin)
         fast_arrivals = fast.walk(rows)
-        monkeypatch.setenv(native.VARIABLE, "reference")
+        monkeypatch.setenv(loader.VARIABLE, "reference")
         plain = Walker(columns, twin)
         plain_arrivals = plain.walk(rows)
         for name in ("row", "node", "share"):
@@ -152,11 +153,11 @@ def test_the_variable_forces_a_kernel(monkeypatch):
     tennis = datasets.load("tennis")
     bytes_of = {}
     for kernel in ("reference", "native"):
-        monkeypatch.setenv(native.VARIABLE, kernel)
-        assert native.available() == (kernel == "native")
+        monkeypatch.setenv(loader.VARIABLE, kernel)
+        assert loader.available() == (kernel == "native")
         bytes_of[kernel] = fit_tree(tennis.X, tennis.y).to_bytes()
     assert bytes_of["reference"] == bytes_of["native"]
-    monkeypatch.setenv(native.VARIABLE, "fast")
+    monkeypatch.setenv(loader.VARIABLE, "fast")
     with pytest.raises(
         ParameterError, match=r"must be 'reference' or 'native'\. Got 'fast'"
     ):
@@ -182,12 +183,12 @@ print(len(caught), caught[0].message)
 
 
 def test_without_the_extension_native_cannot_be_forced(monkeypatch):
-    monkeypatch.setattr(native, "_extension", lambda: None)
-    monkeypatch.setenv(native.VARIABLE, "native")
+    monkeypatch.setattr(loader, "extension", lambda: None)
+    monkeypatch.setenv(loader.VARIABLE, "native")
     with pytest.raises(
         ParameterError, match="installed without its compiled extension"
     ):
-        native.available()
+        loader.available()
 
 
 def test_a_custom_criterion_is_served_by_the_reference():
@@ -334,7 +335,7 @@ def test_progress_is_told_the_number_of_nodes(monkeypatch):
     X = {f"x{j}": rng.integers(0, 9, 60_000).astype(str) for j in range(12)}
     y = rng.integers(0, 2, 60_000)
     for kernel in ("reference", "native"):
-        monkeypatch.setenv(native.VARIABLE, kernel)
+        monkeypatch.setenv(loader.VARIABLE, kernel)
         told: list[int] = []
         model = fit_tree(X, y, Recipe(max_depth=5), progress=told.append)
         assert told
@@ -388,3 +389,51 @@ def test_limits_beyond_every_number(limits):
     tennis = datasets.load("tennis")
     model = fit_tree(tennis.X, tennis.y, Recipe(**limits))
     assert len(model.tree) == (8 if "max_depth" in limits else 1)
+
+
+TEXTS = ["", "a", "b", "ab", "ba", "abcdefgh", "abcdefghi", "x" * 50, "é", "日本", "\0"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_texts_are_numbered_as_arrow_does(seed):
+    pa = pytest.importorskip("pyarrow")
+    from branchwise.table.text import number_texts
+
+    rng = np.random.default_rng(seed)
+    pool = [*TEXTS, *(f"id {k}" for k in range(int(rng.integers(0, 2000))))]
+    cells = [pool[k] for k in rng.integers(0, len(pool), int(rng.integers(0, 3000)))]
+    if seed % 2:
+        cells = [None if rng.random() < 0.2 else cell for cell in cells]
+    kind = pa.large_string() if seed % 3 else pa.string()
+    array = pa.array(cells, type=kind)
+    if seed % 4 == 0 and len(array) > 5:
+        array = array.slice(3, len(array) - 4)
+    codes, values = number_texts(array)
+    assert len(set(values)) == len(values)
+    assert [None if c < 0 else values[c] for c in codes.tolist()] == array.to_pylist()
+    assert set(values) == set(array.to_pylist()) - {None}
+
+
+def test_chunks_of_text_are_numbered_together():
+    pa = pytest.importorskip("pyarrow")
+    from branchwise.table.text import number_texts
+
+    codes, values = number_texts(pa.chunked_array([["a", "b"], ["b", None, "a"]]))
+    assert [values[c] if c >= 0 else None for c in codes] == ["a", "b", "b", None, "a"]
+    assert number_texts(pa.array([1, 2])) is None
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        np.array([], dtype=np.int32),
+        np.array([0, 9], dtype=np.int32),
+        np.array([-1, 2], dtype=np.int64),
+        np.array([2, 1], dtype=np.int64),
+        np.array([0, 1], dtype=np.uint8),
+        np.array([0.0, 1.0]),
+    ],
+)
+def test_the_border_of_texts_refuses_bad_offsets(offsets):
+    with pytest.raises((ValueError, TypeError)):
+        _native.number_texts(offsets, np.zeros(3, dtype=np.uint8))

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 import naive
-from branchwise import DataError, Model, Recipe, fit_tree
-from branchwise.kernels import native
+from branchwise import DataError, Model, Recipe, extension, fit_tree
 
 CHUNK = 250
 
 #: The kernels that there are: the reference, and its compiled twin if it was built.
-KERNELS = ["reference", *(["native"] if native._extension() else [])]
+KERNELS = ["reference", *(["native"] if extension.extension() else [])]
 
 
 @dataclass
@@ -240,7 +239,7 @@ def compare(seed: int, **overruled: object) -> None:
     )
     for kernel in KERNELS:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv(native.VARIABLE, kernel)
+            patch.setenv(extension.VARIABLE, kernel)
             model = library_model(table)
             try:
                 assert_same_tree(model, expected)

@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from branchwise.counts import Floats, Ints
-from branchwise.kernels.native import NativeWalk, available
+from branchwise.extension import available
+from branchwise.kernels.native import NativeWalk
 from branchwise.missing import EVERY_BRANCH, STOP
 from branchwise.splits import Router
 from branchwise.table.schema import Column, Columns

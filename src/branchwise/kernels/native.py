@@ -2,69 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 
 from branchwise.counts import Floats, Ints
 from branchwise.criteria import BUILT_IN, SERIES, Masses64
-from branchwise.errors import BranchwiseWarning, ParameterError
+from branchwise.extension import available, extension
 from branchwise.missing import POLICIES
 from branchwise.recipes import Recipe
 from branchwise.table.schema import Column, Columns
 from branchwise.table.weights import WeightGrid
 from branchwise.tree import Tree
 
-#: Forces a kernel: "reference" or "native".
-VARIABLE = "BRANCHWISE_KERNEL"
-
-
-@cache
-def _extension() -> Any:
-    try:
-        return import_module("branchwise.kernels._native")
-    except ImportError:
-        return None
-
-
-def available() -> bool:
-    """Whether the compiled twin is to be used at all."""
-    wanted = os.environ.get(VARIABLE, "")
-    if wanted not in ("", "reference", "native"):
-        raise ParameterError(
-            f"{VARIABLE} must be 'reference' or 'native'. Got {wanted!r} instead."
-        )
-    if wanted == "reference":
-        return False
-    if _extension() is None:
-        if wanted == "native":
-            raise ParameterError(
-                f"{VARIABLE}=native, but branchwise was installed without its "
-                "compiled extension. Install it again with a C++ compiler at hand."
-            )
-        _say_once()
-        return False
-    return True
-
 
 def serves(recipe: Recipe) -> bool:
     """Whether the compiled twin is to grow this recipe."""
     return recipe.scoring.function is None and available()
-
-
-@cache
-def _say_once() -> None:
-    warnings.warn(
-        "branchwise was installed without its compiled extension: trees are the same, "
-        "but growing them takes longer. Install it again with a C++ compiler at hand.",
-        BranchwiseWarning,
-        stacklevel=2,
-    )
 
 
 def grow_native(
@@ -79,7 +33,7 @@ def grow_native(
 ) -> Tree:
     """Grow the tree that the reference would grow."""
     masses = Masses64(grid.total, grid.whole, table=False)
-    arrays = _extension().grow(
+    arrays = extension().grow(
         columns=[np.ascontiguousarray(cells) for cells in data.data],
         n_codes=[column.missing_code + 1 for column in columns],
         labels=labels.astype(np.uint32),
@@ -109,7 +63,7 @@ class NativeWalk:
     """Walks rows down a tree, in the compiled twin."""
 
     def __init__(self, columns: Sequence[Column], tree: Tree) -> None:
-        self._walk = _extension().Walk(
+        self._walk = extension().Walk(
             column=tree.column.astype(np.int64, copy=False),
             cut=tree.cut,
             n_children=tree.n_children.astype(np.int64, copy=False),
@@ -130,7 +84,7 @@ class NativeWalk:
         share = np.ones(data.n_rows)
         if not len(parts[0]):
             return row, node, share
-        whole = reached != _extension().DIVIDED
+        whole = reached != extension().DIVIDED
         row = np.concatenate([row[whole], parts[0]])
         node = np.concatenate([node[whole], parts[1]])
         share = np.concatenate([share[whole], parts[2]])

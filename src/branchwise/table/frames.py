@@ -30,6 +30,7 @@ from branchwise.table.raw import (
     shortened,
 )
 from branchwise.table.schema import Value
+from branchwise.table.text import number_texts
 
 _NESTED = (nw.List, nw.Struct, nw.Array)
 _DATES = (nw.Datetime, nw.Date, nw.Duration, nw.Time)
@@ -230,12 +231,23 @@ def _read_pandas_categorical(what: str, values: Any) -> Coded:
 
 def _read_text_series(what: str, series: nw.Series[Any]) -> Coded | Numbers:
     if not series.implementation.is_pandas_like():
-        return _read_dictionary(what, _as_arrow(series).dictionary_encode())
-    codes, values = series.to_native().factorize()
+        return _read_texts(what, _as_arrow(series))
+    native = series.to_native()
+    if getattr(native.dtype, "storage", None) == "pyarrow":
+        return _read_texts(what, native.array.__arrow_array__())
+    codes, values = native.factorize()
     if not all(isinstance(value, str) for value in values):
         # narwhals goes by the first hundred objects of a column.
         return read_objects(what, series.to_list())
     return Coded(np.asarray(codes), tuple(as_value(what, value) for value in values))
+
+
+def _read_texts(what: str, array: Any) -> Coded:
+    """Read an Arrow array of strings."""
+    numbered = number_texts(array)
+    if numbered is None:
+        return _read_dictionary(what, array.dictionary_encode())
+    return Coded(*numbered)
 
 
 def _read_dictionary(

@@ -1,0 +1,53 @@
+"""The compiled extension: whether it is there, and whether it is wanted."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from branchwise.errors import BranchwiseWarning, ParameterError
+
+#: Forces a kernel: "reference" or "native".
+VARIABLE = "BRANCHWISE_KERNEL"
+
+
+@cache
+def extension() -> Any:
+    """Return the extension module, or None where it is not installed."""
+    try:
+        return import_module("branchwise.kernels._native")
+    except ImportError:
+        return None
+
+
+def available() -> bool:
+    """Whether the compiled twin is to be used at all."""
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted not in ("", "reference", "native"):
+        raise ParameterError(
+            f"{VARIABLE} must be 'reference' or 'native'. Got {wanted!r} instead."
+        )
+    if wanted == "reference":
+        return False
+    if extension() is None:
+        if wanted == "native":
+            raise ParameterError(
+                f"{VARIABLE}=native, but branchwise was installed without its "
+                "compiled extension. Install it again with a C++ compiler at hand."
+            )
+        _say_once()
+        return False
+    return True
+
+
+@cache
+def _say_once() -> None:
+    warnings.warn(
+        "branchwise was installed without its compiled extension: trees are the same, "
+        "but growing them takes longer. Install it again with a C++ compiler at hand.",
+        BranchwiseWarning,
+        stacklevel=2,
+    )
