@@ -6,23 +6,12 @@ tree that branchwise grows has to agree with them.
 """
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import compress
 from math import floor
 
-import numpy as np
-
-from branchwise.criteria import Masses64
+from branchwise.criteria import entropy
 from branchwise.datasets import Dataset
-
-
-def entropy(counts: Iterable[float]) -> float:
-    """Entropy in bits of a group with so many cases of each class."""
-    weights = np.array(list(counts), dtype=np.float64)
-    total = float(weights.sum())
-    masses = Masses64(total, whole=bool((weights == np.rint(weights)).all()))
-    return float(masses.entropy(weights)) * masses.unit / total
 
 
 @dataclass(frozen=True)
@@ -46,10 +35,10 @@ def ask(data: Dataset, column: str) -> Question:
     counts: dict[str, Counter[str]] = {}
     for value, label in sorted(zip(data.X[column], data.y, strict=True)):
         counts.setdefault(value, Counter())[label] += 1
-    entropies = {value: entropy(c.values()) for value, c in counts.items()}
+    entropies = {value: entropy(list(c.values())) for value, c in counts.items()}
     shares = {value: sum(c.values()) / len(data.y) for value, c in counts.items()}
     remaining = sum(shares[value] * entropies[value] for value in counts)
-    gain = entropy(Counter(data.y).values()) - remaining
+    gain = entropy(list(Counter(data.y).values())) - remaining
     return Question(counts, entropies, shares, remaining, gain)
 
 
@@ -66,7 +55,7 @@ def where(data: Dataset, column: str, value: str) -> Dataset:
 
 def work_out(title: str, data: Dataset) -> dict[str, Question]:
     """Print and return the gain of every column of a table."""
-    total = entropy(Counter(data.y).values())
+    total = entropy(list(Counter(data.y).values()))
     print(f"{title}: {_listed(Counter(data.y))}, entropy {total:.6f}")
     questions = {column: ask(data, column) for column in data.X}
     for column, question in questions.items():

@@ -13,6 +13,11 @@ from typing import BinaryIO
 _numbers = count()
 
 
+def is_device(path: Path) -> bool:
+    """Whether a path is there and is neither a file nor a directory."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file that takes its name only when the block ends without error.
@@ -22,7 +27,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     pipe cannot be replaced and is written to.
     """
     final = Path(path).resolve()
-    if final.exists() and not final.is_file() and not final.is_dir():
+    if is_device(final):
         with final.open("wb") as device:
             yield device
         return

@@ -23,7 +23,8 @@ from branchwise.counts import Counts, Floats, Ints, run_starts
 from branchwise.criteria import Candidates, Masses64
 from branchwise.missing import STOP, routes
 from branchwise.recipes import Recipe
-from branchwise.splits import ABOVE, AT_MOST, Splits, midpoint
+from branchwise.splits import ABOVE, AT_MOST, Splits
+from branchwise.table.bins import midpoint
 from branchwise.table.schema import Column
 from branchwise.ties import first_best
 

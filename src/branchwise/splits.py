@@ -112,10 +112,3 @@ class Router:
         size = self._splits.sizes[target]
         whole = np.add.reduceat(size, np.cumsum(width) - width)
         return origin, target, size / whole[origin]
-
-
-def midpoint(low: Floats, high: Floats) -> Floats:
-    """Return the cut between neighbours: low <= cut < high, however it is rounded."""
-    # Halves first: the sum of two large numbers could overflow.
-    middle = low / 2 + high / 2
-    return np.where((middle < low) | (middle >= high), low, middle)

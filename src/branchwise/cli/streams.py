@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import stat
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from branchwise.errors import DataError
-from branchwise.files import atomic_write
+from branchwise.files import atomic_write, is_device
 from branchwise.table.read import STANDARD_STREAM
 from branchwise.words import plain
 
@@ -153,18 +152,10 @@ def check_output(path: str | None) -> None:
             f"There is no directory {str(final.parent)!r} to write {final.name!r} to. "
             "Make it first, or choose another place with -o."
         )
-    if not _is_device(final) and not os.access(final.parent, os.W_OK):
+    if not is_device(final) and not os.access(final.parent, os.W_OK):
         raise DataError(
             f"{str(final.parent)!r} allows no new files. Choose another place with -o."
         )
-
-
-def _is_device(path: Path) -> bool:
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def print_lines(lines: Iterable[str]) -> None:

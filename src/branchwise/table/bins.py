@@ -1,4 +1,4 @@
-"""Fewer cuts to try: numbers in bins of about equal size.
+"""Where numbers are cut: in the middle between two, or only between bins.
 
 Exact thresholds are the default. With ``max_bins`` a column with more distinct
 numbers than that is cut only between bins, which is much faster on long tables and
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,9 +52,14 @@ def _edges(numbers: NDArray[np.float64], max_bins: int) -> NDArray[np.float64] |
     quantiles = np.arange(1, max_bins) * len(ordered) // max_bins
     low = np.searchsorted(distinct, ordered[quantiles - 1])
     low = np.unique(low[low < len(distinct) - 1])
+    return midpoint(distinct[low], distinct[low + 1])
+
+
+def midpoint(low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the cut between neighbours: low <= cut < high, however it is rounded."""
     # Halves first: the sum of two large numbers could overflow.
-    middle = distinct[low] / 2 + distinct[low + 1] / 2
-    return np.where(middle >= distinct[low + 1], distinct[low], middle)
+    middle = low / 2 + high / 2
+    return np.where((middle < low) | (middle >= high), low, middle)
 
 
 def cut_numbers(
