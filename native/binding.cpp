@@ -272,6 +272,20 @@ nb::tuple arrive(const Walk& walk, nb::list columns, size_t n_rows) {
 
 // ---- texts -----------------------------------------------------------------------
 
+template <typename Offset>
+bool lie_within(const Offset* start, size_t n, int64_t length) {
+    for (size_t i = 0; i <= n; ++i)
+        if (start[i] < 0 || start[i] > length || (i && start[i] < start[i - 1])) return false;
+    return true;
+}
+
+nb::tuple numbered(Array<int32_t>&& numbers, const TextNumbers& texts) {
+    const size_t n = numbers.size();
+    Array<int64_t> firsts(texts.firsts().begin(), texts.firsts().end());
+    const size_t n_distinct = firsts.size();
+    return nb::make_tuple(own(std::move(numbers), n), own(std::move(firsts), n_distinct));
+}
+
 // Texts as Arrow keeps them: text i is data[offsets[i] : offsets[i + 1]].
 template <typename Offset>
 nb::tuple number_texts(const Vector<Offset>& offsets, const Vector<uint8_t>& data) {
@@ -279,20 +293,33 @@ nb::tuple number_texts(const Vector<Offset>& offsets, const Vector<uint8_t>& dat
     const size_t n = offsets.shape(0) - 1;
     if (n >= size_t(1) << 31) refuse("fewer than 2**31 texts");
     const Offset* start = offsets.data();
-    const auto length = static_cast<int64_t>(data.shape(0));
-    for (size_t i = 0; i <= n; ++i)
-        if (start[i] < 0 || start[i] > length || (i && start[i] < start[i - 1])) refuse("offsets beyond the data");
+    const size_t length = data.shape(0);
+    TextNumbers texts(data.data() + length);
     Array<int32_t> numbers(n);
-    Array<int64_t> firsts;
+    bool sound;
     {
         nb::gil_scoped_release released;
-        TextNumbers texts;
-        for (size_t i = 0; i < n; ++i)
+        sound = lie_within(start, n, int64_t(length));
+        for (size_t i = 0; sound && i < n; ++i)
             numbers[i] = int32_t(texts.number(data.data() + start[i], size_t(start[i + 1] - start[i]), int64_t(i)));
-        firsts.assign(texts.firsts().begin(), texts.firsts().end());
     }
-    const size_t n_distinct = firsts.size();
-    return nb::make_tuple(own(std::move(numbers), n), own(std::move(firsts), n_distinct));
+    if (!sound) refuse("offsets beyond the data");
+    return numbered(std::move(numbers), texts);
+}
+
+// Cells of one width that are equal where their bytes are: numbers, texts of numpy, or
+// where objects lie.
+nb::tuple number_cells(const Vector<uint8_t>& data, size_t width) {
+    if (width < 1 || data.shape(0) % width) refuse("data must be whole cells");
+    const size_t n = data.shape(0) / width;
+    if (n >= size_t(1) << 31) refuse("fewer than 2**31 cells");
+    TextNumbers texts(data.data() + data.shape(0));
+    Array<int32_t> numbers(n);
+    {
+        nb::gil_scoped_release released;
+        for (size_t i = 0; i < n; ++i) numbers[i] = int32_t(texts.number(data.data() + width * i, width, int64_t(i)));
+    }
+    return numbered(std::move(numbers), texts);
 }
 
 }  // namespace
@@ -311,5 +338,6 @@ NB_MODULE(_native, m) {
         .def("arrive", &arrive, nb::arg("columns"), nb::arg("n_rows"));
     m.def("number_texts", &number_texts<int32_t>, nb::arg("offsets").noconvert(), nb::arg("data").noconvert());
     m.def("number_texts", &number_texts<int64_t>, nb::arg("offsets").noconvert(), nb::arg("data").noconvert());
+    m.def("number_cells", &number_cells, nb::arg("data").noconvert(), nb::arg("width"));
     m.attr("DIVIDED") = nb::int_(Walk::divided);
 }

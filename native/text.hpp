@@ -11,22 +11,24 @@ namespace branchwise {
 
 class TextNumbers {
   public:
-    TextNumbers() : slots_(256) {}
+    // No byte at or after `end` is ever read.
+    explicit TextNumbers(const uint8_t* end) : end_(end), slots_(256) {}
 
     // The number of a text; `row` is remembered for one that is new.
     uint32_t number(const uint8_t* text, size_t length, int64_t row) {
-        const uint64_t hash = hash_of(text, length);
-        size_t at = hash & (slots_.size() - 1);
-        for (; slots_[at].number != none; at = (at + 1) & (slots_.size() - 1)) {
-            const Slot& slot = slots_[at];
-            if (slot.hash == hash && slot.length == length && (!length || std::memcmp(slot.text, text, length) == 0))
-                return slot.number;
-        }
-        const auto number = uint32_t(firsts_.size());
-        slots_[at] = {hash, text, length, number};
+        Slot key;
+        key.text = text;
+        key.length = length;
+        read_ends(key);
+        key.hash = hash_of(key);
+        size_t at = key.hash & (slots_.size() - 1);
+        for (; slots_[at].number != none; at = (at + 1) & (slots_.size() - 1))
+            if (equal(slots_[at], key)) return slots_[at].number;
+        key.number = uint32_t(firsts_.size());
+        slots_[at] = key;
         firsts_.push_back(row);
         if (2 * firsts_.size() > slots_.size()) grow();
-        return number;
+        return key.number;
     }
 
     // The row in which each text appeared first.
@@ -36,27 +38,48 @@ class TextNumbers {
     static constexpr uint32_t none = ~uint32_t(0);
 
     struct Slot {
+        uint64_t head = 0;  // the first eight bytes, or all with zeros behind them
+        uint64_t tail = 0;  // the last eight bytes, where there are more than eight
         uint64_t hash = 0;
-        const uint8_t* text = nullptr;
         size_t length = 0;
+        const uint8_t* text = nullptr;
         uint32_t number = none;
     };
+
+    static uint64_t word_at(const uint8_t* text) {
+        uint64_t word;
+        std::memcpy(&word, text, 8);
+        return word;
+    }
+
+    // Most texts are so short that their two ends are all of them. Eight bytes are
+    // loaded at once, also of fewer: a copy of unknown length is a slow call.
+    void read_ends(Slot& key) const {
+        if (key.length > 8) {
+            key.head = word_at(key.text);
+            key.tail = word_at(key.text + key.length - 8);
+        } else if (end_ - key.text >= 8) {
+            static constexpr uint8_t kept[16] = {255, 255, 255, 255, 255, 255, 255, 255};
+            key.head = word_at(key.text) & word_at(kept + 8 - key.length);
+        } else if (key.length) {
+            std::memcpy(&key.head, key.text, key.length);
+        }
+    }
+
+    static bool equal(const Slot& a, const Slot& b) {
+        if (a.head != b.head || a.tail != b.tail || a.length != b.length) return false;
+        return a.length <= 16 || (a.hash == b.hash && std::memcmp(a.text, b.text, a.length) == 0);
+    }
 
     static uint64_t mixed(uint64_t value) {
         value *= 0x9e3779b97f4a7c15ULL;
         return value ^ (value >> 29);
     }
 
-    static uint64_t hash_of(const uint8_t* text, size_t length) {
-        uint64_t hash = mixed(length + 1);
-        for (; length >= 8; text += 8, length -= 8) {
-            uint64_t word;
-            std::memcpy(&word, text, 8);
-            hash = mixed(hash ^ word);
-        }
-        uint64_t word = 0;
-        if (length) std::memcpy(&word, text, length);
-        return mixed(mixed(hash ^ word));
+    static uint64_t hash_of(const Slot& key) {
+        uint64_t hash = mixed(key.head ^ key.length);
+        for (size_t at = 8; at + 8 < key.length; at += 8) hash = mixed(hash ^ word_at(key.text + at));
+        return mixed(mixed(hash ^ key.tail));
     }
 
     void grow() {
@@ -70,6 +93,7 @@ class TextNumbers {
         }
     }
 
+    const uint8_t* end_;
     std::vector<Slot> slots_;  // a power of two of them, at most half full
     std::vector<int64_t> firsts_;
 };

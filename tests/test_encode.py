@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import enum
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from branchwise import BranchwiseWarning, fit_tree
+from branchwise import BranchwiseWarning, Recipe, fit_tree
+from branchwise.errors import DataError
+from branchwise.table import objects
 from branchwise.table.encode import encode_columns, learn_columns, learn_target
 from branchwise.table.frames import open_table
+from branchwise.table.raw import Numbers
 from branchwise.table.schema import Column, Schema
 
 X = {"pet": ["cat", "dog", "cat"], "legs": [4, 4, 3], "weight": [4.5, 20.0, 3.5]}
@@ -257,3 +263,133 @@ def test_the_target_has_the_name_of_its_series():
     )
     assert fit_tree({"a": [1, 2]}, pl.Series("play", [0, 1])).schema.target == "play"
     assert fit_tree({"a": [1, 2]}, [0, 1]).schema.target is None
+
+
+NAN_WITH_SIGN = np.array([0xFFF8000000000001], dtype=np.uint64).view(np.float64)[0]
+
+
+@pytest.mark.parametrize("kernel", ["native", "reference"])
+def test_numbers_as_names_are_sorted_and_zeros_are_one(monkeypatch, kernel):
+    if kernel == "native":
+        pytest.importorskip("branchwise.kernels._native")
+    monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
+    cells = np.array([2.5, -0.0, np.nan, 0.0, NAN_WITH_SIGN, -7, 2.5, 1e300])
+    (column,), data = learn({"a": cells}, "all")
+    assert repr(column.categories) == "(-7.0, 0.0, 2.5, 1e+300)"
+    assert data.data[0].tolist() == [2, 1, 4, 1, 4, 0, 2, 3]
+    (column,), _ = learn({"a": np.array([3.0, np.nan, -0.0])}, "all")
+    assert repr(column.categories) == "(0, 3)"
+    (column,), data = learn({"a": np.array([np.nan, np.nan])}, "all")
+    assert (column.categories, data.data[0].tolist()) == ((), [0, 0])
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "i8", "u8", ">i4"])
+def test_integers_are_the_same_labels_in_every_width(dtype):
+    for cells in ([0, 1, 1], [3, 9, 3, 100], [5, 5], [0, 120, 7]):
+        expected, expected_codes = learn_target([float(cell) for cell in cells])
+        for y in (np.array(cells, dtype), pd.Series(cells, dtype=dtype[-2:])):
+            classes, codes = learn_target(y)
+            assert repr(classes) == repr(expected)
+            assert codes.tolist() == expected_codes.tolist()
+            assert codes.dtype == np.intp
+    classes, codes = learn_target(np.array([-1, 1, -1]))
+    assert (classes, codes.tolist()) == ((-1, 1), [0, 1, 0])
+    assert learn_target(np.array([2000, 1, 2000]))[0] == (1, 2000)
+
+
+def test_masked_labels_are_not_taken_for_labels():
+    y = np.ma.MaskedArray([0, 1, 1], mask=[False, False, True])
+    with pytest.raises(DataError, match="y is missing in 1 row, the first of them row"):
+        learn_target(y)
+
+
+def test_values_that_are_rare_are_found():
+    cells = ["often"] * 10_000 + ["once"]
+    (column,), data = learn({"a": pl.Series(cells, dtype=pl.Categorical)})
+    assert column.categories == ("often", "once")
+    assert column.categories[data.data[0][-1]] == "once"
+    codes = np.array([1] * 10_000 + [0], dtype=np.int8)
+    y = pd.Categorical.from_codes(codes, ["a", "b", "never"])
+    classes, labels = learn_target(y)
+    assert (classes, labels[-1], labels[0]) == (("a", "b"), 0, 1)
+
+
+def test_the_data_of_the_user_are_read_and_not_written():
+    numbers = np.linspace(0, 1, 50)
+    numbers[7] = np.nan
+    codes = np.arange(50, dtype=np.int8) % 3
+    codes[5] = -1
+    before = numbers.copy(), codes.copy()
+    packed = np.frombuffer(b"." + numbers.tobytes(), np.float64, offset=1)
+    assert not packed.flags.aligned
+    pets = pd.Categorical.from_codes(codes, ["cat", "dog", "ox"])
+    for cells in (
+        numbers,
+        packed,
+        pd.Series(numbers),
+        np.stack([numbers] * 2, 1)[:, 0],
+    ):
+        table = {"n": cells, "c": pets}
+        y = np.arange(50) % 2
+        model = fit_tree(table, y, Recipe(missing="split", max_bins=5))
+        assert model.score(table, y) > 0.5
+        _, data = learn(table)
+        assert all(cells.flags.aligned for cells in data.data)
+        np.testing.assert_array_equal(data.data[0], before[0])
+    np.testing.assert_array_equal(numbers, before[0])
+    np.testing.assert_array_equal(pets.codes, before[1])
+
+
+class Shade(str, enum.Enum):  # noqa: UP042  (a text that is an enumeration)
+    DARK = "dark"
+
+
+@pytest.fixture
+def _compiled(monkeypatch):
+    pytest.importorskip("branchwise.kernels._native")
+    monkeypatch.delenv("BRANCHWISE_KERNEL", raising=False)
+
+
+MANY = [
+    ["cat", "dog", None, float("nan"), pd.NA],
+    [True, False, None],
+    [1, 2.5, Decimal("2.5"), None],
+    [Shade.DARK, "dark", "light"],
+    [np.str_("x"), "x", "y"],
+    [None, float("nan")],
+]
+
+
+@pytest.mark.usefixtures("_compiled")
+@pytest.mark.parametrize("cells", MANY, ids=repr)
+def test_columns_of_few_objects_are_read_as_those_of_many(cells):
+    rng = np.random.default_rng(1)
+    few = [cells[k] for k in rng.integers(0, len(cells), 3000)]
+    array = np.fromiter(few, dtype=object, count=len(few))
+    slow = objects._read_cells("Column 'a'", few)
+    for column in (few, tuple(few), array, np.stack([array, array], axis=1)[:, 1]):
+        quick = objects.read_repeated("Column 'a'", column)
+        assert quick is not None
+        assert type(quick) is type(slow)
+        if isinstance(slow, Numbers):
+            np.testing.assert_array_equal(quick.values, slow.values)
+        else:
+            assert repr(quick.values) == repr(slow.values)
+            np.testing.assert_array_equal(quick.codes, slow.codes)
+
+
+@pytest.mark.usefixtures("_compiled")
+def test_texts_of_numpy_are_read_as_objects():
+    words = np.array(["b", "a", "", "longer"])
+    cells = words[np.random.default_rng(2).integers(0, 4, 3000)]
+    quick = objects.read_repeated("Column 'a'", cells)
+    slow = objects._read_cells("Column 'a'", cells.tolist())
+    assert quick.values == slow.values
+    np.testing.assert_array_equal(quick.codes, slow.codes)
+
+
+def test_columns_that_do_not_repeat_are_read_cell_by_cell():
+    assert objects.read_repeated("a", ["x"] * 10) is None
+    assert objects.read_repeated("a", [f"{k}" for k in range(5000)]) is None
+    assert objects.read_repeated("a", np.arange(5000).astype("U")) is None
+    assert objects.read_repeated("a", ["x", 1] * 3000) is None  # to be refused

@@ -437,3 +437,59 @@ def test_chunks_of_text_are_numbered_together():
 def test_the_border_of_texts_refuses_bad_offsets(offsets):
     with pytest.raises((ValueError, TypeError)):
         _native.number_texts(offsets, np.zeros(3, dtype=np.uint8))
+
+
+@pytest.mark.parametrize("length", range(34))
+def test_texts_that_differ_in_one_byte_get_numbers_of_their_own(length):
+    text = bytes(range(97, 97 + 26)) + bytes(range(65, 65 + 26))
+    other = [
+        text[:at] + b"\0" + text[at + 1 : length]
+        for at in range(length)  # at the ends and between
+    ]
+    texts = [text[:length], *other, text[: length + 1], text[:length] + b"\0"]
+    for rows in (texts * 3, (texts * 3)[::-1]):
+        data = np.frombuffer(b"".join(rows), dtype=np.uint8)
+        offsets = np.cumsum([0, *map(len, rows)])
+        codes, firsts = _native.number_texts(offsets, data)
+        distinct = dict.fromkeys(rows)
+        assert [rows[first] for first in firsts] == list(distinct)
+        assert [list(distinct)[code] for code in codes] == rows
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "U1", "U3", "U11", "O"])
+def test_cells_are_numbered_by_their_bytes(dtype):
+    from branchwise.table.text import number_cells
+
+    rng = np.random.default_rng(5)
+    for n in (1, 2, 3000):
+        cells = rng.integers(0, 90, (n, 2)).astype(dtype)[:, 0]
+        if dtype == "O":
+            pool = np.array([f"text {k}" for k in range(90)], dtype=object)
+            cells = np.stack([pool[cells.astype(int)]] * 2, axis=1)[:, 1]
+        codes, firsts = number_cells(cells)
+        assert codes.dtype == np.int32
+        assert firsts.tolist() == sorted(firsts.tolist())
+        assert len(set(cells[firsts].tolist())) == len(firsts)
+        assert cells[firsts][codes].tolist() == cells.tolist()
+
+
+def test_equal_objects_are_not_the_same_object():
+    from branchwise.table.text import number_cells
+
+    cells = np.array([str(1000), str(1000)] * 2, dtype=object)
+    codes, firsts = number_cells(cells)
+    assert (codes.tolist(), firsts.tolist()) == ([0, 1, 0, 1], [0, 1])
+
+
+def test_nothing_is_numbered_without_the_extension(monkeypatch):
+    from branchwise.table.text import number_cells
+
+    assert number_cells(np.array([], dtype=object)) is None
+    monkeypatch.setenv("BRANCHWISE_KERNEL", "reference")
+    assert number_cells(np.array([1.0])) is None
+
+
+@pytest.mark.parametrize("width", [0, -1, 2, 8])
+def test_the_border_of_cells_refuses_bad_widths(width):
+    with pytest.raises((ValueError, TypeError)):
+        _native.number_cells(np.zeros(3, dtype=np.uint8), width)

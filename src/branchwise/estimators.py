@@ -64,7 +64,8 @@ class ID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         At most so many ranges of about equal size that a number column is cut
         between; None tries every exact threshold.
     n_jobs : int or None, default=None
-        Threads to grow with; None is one, -1 all cores. The tree is the same.
+        Threads to read the table and to grow with; None is one, -1 all cores. The
+        tree is the same.
 
     Attributes
     ----------
@@ -199,22 +200,22 @@ class ID3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: object) -> NDArray[np.generic]:
         """Return the most probable class of each row."""
         check_is_fitted(self)
-        return self.model_.predict(X)
+        return self.model_.predict(X, self.n_jobs)
 
     def predict_proba(self, X: object) -> Floats:
         """Return the probability of each class, in the order of ``classes_``."""
         check_is_fitted(self)
-        return self.model_.predict_proba(X)
+        return self.model_.predict_proba(X, self.n_jobs)
 
     def apply(self, X: object) -> Ints:
         """Return the node that each row arrives at (or mostly arrives at)."""
         check_is_fitted(self)
-        return self.model_.apply(X)
+        return self.model_.apply(X, self.n_jobs)
 
     def decision_path(self, X: object) -> csr_matrix:
         """Return which nodes each row visits, as a sparse rows x nodes matrix."""
         check_is_fitted(self)
-        arrivals = self.model_.arrivals(X)
+        arrivals = self.model_.arrivals(X, self.n_jobs)
         rows, nodes = self.model_.visited(arrivals)
         shape = (arrivals.n_rows, len(self.model_.tree))
         ones = np.ones(len(rows), dtype=np.int64)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numbers
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from branchwise.engines.memory import MemoryEngine
-from branchwise.errors import DataError, ParameterError
+from branchwise.errors import DataError
 from branchwise.grow import Progress, grow
 from branchwise.kernels import native
 from branchwise.missing import refuse_missing
@@ -20,6 +18,7 @@ from branchwise.table.encode import learn_columns, learn_target
 from branchwise.table.frames import open_table
 from branchwise.table.schema import Schema
 from branchwise.table.weights import check_weights, weigh
+from branchwise.threads import n_threads
 
 
 def fit_tree(
@@ -54,7 +53,8 @@ def fit_tree(
     target_name : str or None
         What views call the target; by default the name of the series.
     n_jobs : int or None
-        Threads to grow with; None is one, -1 all cores. The tree is the same.
+        Threads to read the table and to grow with; None is one, -1 all cores. The
+        tree is the same.
     progress : callable or None
         Called now and then with the number of nodes so far.
 
@@ -63,8 +63,9 @@ def fit_tree(
     Model
         The schema and the tree.
     """
+    threads = n_threads(n_jobs)
     frame = open_table(source)
-    columns, data = learn_columns(frame, categorical_features, categories)
+    columns, data = learn_columns(frame, categorical_features, categories, threads)
     if target is None:
         raise DataError(
             "Growing a tree requires y to be passed, but the target y is None. Pass "
@@ -83,7 +84,6 @@ def fit_tree(
     if recipe.max_bins is not None:
         counted = None if grid.weights is None else grid.weights > 0
         data, edges = bin_columns(columns, data, recipe.max_bins, counted)
-    threads = n_threads(n_jobs)
     if native.serves(recipe):
         tree = native.grow_native(
             columns, data, labels, len(classes), grid, recipe, threads, progress
@@ -95,20 +95,6 @@ def fit_tree(
         tree = replace(tree, cut=cut_numbers(tree.cut, tree.column, edges))
     name = target_name if target_name is not None else _name_of(target)
     return Model(Schema(columns, classes, name, frame.named), tree, recipe)
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """Turn scikit-learn's ``n_jobs`` into a number of threads."""
-    if n_jobs is None:
-        return 1
-    if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
-        raise ParameterError(
-            "n_jobs must be None or a whole number other than 0 (-1: all cores). Got "
-            f"{n_jobs!r} instead."
-        )
-    if n_jobs > 0:
-        return min(int(n_jobs), 256)
-    return max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
 
 
 def _name_of(target: object) -> str | None:

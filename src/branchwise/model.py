@@ -21,6 +21,7 @@ from branchwise.rules import Rule, tree_rules
 from branchwise.table.encode import encode_columns
 from branchwise.table.frames import open_table
 from branchwise.table.schema import Schema
+from branchwise.threads import n_threads
 from branchwise.tree import Tree
 from branchwise.words import SHOWN_VALUES
 
@@ -62,30 +63,34 @@ class Model:
         """Walks encoded rows down the tree."""
         return Walker(self.schema.columns, self.tree)
 
-    def arrivals(self, X: object) -> Arrivals:
-        """Find the node, or weighted nodes, that each row of a table arrives at."""
+    def arrivals(self, X: object, n_jobs: int | None = None) -> Arrivals:
+        """Find the node, or weighted nodes, that each row of a table arrives at.
+
+        ``n_jobs`` threads encode the table; None is one, -1 all cores.
+        """
         used = self.tree.used_columns
         allow_unseen = self.recipe.unseen != "error"
-        data = encode_columns(open_table(X), self.schema, used, allow_unseen)
+        threads = n_threads(n_jobs)
+        data = encode_columns(open_table(X), self.schema, used, allow_unseen, threads)
         if self.recipe.missing == "error":
             refuse_missing(((j, self.schema.columns[j]) for j in used), data)
         return self.walker.walk(data)
 
-    def predict(self, X: object) -> NDArray[np.generic]:
+    def predict(self, X: object, n_jobs: int | None = None) -> NDArray[np.generic]:
         """Return the most probable class of each row."""
-        return self.schema.class_array[self.walker.labels(self.arrivals(X))]
+        return self.schema.class_array[self.walker.labels(self.arrivals(X, n_jobs))]
 
-    def predict_proba(self, X: object) -> Floats:
+    def predict_proba(self, X: object, n_jobs: int | None = None) -> Floats:
         """Return the probability of each class, in the order of ``schema.classes``."""
-        return self.walker.distribution(self.arrivals(X))
+        return self.walker.distribution(self.arrivals(X, n_jobs))
 
     def score(self, X: object, y: object) -> float:
         """Return the share of rows whose class is predicted right."""
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
-    def apply(self, X: object) -> Ints:
+    def apply(self, X: object, n_jobs: int | None = None) -> Ints:
         """Return the node that each row arrives at (or mostly arrives at)."""
-        return self.walker.nodes(self.arrivals(X))
+        return self.walker.nodes(self.arrivals(X, n_jobs))
 
     def visited(self, arrivals: Arrivals) -> tuple[Ints, Ints]:
         """Return every (row, node) pair on the ways of the rows."""

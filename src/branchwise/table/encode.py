@@ -36,34 +36,56 @@ from branchwise.table.schema import (
     ValueType,
     value_type,
 )
+from branchwise.table.text import number_cells
+from branchwise.threads import in_order
 
 Declared = Mapping[Any, Sequence[Any]]
 
+#: Cells from which threads save more than starting them costs.
+LARGE_TABLE = 500_000
+# So many rows show most values of a column; the others are looked for in all rows.
+_SAMPLE = 4096
+
 
 def learn_columns(
-    frame: Frame, categorical_features: object, categories: Declared | None
+    frame: Frame,
+    categorical_features: object,
+    categories: Declared | None,
+    threads: int = 1,
 ) -> tuple[tuple[Column, ...], Columns]:
     """Find out what every column is, and encode it."""
     _refuse_empty(frame)
     declared = _declared_categories(frame, categories)
     as_values = _chosen_columns(frame, categorical_features)
-    learnt: list[Column] = []
-    data: list[NDArray[Any]] = []
-    for index, name in enumerate(frame.names):
-        raw = frame.column(index)
-        if isinstance(raw, Numbers):
-            _refuse_infinite(name, raw)
-            if index in declared or as_values[index]:
-                raw = _numbers_as_values(raw)
-        if isinstance(raw, Numbers):
-            missing = bool(np.isnan(raw.values).any())
-            learnt.append(Column(name, "numeric", (), missing))
-            data.append(raw.values)
-        else:
-            column, codes = _learn_categories(name, raw, declared.get(index))
-            learnt.append(column)
-            data.append(codes)
-    return tuple(learnt), Columns(frame.n_rows, tuple(data))
+
+    def learn(index: int) -> tuple[Column, NDArray[Any]]:
+        as_value = index in declared or as_values[index]
+        raw, name = frame.column(index), frame.names[index]
+        return _learn_one(name, raw, as_value, declared.get(index))
+
+    indices = range(len(frame.names))
+    learnt = in_order(learn, indices, _useful_threads(frame, indices, threads))
+    columns, data = zip(*learnt, strict=True)
+    return columns, Columns(frame.n_rows, data)
+
+
+def _useful_threads(frame: Frame, indices: Sequence[int], threads: int) -> int:
+    """Columns are read side by side where that saves more than threads cost."""
+    if frame.n_rows * len(indices) < LARGE_TABLE:
+        return 1
+    return max(1, min(threads, len(indices)))
+
+
+def _learn_one(
+    name: str, raw: RawColumn, as_values: bool, declared: tuple[Value, ...] | None
+) -> tuple[Column, NDArray[Any]]:
+    if isinstance(raw, Coded):
+        return _learn_categories(name, raw, declared)
+    _refuse_infinite(name, raw)
+    if as_values:
+        return _learn_categories(name, _numbers_as_values(raw), declared)
+    missing = not _all_finite(raw.values)
+    return Column(name, "numeric", (), missing), raw.values
 
 
 def _refuse_empty(frame: Frame) -> None:
@@ -81,17 +103,27 @@ def _refuse_empty(frame: Frame) -> None:
 
 
 def encode_columns(
-    frame: Frame, schema: Schema, used: Sequence[int], allow_unseen: bool = True
+    frame: Frame,
+    schema: Schema,
+    used: Sequence[int],
+    allow_unseen: bool = True,
+    threads: int = 1,
 ) -> Columns:
     """Encode the columns that a tree uses; the others are left empty."""
     source = _match_columns(frame, schema)
-    data: list[NDArray[Any]] = [np.empty(0)] * len(schema.columns)
-    for index in used:
+
+    def encode(index: int) -> NDArray[Any]:
         column = schema.columns[index]
         raw = frame.column(source[index])
-        data[index] = _encode_one(column, raw)
+        cells = _encode_one(column, raw)
         if not allow_unseen and not column.is_numeric:
-            _refuse_unseen(column, raw, data[index])
+            _refuse_unseen(column, raw, cells)
+        return cells
+
+    data: list[NDArray[Any]] = [np.empty(0)] * len(schema.columns)
+    encoded = in_order(encode, used, _useful_threads(frame, used, threads))
+    for index, cells in zip(used, encoded, strict=True):
+        data[index] = cells
     return Columns(frame.n_rows, tuple(data))
 
 
@@ -130,8 +162,10 @@ def learn_target(
     if isinstance(raw, Numbers):
         raw = _labels_from_numbers(raw)
     _refuse_mixed_categories("y", raw.values)
-    classes, codes = _occurring(raw)
-    return classes, codes.astype(np.intp)
+    classes = _occurring(raw)
+    code_of = {label: code for code, label in enumerate(classes)}
+    table = np.array([code_of.get(value, -1) for value in raw.values], dtype=np.intp)
+    return classes, table.take(raw.codes)
 
 
 def _counted(number: int, noun: str) -> str:
@@ -157,32 +191,58 @@ def _labels_from_numbers(raw: Numbers) -> Coded:
     return _numbers_as_values(raw)
 
 
-def _occurring(raw: Coded) -> tuple[tuple[Value, ...], NDArray[np.integer[Any]]]:
-    """Sort the values that occur, and recode the rows."""
-    order = sorted(_present(raw), key=lambda code: raw.values[code])
-    recode = np.full(len(raw.values) + 1, -1, dtype=np.int64)
-    recode[order] = np.arange(len(order))
-    return tuple(raw.values[code] for code in order), recode[raw.codes]
+def _occurring(raw: Coded) -> tuple[Value, ...]:
+    """Return the values that occur, sorted."""
+    return tuple(sorted(raw.values[code] for code in _present(raw)))
 
 
 def _present(raw: Coded) -> list[int]:
     """Return the codes that occur."""
-    codes: list[int] = np.flatnonzero(np.bincount(raw.codes[raw.codes >= 0])).tolist()
-    return codes
+    for codes in (raw.codes[:_SAMPLE], raw.codes):
+        present = np.bincount(codes[codes >= 0], minlength=len(raw.values)) > 0
+        if present.all():
+            break
+    found: list[int] = np.flatnonzero(present).tolist()
+    return found
 
 
 def _numbers_as_values(raw: Numbers) -> Coded:
-    known = ~np.isnan(raw.values)
-    uniques, inverse = np.unique(raw.values[known], return_inverse=True)
-    codes = np.full(len(raw.values), -1, dtype=np.int64)
-    codes[known] = inverse
-    if ((uniques == np.rint(uniques)) & (np.abs(uniques) <= LARGEST_EXACT)).all():
+    distinct, codes = _distinct_numbers(raw.values)
+    if ((distinct == np.rint(distinct)) & (np.abs(distinct) <= LARGEST_EXACT)).all():
         # Whole numbers with gaps between them arrive as floats: 4 reads better.
-        return Coded(codes, tuple(int(value) for value in uniques.tolist()))
-    return Coded(codes, tuple(uniques.tolist()))
+        return Coded(codes, tuple(int(value) for value in distinct.tolist()))
+    return Coded(codes, tuple(distinct.tolist()))
+
+
+def _distinct_numbers(
+    values: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Return the distinct numbers, sorted, and for each row which it has."""
+    values = values + 0.0  # of two zeros that are equal there remains one
+    numbered = number_cells(values)
+    if numbered is None:
+        known = ~np.isnan(values)
+        distinct, inverse = np.unique(values[known], return_inverse=True)
+        codes = np.full(len(values), -1, dtype=np.int32)
+        codes[known] = inverse
+        return distinct, codes
+    codes, firsts = numbered
+    found = values[firsts]
+    order = np.argsort(found)[: np.count_nonzero(~np.isnan(found))]  # NaN is last
+    rank = np.full(len(found), -1, dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    return found[order], rank.take(codes)
+
+
+def _all_finite(values: NDArray[np.float64]) -> bool:
+    """Whether no number is missing or infinite; takes no memory, unlike a mask."""
+    extremes = values.min(initial=0.0), values.max(initial=0.0)  # NaN if one is
+    return bool(np.isfinite(extremes).all())
 
 
 def _refuse_infinite(name: str, raw: Numbers) -> None:
+    if _all_finite(raw.values):
+        return
     infinite = np.isinf(raw.values)
     if infinite.any():
         row = int(np.argmax(infinite))
@@ -196,7 +256,7 @@ def _refuse_infinite(name: str, raw: Numbers) -> None:
 def _learn_categories(
     name: str, raw: Coded, declared: tuple[Value, ...] | None
 ) -> tuple[Column, NDArray[Any]]:
-    missing = bool((raw.codes < 0).any())
+    missing = bool(raw.codes.min(initial=0) < 0)
     if declared is not None:
         column = Column(name, "categorical", declared, missing)
         _refuse_undeclared(column, raw)
@@ -206,9 +266,8 @@ def _learn_categories(
         _refuse_equal_names(name, raw.values)
         column = Column(name, kind, raw.values, missing)
         return column, _narrow(column, raw.codes)
-    values, codes = _occurring(raw)
-    column = Column(name, "categorical", values, missing)
-    return column, _narrow(column, codes)
+    column = Column(name, "categorical", _occurring(raw), missing)
+    return column, _translate(column, raw)
 
 
 def _refuse_equal_names(name: str, values: tuple[Value, ...]) -> None:
@@ -246,9 +305,13 @@ def _refuse_undeclared(column: Column, raw: Coded) -> None:
 
 def _narrow(column: Column, codes: NDArray[np.integer[Any]]) -> NDArray[Any]:
     """Store codes in the column's own type, with -1 as the missing code."""
-    narrow = codes.astype(column.code_dtype)
-    if codes.min(initial=0) < 0:
-        narrow[codes < 0] = column.missing_code
+    dtype = column.code_dtype
+    if codes.min(initial=0) >= 0:
+        # Codes that are narrow already are only read: a view of the user's will do.
+        as_they_are = codes.dtype.itemsize == dtype.itemsize == 1
+        return codes.view(dtype) if as_they_are else codes.astype(dtype)
+    narrow = codes.astype(dtype)
+    narrow[codes < 0] = column.missing_code
     return narrow
 
 
@@ -260,7 +323,7 @@ def _translate(column: Column, raw: Coded) -> NDArray[Any]:
     for code, value in enumerate(raw.values):
         table[code] = column.code_of.get(value, column.unseen_code)
     table[-1] = column.missing_code
-    codes: NDArray[Any] = table[raw.codes]
+    codes: NDArray[Any] = table.take(raw.codes)
     return codes
 
 

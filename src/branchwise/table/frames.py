@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import DataError, quoted
-from branchwise.table.objects import read_objects
+from branchwise.table.objects import read_objects, read_repeated
 from branchwise.table.raw import (
     Coded,
     Numbers,
@@ -33,6 +33,7 @@ from branchwise.table.schema import Value
 from branchwise.table.text import number_texts
 
 _NESTED = (nw.List, nw.Struct, nw.Array)
+_SMALL = 1000  # integers below may be codes of as many values
 _DATES = (nw.Datetime, nw.Date, nw.Duration, nw.Time)
 
 
@@ -87,7 +88,25 @@ def read_vector(values: object, name: str) -> RawColumn:
 
 def read_labels(y: object) -> RawColumn:
     """Read the labels, which messages call y."""
-    return _vector_reader("y", _as_sized("y", y))()
+    small = _read_small_integers(y)
+    return small if small is not None else _vector_reader("y", _as_sized("y", y))()
+
+
+def _read_small_integers(values: Any) -> Coded | None:
+    """Take small integers, as which labels often come, for the codes that they are.
+
+    Returns None for anything else.
+    """
+    dtype = getattr(values, "dtype", None)
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "iu":
+        return None
+    if isinstance(values, np.ma.MaskedArray) or np.ndim(values) != 1 or not len(values):
+        return None
+    whole = np.asarray(values)
+    least, largest = int(whole.min()), int(whole.max())
+    if not 0 <= least <= largest < _SMALL:
+        return None
+    return Coded(whole, tuple(range(largest + 1)))
 
 
 def _column(name: str) -> str:
@@ -147,6 +166,9 @@ def _series_reader(what: str, series: nw.Series[Any]) -> Callable[[], RawColumn]
 
 
 def _read_series(what: str, series: nw.Series[Any]) -> RawColumn:
+    array = getattr(series.to_native(), "array", None)
+    if _is_pandas_categorical(array):
+        return _read_pandas_categorical(what, array)
     dtype = series.dtype
     if isinstance(dtype, (nw.Int128, nw.UInt128, nw.Unknown)):
         return read_objects(what, series.to_list())
@@ -180,26 +202,34 @@ def _refuse_dates(what: str, dtype: object) -> NoReturn:
 
 def _read_numeric_series(what: str, series: nw.Series[Any]) -> Numbers:
     if not series.dtype.is_integer():
-        return Numbers(series.cast(nw.Float64).to_numpy().astype(np.float64))
-    missing = series.is_null().to_numpy().astype(bool)
-    whole = series.fill_null(value=0).to_numpy() if missing.any() else series.to_numpy()
+        return Numbers(_as_float64(series.cast(nw.Float64).to_numpy()))
+    whole, missing = _without_nulls(series, 0)
     check_exact(what, whole)
     values = whole.astype(np.float64)
-    values[missing] = np.nan
+    if missing is not None:
+        values[missing] = np.nan
     return Numbers(values)
 
 
 def _read_boolean_series(series: nw.Series[Any]) -> Coded:
-    missing = series.is_null().to_numpy().astype(bool)
-    truth = series.fill_null(value=False).to_numpy().astype(np.int64)
-    truth[missing] = -1
+    filled, missing = _without_nulls(series, value=False)
+    truth = filled.astype(np.int8)
+    if missing is not None:
+        truth[missing] = -1
     return Coded(truth, (False, True))
 
 
+def _without_nulls(
+    series: nw.Series[Any], value: int
+) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Fill the gaps with a value, and tell where they are if there are any."""
+    missing = series.is_null().to_numpy().astype(bool)
+    if not missing.any():
+        return series.to_numpy(), None
+    return series.fill_null(value=value).to_numpy(), missing
+
+
 def _read_category_series(what: str, series: nw.Series[Any]) -> Coded:
-    array = getattr(series.to_native(), "array", None)
-    if _is_pandas_categorical(array):
-        return _read_pandas_categorical(what, array)
     # A polars Categorical keeps its strings in order of appearance, which is no
     # declaration; an Enum or an Arrow dictionary is one.
     if series.implementation.is_polars() and isinstance(series.dtype, nw.Categorical):
@@ -235,6 +265,9 @@ def _read_text_series(what: str, series: nw.Series[Any]) -> Coded | Numbers:
     native = series.to_native()
     if getattr(native.dtype, "storage", None) == "pyarrow":
         return _read_texts(what, native.array.__arrow_array__())
+    repeated = read_repeated(what, native.to_numpy())
+    if repeated is not None:
+        return repeated
     codes, values = native.factorize()
     if not all(isinstance(value, str) for value in values):
         # narwhals goes by the first hundred objects of a column.
@@ -397,8 +430,9 @@ def _vector_reader(what: str, values: Any) -> Callable[[], RawColumn]:
         return lambda: _read_array(what, values)
     if isinstance(values, (list, tuple, range)):
         return lambda: read_objects(what, values)
-    if _is_pandas_categorical(values):
-        return lambda: _read_pandas_categorical(what, values)
+    array = getattr(values, "array", values)  # what a series of pandas holds
+    if _is_pandas_categorical(array):
+        return lambda: _read_pandas_categorical(what, array)
     if type(values).__module__.startswith("pyarrow") and hasattr(values, "buffers"):
         import pyarrow as pa  # noqa: PLC0415  (the caller has loaded it)
 
@@ -421,13 +455,13 @@ def _read_array(what: str, values: NDArray[Any]) -> RawColumn:
         values = values.data
     kind = values.dtype.kind
     if kind == "b":
-        return Coded(values.astype(np.int64), (False, True))
+        return Coded(values.astype(np.int8), (False, True))
     if kind in "iu":
         check_exact(what, values)
         return Numbers(values.astype(np.float64))
     if kind == "f":
         with np.errstate(over="ignore"):  # a long double may become infinite
-            return Numbers(values.astype(np.float64))
+            return Numbers(_as_float64(values))
     if kind == "c":
         raise DataError(
             f"{what} holds complex numbers. Complex data not supported; pass the real "
@@ -438,6 +472,11 @@ def _read_array(what: str, values: NDArray[Any]) -> RawColumn:
     if kind == "S":
         values = _decode(what, values)
     return read_objects(what, values)
+
+
+def _as_float64(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the user's own array where it is fit to be read as it lies."""
+    return np.require(values, dtype=np.float64, requirements=["C", "A"])
 
 
 def _decode(what: str, values: NDArray[Any]) -> NDArray[Any]:

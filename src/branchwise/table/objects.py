@@ -26,16 +26,57 @@ from branchwise.table.raw import (
     shortened,
 )
 from branchwise.table.schema import PLURAL, Value, ValueType
+from branchwise.table.text import number_cells
 
 # pandas' own missing values, recognised without importing pandas.
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+# A column this long is numbered if its first cells repeat themselves.
+_WORTH_NUMBERING = 1000
+_SAMPLE = 1000
 # numpy's dates, among which NaT is a missing value.
 _NUMPY_TIMES = (np.datetime64, np.timedelta64)
 
 
 def read_objects(what: str, column: Sequence[Any] | NDArray[Any]) -> RawColumn:
     """Read a column of Python objects."""
+    repeated = read_repeated(what, column)
+    if repeated is not None:
+        return repeated
     cells = column.tolist() if isinstance(column, np.ndarray) else column
+    return _read_cells(what, cells)
+
+
+def read_repeated(what: str, column: Sequence[Any] | NDArray[Any]) -> RawColumn | None:
+    """Read a column that has the same few objects, or texts of numpy, many times.
+
+    Only the distinct ones are looked at. Returns None if there are too many, and
+    if something is wrong with a cell: looking at all of them tells in which row.
+    """
+    if len(column) < _WORTH_NUMBERING or not _repeats(column[:_SAMPLE]):
+        return None
+    if not isinstance(column, np.ndarray):
+        column = np.fromiter(column, dtype=object, count=len(column))
+    numbered = number_cells(column)
+    if numbered is None:
+        return None
+    codes, firsts = numbered
+    try:
+        distinct = _read_cells(what, column[firsts].tolist())
+    except DataError:
+        return None
+    if isinstance(distinct, Numbers):
+        return Numbers(distinct.values.take(codes))
+    return Coded(distinct.codes.astype(np.int32).take(codes), distinct.values)
+
+
+def _repeats(sample: Sequence[Any] | NDArray[Any]) -> bool:
+    """Whether a sample has its objects, or texts of numpy, several times each."""
+    if isinstance(sample, np.ndarray) and sample.dtype != object:
+        return sample.dtype.kind == "U" and len(np.unique(sample)) <= len(sample) // 4
+    return len(set(map(id, sample))) <= len(sample) // 4
+
+
+def _read_cells(what: str, cells: Sequence[Any]) -> RawColumn:
     families = {kind: _family(kind) for kind in set(map(type, cells))}
     others = {kind for kind, family in families.items() if family == "other"}
     if others:

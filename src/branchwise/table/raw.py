@@ -87,8 +87,8 @@ def check_exact(what: str, values: NDArray[Any]) -> None:
     """Refuse integers that float64 cannot hold: two of them might become one."""
     if values.size == 0 or values.dtype.itemsize < 8:
         return
-    beyond = (values > LARGEST_EXACT) | (values < -LARGEST_EXACT)
-    if beyond.any():
+    if values.max() > LARGEST_EXACT or values.min() < -LARGEST_EXACT:
+        beyond = (values > LARGEST_EXACT) | (values < -LARGEST_EXACT)
         row = int(np.argmax(beyond))
         refuse_inexact(what, int(values[row]), row)
 

@@ -24,6 +24,12 @@ PLURAL: dict[ValueType, str] = {
     "number": "numbers",
 }
 
+_CODE_TYPES: tuple[tuple[np.dtype[np.unsignedinteger], int], ...] = (
+    (np.dtype(np.uint8), 2**8 - 1),
+    (np.dtype(np.uint16), 2**16 - 1),
+    (np.dtype(np.uint32), 2**32 - 1),
+)
+
 
 def value_type(value: object) -> ValueType:
     """Tell which of the three families a category value belongs to."""
@@ -63,9 +69,9 @@ class Column:
     @property
     def code_dtype(self) -> np.dtype[np.unsignedinteger]:
         """The narrowest unsigned type that holds every code."""
-        for dtype in (np.uint8, np.uint16, np.uint32):
-            if self.unseen_code <= np.iinfo(dtype).max:
-                return np.dtype(dtype)
+        for dtype, largest in _CODE_TYPES:
+            if self.unseen_code <= largest:
+                return dtype
         return np.dtype(np.uint64)
 
     @cached_property

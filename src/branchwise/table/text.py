@@ -1,7 +1,8 @@
-"""Texts of an Arrow array -> distinct texts and a code for each row, compiled.
+"""Texts of an array -> distinct texts and a code for each row, compiled.
 
 Where users have strings, this is what they wait for. Buffers are read as they lie;
-pyarrow's own conversions to numpy are avoided, because they load pandas.
+pyarrow's own conversions to numpy are avoided, because they load pandas. The
+extension works without the GIL, so that columns can be numbered side by side.
 """
 
 from __future__ import annotations
@@ -41,6 +42,23 @@ def number_texts(array: Any) -> tuple[NDArray[np.int32], tuple[str, ...]] | None
     if known is not None:
         return _without_missing(codes, known, offsets, texts)
     return codes, tuple(_decoded(offsets, texts, row) for row in firsts.tolist())
+
+
+def number_cells(
+    array: NDArray[Any],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
+    """Give the distinct cells of a numpy array numbers, in the order of appearance.
+
+    Cells are the same where their bytes are; of objects that means the very same
+    object. Returns the codes and the first row of each number; None where the
+    extension is not to be used.
+    """
+    if not len(array) or not array.dtype.itemsize or not available():
+        return None
+    # Of objects the addresses are read and nothing else: that needs no GIL.
+    data = np.frombuffer(np.ascontiguousarray(array), dtype=np.uint8)
+    codes, firsts = extension().number_cells(data, array.dtype.itemsize)
+    return codes, firsts
 
 
 def _without_missing(

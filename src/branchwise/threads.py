@@ -1,0 +1,42 @@
+"""How many threads to use, and work on items side by side with results in order."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from branchwise.errors import ParameterError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Turn scikit-learn's ``n_jobs`` into a number of threads."""
+    if n_jobs is None:
+        return 1
+    if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        raise ParameterError(
+            "n_jobs must be None or a whole number other than 0 (-1: all cores). Got "
+            f"{n_jobs!r} instead."
+        )
+    if n_jobs > 0:
+        return min(int(n_jobs), 256)
+    return max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+
+
+def in_order(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> list[Result]:
+    """Call a function for every item, and return the results in the same order.
+
+    With any number of threads the error, if there is one, is that of the first item
+    in order that has one. Threads only help where the function releases the GIL.
+    """
+    if threads == 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, items))
