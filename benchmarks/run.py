@@ -230,7 +230,7 @@ class Workloads:
         data = encode_columns(open_table(X), model.schema, model.tree.used_columns)
         ready = theirs[0].transform(X).astype(np.float32)
         actions = {
-            OURS.name: lambda: model.walker.labels(model.walker.walk(data)),
+            OURS.name: lambda: model.walker.classify(data),
             SKLEARN.name: lambda: theirs[1].predict(ready),
         }
         work = f"predict {self.rows:,} rows from ready codes, {depth} tree"

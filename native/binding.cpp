@@ -193,12 +193,14 @@ nb::dict grow_tree(nb::list columns, const std::vector<uint32_t>& n_codes, const
 
 Walk* make_walk(const Vector<int64_t>& column, const Vector<double>& cut, const Vector<int64_t>& n_children,
                 const Vector<int64_t>& missing_to, const Vector<int64_t>& unseen_to, const Vector<int64_t>& n_codes,
-                const Vector<int64_t>& codes, const Vector<double>& sizes, const std::vector<uint32_t>& values) {
+                const Vector<int64_t>& codes, const Vector<double>& sizes, const Vector<uint8_t>& labels,
+                const std::vector<uint32_t>& values) {
     const size_t n = column.shape(0);
-    if (n < 1 || n >= Walk::divided) refuse("between 1 and 2**32 - 2 nodes");
+    if (n < 1 || n >= Ways::divided) refuse("between 1 and 2**32 - 2 nodes");
     for (size_t length : {cut.shape(0), n_children.shape(0), missing_to.shape(0), unseen_to.shape(0), n_codes.shape(0),
                           sizes.shape(0)})
         if (length != n) refuse("arrays must have one entry for each node");
+    if (labels.shape(0) != n && labels.shape(0) != 0) refuse("a label for each node, or none");
     // Children and their codes lie in the order of their parents: one pass checks all.
     size_t child = 1;
     size_t code = 0;
@@ -219,8 +221,9 @@ Walk* make_walk(const Vector<int64_t>& column, const Vector<double>& cut, const 
         }
     }
     if (child != n || code != codes.shape(0)) refuse("children or codes that do not add up");
+    const uint8_t* label = labels.shape(0) ? labels.data() : nullptr;
     const TreeView tree{n, column.data(), n_children.data(), missing_to.data(), unseen_to.data(),
-                        n_codes.data(), codes.data(), cut.data(), sizes.data()};
+                        n_codes.data(), codes.data(), cut.data(), sizes.data(), label};
     return new Walk(tree, values);
 }
 
@@ -230,33 +233,50 @@ bool read_cells(nb::handle data, size_t n_rows, uint32_t values, Cells& cells) {
     if (!nb::try_cast(data, array, false)) return false;
     if (array.shape(0) != n_rows) refuse("a column must have one entry for each row");
     if (std::is_same<T, double>::value != (values == 0)) refuse("numbers for categories, or the reverse");
-    if (values && largest(array.data(), n_rows) > values + 1) refuse("a code is beyond that of unseen values");
     cells.data = array.data();
     cells.width = sizeof(T);
     return true;
 }
 
-nb::tuple arrive(const Walk& walk, nb::list columns, size_t n_rows) {
-    if (n_rows >= Walk::divided) refuse("fewer than 2**32 - 1 rows");
-    if (nb::len(columns) != walk.values().size()) refuse("one entry for each column");
-    std::vector<Cells> cells(walk.values().size());
+// Checks all but how large codes are: the walk does, while it has them at hand.
+std::vector<Cells> read_rows(const Walk& walk, nb::list columns, size_t n_rows) {
+    if (n_rows >= Ways::divided) refuse("fewer than 2**32 - 1 rows");
+    if (nb::len(columns) != walk.ways().values.size()) refuse("one entry for each column");
+    std::vector<Cells> cells(walk.ways().values.size());
     for (size_t j = 0; j < cells.size(); ++j) {
-        if (!walk.uses(j)) continue;
-        const uint32_t values = walk.values()[j];
+        if (!walk.ways().used[j]) continue;
+        const uint32_t values = walk.ways().values[j];
         if (!read_cells<uint8_t>(columns[j], n_rows, values, cells[j]) &&
             !read_cells<uint16_t>(columns[j], n_rows, values, cells[j]) &&
             !read_cells<uint32_t>(columns[j], n_rows, values, cells[j]) &&
             !read_cells<double>(columns[j], n_rows, values, cells[j]))
             refuse("a column must be a contiguous array of uint8, uint16, uint32 or float64");
     }
+    return cells;
+}
+
+// The label of each row; None where a row goes down every branch somewhere.
+nb::object label(const Walk& walk, nb::list columns, size_t n_rows) {
+    if (walk.ways().label_at.empty()) refuse("a tree without labels");
+    const std::vector<Cells> cells = read_rows(walk, columns, n_rows);
+    Array<uint8_t> labels(n_rows);
+    {
+        nb::gil_scoped_release released;
+        walk.labels(cells, n_rows, labels.data());
+    }
+    if (std::find(labels.begin(), labels.end(), Ways::no_label) != labels.end()) return nb::none();
+    return own(std::move(labels), n_rows);
+}
+
+nb::tuple arrive(const Walk& walk, nb::list columns, size_t n_rows) {
+    const std::vector<Cells> cells = read_rows(walk, columns, n_rows);
     // Rows that arrive whole, and the parts of the others.
     Array<uint32_t> nodes(n_rows);
     std::vector<Walk::Part> parts;
     {
         nb::gil_scoped_release released;
-        walk.arrive(cells, n_rows, nodes.data());
-        for (size_t row = 0; row < n_rows; ++row)
-            if (nodes[row] == Walk::divided) walk.divide(cells, uint32_t(row), parts);
+        walk.nodes(cells, n_rows, nodes.data());
+        parts = walk.parts(cells, nodes.data(), n_rows);
     }
     Array<int64_t> rows(parts.size()), ends(parts.size());
     Array<double> shares(parts.size());
@@ -334,10 +354,12 @@ NB_MODULE(_native, m) {
           nb::arg("progress").none());
     nb::class_<Walk>(m, "Walk")
         .def(nb::new_(&make_walk), nb::arg("column"), nb::arg("cut"), nb::arg("n_children"), nb::arg("missing_to"),
-             nb::arg("unseen_to"), nb::arg("n_codes"), nb::arg("codes"), nb::arg("sizes"), nb::arg("values"))
+             nb::arg("unseen_to"), nb::arg("n_codes"), nb::arg("codes"), nb::arg("sizes"), nb::arg("labels"),
+             nb::arg("values"))
+        .def("label", &label, nb::arg("columns"), nb::arg("n_rows"))
         .def("arrive", &arrive, nb::arg("columns"), nb::arg("n_rows"));
     m.def("number_texts", &number_texts<int32_t>, nb::arg("offsets").noconvert(), nb::arg("data").noconvert());
     m.def("number_texts", &number_texts<int64_t>, nb::arg("offsets").noconvert(), nb::arg("data").noconvert());
     m.def("number_cells", &number_cells, nb::arg("data").noconvert(), nb::arg("width"));
-    m.attr("DIVIDED") = nb::int_(Walk::divided);
+    m.attr("DIVIDED") = nb::int_(Ways::divided);
 }

@@ -54,7 +54,7 @@ struct LargePages {
 
   private:
     static constexpr size_t page = size_t(1) << 21;
-    static constexpr size_t large = size_t(1) << 22;
+    static constexpr size_t large = size_t(1) << 21;
 };
 
 template <typename T>

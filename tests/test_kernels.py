@@ -103,6 +103,26 @@ def unseen_rows(rng: np.random.Generator, columns, n: int) -> Columns:
     return Columns(n, tuple(cells))
 
 
+def assert_same_answers(columns, tree, rows, context, monkeypatch) -> None:
+    monkeypatch.setenv(loader.VARIABLE, "native")
+    fast = Walker(columns, tree)
+    fast_arrivals = fast.walk(rows)
+    fast_labels = fast.classify(rows)
+    monkeypatch.setenv(loader.VARIABLE, "reference")
+    plain = Walker(columns, tree)
+    plain_arrivals = plain.walk(rows)
+    for name in ("row", "node", "share"):
+        np.testing.assert_array_equal(
+            getattr(fast_arrivals, name), getattr(plain_arrivals, name), str(context)
+        )
+    np.testing.assert_array_equal(
+        fast.distribution(fast_arrivals), plain.distribution(plain_arrivals)
+    )
+    np.testing.assert_array_equal(
+        fast_labels, plain.labels(plain_arrivals), str(context)
+    )
+
+
 @pytest.mark.parametrize("part", range(10))
 def test_same_tree_and_same_answers_on_random_tables(part, monkeypatch):
     for seed in range(part, N_TABLES, 10):
@@ -113,20 +133,10 @@ def test_same_tree_and_same_answers_on_random_tables(part, monkeypatch):
         assert_same_tree(reference, twin, (seed, recipe))
         validate(twin, Schema(tuple(columns), tuple(range(n_classes))))
 
-        rows = unseen_rows(np.random.default_rng(seed), columns, 40)
-        monkeypatch.setenv(loader.VARIABLE, "native")
-        fast = Walker(columns, twin)
-        fast_arrivals = fast.walk(rows)
-        monkeypatch.setenv(loader.VARIABLE, "reference")
-        plain = Walker(columns, twin)
-        plain_arrivals = plain.walk(rows)
-        for name in ("row", "node", "share"):
-            np.testing.assert_array_equal(
-                getattr(fast_arrivals, name), getattr(plain_arrivals, name), str(seed)
-            )
-        np.testing.assert_array_equal(
-            fast.distribution(fast_arrivals), plain.distribution(plain_arrivals)
-        )
+        # Rows walk in blocks; now and then there are more than one holds.
+        rng = np.random.default_rng(seed)
+        rows = unseen_rows(rng, columns, 1100 if seed % 50 == part else 40)
+        assert_same_answers(columns, twin, rows, seed, monkeypatch)
 
 
 @pytest.mark.parametrize("criterion", BUILT_IN)
@@ -268,7 +278,8 @@ def walk_arrays():
     }
     arrays = {name: np.array(entries, dtype=np.int64) for name, entries in ints.items()}
     numbers = {"cut": np.full(3, np.nan), "sizes": np.array([4.0, 3.0, 1.0])}
-    return {**arrays, **numbers, "values": [2]}
+    labels = np.array([0, 0, 1], dtype=np.uint8)
+    return {**arrays, **numbers, "labels": labels, "values": [2]}
 
 
 def test_the_border_of_prediction_takes_good_arrays():
@@ -277,6 +288,28 @@ def test_the_border_of_prediction_takes_good_arrays():
     nodes, rows, ends, shares = walk.arrive([cells], 4)
     assert nodes.tolist() == [1, 2, 0, 0]
     assert rows.tolist() == ends.tolist() == shares.tolist() == []
+
+
+def test_the_border_of_prediction_gives_labels():
+    cells = np.array([0, 1, 2, 3], dtype=np.uint8)
+    assert _native.Walk(**walk_arrays()).label([cells], 4).tolist() == [0, 1, 0, 0]
+
+
+def test_rows_that_are_divided_have_no_label_of_their_own():
+    arrays = walk_arrays()
+    arrays["missing_to"][0] = -2
+    walk = _native.Walk(**arrays)
+    assert walk.label([np.array([0, 2], dtype=np.uint8)], 2) is None
+    assert walk.label([np.array([0, 1], dtype=np.uint8)], 2).tolist() == [0, 1]
+
+
+def test_a_tree_that_was_given_no_labels_has_none():
+    arrays = {**walk_arrays(), "labels": np.empty(0, dtype=np.uint8)}
+    cells = np.array([0], dtype=np.uint8)
+    with pytest.raises(ValueError, match="without labels"):
+        _native.Walk(**arrays).label([cells], 1)
+    with pytest.raises(ValueError, match="for each node"):
+        _native.Walk(**{**arrays, "labels": np.zeros(2, dtype=np.uint8)})
 
 
 def test_prediction_divides_rows_that_go_down_every_branch():
@@ -289,6 +322,45 @@ def test_prediction_divides_rows_that_go_down_every_branch():
     assert rows.tolist() == [1, 1]
     assert ends.tolist() == [1, 2]
     assert shares.tolist() == [0.75, 0.25]
+
+
+@pytest.mark.parametrize("missing", ["node", "split"])
+@pytest.mark.parametrize("numbers", [False, True])
+def test_same_answers_of_a_tree_that_asks_more_than_255_columns(
+    numbers, missing, monkeypatch
+):
+    """The table of ways has wider entries then."""
+    rng = np.random.default_rng(0)
+    n, n_columns = 4000, 600
+    names = [f"x{j}" for j in range(n_columns)]
+    columns = [Column(name, "categorical", (0, 1, 2), True) for name in names]
+    cells = [rng.integers(0, 3, n, dtype=np.uint8) for _ in columns]
+    for codes in cells:
+        codes[rng.integers(n)] = 3  # missing
+    if numbers:
+        columns[::2] = [Column(c.name, "numeric", (), False) for c in columns[::2]]
+        cells[::2] = [rng.normal(size=n).round(1) for _ in cells[::2]]
+    data = Columns(n, tuple(cells))
+    labels = rng.integers(0, 3, n).astype(np.intp)
+    grid = weigh(None, n, missing == "split")
+    recipe = Recipe(max_depth=12, missing=missing)
+    tree = native.grow_native(columns, data, labels, 3, grid, recipe)
+    assert len(tree.used_columns) > 255
+    rows = unseen_rows(rng, columns, 700)
+    assert_same_answers(columns, tree, rows, "wide", monkeypatch)
+
+
+@pytest.mark.parametrize("n_classes", [255, 256, 300])
+def test_same_labels_where_classes_do_not_fit_a_byte(n_classes, monkeypatch):
+    rng = np.random.default_rng(0)
+    columns = [Column(f"x{j}", "categorical", tuple(range(9)), False) for j in range(5)]
+    n = 4 * n_classes
+    data = Columns(n, tuple(rng.integers(0, 9, n, dtype=np.uint8) for _ in columns))
+    labels = np.arange(n) % n_classes
+    grid = weigh(None, n, fractions=False)
+    tree = native.grow_native(columns, data, labels, n_classes, grid, Recipe())
+    assert tree.label.max() == n_classes - 1
+    assert_same_answers(columns, tree, data, n_classes, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -326,8 +398,23 @@ def test_the_border_of_prediction_refuses_bad_trees(name, entries):
     ],
 )
 def test_the_border_of_prediction_refuses_bad_cells(cells):
+    walk = _native.Walk(**walk_arrays())
     with pytest.raises((ValueError, TypeError)):
-        _native.Walk(**walk_arrays()).arrive([cells], 4)
+        walk.arrive([cells], 4)
+    with pytest.raises((ValueError, TypeError)):
+        walk.label([cells], 4)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+def test_the_border_of_prediction_refuses_a_bad_code_in_any_row(dtype):
+    """Codes are checked block by block."""
+    walk = _native.Walk(**walk_arrays())
+    for row in (0, 127, 128, 511, 512, 1200):
+        cells = np.full(1201, 3, dtype=dtype)
+        assert walk.label([cells], 1201).tolist() == [0] * 1201
+        cells[row] = 4
+        with pytest.raises(ValueError, match="beyond that of unseen"):
+            walk.label([cells], 1201)
 
 
 def test_progress_is_told_the_number_of_nodes(monkeypatch):

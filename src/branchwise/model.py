@@ -20,7 +20,7 @@ from branchwise.render.text import text_lines
 from branchwise.rules import Rule, tree_rules
 from branchwise.table.encode import encode_columns
 from branchwise.table.frames import open_table
-from branchwise.table.schema import Schema
+from branchwise.table.schema import Columns, Schema
 from branchwise.threads import n_threads
 from branchwise.tree import Tree
 from branchwise.words import SHOWN_VALUES
@@ -63,22 +63,26 @@ class Model:
         """Walks encoded rows down the tree."""
         return Walker(self.schema.columns, self.tree)
 
-    def arrivals(self, X: object, n_jobs: int | None = None) -> Arrivals:
-        """Find the node, or weighted nodes, that each row of a table arrives at.
-
-        ``n_jobs`` threads encode the table; None is one, -1 all cores.
-        """
+    def _encoded(self, X: object, n_jobs: int | None) -> Columns:
         used = self.tree.used_columns
         allow_unseen = self.recipe.unseen != "error"
         threads = n_threads(n_jobs)
         data = encode_columns(open_table(X), self.schema, used, allow_unseen, threads)
         if self.recipe.missing == "error":
             refuse_missing(((j, self.schema.columns[j]) for j in used), data)
-        return self.walker.walk(data)
+        return data
+
+    def arrivals(self, X: object, n_jobs: int | None = None) -> Arrivals:
+        """Find the node, or weighted nodes, that each row of a table arrives at.
+
+        ``n_jobs`` threads encode the table; None is one, -1 all cores.
+        """
+        return self.walker.walk(self._encoded(X, n_jobs))
 
     def predict(self, X: object, n_jobs: int | None = None) -> NDArray[np.generic]:
         """Return the most probable class of each row."""
-        return self.schema.class_array[self.walker.labels(self.arrivals(X, n_jobs))]
+        codes = self.walker.classify(self._encoded(X, n_jobs))
+        return self.schema.class_array.take(codes)
 
     def predict_proba(self, X: object, n_jobs: int | None = None) -> Floats:
         """Return the probability of each class, in the order of ``schema.classes``."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from branchwise.counts import Floats, Ints
 from branchwise.extension import available
@@ -85,6 +87,11 @@ class Walker:
         origin, branch, part = self._router.every_branch(node[split])
         # Branches are numbered over all nodes, and so are children after the root.
         return row[split][origin], branch + 1, share[split][origin] * part
+
+    def classify(self, data: Columns) -> NDArray[np.integer[Any]]:
+        """Return the class codes of rows: their labels, without their arrivals."""
+        known = self._native.labels(data) if available() else None
+        return self.labels(self.walk(data)) if known is None else known
 
     def distribution(self, arrivals: Arrivals) -> Floats:
         """Return class probabilities, one row a case."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from branchwise.counts import Floats, Ints
 from branchwise.criteria import BUILT_IN, SERIES, Masses64
@@ -14,6 +16,9 @@ from branchwise.recipes import Recipe
 from branchwise.table.schema import Column, Columns
 from branchwise.table.weights import WeightGrid
 from branchwise.tree import Tree
+
+#: The compiled walk writes class codes as bytes, and one code is not a class.
+_MOST_LABELS = 255
 
 
 def serves(recipe: Recipe) -> bool:
@@ -34,7 +39,7 @@ def grow_native(
     """Grow the tree that the reference would grow."""
     masses = Masses64(grid.total, grid.whole, table=False)
     arrays = extension().grow(
-        columns=[np.ascontiguousarray(cells) for cells in data.data],
+        columns=_contiguous(data),
         n_codes=[column.missing_code + 1 for column in columns],
         labels=labels.astype(np.uint32),
         n_classes=n_classes,
@@ -59,10 +64,17 @@ def grow_native(
     return Tree(**arrays)
 
 
+def _contiguous(data: Columns) -> list[NDArray[Any]]:
+    return [np.ascontiguousarray(cells) for cells in data.data]
+
+
 class NativeWalk:
     """Walks rows down a tree, in the compiled twin."""
 
     def __init__(self, columns: Sequence[Column], tree: Tree) -> None:
+        n_classes = tree.weights.shape[1]
+        self._labels_fit = n_classes <= _MOST_LABELS
+        labels = tree.label if self._labels_fit else tree.label[:0]
         self._walk = extension().Walk(
             column=tree.column.astype(np.int64, copy=False),
             cut=tree.cut,
@@ -72,13 +84,24 @@ class NativeWalk:
             n_codes=tree.n_codes.astype(np.int64, copy=False),
             codes=tree.codes.astype(np.int64, copy=False),
             sizes=tree.weights.sum(axis=1),
+            labels=labels.astype(np.uint8),
             values=[0 if c.is_numeric else len(c.categories) for c in columns],
         )
 
+    def labels(self, data: Columns) -> NDArray[np.uint8] | None:
+        """Return class codes; None where only the parts of rows can tell."""
+        if not self._labels_fit:
+            return None
+        labels: NDArray[np.uint8] | None = self._walk.label(
+            columns=_contiguous(data), n_rows=data.n_rows
+        )
+        return labels
+
     def arrive(self, data: Columns) -> tuple[Ints, Ints, Floats]:
         """Return where rows arrive: (row, node, share), sorted by row, then node."""
-        cells = [np.ascontiguousarray(column) for column in data.data]
-        reached, *parts = self._walk.arrive(columns=cells, n_rows=data.n_rows)
+        reached, *parts = self._walk.arrive(
+            columns=_contiguous(data), n_rows=data.n_rows
+        )
         row = np.arange(data.n_rows, dtype=np.intp)
         node: Ints = reached.astype(np.intp)
         share = np.ones(data.n_rows)
