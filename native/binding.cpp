@@ -76,10 +76,11 @@ struct TreeArrays {
     Array<double> cut, weights, cases;
 
     TreeArrays(const std::vector<Grown>& grown, size_t classes) {
-        size_t n = 1;
+        size_t n = 0;
         size_t n_all_codes = 0;
-        for (const Grown& part : grown)
-            for (const Node& node : part.nodes) n += size_t(node.n_children);
+        for (const Grown& part : grown) n += part.nodes.size();
+        if (grown.size() > 1)  // a grafted node is its subtree's root as well
+            for (const Node& node : grown[0].nodes) n -= node.graft >= 0;
         for (auto* array : {&column, &n_children, &missing_to, &unseen_to, &n_codes}) array->resize(n);
         for (auto* array : {&cut, &cases}) array->resize(n);
         codes.resize(2 * n);
@@ -88,6 +89,7 @@ struct TreeArrays {
             int32_t part;
             uint32_t node;
         };
+        constexpr size_t ahead = 16;
         Array<Place> order(n);
         order[0] = {0, 0};
         size_t known = 1;
@@ -98,6 +100,7 @@ struct TreeArrays {
                 at = {node->graft, node->first_child};
                 node = &grown[size_t(at.part)].nodes[at.node];
             }
+            if (i + ahead < known) __builtin_prefetch(&grown[size_t(order[i + ahead].part)].nodes[order[i + ahead].node]);
             for (int32_t b = 0; b < node->n_children; ++b) order[known++] = {at.part, node->first_child + uint32_t(b)};
             column[i] = node->column;
             n_children[i] = node->n_children;
@@ -111,7 +114,8 @@ struct TreeArrays {
                 codes[n_all_codes++] = 0;
                 codes[n_all_codes++] = 1;
             }
-            std::copy_n(&grown[size_t(at.part)].weights[at.node * classes], classes, &weights[i * classes]);
+            const double* from = &grown[size_t(at.part)].weights[at.node * classes];
+            for (size_t c = 0; c < classes; ++c) weights[i * classes + c] = from[c];
         }
         codes.resize(n_all_codes);
     }

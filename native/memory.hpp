@@ -25,10 +25,10 @@ struct LargePages {
     T* allocate(size_t n) {
 #if defined(__linux__)
         if (n * sizeof(T) >= large) {
-            const size_t bytes = (n * sizeof(T) + page - 1) / page * page;
-            void* memory = std::aligned_alloc(page, bytes);
-            if (!memory) throw std::bad_alloc();
-            madvise(memory, bytes, MADV_HUGEPAGE);  // advice: it may be ignored
+            void* memory = nullptr;
+            if (posix_memalign(&memory, page, n * sizeof(T))) throw std::bad_alloc();
+            // Advice: it may be ignored. The end, less than a page, is left in small ones.
+            madvise(memory, n * sizeof(T) / page * page, MADV_HUGEPAGE);
             return static_cast<T*>(memory);
         }
 #endif
@@ -54,7 +54,7 @@ struct LargePages {
 
   private:
     static constexpr size_t page = size_t(1) << 21;
-    static constexpr size_t large = size_t(1) << 21;
+    static constexpr size_t large = page;
 };
 
 template <typename T>

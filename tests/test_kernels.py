@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 
@@ -157,6 +158,35 @@ def test_same_tree_on_larger_tables(criterion, n_columns):
     engine = MemoryEngine(columns, data, labels, 3, grid)
     twin = native.grow_native(columns, data, labels, 3, grid, recipe)
     assert_same_tree(grow(engine, columns, recipe), twin, criterion)
+
+
+# Numbers of rows from which bit rows are counted another way: few one by one, groups of
+# sixteen, small nodes, counters of a byte, and bytes emptied after 254 groups.
+TURNS = [1, 8, 9, 15, 16, 17, 24, 25, 45, 46, 252, 253, 255, 256, 4064, 4080, 4096]
+
+
+@pytest.mark.parametrize("n_first", TURNS)
+@pytest.mark.parametrize("criterion", BUILT_IN)
+def test_same_tree_of_bit_rows_where_their_counting_turns(criterion, n_first):
+    rng = np.random.default_rng(n_first)
+    n = n_first + 3
+    sizes = [3, 3, 2, 8, 9, 15, 16, 17, 33, 63, 64]
+    columns = [
+        Column(f"x{j}", "categorical", tuple(range(size)), False)
+        for j, size in enumerate(sizes)
+    ]
+    cells = [rng.integers(0, size, n).astype(np.uint8) for size in sizes]
+    cells[0][:] = 0  # a bit that every row has, and below, bits that none has
+    cells[1][:] = 2
+    few = np.zeros(n, dtype=np.intp)
+    few[:3] = 1
+    for labels, kept in itertools.product((few, rng.permutation(n) % 2), (5, 11)):
+        data = Columns(n, tuple(cells[:kept]))
+        grid, recipe = weigh(None, n, False), Recipe(criterion=criterion)
+        engine = MemoryEngine(columns[:kept], data, labels, 2, grid)
+        reference = grow(engine, columns[:kept], recipe)
+        twin = native.grow_native(columns[:kept], data, labels, 2, grid, recipe)
+        assert_same_tree(reference, twin, (n_first, kept))
 
 
 def test_the_variable_forces_a_kernel(monkeypatch):
