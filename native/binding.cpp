@@ -124,7 +124,7 @@ struct TreeArrays {
 nb::dict grow_tree(nb::list columns, const std::vector<uint32_t>& n_codes, const Vector<uint32_t>& labels, int n_classes, nb::object weights, bool fractions,
                    double weight_step, double case_step, int criterion, int64_t max_depth,
                    double cases_to_split, double cases_in_leaf, double min_gain, int missing, int unseen,
-                   int bits, std::vector<double> series, double total, bool whole, unsigned n_threads, nb::object progress) {
+                   int bits, std::vector<double> series, double total, bool whole, unsigned n_threads, size_t worth_sharing, nb::object progress) {
     Problem problem;
     problem.n_rows = labels.shape(0);
     problem.n_classes = n_classes;
@@ -142,6 +142,8 @@ nb::dict grow_tree(nb::list columns, const std::vector<uint32_t>& n_codes, const
         if (given.shape(0) != problem.n_rows) refuse("weights must have one entry for each row");
         problem.weights = given.data();
     }
+    // Without weights a record has one number for both, so both must be on one grid.
+    if (weights.is_none() && weight_step != case_step) refuse("without weights, weight_step must equal case_step");
     problem.fractions = fractions;
     problem.weight_step = weight_step;
     problem.case_step = case_step;
@@ -152,6 +154,7 @@ nb::dict grow_tree(nb::list columns, const std::vector<uint32_t>& n_codes, const
     problem.min_gain = min_gain;
     problem.missing = static_cast<Policy>(missing);
     problem.unseen = static_cast<Policy>(unseen);
+    problem.worth_sharing = worth_sharing;
 
     const bool report = !progress.is_none();
     bool interrupted = false;
@@ -355,7 +358,7 @@ NB_MODULE(_native, m) {
           nb::arg("case_step"), nb::arg("criterion"), nb::arg("max_depth"), nb::arg("cases_to_split"),
           nb::arg("cases_in_leaf"), nb::arg("min_gain"), nb::arg("missing"), nb::arg("unseen"), nb::arg("bits"),
           nb::arg("series"), nb::arg("total"), nb::arg("whole"), nb::arg("n_threads"),
-          nb::arg("progress").none());
+          nb::arg("worth_sharing"), nb::arg("progress").none());
     nb::class_<Walk>(m, "Walk")
         .def(nb::new_(&make_walk), nb::arg("column"), nb::arg("cut"), nb::arg("n_children"), nb::arg("missing_to"),
              nb::arg("unseen_to"), nb::arg("n_codes"), nb::arg("codes"), nb::arg("sizes"), nb::arg("labels"),

@@ -148,6 +148,18 @@ inline void add_counts(const Count* counts, Count* all) {
     std::memcpy(all, sum, sizeof sum);
 }
 
+// Of every bit of a row; `stride` words, an even number, make a row.
+template <typename Count>
+inline void count_line(const uint64_t* rows, size_t stride, size_t n, Count* counts) {
+    const auto* row = reinterpret_cast<const Pair*>(rows);
+    for (size_t pair = 0; pair < stride / 2; ++pair) count(row + pair, stride / 2, n, counts + pair * 128);
+}
+
+template <typename Count>
+inline void add_line(const Count* counts, size_t stride, Count* all) {
+    for (size_t bit = 0; bit < stride * 64; bit += 128) add_counts(counts + bit, all + bit);
+}
+
 template <typename Count>
 inline bool is_constant(const Count* sizes, size_t last, uint32_t n) {
     uint32_t left = n;

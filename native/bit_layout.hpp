@@ -29,6 +29,7 @@ struct Field {
     uint64_t mask = 0;
     uint64_t last = 0;  // the bit that stands for the last value, once extracted
 
+    size_t first_bit() const { return word * 64 + shift; }
     uint32_t value(const uint64_t* row) const {
         return static_cast<uint32_t>(__builtin_ctzll(((row[word] >> shift) & mask) | last));
     }
@@ -82,7 +83,7 @@ class BitLayout {
             const uint64_t top = field.last >> 1;
             highest_[field.word / 2][field.word % 2] |= top << field.shift;
             lower_[field.word / 2][field.word % 2] |= (top - 1) << field.shift;
-            const auto highest_bit = field.word * 64 + field.shift + size_t(__builtin_ctzll(top));
+            const auto highest_bit = field.first_bit() + size_t(__builtin_ctzll(top));
             column_of_bit_[highest_bit] = uint16_t(j);
         }
     }

@@ -25,7 +25,9 @@
 #include "bit_counts.hpp"
 #include "bit_layout.hpp"
 #include "bit_moves.hpp"
+#include "bit_pieces.hpp"
 #include "choose.hpp"
+#include "crew.hpp"
 
 namespace branchwise {
 
@@ -66,10 +68,12 @@ class BitGrower {
         Array<Pair> side[2];
     };
 
-    BitGrower(const Problem& problem, const Masses& masses, const std::vector<uint32_t>& values, Buffers& buffers)
+    BitGrower(const Problem& problem, const Masses& masses, const std::vector<uint32_t>& values, Buffers& buffers,
+              Crew& crew)
         : problem_(problem),
           masses_(masses),
           buffers_(buffers),
+          crew_(crew),
           classes_(size_t(problem.n_classes)),
           layout_(values),
           stride_(layout_.n_pairs() * 2),
@@ -129,9 +133,17 @@ class BitGrower {
         Job below = job;
         size_t best = pure_column(job, whole, scale, node_rows);
         const bool in_bytes = job.n < 256 && masses_.has_table_for(job.n);
-        if (best != none) count_rows(node_rows, best);
-        else if (in_bytes) best = search(job, whole, scale, node_rows, small_counts_.data(), below);
-        else best = search(job, whole, scale, node_rows, large_counts_.data(), below);
+        pieces_.clear();
+        if (best != none) {
+            count_rows(node_rows, best);
+        } else if (in_bytes) {
+            count_bits(node_rows, small_counts_.data());
+            best = search(job, whole, scale, small_counts_.data(), below);
+        } else {
+            if (crew_.shares(work(job))) count_pieces(job, node_rows);
+            else count_bits(node_rows, large_counts_.data());
+            best = search(job, whole, scale, large_counts_.data(), below);
+        }
         if (best != none) carry_out(job, below, best, node_rows, stack);
     }
 
@@ -148,39 +160,16 @@ class BitGrower {
 
     // Rows as bits, sorted by class.
     Job make_root() {
-        const std::vector<size_t> sizes = count_labels();
-        std::vector<size_t> next(classes_, 0);
-        for (size_t c = 1; c < classes_; ++c) next[c] = next[c - 1] + sizes[c - 1];
         for (auto& side : buffers_.side) side.resize(problem_.n_rows * stride_ / 2);
-        RowMaker maker(problem_, layout_);
-        std::vector<uint64_t> words(RowMaker::block * stride_);
-        for (size_t start = 0; start < problem_.n_rows; start += RowMaker::block) {
-            const size_t n = std::min(RowMaker::block, problem_.n_rows - start);
-            maker.make(start, n, words.data());
-            for (size_t i = 0; i < n; ++i)
-                copy_row(&words[i * stride_], rows(0) + next[problem_.labels[start + i]]++ * stride_, stride_);
-        }
+        counts_of_class_ = RootRows(problem_, layout_, crew_).make(rows(0));
         Job root;
         root.n = problem_.n_rows;
         for (size_t j = 0; j < layout_.n_columns(); ++j)
             if (layout_[j].values > 1) root.alive[j / 64] |= uint64_t(1) << (j % 64);
         add_nodes(1);
         grown_.nodes[0].cases = double(root.n);
-        for (size_t c = 0; c < classes_; ++c) {
-            counts_of_class_[c] = uint32_t(sizes[c]);
-            grown_.weights[c] = double(sizes[c]);
-        }
+        for (size_t c = 0; c < classes_; ++c) grown_.weights[c] = counts_of_class_[c];
         return root;
-    }
-
-    // Four counters for each class, so that a row need not wait for the one before it.
-    std::vector<size_t> count_labels() const {
-        std::vector<size_t> sizes(classes_ * 4, 0);
-        for (size_t row = 0; row < problem_.n_rows; ++row) ++sizes[row % 4 * classes_ + problem_.labels[row]];
-        for (size_t c = 0; c < classes_; ++c)
-            for (size_t k = 1; k < 4; ++k) sizes[c] += sizes[k * classes_ + c];
-        sizes.resize(classes_);
-        return sizes;
     }
 
     uint64_t* rows(int side) const { return reinterpret_cast<uint64_t*>(buffers_.side[side].data()); }
@@ -252,9 +241,7 @@ class BitGrower {
     // The best column of a node, or none; its cells are counted. Columns that are
     // constant are dropped from `below`.
     template <typename Count>
-    size_t search(const Job& job, int64_t whole, const Scale& scale, const uint64_t* node_rows, Count* counts,
-                  Job& below) {
-        count_bits(node_rows, counts);
+    size_t search(const Job& job, int64_t whole, const Scale& scale, const Count* counts, Job& below) {
         double top = no_score;
         for_each_alive(job, layout_.n_columns(), [&](size_t j) {
             candidates_[j] = score(j, counts, whole, scale, below);
@@ -275,8 +262,7 @@ class BitGrower {
     // A line of counts for every class, and one for all classes.
     template <typename Count>
     void count_bits(const uint64_t* node_rows, Count* counts) const {
-        const auto* segment = reinterpret_cast<const Pair*>(node_rows);
-        const size_t step = stride_ / 2;
+        const size_t stride = stride_;  // bytes may alias members, but not these
         const size_t line = line_;
         Count* all = counts + classes_ * line;
         std::fill_n(all, line, Count(0));
@@ -286,15 +272,18 @@ class BitGrower {
                 std::fill_n(counts, line, Count(0));
                 continue;
             }
-            for (size_t pair = 0; pair < step; ++pair) {
-                popcount::count(segment + pair, step, n, counts + pair * 128);
-                popcount::add_counts(counts + pair * 128, all + pair * 128);
-            }
-            segment += n * step;
+            popcount::count_line(node_rows, stride, n, counts);
+            popcount::add_line(counts, stride, all);
+            node_rows += n * stride;
         }
     }
 
-    static size_t first_bit(const Field& field) { return field.word * 64 + field.shift; }
+    // The same by all threads.
+    void count_pieces(const Job& job, const uint64_t* node_rows) {
+        const size_t most_rows = job.n / crew_.pieces(work(job)) + 1;
+        pieces_.divide(node_rows, stride_, counts_of_class_, most_rows);
+        pieces_.count(crew_, work(job), classes_, large_counts_.data());
+    }
 
     // cells_[value][class] and sizes_[value] of one column.
     template <typename Count>
@@ -303,7 +292,7 @@ class BitGrower {
         const size_t last = field.values - 1;
         std::fill_n(sizes_.begin(), field.values, 0);
         for (size_t c = 0; c < classes_; ++c) {
-            const Count* bit = counts + c * line_ + first_bit(field);
+            const Count* bit = counts + c * line_ + field.first_bit();
             uint32_t left = counts_of_class_[c];
             for (size_t v = 0; v < last; ++v) {
                 cells_[v * classes_ + c] = bit[v];
@@ -335,7 +324,7 @@ class BitGrower {
     double score(size_t j, const Count* counts, int64_t whole, const Scale& scale, Job& below) {
         const auto n = uint32_t(scale.total);
         const Field& field = layout_[j];
-        const Count* line = counts + first_bit(field);
+        const Count* line = counts + field.first_bit();
         const Count* sizes = line + classes_ * line_;
         int64_t in_branches = 0;
         int64_t of_sizes = 0;
@@ -407,7 +396,8 @@ class BitGrower {
         if (stack.size() == before) return;
         std::reverse(stack.begin() + std::ptrdiff_t(before), stack.end());
         uint64_t* children_rows = rows(below.side) + job.begin * stride_;
-        mover_.move(layout_[j], node_rows, children_rows, stride_, counts_of_class_, cells_, sizes_);
+        if (!pieces_.empty()) pieces_.move(crew_, work(job), layout_[j], sizes_, children_rows);
+        else mover_.move(layout_[j], node_rows, children_rows, stride_, counts_of_class_, cells_, sizes_);
     }
 
     // The values that have rows. Written without a branch: which do is anybody's guess.
@@ -451,6 +441,7 @@ class BitGrower {
     const Problem& problem_;
     const Masses& masses_;
     Buffers& buffers_;
+    Crew& crew_;
     const size_t classes_;
     const BitLayout layout_;
     const size_t stride_;  // words of a row, an even number
@@ -465,6 +456,7 @@ class BitGrower {
     std::vector<size_t> branches_;           // values that have rows
     size_t n_branches_ = 0;
     RowMover mover_;
+    Pieces pieces_;  // of a node that is shared out
 };
 
 }  // namespace branchwise

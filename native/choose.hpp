@@ -45,9 +45,12 @@ struct Scale {
     }
 };
 
-// The best that a column can do at a node. `boundary` is the last rank at most the cut.
+// The best that a column can do at a node. `boundary` is the last rank at most the cut;
+// a column that does not vary at a node can split none below it.
 struct Candidate {
     double score = no_score;
+    int64_t drop = -1;
+    bool varies = true;
     double cut = std::numeric_limits<double>::quiet_NaN();
     uint32_t boundary = 0;
 };

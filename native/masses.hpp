@@ -30,12 +30,14 @@ inline double split_exponent(double value, int* exponent) {
     return mantissa;
 }
 
+constexpr double sqrt_half = 0.70710678118654757;  // rounded as in Python
+
 // log2 from the series 2 / ln 2 * (z + z^3/3 + z^5/5 + ...), z = (m - 1) / (m + 1).
 inline double log2_basic(double value, const double* series, int terms) {
     if (!(value > 0)) return 0.0;
     int exponent;
     double mantissa = split_exponent(value, &exponent);
-    const bool low = mantissa < 0.70710678118654757;  // sqrt(0.5), rounded as in Python
+    const bool low = mantissa < sqrt_half;
     if (low) mantissa *= 2;
     const double z = (mantissa - 1.0) / (mantissa + 1.0);
     const double square = z * z;
@@ -51,6 +53,9 @@ inline double log2_basic(double value, const double* series, int terms) {
 
 class Masses {
   public:
+    // Logarithms that are taken together: one waits for nothing of another.
+    static constexpr size_t block = 4;
+
     // Large counts are rare where only values are counted; between the values of a
     // number, every count up to the total comes up.
     static constexpr size_t short_table = size_t(1) << 16;
@@ -73,6 +78,7 @@ class Masses {
     double unit() const { return unit_; }
 
     const int64_t* table() const { return table_.data(); }
+    bool has_table() const { return !table_.empty(); }
     bool has_table_for(size_t count) const { return count < table_.size(); }
 
     int64_t fixed(double value) const {
@@ -89,6 +95,11 @@ class Masses {
     int64_t x_log2_x(double weight) const {
         if (weight < static_cast<double>(table_.size())) return table_[static_cast<size_t>(weight)];
         return compute(weight);
+    }
+
+    // Of many weights at once: whole blocks, so that there must be room for the last.
+    void x_log2_x(const double* weights, size_t n, int64_t* out) const {
+        for (size_t i = 0; i < n; i += block) compute_block(weights + i, out + i);
     }
 
     // How many units sums of masses may be off in a node of this weight.
@@ -123,6 +134,24 @@ class Masses {
     }
 
   private:
+    // compute() of some weights, step by step for all of them.
+    void compute_block(const double* weights, int64_t* out) const {
+        double exponent[block], z[block], square[block], log[block];
+        for (size_t k = 0; k < block; ++k) {
+            int binary = 0;
+            double mantissa = split_exponent(weights[k], &binary);
+            const bool low = mantissa < sqrt_half;
+            exponent[k] = binary - (low ? 1 : 0);
+            if (low) mantissa *= 2;
+            z[k] = (mantissa - 1.0) / (mantissa + 1.0);
+        }
+        for (size_t k = 0; k < block; ++k) square[k] = z[k] * z[k];
+        for (size_t k = 0; k < block; ++k) log[k] = series_.back();
+        for (size_t term = series_.size() - 1; term-- > 0;)
+            for (size_t k = 0; k < block; ++k) log[k] = log[k] * square[k] + series_[term];
+        for (size_t k = 0; k < block; ++k) out[k] = fixed(weights[k] * (log[k] * z[k] + exponent[k]));
+    }
+
     int64_t compute(double weight) const {
         return fixed(weight * log2_basic(weight, series_.data(), static_cast<int>(series_.size())));
     }

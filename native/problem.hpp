@@ -55,6 +55,8 @@ struct Problem {
     double min_gain = 0;
     Policy missing = Policy::branch;
     Policy unseen = Policy::node;
+
+    size_t worth_sharing = 0;  // a node of fewer cells (rows x columns) is left to one thread
 };
 
 // How codes of the parent's column lead to a node.

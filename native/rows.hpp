@@ -5,10 +5,11 @@
 // memory in order. Other numeric columns are lists of (rank, position, label) sorted by
 // rank, split stably so that they stay sorted.
 //
-// A node owns the range [begin, begin + n) of one of two buffers; its children are
-// written to the same range of the other. Depth-first, two buffers serve the whole
-// tree. Only cases that go down every branch can make children outgrow their parent;
-// such children get two buffers of their own.
+// A node owns the range [begin, begin + room) of two buffers and lies in one of them;
+// its children are written to the same range of the other. Depth-first, two buffers
+// serve the whole tree. Only cases that go down every branch can make children outgrow
+// their parent; for these there is more room than rows, shared out among the children.
+// Children that outgrow it all the same get two buffers of their own.
 
 #pragma once
 
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "choose.hpp"
+#include "crew.hpp"
 #include "sorting.hpp"
 
 namespace branchwise {
@@ -40,15 +42,16 @@ struct Numbers {
     std::vector<std::vector<uint16_t>> ranks;    // by column, if counted: of each of `rows`
     std::vector<std::vector<Numbered>> sorted;   // by column, if a list
 
-    explicit Numbers(const Problem& problem) {
+    Numbers(const Problem& problem, Crew& crew) {
         const size_t n_columns = problem.columns.size();
         for (size_t row = 0; row < problem.n_rows; ++row)
             if (!problem.weights || problem.weights[row] > 0) rows.push_back(static_cast<uint32_t>(row));
         values.resize(n_columns);
         ranks.resize(n_columns);
         sorted.resize(n_columns);
-        for (size_t j = 0; j < n_columns; ++j)
+        crew.each(n_columns, rows.size() * n_columns, [&](size_t j, unsigned) {
             if (problem.columns[j].numeric) rank(problem.columns[j].numbers, j, problem.n_classes);
+        });
     }
 
     bool counted(size_t column) const { return !ranks[column].empty(); }
@@ -82,8 +85,8 @@ struct RecordLayout {
 
     RecordLayout(const Problem& problem, const Numbers& numbers, bool weighted) {
         weight = 0;
-        share = 8;  // only where cases may be split
-        size_t at = !weighted ? 0 : problem.fractions ? 16 : 8;
+        share = problem.weights ? 8 : 0;  // without weights, a record weighs what it is of a case
+        size_t at = !weighted ? 0 : problem.fractions ? share + 8 : 8;
         label = at;
         at += 4;
         code.resize(problem.columns.size());

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 
@@ -262,6 +263,7 @@ GOOD = {
     "total": 4.0,
     "whole": True,
     "n_threads": 1,
+    "worth_sharing": 1,
     "progress": None,
 }
 
@@ -280,6 +282,7 @@ BAD_GROWTH = {
     "no rows": {"labels": np.empty(0, np.uint32)},
     "no classes": {"n_classes": 0},
     "weights too short": {"weights": np.ones(3)},
+    "two grids without weights": {"fractions": True, "case_step": 0.5},
     "unknown criterion": {"criterion": 3},
     "unknown policy": {"missing": 9},
     "no series": {"series": []},
@@ -485,6 +488,137 @@ def test_any_number_of_threads_grows_the_same_tree(weighted, n_numeric):
     one = fit_tree(X, y, sample_weight=weights)
     for n_jobs in (2, 3, -1):
         assert fit_tree(X, y, sample_weight=weights, n_jobs=n_jobs) == one
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_threads_that_share_small_nodes_grow_the_same_tree(part, monkeypatch):
+    """Every node is worth sharing: its columns, its rows and its subtrees."""
+    for seed in range(part, N_TABLES // 10, 4):
+        problem = random_problem(seed)
+        monkeypatch.setattr(native, "WORTH_SHARING", 2**40)
+        one = native.grow_native(*problem, n_threads=1)
+        for n_threads, worth_sharing in ((2, 1), (3, 200), (3, 20_000)):
+            monkeypatch.setattr(native, "WORTH_SHARING", worth_sharing)
+            shared = native.grow_native(*problem, n_threads=n_threads)
+            assert_same_tree(one, shared, (seed, n_threads, worth_sharing))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 60])
+def test_threads_that_share_bit_rows_grow_the_same_tree(n_classes, monkeypatch):
+    """Rows of one or more pairs of words, in pieces: of large, small and no classes."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(300, 6000))
+        sizes = rng.choice([2, 5, 12, 64], size=3 + 4 * (seed % 2))
+        columns = [
+            Column(f"x{j}", "categorical", tuple(range(size)))
+            for j, size in enumerate(sizes)
+        ]
+        cells = [(size * rng.random(n) ** 2).astype(np.uint8) for size in sizes]
+        noise = (n_classes * rng.random(n) ** 3).astype(np.intp)
+        labels = (noise + cells[0] * cells[1]) % n_classes
+        data, grid = Columns(n, tuple(cells)), weigh(None, n, fractions=False)
+        problem = columns, data, labels, n_classes, grid, Recipe()
+        reference = grow(MemoryEngine(*problem[:5]), columns, Recipe())
+        assert reference.n_children[0] > 1
+        monkeypatch.setattr(native, "WORTH_SHARING", 1)
+        for n_threads in (1, 2, 3):
+            twin = native.grow_native(*problem, n_threads=n_threads)
+            assert_same_tree(reference, twin, (seed, n_threads))
+
+
+def shared_problem(n_numeric: int):
+    """A table whose nodes threads share out, as grow_native takes it."""
+    rng = np.random.default_rng(3)
+    n = 50_000
+    columns = [Column(f"x{j}", "categorical", tuple(range(9))) for j in range(8)]
+    cells = [rng.integers(0, 9, n).astype(np.uint8) for _ in columns]
+    columns += [Column(f"n{j}", "numeric", ()) for j in range(n_numeric)]
+    cells += [rng.normal(size=n) for _ in range(n_numeric)]
+    labels = rng.integers(0, 2, n).astype(np.intp)
+    grid = weigh(None, n, fractions=False)
+    return columns, Columns(n, tuple(cells)), labels, 2, grid, Recipe()
+
+
+@pytest.mark.parametrize("n_numeric", [0, 2])
+def test_an_error_in_progress_ends_all_threads(n_numeric):
+    def give_up(n_nodes: int) -> None:
+        raise DataError("enough")
+
+    for n_threads in (2, 5):
+        with pytest.raises(DataError, match="enough"):
+            native.grow_native(*shared_problem(n_numeric), n_threads, give_up)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or "asan" in os.environ.get("LD_PRELOAD", ""),
+    reason="limits memory as Linux does; AddressSanitizer ends the process instead",
+)
+def test_threads_that_run_out_of_memory_end_with_an_error():
+    """Sorting needs large arrays in every thread: an exception, never a hang."""
+    script = """
+import resource
+import numpy as np
+from branchwise import Recipe
+from branchwise.kernels import native
+from branchwise.table.schema import Column, Columns
+from branchwise.table.weights import weigh
+
+n = 400_000
+rng = np.random.default_rng(0)
+columns = [Column(f"n{j}", "numeric", ()) for j in range(4)]
+data = Columns(n, tuple(rng.normal(size=n) for _ in columns))
+labels = rng.integers(0, 2, n)
+problem = columns, data, labels, 2, weigh(None, n, False), Recipe(max_depth=2)
+native.grow_native(*problem, n_threads=3)
+pages = int(open("/proc/self/statm").read().split()[0])
+_, hard = resource.getrlimit(resource.RLIMIT_AS)
+ends = set()
+for megabytes in range(30, 300, 30):
+    limit = pages * resource.getpagesize() + (megabytes << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    try:
+        native.grow_native(*problem, n_threads=3)
+        ends.add("grown")
+    except MemoryError:
+        ends.add("out of memory")
+resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+print(sorted(ends))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    assert run.stdout.strip() == "['grown', 'out of memory']"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+@pytest.mark.parametrize("n_numeric", [0, 2])
+def test_ctrl_c_ends_all_threads(n_numeric):
+    script = f"""
+import os, signal, sys
+sys.path.insert(0, "tests")
+from test_kernels import native, shared_problem
+problem = shared_problem({n_numeric})
+def press(n_nodes):
+    os.kill(os.getpid(), signal.SIGINT)
+try:
+    while True:
+        native.grow_native(*problem, 3, press)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    assert run.stdout.strip() == "interrupted"
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "all"])

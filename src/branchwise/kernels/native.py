@@ -20,6 +20,9 @@ from branchwise.tree import Tree
 #: The compiled walk writes class codes as bytes, and one code is not a class.
 _MOST_LABELS = 255
 
+#: Cells (rows x columns) that a node must have for threads to share it out.
+WORTH_SHARING = 1 << 18
+
 
 def serves(recipe: Recipe) -> bool:
     """Whether the compiled twin is to grow this recipe."""
@@ -59,6 +62,7 @@ def grow_native(
         total=grid.total,
         whole=grid.whole,
         n_threads=n_threads,
+        worth_sharing=WORTH_SHARING,
         progress=progress,
     )
     return Tree(**arrays)

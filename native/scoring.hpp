@@ -1,0 +1,185 @@
+// Scoring the columns of a node of records. Every thread has a scorer of its own.
+
+#pragma once
+
+#include "branch_masses.hpp"
+#include "counting.hpp"
+#include "cuts.hpp"
+
+namespace branchwise {
+
+// A node whose columns are scored: the same for all of them.
+template <typename W>
+struct Scored {
+    const RecordJob& job;
+    const std::vector<W>& totals;  // class weights
+    double cases;
+    int64_t mass;
+    int64_t size_mass;  // of its weight, for the gain ratio
+    Scale scale;
+};
+
+template <typename W>
+class ColumnScorer {
+  public:
+    ColumnScorer(const Problem& problem, const Masses& masses, const Records<W>& records)
+        : problem_(problem),
+          masses_(masses),
+          records_(records),
+          classes_(static_cast<size_t>(problem.n_classes)),
+          ratio_(problem.criterion == Criterion::gain_ratio),
+          counts_(problem, records),
+          cuts_(problem, masses),
+          known_(classes_),
+          missing_(classes_),
+          masses_of_(problem, masses, records.most_codes()) {}
+
+    Candidate score(const Scored<W>& node, size_t column) {
+        return records_.is_numeric(column) ? score_number(node, column) : score_values(node, column);
+    }
+
+    // Also of use where a split is carried out.
+    ValueCounts<W>& counts() { return counts_; }
+
+  private:
+    static constexpr bool weighted = Records<W>::weighted;
+
+    int64_t mass(const std::vector<W>& weights, W total) const {
+        return masses_.impurity(problem_.criterion, weights.data(), problem_.n_classes, total);
+    }
+
+    // One branch per value.
+    Candidate score_values(const Scored<W>& node, size_t j) {
+        const uint32_t missing = problem_.missing == Policy::branch ? no_value : records_.missing_code(j);
+        size_t branches = 0;
+        bool admissible = true;
+        masses_of_.clear();
+        masses_of_.expect(node.mass);
+        counts_.for_each_value(node.job, j, [&](uint32_t value, const W* cell, W size, double cases) {
+            if (value == missing) {
+                for (size_t c = 0; c < classes_; ++c) known_[c] = node.totals[c] - cell[c];
+                masses_of_.set_known(known_.data(), static_cast<W>(node.scale.total) - size, size);
+                return;
+            }
+            ++branches;
+            admissible = admissible && cases >= problem_.cases_in_leaf;
+            if (admissible) masses_of_.add_branch(cell, size);
+        });
+        Candidate candidate;
+        candidate.varies = branches >= 2;
+        if (branches < 2 || !admissible) return candidate;
+        masses_of_.sum();
+        const int64_t drop = std::max<int64_t>(masses_of_.drop(), 0);
+        if (!node.scale.enough(drop)) return candidate;
+        const int64_t information = ratio_ ? node.size_mass - masses_of_.sizes() : 0;
+        candidate.score = node.scale.score(drop, information);
+        candidate.drop = drop;
+        return candidate;
+    }
+
+    static constexpr uint32_t no_value = ~uint32_t(0);
+
+    // Every cut; then, where none can be made, known against missing.
+    Candidate score_number(const Scored<W>& node, size_t j) {
+        const bool list = records_.is_list(j);
+        const bool varies = list ? count_list(node, records_.slot(j)) : count_ranks(node, j);
+        const bool own_branch = problem_.missing == Policy::branch;
+        Sides<W> sides{0, 0, known_cases_, 0, own_branch};
+        for (size_t c = 0; c < classes_; ++c) {
+            missing_[c] = node.totals[c] - known_[c];
+            sides.known_total += known_[c];
+        }
+        sides.missing_total = static_cast<W>(node.scale.total) - sides.known_total;
+        sides.missing_cases = node.cases - known_cases_;
+        const bool asks_missing = own_branch && sides.missing_total > 0 && sides.known_total > 0;
+        const bool few_missing = own_branch && sides.missing_cases > 0 && sides.missing_cases < problem_.cases_in_leaf;
+        Candidate candidate;
+        candidate.varies = varies || asks_missing;
+        if (varies && !few_missing) {
+            cuts_.begin(known_, sides, mass_to_share(node, sides), node.scale);
+            if (list) cuts_.sweep_list(records_, node.job, records_.slot(j));
+            else cuts_.sweep_ranks(counts_, n_known_ranks_);
+            cuts_.choose(records_.values(j), candidate);
+        }
+        if (asks_missing && candidate.score == no_score) score_known(node, sides, candidate);
+        if (!list) counts_.forget();
+        return candidate;
+    }
+
+    // Class weights of the known numbers, into known_; returns whether they differ.
+    bool count_list(const Scored<W>& node, size_t slot) {
+        const Ranked* entry = records_.ranked(node.job, slot);
+        const size_t n = node.job.n_ranked[slot];
+        const bool varies = n > 0 && entry[0].rank != entry[n - 1].rank;
+        if (n == node.job.n) {
+            known_ = node.totals;
+            known_cases_ = node.cases;
+            return varies;
+        }
+        std::fill(known_.begin(), known_.end(), W(0));
+        known_cases_ = weighted ? 0.0 : static_cast<double>(n);
+        const uint8_t* base = records_.first(node.job);
+        for (size_t i = 0; i < n; ++i) {
+            if constexpr (weighted) {
+                const uint8_t* record = base + entry[i].position * records_.size();
+                known_[entry[i].label] += records_.weight(record);
+                known_cases_ += records_.share(record);
+            } else {
+                ++known_[entry[i].label];
+            }
+        }
+        return varies;
+    }
+
+    // The same from counted ranks, which are left in order.
+    bool count_ranks(const Scored<W>& node, size_t j) {
+        counts_.count(node.job, j);
+        std::vector<uint32_t>& present = counts_.present;
+        std::sort(present.begin(), present.end());
+        std::fill(known_.begin(), known_.end(), W(0));
+        known_cases_ = 0;
+        n_known_ranks_ = present.size();
+        if (n_known_ranks_ && present.back() == records_.missing_code(j)) --n_known_ranks_;
+        for (size_t i = 0; i < n_known_ranks_; ++i) {
+            const W* cell = counts_.cell(present[i]);
+            for (size_t c = 0; c < classes_; ++c) known_[c] += cell[c];
+            known_cases_ += counts_.cases(present[i]);
+        }
+        return n_known_ranks_ > 1;
+    }
+
+    // Mass of the cases that a cut shares out, less that of the branch of missing ones.
+    int64_t mass_to_share(const Scored<W>& node, const Sides<W>& sides) const {
+        if (!sides.own_branch) return mass(known_, sides.known_total);
+        return node.mass - mass(missing_, sides.missing_total);
+    }
+
+    void score_known(const Scored<W>& node, const Sides<W>& sides, Candidate& candidate) const {
+        const double least = std::max(problem_.cases_in_leaf, std::numeric_limits<double>::min());
+        if (std::min(sides.known_cases, sides.missing_cases) < least) return;
+        const int64_t drop = std::max<int64_t>(mass_to_share(node, sides) - mass(known_, sides.known_total), 0);
+        int64_t information = 0;
+        if (ratio_)
+            information =
+                node.size_mass - masses_.x_log2_x(sides.known_total) - masses_.x_log2_x(sides.missing_total);
+        if (!node.scale.enough(drop)) return;
+        candidate.score = node.scale.score(drop, information);
+        candidate.drop = drop;
+    }
+
+    const Problem& problem_;
+    const Masses& masses_;
+    const Records<W>& records_;
+    const size_t classes_;
+    const bool ratio_;
+
+    // Scratch, kept between nodes.
+    ValueCounts<W> counts_;
+    CutSweep<W> cuts_;
+    std::vector<W> known_, missing_;
+    BranchMasses<W> masses_of_;
+    size_t n_known_ranks_ = 0;
+    double known_cases_ = 0;
+};
+
+}  // namespace branchwise
