@@ -5,16 +5,16 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all lint bench sanitize clean
+.PHONY: demo test test-all lint bench parity sanitize clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 test-all: lint
-	$(BIN)/python -m pytest -m ""
+	$(BIN)/python -m pytest -n auto -m ""
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -26,12 +26,18 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet lightgbm xgboost-cpu ydf || echo 'some peers cannot be had here'
 	$(BIN)/python benchmarks/run.py --output benchmarks/RESULTS.md
 
+# The figures of other programs are kept outside the repository: SHARED is their folder.
+SHARED ?= ../shared
+
+parity: $(VENV)/.installed
+	$(BIN)/python benchmarks/parity.py --shared $(SHARED) --output docs/parity.md
+
 # The test suite with the extension built under AddressSanitizer and UBSan, in an
 # environment of its own. Leaks are not looked for: Python itself keeps memory.
 sanitize: $(VENV)-sanitize/.installed
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	$(VENV)-sanitize/bin/python -m pytest tests
+	$(VENV)-sanitize/bin/python -m pytest -n auto tests
 
 $(VENV)-sanitize/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*) $(wildcard src/branchwise/*.py src/branchwise/*/*.py)
 	$(PYTHON) -m venv $(VENV)-sanitize

@@ -9,82 +9,29 @@
 #include <memory>
 #include <string>
 
-#include "problem.hpp"
+#include "border.hpp"
 #include "text.hpp"
 #include "walk.hpp"
 
-namespace nb = nanobind;
 using namespace branchwise;
+
+void bind_pruning(nb::module_& m);
 
 namespace {
 
-template <typename T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-[[noreturn]] void refuse(const std::string& complaint) { throw nb::value_error(complaint.c_str()); }
-
-template <typename T>
-uint32_t largest(const T* codes, size_t n) {
-    T top = 0;
-    for (size_t i = 0; i < n; ++i) top = std::max(top, codes[i]);
-    return static_cast<uint32_t>(top);
-}
-
-template <typename T>
-bool read_codes(nb::handle data, size_t n_rows, Column& column) {
-    Vector<T> codes;
-    if (!nb::try_cast(data, codes, false)) return false;
-    if (codes.shape(0) != n_rows) refuse("a column must have one entry for each row");
-    if (largest(codes.data(), n_rows) >= column.n_codes) refuse("a code is not below n_codes");
-    column.width = sizeof(T);
-    column.codes = codes.data();
-    return true;
-}
-
-Column read_column(nb::handle data, uint32_t n_codes, size_t n_rows) {
-    Column column;
-    Vector<double> numbers;
-    if (nb::try_cast(data, numbers, false)) {
-        if (numbers.shape(0) != n_rows) refuse("a column must have one entry for each row");
-        column.numeric = true;
-        column.numbers = numbers.data();
-        return column;
-    }
-    if (n_codes < 1) refuse("n_codes must count the missing code at least");
-    column.n_codes = n_codes;
-    if (!read_codes<uint8_t>(data, n_rows, column) && !read_codes<uint16_t>(data, n_rows, column) &&
-        !read_codes<uint32_t>(data, n_rows, column))
-        refuse("a column must be a contiguous array of uint8, uint16, uint32 or float64");
-    return column;
-}
-
-template <typename T>
-nb::object own(Array<T>&& data, size_t rows, size_t columns = 0) {
-    auto* kept = new Array<T>(std::move(data));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Array<T>*>(p); });
-    if (columns) {
-        size_t shape[2] = {rows, columns};
-        return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), 2, shape, owner));
-    }
-    size_t shape[1] = {rows};
-    return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), 1, shape, owner));
-}
-
-// Number the nodes level by level and lay them out as the arrays of tree.py.
-struct TreeArrays {
-    Array<int64_t> column, n_children, missing_to, unseen_to, n_codes, codes;
-    Array<double> cut, weights, cases;
-
-    TreeArrays(const std::vector<Grown>& grown, size_t classes) {
+// Number the nodes level by level and lay them out as arrays.
+struct GrownArrays : TreeArrays {
+    GrownArrays(const std::vector<Grown>& grown, size_t classes) {
         size_t n = 0;
         size_t n_all_codes = 0;
         for (const Grown& part : grown) n += part.nodes.size();
         if (grown.size() > 1)  // a grafted node is its subtree's root as well
             for (const Node& node : grown[0].nodes) n -= node.graft >= 0;
-        for (auto* array : {&column, &n_children, &missing_to, &unseen_to, &n_codes}) array->resize(n);
-        for (auto* array : {&cut, &cases}) array->resize(n);
-        codes.resize(2 * n);
-        weights.resize(n * classes);
+        resize(n, classes);
+        size_t grouped = 0;
+        for (const Grown& part : grown)
+            for (const auto& group : part.groups) grouped += group.size();
+        codes.resize(2 * n + grouped);
         struct Place {
             int32_t part;
             uint32_t node;
@@ -110,6 +57,11 @@ struct TreeArrays {
             cases[i] = node->cases;
             n_codes[i] = node->code >= 0 ? 1 : node->code == both_sides ? 2 : 0;
             if (node->code >= 0) codes[n_all_codes++] = node->code;
+            if (node->code <= first_group) {
+                const std::vector<uint32_t>& group = grown[size_t(at.part)].group(node->code);
+                n_codes[i] = int64_t(group.size());
+                for (uint32_t code : group) codes[n_all_codes++] = code;
+            }
             if (node->code == both_sides) {
                 codes[n_all_codes++] = 0;
                 codes[n_all_codes++] = 1;
@@ -123,52 +75,33 @@ struct TreeArrays {
 
 nb::dict grow_tree(nb::list columns, const std::vector<uint32_t>& n_codes, const Vector<uint32_t>& labels, int n_classes, nb::object weights, bool fractions,
                    double weight_step, double case_step, int criterion, int64_t max_depth,
-                   double cases_to_split, double cases_in_leaf, double min_gain, int missing, int unseen,
+                   double cases_to_split, double cases_in_leaf, double cases_in_branch, double min_gain, int branching, bool quinlan, bool cut_at_value,
+                   const std::vector<bool>& few_values, int missing, int unseen,
                    int bits, std::vector<double> series, double total, bool whole, unsigned n_threads, size_t worth_sharing, nb::object progress) {
     Problem problem;
-    problem.n_rows = labels.shape(0);
-    problem.n_classes = n_classes;
-    if (n_classes < 1) refuse("n_classes must be at least 1");
-    if (problem.n_rows < 1 || problem.n_rows >= size_t(1) << 31) refuse("between 1 and 2**31 - 1 rows");
-    if (n_codes.size() != nb::len(columns)) refuse("n_codes must have one entry for each column");
+    read_rows(problem, columns, n_codes, labels, n_classes, weights, fractions, weight_step, case_step);
     if (series.empty()) refuse("series must not be empty");
     if (criterion < 0 || criterion > 2 || missing < 0 || missing > 4 || unseen < 0 || unseen > 4) refuse("unknown option");
-    problem.labels = labels.data();
-    if (largest(problem.labels, problem.n_rows) >= static_cast<uint32_t>(n_classes)) refuse("a label is not below n_classes");
-    for (size_t j = 0; j < n_codes.size(); ++j)
-        problem.columns.push_back(read_column(columns[j], n_codes[j], problem.n_rows));
-    if (!weights.is_none()) {
-        const auto given = nb::cast<Vector<double>>(weights);
-        if (given.shape(0) != problem.n_rows) refuse("weights must have one entry for each row");
-        problem.weights = given.data();
-    }
-    // Without weights a record has one number for both, so both must be on one grid.
-    if (weights.is_none() && weight_step != case_step) refuse("without weights, weight_step must equal case_step");
-    problem.fractions = fractions;
-    problem.weight_step = weight_step;
-    problem.case_step = case_step;
     problem.criterion = static_cast<Criterion>(criterion);
     problem.max_depth = max_depth;
     problem.cases_to_split = cases_to_split;
     problem.cases_in_leaf = cases_in_leaf;
+    problem.cases_in_branch = cases_in_branch;
     problem.min_gain = min_gain;
+    if (branching < 0 || branching > 2) refuse("unknown branching");
+    problem.branching = static_cast<Branching>(branching);
+    problem.quinlan = quinlan;
+    problem.cut_at_value = cut_at_value;
+    if (few_values.size() != n_codes.size()) refuse("few_values must have one entry for each column");
+    problem.few_values = few_values;
     problem.missing = static_cast<Policy>(missing);
     problem.unseen = static_cast<Policy>(unseen);
     problem.worth_sharing = worth_sharing;
 
-    const bool report = !progress.is_none();
-    bool interrupted = false;
-    const Watch watch = [&](size_t n_nodes) {
-        nb::gil_scoped_acquire held;
-        if (PyErr_CheckSignals() != 0) {
-            interrupted = true;
-            return false;
-        }
-        if (report) progress(n_nodes);
-        return true;
-    };
+    PythonWatch python(progress);
+    const Watch watch = std::ref(python);
     const auto classes = static_cast<size_t>(n_classes);
-    std::unique_ptr<TreeArrays> arrays;
+    std::unique_ptr<GrownArrays> arrays;
     {
         nb::gil_scoped_release released;
         const bool numbers = std::any_of(problem.columns.begin(), problem.columns.end(),
@@ -176,24 +109,12 @@ nb::dict grow_tree(nb::list columns, const std::vector<uint32_t>& n_codes, const
         const Masses masses(bits, std::move(series), total, whole,
                             numbers ? Masses::long_table : Masses::short_table);
         const std::vector<Grown> grown = grow(problem, masses, watch, n_threads);
-        if (!interrupted) arrays = std::make_unique<TreeArrays>(grown, classes);
+        if (!python.interrupted()) arrays = std::make_unique<GrownArrays>(grown, classes);
         if (arrays) watch(arrays->column.size());
     }
-    if (interrupted) throw nb::python_error();
+    if (python.interrupted()) throw nb::python_error();
 
-    const size_t n = arrays->column.size();
-    const size_t total_codes = arrays->codes.size();
-    nb::dict tree;
-    tree["column"] = own(std::move(arrays->column), n);
-    tree["cut"] = own(std::move(arrays->cut), n);
-    tree["n_children"] = own(std::move(arrays->n_children), n);
-    tree["missing_to"] = own(std::move(arrays->missing_to), n);
-    tree["unseen_to"] = own(std::move(arrays->unseen_to), n);
-    tree["n_codes"] = own(std::move(arrays->n_codes), n);
-    tree["codes"] = own(std::move(arrays->codes), total_codes);
-    tree["weights"] = own(std::move(arrays->weights), n, classes);
-    tree["cases"] = own(std::move(arrays->cases), n);
-    return tree;
+    return arrays->hand_over(classes);
 }
 
 // ---- prediction ----------------------------------------------------------------
@@ -246,7 +167,7 @@ bool read_cells(nb::handle data, size_t n_rows, uint32_t values, Cells& cells) {
 }
 
 // Checks all but how large codes are: the walk does, while it has them at hand.
-std::vector<Cells> read_rows(const Walk& walk, nb::list columns, size_t n_rows) {
+std::vector<Cells> read_cells_of(const Walk& walk, nb::list columns, size_t n_rows) {
     if (n_rows >= Ways::divided) refuse("fewer than 2**32 - 1 rows");
     if (nb::len(columns) != walk.ways().values.size()) refuse("one entry for each column");
     std::vector<Cells> cells(walk.ways().values.size());
@@ -265,7 +186,7 @@ std::vector<Cells> read_rows(const Walk& walk, nb::list columns, size_t n_rows) 
 // The label of each row; None where a row goes down every branch somewhere.
 nb::object label(const Walk& walk, nb::list columns, size_t n_rows) {
     if (walk.ways().label_at.empty()) refuse("a tree without labels");
-    const std::vector<Cells> cells = read_rows(walk, columns, n_rows);
+    const std::vector<Cells> cells = read_cells_of(walk, columns, n_rows);
     Array<uint8_t> labels(n_rows);
     {
         nb::gil_scoped_release released;
@@ -276,7 +197,7 @@ nb::object label(const Walk& walk, nb::list columns, size_t n_rows) {
 }
 
 nb::tuple arrive(const Walk& walk, nb::list columns, size_t n_rows) {
-    const std::vector<Cells> cells = read_rows(walk, columns, n_rows);
+    const std::vector<Cells> cells = read_cells_of(walk, columns, n_rows);
     // Rows that arrive whole, and the parts of the others.
     Array<uint32_t> nodes(n_rows);
     std::vector<Walk::Part> parts;
@@ -352,11 +273,14 @@ nb::tuple number_cells(const Vector<uint8_t>& data, size_t width) {
 }  // namespace
 
 NB_MODULE(_native, m) {
+    // A model that is alive when Python ends is no leak.
+    nb::set_leak_warnings(false);
     m.doc() = "The compiled twin of growth and prediction.";
     m.def("grow", &grow_tree, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels"),
           nb::arg("n_classes"), nb::arg("weights").none(), nb::arg("fractions"), nb::arg("weight_step"),
           nb::arg("case_step"), nb::arg("criterion"), nb::arg("max_depth"), nb::arg("cases_to_split"),
-          nb::arg("cases_in_leaf"), nb::arg("min_gain"), nb::arg("missing"), nb::arg("unseen"), nb::arg("bits"),
+          nb::arg("cases_in_leaf"), nb::arg("cases_in_branch"), nb::arg("min_gain"), nb::arg("branching"), nb::arg("quinlan"),
+          nb::arg("cut_at_value"), nb::arg("few_values"), nb::arg("missing"), nb::arg("unseen"), nb::arg("bits"),
           nb::arg("series"), nb::arg("total"), nb::arg("whole"), nb::arg("n_threads"),
           nb::arg("worth_sharing"), nb::arg("progress").none());
     nb::class_<Walk>(m, "Walk")
@@ -368,5 +292,6 @@ NB_MODULE(_native, m) {
     m.def("number_texts", &number_texts<int32_t>, nb::arg("offsets").noconvert(), nb::arg("data").noconvert());
     m.def("number_texts", &number_texts<int64_t>, nb::arg("offsets").noconvert(), nb::arg("data").noconvert());
     m.def("number_cells", &number_cells, nb::arg("data").noconvert(), nb::arg("width"));
+    bind_pruning(m);
     m.attr("DIVIDED") = nb::int_(Ways::divided);
 }

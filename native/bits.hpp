@@ -41,7 +41,7 @@ class BitGrower {
     // Whether the representation can hold the problem; `values` gets the number of
     // values of each column.
     static bool suits(const Problem& problem, std::vector<uint32_t>& values) {
-        if (problem.weights || problem.fractions) return false;
+        if (problem.weights || problem.fractions || problem.branching != Branching::values) return false;
         if (problem.columns.size() > most_columns || problem.n_classes > int(most_classes)) return false;
         values.clear();
         size_t words = 0;
@@ -81,6 +81,7 @@ class BitGrower {
         small_counts_.resize((classes_ + 1) * line_);
         large_counts_.resize((classes_ + 1) * line_);
         candidates_.resize(problem.columns.size());
+        drops_.resize(problem.columns.size());
         size_t most = 1;
         for (const Field& field : layout_.fields()) most = std::max<size_t>(most, field.values);
         cells_.resize(most * classes_);
@@ -205,7 +206,7 @@ class BitGrower {
     // prefer an impure one.) Columns that are constant are not pure.
     size_t pure_column(const Job& job, int64_t whole, const Scale& scale, const uint64_t* node_rows) const {
         if (job.n > small_node || problem_.criterion == Criterion::gain_ratio) return none;
-        if (problem_.cases_in_leaf > 1 || !scale.enough(whole)) return none;
+        if (std::max(problem_.cases_in_leaf, problem_.cases_in_branch) > 1 || !scale.enough(whole)) return none;
         const auto* row = reinterpret_cast<const Pair*>(node_rows);
         for (size_t pair = 0; pair < layout_.n_pairs(); ++pair) {
             const Pair pure = pure_columns(row + pair, pair);
@@ -248,6 +249,7 @@ class BitGrower {
             top = std::max(top, candidates_[j]);
             return true;
         });
+        if (problem_.quinlan) top = drop_below_average(job, scale);
         if (top == no_score) return none;
         const double least = scale.least(top);
         size_t best = none;
@@ -257,6 +259,23 @@ class BitGrower {
         });
         cells_from_bits(best, counts);
         return best;
+    }
+
+    // Returns the best score that is left.
+    double drop_below_average(const Job& job, const Scale& scale) {
+        AverageGain average;
+        for_each_alive(job, layout_.n_columns(), [&](size_t j) {
+            if (candidates_[j] != no_score && problem_.few_values[j]) average.add(scale.gain(drops_[j]));
+            return true;
+        });
+        const double least = average.least();
+        double top = no_score;
+        for_each_alive(job, layout_.n_columns(), [&](size_t j) {
+            if (scale.gain(drops_[j]) < least || !scale.enough(drops_[j])) candidates_[j] = no_score;
+            top = std::max(top, candidates_[j]);
+            return true;
+        });
+        return top;
     }
 
     // A line of counts for every class, and one for all classes.
@@ -342,8 +361,21 @@ class BitGrower {
         }
         if (problem_.cases_in_leaf > 1 && double(popcount::fewest(sizes, field.values - 1, n)) < problem_.cases_in_leaf)
             return no_score;
+        if (problem_.cases_in_branch > 1 && !two_large(sizes, field.values - 1, n)) return no_score;
         const int64_t drop = std::max<int64_t>(whole - in_branches, 0);
-        return scale.enough(drop) ? scale.score(drop, masses_.x_log2_x(n) - of_sizes) : no_score;
+        drops_[j] = drop;
+        return problem_.quinlan || scale.enough(drop) ? scale.score(drop, masses_.x_log2_x(n) - of_sizes) : no_score;
+    }
+
+    // Whether two branches have as many cases as two must have.
+    template <typename Count>
+    bool two_large(const Count* sizes, size_t last, uint32_t n) const {
+        size_t large = 0;
+        for (size_t v = 0; v < last; ++v) {
+            large += double(sizes[v]) >= problem_.cases_in_branch;
+            n -= sizes[v];
+        }
+        return large + (double(n) >= problem_.cases_in_branch) >= 2;
     }
 
     // Of a line of counts, which together with the last value's make up n.
@@ -450,6 +482,7 @@ class BitGrower {
 
     // Scratch, kept between nodes.
     std::vector<double> candidates_;  // scores of columns
+    std::vector<int64_t> drops_;      // and the masses they take away
     std::vector<uint8_t> small_counts_;
     std::vector<uint32_t> large_counts_, cells_, sizes_;
     std::vector<uint32_t> counts_of_class_;  // rows of each class at the node

@@ -55,6 +55,30 @@ struct Candidate {
     uint32_t boundary = 0;
 };
 
+// C4.5 takes only splits that gain about as much as the splits of a node do on average.
+class AverageGain {
+  public:
+    void add(double gain) {
+        total_ += gain;
+        number_ += 1;
+    }
+    double least() const { return number_ > 0 ? total_ / number_ - slack : std::numeric_limits<double>::infinity(); }
+
+  private:
+    static constexpr double slack = 1e-3;
+    double total_ = 0, number_ = 0;
+};
+
+inline void drop_below_average(std::vector<Candidate>& candidates, const Scale& scale, const Problem& problem) {
+    AverageGain average;
+    for (size_t j = 0; j < candidates.size(); ++j)
+        if (candidates[j].drop >= 0 && problem.few_values[j]) average.add(scale.gain(candidates[j].drop));
+    const double least = average.least();
+    for (auto& candidate : candidates)
+        if (candidate.drop >= 0 && (scale.gain(candidate.drop) < least || !scale.enough(candidate.drop)))
+            candidate.score = no_score;
+}
+
 inline int first_best_column(const std::vector<Candidate>& candidates, const Scale& scale) {
     double top = no_score;
     for (const auto& candidate : candidates) top = std::max(top, candidate.score);
@@ -64,6 +88,15 @@ inline int first_best_column(const std::vector<Candidate>& candidates, const Sca
         if (candidates[j].score >= least) return static_cast<int>(j);
     return -1;
 }
+
+// The fewest cases that C4.5 wants on each side of a cut.
+inline double fewest_on_a_side(double known_cases, const Problem& problem) {
+    const double wanted = known_cases * 0.1 / problem.n_classes;
+    return wanted <= problem.cases_in_branch ? problem.cases_in_branch : std::min(wanted, 25.0);
+}
+
+// Numbers nearer than this are not told apart by C4.5.
+constexpr double apart = 1e-5;
 
 inline double midpoint(double low, double high) {
     const double middle = low / 2 + high / 2;

@@ -74,7 +74,8 @@ class ValueCounts {
 
     void fill_cells(const RecordJob& job, size_t column) {
         // A whole record is one case, and no leaf must have less than one.
-        const bool one_will_do = !problem_.fractions && problem_.cases_in_leaf <= 1 && !records_.is_numeric(column);
+        const bool one_will_do = !problem_.fractions && problem_.cases_in_leaf <= 1 &&
+                                 problem_.cases_in_branch <= 1 && !records_.is_numeric(column);
         counts_cases_ = !cases_are_sizes() && !one_will_do;
         present.clear();
         switch (records_.layout().width[column]) {

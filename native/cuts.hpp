@@ -28,9 +28,15 @@ class CutSweep {
           left_(classes_) {}
 
     // `known` are class weights, `whole` the mass that the two sides share out.
-    void begin(const std::vector<W>& known, const Sides<W>& sides, int64_t whole, const Scale& scale) {
+    void begin(const std::vector<W>& known, const Sides<W>& sides, int64_t whole, const Scale& scale,
+               const std::vector<double>& values) {
         sides_ = &sides;
         scale_ = &scale;
+        values_ = &values;
+        fewest_ = std::max(problem_.cases_in_leaf, problem_.cases_in_branch);
+        if (problem_.quinlan)
+            fewest_ = std::max(problem_.cases_in_leaf, fewest_on_a_side(sides.known_cases, problem_));
+        n_cuts_ = 0;
         std::fill(left_.begin(), left_.end(), W(0));
         right_ = known;
         left_total_ = 0;
@@ -48,7 +54,7 @@ class CutSweep {
     void sweep_list(const Records<W>& records, const RecordJob& job, size_t slot) {
         const Ranked* entry = records.ranked(job, slot);
         if constexpr (!weighted) {
-            if (problem_.criterion == Criterion::gain && masses_.has_table_for(job.n) && problem_.cases_in_leaf < 4e9)
+            if (problem_.criterion == Criterion::gain && masses_.has_table_for(job.n) && fewest_ < 4e9 && !problem_.quinlan)
                 return sweep_list_of_ones(entry, job.n_ranked[slot]);
         }
         const uint8_t* base = records.first(job);
@@ -78,23 +84,40 @@ class CutSweep {
     }
 
     // The first of the best cuts, if there is one.
-    void choose(const std::vector<double>& values, Candidate& candidate) const {
+    void choose(Candidate& candidate) const {
         if (cuts_.empty()) return;
         const double least = scale_->least(cuts_.back().score);
         const auto best =
             std::find_if(cuts_.begin(), cuts_.end(), [&](const Cut& cut) { return cut.score >= least; });
         candidate.score = best->score;
         candidate.drop = best->drop;
+        if (problem_.quinlan) {
+            // What it takes to say which of the cuts it is.
+            candidate.drop -= masses_.log2(static_cast<double>(n_cuts_));
+            if (candidate.drop <= masses_.noise(scale_->total)) {
+                candidate.drop = -1;
+                candidate.score = no_score;
+                return;
+            }
+            candidate.score = scale_->score(candidate.drop, best->information);
+        }
         candidate.boundary = best->rank;
-        candidate.cut = midpoint(values[best->rank], values[best->next]);
+        candidate.cut = place(midpoint((*values_)[best->rank], (*values_)[best->next]));
     }
 
   private:
     static constexpr bool weighted = Records<W>::weighted;
 
+    // The cut, or the largest number of the table that is not above it.
+    double place(double cut) const {
+        if (!problem_.cut_at_value) return cut;
+        return *std::prev(std::upper_bound(values_->begin(), values_->end(), cut));
+    }
+
     struct Cut {
         double score;
         int64_t drop;
+        int64_t information;
         uint32_t rank;  // the last on the left
         uint32_t next;  // the first on the right
     };
@@ -114,7 +137,9 @@ class CutSweep {
     }
 
     void score_cut(uint32_t rank, uint32_t next) {
-        if (std::min(left_cases_, sides_->known_cases - left_cases_) < problem_.cases_in_leaf) return;
+        if (std::min(left_cases_, sides_->known_cases - left_cases_) < fewest_) return;
+        if (problem_.quinlan && !((*values_)[rank] + apart < (*values_)[next])) return;
+        ++n_cuts_;
         const W right_total = sides_->known_total - left_total_;
         int64_t in_branches;
         if (entropy_) {
@@ -133,9 +158,10 @@ class CutSweep {
 
     // Keep a cut that is better than all before it: the first of the best is one of these.
     void offer(int64_t drop, int64_t information, uint32_t rank, uint32_t next) {
-        const double score = scale_->score(drop, information);
-        if ((cuts_.empty() || score > cuts_.back().score) && scale_->enough(drop))
-            cuts_.push_back({score, drop, rank, next});
+        // C4.5 chooses among cuts by gain, and only then between columns by ratio.
+        const double score = problem_.quinlan ? scale_->gain(drop) : scale_->score(drop, information);
+        if ((cuts_.empty() || score > cuts_.back().score) && (problem_.quinlan || scale_->enough(drop)))
+            cuts_.push_back({score, drop, information, rank, next});
     }
 
     // The common case in a tight loop: rows that count as one, scored by gain.
@@ -143,7 +169,7 @@ class CutSweep {
         const int64_t* table = masses_.table();
         W* left = left_.data();
         W* right = right_.data();
-        const auto fewest = static_cast<uint32_t>(std::ceil(problem_.cases_in_leaf));
+        const auto fewest = static_cast<uint32_t>(std::ceil(fewest_));
         int64_t inner = right_inner_;
         int64_t most = -1;
         for (uint32_t i = 0; i + 1 < n; ++i) {
@@ -167,6 +193,9 @@ class CutSweep {
     const bool entropy_;
     const Sides<W>* sides_ = nullptr;
     const Scale* scale_ = nullptr;
+    const std::vector<double>* values_ = nullptr;
+    double fewest_ = 0;
+    size_t n_cuts_ = 0;
     std::vector<W> left_, right_;
     W left_total_ = 0;
     double left_cases_ = 0;

@@ -47,7 +47,8 @@ class GeneralGrower {
         const int64_t node = add_nodes(1);
         const auto there = static_cast<size_t>(job.node);
         const auto here = static_cast<size_t>(node);
-        grown_.nodes[here].code = from.nodes[there].code;
+        const int32_t code = from.nodes[there].code;
+        grown_.nodes[here].code = code <= first_group ? grown_.add_group(from.group(code)) : code;
         grown_.nodes[here].cases = from.nodes[there].cases;
         std::copy_n(&from.weights[there * classes_], classes_, &grown_.weights[here * classes_]);
         return node;
@@ -57,9 +58,10 @@ class GeneralGrower {
     void split(Job& job, std::vector<Job>& stack) {
         const Scored<W> node = describe(job);
         score_columns(node);
+        if (problem_.quinlan) drop_below_average(candidates_, node.scale, problem_);
         const int best = first_best_column(candidates_, node.scale);
         if (best < 0) return;
-        carry_out(job, static_cast<size_t>(best), node.scale.total, stack);
+        carry_out(node, static_cast<size_t>(best), stack);
     }
 
   private:
@@ -126,10 +128,12 @@ class GeneralGrower {
 
     // ---- carrying out ----------------------------------------------------------
 
-    Branches make_branches(const Job& job, size_t j, double total) {
+    Branches make_branches(const Scored<W>& node, size_t j) {
         Branches made;
-        const double missing_size =
-            records_.is_numeric(j) ? make_sides(job, j, total, made) : make_values(job, j, made);
+        double missing_size;
+        if (records_.is_numeric(j)) missing_size = make_sides(node.job, j, node.scale.total, made);
+        else if (problem_.branching == Branching::values) missing_size = make_values(node.job, j, made);
+        else missing_size = make_groups(node, j, made);
         if (missing_size > 0 && problem_.missing == Policy::branch) {
             made.missing_branch = static_cast<int32_t>(made.code.size());
             made.code.push_back(no_code);
@@ -183,8 +187,25 @@ class GeneralGrower {
         return missing_size;
     }
 
-    void carry_out(Job& job, size_t j, double total, std::vector<Job>& stack) {
-        Branches made = make_branches(job, j, total);
+    // A branch for each group of values, likewise.
+    double make_groups(const Scored<W>& node, size_t j, Branches& made) {
+        const auto& groups = scorers_[0].group_values(node, j);
+        std::vector<std::vector<uint32_t>> codes(groups.count);
+        made.size.assign(groups.count, 0.0);
+        for (size_t v = 0; v < groups.values.count(); ++v) {
+            const uint32_t g = groups.group[v];
+            branch_of_code_[groups.values.codes[v]] = static_cast<int32_t>(g);
+            codes[g].push_back(groups.values.codes[v]);
+            made.size[g] += static_cast<double>(groups.values.sizes[v]);
+        }
+        for (auto& group : codes)
+            made.code.push_back(group.size() == 1 ? static_cast<int32_t>(group[0]) : grown_.add_group(std::move(group)));
+        return static_cast<double>(groups.missing_size);
+    }
+
+    void carry_out(const Scored<W>& node, size_t j, std::vector<Job>& stack) {
+        const Job& job = node.job;
+        Branches made = make_branches(node, j);
         const size_t n_branches = made.code.size();
         const int64_t first = add_nodes(n_branches);
         record_split(job, j, made, first);
@@ -261,8 +282,12 @@ class GeneralGrower {
         std::vector<uint32_t> alive;
         alive.reserve(job.alive->size());
         for (uint32_t j : *job.alive)
-            if (candidates_[j].varies && (j != asked || records_.is_numeric(j))) alive.push_back(j);
+            if (candidates_[j].varies && (j != asked || may_be_asked_again(j))) alive.push_back(j);
         return std::make_shared<const std::vector<uint32_t>>(std::move(alive));
+    }
+
+    bool may_be_asked_again(size_t j) const {
+        return records_.is_numeric(j) || problem_.branching != Branching::values;
     }
 
     const Problem& problem_;

@@ -102,6 +102,12 @@ class Masses {
         for (size_t i = 0; i < n; i += block) compute_block(weights + i, out + i);
     }
 
+    double plain_log2(double value) const {
+        return log2_basic(value, series_.data(), static_cast<int>(series_.size()));
+    }
+    int64_t log2(double value) const { return fixed(plain_log2(value)); }
+    int64_t bits(double amount) const { return fixed(amount); }
+
     // How many units sums of masses may be off in a node of this weight.
     int64_t noise(double total) const {
         return (std::abs(x_log2_x(total)) >> noise_shift) + noise_units;

@@ -15,6 +15,9 @@ namespace branchwise {
 // What a missing or unseen value does; see branchwise/missing.py.
 enum class Policy : int { branch = 0, split = 1, largest = 2, node = 3, error = 4 };
 
+// Whether a category has a branch for each value, for each group of values, or two.
+enum class Branching : int { values = 0, groups = 1, two_way = 2 };
+
 constexpr int32_t stop_here = -1;
 constexpr int32_t every_branch = -2;
 constexpr double tie = 1e-9;
@@ -52,7 +55,12 @@ struct Problem {
     int64_t max_depth = -1;  // -1: no limit
     double cases_to_split = 2;
     double cases_in_leaf = 1;
+    double cases_in_branch = 0;  // of two branches at least
     double min_gain = 0;
+    Branching branching = Branching::values;
+    bool quinlan = false;       // C4.5's cuts of numbers, and gains of at least the average
+    bool cut_at_value = false;  // cuts are moved to values of the table
+    std::vector<bool> few_values;  // columns that count for the average gain
     Policy missing = Policy::branch;
     Policy unseen = Policy::node;
 
@@ -62,6 +70,7 @@ struct Problem {
 // How codes of the parent's column lead to a node.
 constexpr int32_t no_code = -1;     // the branch of missing values, and the root
 constexpr int32_t both_sides = -2;  // any known number
+constexpr int32_t first_group = -3;  // and below: values that share a branch, of Grown::groups
 
 struct Node {
     int32_t column = -1;
@@ -81,6 +90,13 @@ struct Node {
 struct Grown {
     Array<Node> nodes;
     Array<double> weights;
+    std::vector<std::vector<uint32_t>> groups;
+
+    const std::vector<uint32_t>& group(int32_t code) const { return groups[size_t(first_group - code)]; }
+    int32_t add_group(std::vector<uint32_t> codes) {
+        groups.push_back(std::move(codes));
+        return first_group - int32_t(groups.size() - 1);
+    }
 };
 
 // Told the number of nodes so far; returns false to give up.

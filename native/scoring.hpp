@@ -5,6 +5,7 @@
 #include "branch_masses.hpp"
 #include "counting.hpp"
 #include "cuts.hpp"
+#include "grouping.hpp"
 
 namespace branchwise {
 
@@ -32,10 +33,34 @@ class ColumnScorer {
           cuts_(problem, masses),
           known_(classes_),
           missing_(classes_),
+          left_(classes_),
+          grouper_(problem, masses),
           masses_of_(problem, masses, records.most_codes()) {}
 
     Candidate score(const Scored<W>& node, size_t column) {
-        return records_.is_numeric(column) ? score_number(node, column) : score_values(node, column);
+        if (records_.is_numeric(column)) return score_number(node, column);
+        return problem_.branching == Branching::values ? score_values(node, column) : score_groups(node, column);
+    }
+
+    // The values of a column at a node and the groups they are put in; and what is missing.
+    struct Groups {
+        Values<W> values;
+        std::vector<uint32_t> group;  // by value
+        size_t count = 0;
+        std::vector<W> missing;  // class weights
+        W missing_size = 0;
+        double missing_cases = 0;
+    };
+
+    const Groups& group_values(const Scored<W>& node, size_t j) {
+        collect_values(node, j);
+        W known_size = static_cast<W>(node.scale.total) - groups_.missing_size;
+        for (size_t c = 0; c < classes_; ++c) known_[c] = node.totals[c] - groups_.missing[c];
+        const int64_t outside =
+            ratio_ ? masses_.x_log2_x(static_cast<W>(node.scale.total)) - masses_.x_log2_x(groups_.missing_size) : 0;
+        groups_.group = grouper_.group(groups_.values, mass(known_, known_size), outside, node.scale);
+        groups_.count = groups_.group.empty() ? 0 : 1 + *std::max_element(groups_.group.begin(), groups_.group.end());
+        return groups_;
     }
 
     // Also of use where a split is carried out.
@@ -51,7 +76,7 @@ class ColumnScorer {
     // One branch per value.
     Candidate score_values(const Scored<W>& node, size_t j) {
         const uint32_t missing = problem_.missing == Policy::branch ? no_value : records_.missing_code(j);
-        size_t branches = 0;
+        size_t branches = 0, large = 0;
         bool admissible = true;
         masses_of_.clear();
         masses_of_.expect(node.mass);
@@ -62,15 +87,16 @@ class ColumnScorer {
                 return;
             }
             ++branches;
+            large += cases >= problem_.cases_in_branch;
             admissible = admissible && cases >= problem_.cases_in_leaf;
             if (admissible) masses_of_.add_branch(cell, size);
         });
         Candidate candidate;
         candidate.varies = branches >= 2;
-        if (branches < 2 || !admissible) return candidate;
+        if (large < 2 || !admissible) return candidate;
         masses_of_.sum();
         const int64_t drop = std::max<int64_t>(masses_of_.drop(), 0);
-        if (!node.scale.enough(drop)) return candidate;
+        if (!problem_.quinlan && !node.scale.enough(drop)) return candidate;
         const int64_t information = ratio_ ? node.size_mass - masses_of_.sizes() : 0;
         candidate.score = node.scale.score(drop, information);
         candidate.drop = drop;
@@ -78,6 +104,68 @@ class ColumnScorer {
     }
 
     static constexpr uint32_t no_value = ~uint32_t(0);
+
+    void collect_values(const Scored<W>& node, size_t j) {
+        groups_.values.clear();
+        groups_.missing.assign(classes_, W(0));
+        groups_.missing_size = 0;
+        groups_.missing_cases = 0;
+        counts_.count(node.job, j);
+        std::sort(counts_.present.begin(), counts_.present.end());
+        for (uint32_t value : counts_.present) {
+            const W* cell = counts_.cell(value);
+            if (value == records_.missing_code(j)) {
+                groups_.missing.assign(cell, cell + classes_);
+                groups_.missing_size = counts_.size(value);
+                groups_.missing_cases = counts_.cases(value);
+                continue;
+            }
+            groups_.values.codes.push_back(value);
+            groups_.values.cells.insert(groups_.values.cells.end(), cell, cell + classes_);
+            groups_.values.sizes.push_back(counts_.size(value));
+            groups_.values.cases.push_back(counts_.cases(value));
+        }
+        counts_.forget();
+    }
+
+    // One branch per group; missing values are a branch of their own or stay outside.
+    Candidate score_groups(const Scored<W>& node, size_t j) {
+        const Groups& made = group_values(node, j);
+        const bool own_branch = problem_.missing == Policy::branch && made.missing_size > 0;
+        masses_of_.clear();
+        masses_of_.expect(node.mass);
+        if (made.missing_size > 0 && !own_branch)
+            masses_of_.set_known(known_.data(), static_cast<W>(node.scale.total) - made.missing_size, made.missing_size);
+        size_t large = 0;
+        bool admissible = true;
+        const auto add = [&](const W* cell, W size, double cases) {
+            large += cases >= problem_.cases_in_branch;
+            admissible = admissible && cases >= problem_.cases_in_leaf;
+            masses_of_.add_branch(cell, size);
+        };
+        for (size_t g = 0; g < made.count; ++g) {
+            std::fill(left_.begin(), left_.end(), W(0));
+            W size = 0;
+            double cases = 0;
+            for (size_t v = 0; v < made.values.count(); ++v) {
+                if (made.group[v] != g) continue;
+                for (size_t c = 0; c < classes_; ++c) left_[c] += made.values.cells[v * classes_ + c];
+                size += made.values.sizes[v];
+                cases += made.values.cases[v];
+            }
+            add(left_.data(), size, cases);
+        }
+        if (own_branch) add(made.missing.data(), made.missing_size, made.missing_cases);
+        Candidate candidate;
+        candidate.varies = made.values.count() + own_branch >= 2;
+        if (made.count + own_branch < 2 || large < 2 || !admissible) return candidate;
+        masses_of_.sum();
+        const int64_t drop = std::max<int64_t>(masses_of_.drop(), 0);
+        if (!problem_.quinlan && !node.scale.enough(drop)) return candidate;
+        candidate.score = node.scale.score(drop, ratio_ ? node.size_mass - masses_of_.sizes() : 0);
+        candidate.drop = drop;
+        return candidate;
+    }
 
     // Every cut; then, where none can be made, known against missing.
     Candidate score_number(const Scored<W>& node, size_t j) {
@@ -96,10 +184,10 @@ class ColumnScorer {
         Candidate candidate;
         candidate.varies = varies || asks_missing;
         if (varies && !few_missing) {
-            cuts_.begin(known_, sides, mass_to_share(node, sides), node.scale);
+            cuts_.begin(known_, sides, mass_to_share(node, sides), node.scale, records_.values(j));
             if (list) cuts_.sweep_list(records_, node.job, records_.slot(j));
             else cuts_.sweep_ranks(counts_, n_known_ranks_);
-            cuts_.choose(records_.values(j), candidate);
+            cuts_.choose(candidate);
         }
         if (asks_missing && candidate.score == no_score) score_known(node, sides, candidate);
         if (!list) counts_.forget();
@@ -162,7 +250,7 @@ class ColumnScorer {
         if (ratio_)
             information =
                 node.size_mass - masses_.x_log2_x(sides.known_total) - masses_.x_log2_x(sides.missing_total);
-        if (!node.scale.enough(drop)) return;
+        if (!problem_.quinlan && !node.scale.enough(drop)) return;
         candidate.score = node.scale.score(drop, information);
         candidate.drop = drop;
     }
@@ -176,7 +264,9 @@ class ColumnScorer {
     // Scratch, kept between nodes.
     ValueCounts<W> counts_;
     CutSweep<W> cuts_;
-    std::vector<W> known_, missing_;
+    std::vector<W> known_, missing_, left_;
+    Grouper<W> grouper_;
+    Groups groups_;
     BranchMasses<W> masses_of_;
     size_t n_known_ranks_ = 0;
     double known_cases_ = 0;

@@ -12,6 +12,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -21,16 +22,30 @@ from typer.testing import CliRunner
 
 from branchwise import (
     BranchwiseWarning,
+    C45Classifier,
+    CARTClassifier,
+    CARTRegressor,
     ID3Classifier,
     __version__,
     datasets,
     fit_tree,
     load,
 )
+from branchwise.cli import algorithms, growing, streams
+from branchwise.cli import evaluate as evaluate_module
 from branchwise.cli import fit as fit_module
 from branchwise.cli import main as main_module
-from branchwise.cli import streams
+from branchwise.cli import predict as predict_module
+from branchwise.cli import prune as prune_module
+from branchwise.cli import results as results_module
 from branchwise.cli.main import app, main
+from branchwise.criteria import BUILT_IN, FOR_NUMBERS
+from branchwise.errors import BranchwiseError
+from branchwise.missing import POLICIES
+from branchwise.model import Model
+from branchwise.persist import from_bytes as load_bytes
+from branchwise.recipes import PROBABILITIES, PRUNINGS
+from branchwise.table.read import read_table
 
 WEATHER = datasets.path("weather")
 TENNIS = datasets.path("tennis")
@@ -119,24 +134,63 @@ def test_version():
     assert output("--version") == f"branchwise {__version__}\n"
 
 
-@pytest.mark.parametrize("verb", ["fit", "predict", "show", "evaluate", "schema", None])
+@pytest.mark.parametrize(
+    "verb", ["fit", "predict", "show", "evaluate", "prune", "schema", None]
+)
 def test_help_has_examples(verb):
     text = output(*([verb] if verb else []), "--help")
     assert "Examples:\n" in text
     assert f"\n    branchwise {verb or 'fit'} " in text
     if verb is None:
-        assert all(v in text for v in ("predict", "show", "evaluate", "schema"))
+        assert all(v in text for v in ("predict", "show", "evaluate", "prune"))
 
 
-def test_every_parameter_of_the_estimator_is_an_option():
-    text = output("fit", "--help")
-    renamed = {
-        "categorical_features": "categorical",
-        "missing": "missing-policy",
-        "unseen": "unseen-policy",
+ESTIMATORS = {
+    "id3": ID3Classifier,
+    "c4.5": C45Classifier,
+    "cart": CARTClassifier,
+    "cart --regression": CARTRegressor,
+}
+PARAMETERS = sorted({name for e in ESTIMATORS.values() for name in e().get_params()})
+
+
+@pytest.mark.parametrize("parameter", PARAMETERS)
+def test_every_parameter_of_an_estimator_is_an_option(parameter):
+    named = algorithms.option_of(parameter)
+    option = {"--categorical-features": "--categorical"}.get(named, named)
+    assert f"\n  {option} " in output("fit", "--help")
+    for name, estimator in ESTIMATORS.items():
+        assert algorithms.knows(name, parameter) == (
+            parameter in estimator().get_params()
+        )
+
+
+def test_the_choices_are_those_of_the_library():
+    assert {p.value for p in growing.Policy} >= set(POLICIES)
+    assert {p.value for p in growing.Probabilities} == set(PROBABILITIES)
+    assert {p.value for p in growing.Pruning} == {"none", *PRUNINGS}
+    assert {m.value for m in prune_module.Method} == set(PRUNINGS)
+    assert {c.value for c in growing.Criterion} == {
+        *BUILT_IN,
+        *FOR_NUMBERS,
+        "log_loss",
+        "squared_error",
     }
-    for name in ID3Classifier().get_params():
-        assert f"--{renamed.get(name, name).replace('_', '-')} " in text
+
+
+def test_the_help_of_fit_has_headings():
+    lines = output("fit", "--help").splitlines()
+    headings = [line for line in lines if line.endswith(":") and line[0] != " "]
+    assert headings == [
+        "Arguments:",
+        "Options:",
+        "Reading the table:",
+        "Growing:",
+        "Pruning:",
+        "Weights, costs and probabilities:",
+    ]
+    options = [line.split()[0] for line in lines if line.startswith("  -")]
+    assert len(options) == len(set(options)) == 40
 
 
 def test_bad_usage(tmp_path):
@@ -219,28 +273,367 @@ def test_fit_from_standard_input():
     assert output("fit", "-", "-t", "play", stdin=tabs) == expected
 
 
+@pytest.fixture
+def fitted(monkeypatch):
+    """Fit a table, and return the very model that comes of it."""
+    models = []
+
+    def keep(*arguments, **named):
+        models.append(fit_tree(*arguments, **named))
+        return models[-1]
+
+    def fit(table, *options, target=None):
+        if table in datasets.names():
+            target = datasets.load(table).target
+            table = datasets.path(table)
+        monkeypatch.setattr(fit_module, "fit_tree", keep)
+        output("fit", table, "--target", target, "-o", os.devnull, *options)
+        return models.pop()
+
+    return fit
+
+
+OPTIONS = [
+    ("id3", "--criterion=gain_ratio", {"criterion": "gain_ratio"}),
+    ("id3", "--criterion=gini --max-depth=1", {"criterion": "gini", "max_depth": 1}),
+    ("id3", "--min-samples-split=10", {"min_samples_split": 10}),
+    ("id3", "--min-samples-leaf=0.2", {"min_samples_leaf": 0.2}),
+    ("id3", "--min-gain=0.3", {"min_gain": 0.3}),
+    ("id3", "--missing-policy=split", {"missing": "split"}),
+    ("id3", "--unseen-policy=largest", {"unseen": "largest"}),
+    ("id3", "--class-weight=balanced", {"class_weight": "balanced"}),
+    ("id3", "--class-weight=good=2,bad=.5", {"class_weight": {"good": 2, "bad": 0.5}}),
+    ("id3", "--class-weight=good=3", {"class_weight": {"good": 3}}),
+    ("id3", "--n-jobs=2", {"n_jobs": 2}),
+    ("id3", "--max-bins=4", {"max_bins": 4}),
+    ("id3", "--max-leaf-nodes=3", {"max_leaf_nodes": 3}),
+    ("id3", "--min-significance=0.2", {"min_significance": 0.2}),
+    ("id3", "--priors=good=1,bad=9", {"priors": {"good": 1, "bad": 9}}),
+    (
+        "id3",
+        "--weight=w --priors=good=1,bad=9 --class-weight=bad=7",
+        {"priors": {"good": 1, "bad": 9}, "class_weight": {"bad": 7}},
+    ),
+    ("id3", "--costs=good:bad=4 --max-depth=1", {"costs": [[0, 1], [4, 0]]}),
+    ("id3", "--probabilities=laplace", {"probabilities": "laplace"}),
+    (
+        "id3",
+        "--probabilities=m-estimate --m=5",
+        {"probabilities": "m-estimate", "m": 5},
+    ),
+    ("id3", "--pruning=none", {}),
+    ("id3", "--pruning=error-based", {"pruning": "error-based"}),
+    (
+        "id3",
+        "--pruning=error-based --confidence=0.01 --no-raise-subtrees",
+        {"pruning": "error-based", "confidence": 0.01, "raise_subtrees": False},
+    ),
+    (
+        "id3",
+        "--pruning=cost-complexity --ccp-alpha=0.05",
+        {"pruning": "cost-complexity", "ccp_alpha": 0.05},
+    ),
+    (
+        "id3",
+        "--pruning=reduced-error --validation-fraction=0.3 --tolerance=0.01",
+        {"pruning": "reduced-error", "validation_fraction": 0.3, "tolerance": 0.01},
+    ),
+    ("c4.5", "", {}),
+    ("c4.5", "--confidence=0.1", {"confidence": 0.1}),
+    ("c4.5", "--no-prune", {"prune": False}),
+    ("c4.5", "--no-raise-subtrees", {"raise_subtrees": False}),
+    ("c4.5", "--min-samples-branch=5", {"min_samples_branch": 5}),
+    ("c4.5", "--group-values", {"group_values": True}),
+    ("c4.5", "--cut=midpoint", {"cut": "midpoint"}),
+    ("c4.5", "--min-samples-leaf=3", {"min_samples_leaf": 3}),
+    ("cart", "", {}),
+    ("cart", "--criterion=log_loss", {"criterion": "log_loss"}),
+    ("cart", "--ccp-alpha=0.05", {"ccp_alpha": 0.05}),
+    ("cart", "--ccp-alpha=0", {"ccp_alpha": 0.0}),
+    ("cart", "--ccp-alpha=1-se", {"ccp_alpha": "1-se"}),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "options", "parameters"), OPTIONS)
+def test_options_do_what_parameters_do(fitted, write, algorithm, options, parameters):
+    data = datasets.load("labor")
+    if "--max-depth" in options:
+        parameters = {"max_depth": 1, **parameters}
+    weights = np.arange(len(data.y)) % 3 if "--weight" in options else None
+    table, target = _with_weights("labor", write)
+    ignored = [] if "--weight" in options else ["--ignore=w"]
+    estimator = ESTIMATORS[algorithm](**parameters).fit(data.X, data.y, weights)
+    model = fitted(
+        table, f"--algorithm={algorithm}", *options.split(), *ignored, target=target
+    )
+    assert model.recipe == estimator.model_.recipe
+    assert model.tree == estimator.model_.tree
+    plain = ESTIMATORS[algorithm]().fit(data.X, data.y).model_
+    changes = model.tree != plain.tree or model.recipe != plain.recipe
+    same = ("", "--n-jobs=2", "--pruning=none", "--ccp-alpha=0")
+    assert changes is (options not in same)
+
+
+def _with_weights(name, write):
+    head, *rows = Path(datasets.path(name)).read_text().splitlines()
+    weighted = [f"{row},{at % 3}" for at, row in enumerate(rows)]
+    path = write("\n".join([f"{head},w", *weighted]) + "\n")
+    return path, datasets.load(name).target
+
+
 @pytest.mark.parametrize(
     ("options", "parameters"),
     [
-        (["--criterion=gain_ratio"], {"criterion": "gain_ratio"}),
-        (["--criterion=gini", "--max-depth=1"], {"criterion": "gini", "max_depth": 1}),
-        (["--min-samples-split=10"], {"min_samples_split": 10}),
-        (["--min-samples-leaf=0.2"], {"min_samples_leaf": 0.2}),
-        (["--min-gain=0.3"], {"min_gain": 0.3}),
-        (["--missing-policy=split"], {"missing": "split"}),
-        (["--unseen-policy=largest"], {"unseen": "largest"}),
-        (["--class-weight=balanced"], {"class_weight": "balanced"}),
-        (["--class-weight=good=2,bad=0.5"], {"class_weight": {"good": 2, "bad": 0.5}}),
-        (["--class-weight=good=3"], {"class_weight": {"good": 3}}),
-        (["--n-jobs=2"], {"n_jobs": 2}),
+        ("", {}),
+        ("--criterion=squared_error --max-depth=3", {"max_depth": 3}),
+        ("--criterion=poisson", {"criterion": "poisson"}),
+        ("--ccp-alpha=0.02", {"ccp_alpha": 0.02}),
+        ("--min-samples-leaf=0.1", {"min_samples_leaf": 0.1}),
+        (
+            "--pruning=reduced-error --validation-fraction=0.25",
+            {"pruning": "reduced-error", "validation_fraction": 0.25},
+        ),
     ],
 )
-def test_options_do_what_parameters_do(model, options, parameters):
-    data = datasets.load("labor")
-    estimator = ID3Classifier(**parameters).fit(data.X, data.y)
-    fitted = load(model("labor", *options))
-    assert fitted.to_text() == estimator.model_.to_text()
-    assert fitted.recipe == estimator.model_.recipe
+def test_numbers_are_predicted_as_the_estimator_does(fitted, options, parameters):
+    data = datasets.load("iris")
+    numbers = data.X["petalwidth"]
+    rest = {name: data.X[name] for name in data.X if name != "petalwidth"}
+    estimator = CARTRegressor(**parameters).fit({**rest, "class": data.y}, numbers)
+    model = fitted(
+        datasets.path("iris"),
+        "--algorithm=cart",
+        "--regression",
+        *options.split(),
+        target="petalwidth",
+    )
+    assert model.recipe == estimator.model_.recipe
+    assert model.tree == estimator.model_.tree
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            "--group-values",
+            (
+                "--group-values has no effect with --algorithm id3. Those that know "
+                "it: c4.5."
+            ),
+        ),
+        ("-a cart --cut=value", "--cut has no effect with --algorithm cart."),
+        (
+            "-a c4.5 --criterion=gini",
+            "Those that know it: id3, cart, cart --regression.",
+        ),
+        (
+            "-a c4.5 --no-prune --pruning=error-based",
+            "--no-prune and --pruning contradict each other. Give one of them.",
+        ),
+        (
+            "-a c4.5 --tolerance=0",
+            "--tolerance has no effect unless --pruning is reduced-error.",
+        ),
+        (
+            "-a cart --regression --class-weight=balanced",
+            (
+                "--class-weight has no effect with --algorithm cart --regression. "
+                "Those that know it: id3, c4.5, cart."
+            ),
+        ),
+        ("-a cart --regression --no-raise-subtrees", "--no-raise-subtrees has no"),
+        ("--no-prune", "--no-prune has no effect with --algorithm id3."),
+        (
+            "--regression",
+            (
+                "--regression has no effect with --algorithm id3. Only cart knows it: "
+                "give --algorithm cart, too."
+            ),
+        ),
+        (
+            "--criterion=log_loss",
+            (
+                "--criterion must be one of gain, gain_ratio, gini with --algorithm "
+                "id3. Got log_loss."
+            ),
+        ),
+        (
+            "-a cart --criterion=variance",
+            "--criterion must be one of gini, gain, log_loss with --algorithm cart.",
+        ),
+        (
+            "--confidence=0.25",
+            "--confidence has no effect unless --pruning is error-based. Got none.",
+        ),
+        (
+            "-a c4.5 --no-prune --confidence=0.25",
+            "unless --pruning is error-based. Got --no-prune.",
+        ),
+        (
+            "-a cart --pruning=none --ccp-alpha=0",
+            "--ccp-alpha has no effect unless --pruning is cost-complexity. Got none.",
+        ),
+        ("--ccp-alpha=1", "unless --pruning is cost-complexity. Got none."),
+        ("--validation=x.csv", "--validation has no effect unless --pruning is red"),
+        (
+            "--pruning=reduced-error",
+            (
+                "--pruning reduced-error needs rows to prune with: either --validation "
+                "FILE or --validation-fraction SHARE. Got neither."
+            ),
+        ),
+        (
+            "--pruning=reduced-error --validation=x --validation-fraction=.2",
+            "Got both.",
+        ),
+        (
+            "--pruning=reduced-error --validation-fraction=1",
+            "--validation-fraction must be a share between 0 and 1. Got 1.",
+        ),
+        (
+            "-a cart --regression --pruning=error-based",
+            "--pruning error-based counts wrong classes, which --regression has none",
+        ),
+        ("--m=3", "--m has no effect unless --probabilities is m-estimate."),
+        ("-a c4.5 --confidence=0.6", "confidence must be a number above 0"),
+        ("--costs=none.csv", "Got 'none.csv', and there is no such file."),
+        ("--costs=yes:no=-1", "Got 'yes:no=-1'."),
+        ("--costs=yes=1", "Got 'yes=1'."),
+        (
+            "--costs=yes:maybe=1",
+            (
+                "--costs has 'yes:maybe', which are not two classes with a colon "
+                "between them. The classes are 'no', 'yes'."
+            ),
+        ),
+        ("--costs=yes:yes=1", "with 0 where the answer is right"),
+        (
+            "--priors=yes=1",
+            (
+                "--priors must be every class with its share, such as yes=0.1,no=0.9. "
+                "Got none for 'no'."
+            ),
+        ),
+        ("--priors=yes=0,no=0", "Got 0 for every class."),
+        ("--priors=maybe=0,no=1", "--priors names the class 'maybe', which does not"),
+        ("--priors=yes=x", "Got 'yes=x'."),
+    ],
+)
+def test_options_that_do_not_go_together(options, message):
+    line = refusal("fit", WEATHER, "-t", "play", *options.split(), code=2)
+    assert message in line
+
+
+def test_a_price_must_be_a_number_or_a_rule():
+    message = usage_error(
+        "fit", WEATHER, "-t", "play", "--algorithm=cart", "--ccp-alpha=2-se"
+    )
+    assert "--ccp-alpha must be a number, best or 1-se. Got '2-se'." in message
+
+
+def test_the_price_that_cross_validation_chose_is_told(fitted):
+    iris = ["fit", datasets.path("iris"), "-t", "class", "-a", "cart"]
+    model = fitted("iris", "--algorithm=cart", "--ccp-alpha=1-se")
+    err = run(*iris, "--ccp-alpha=1-se")[2]
+    assert f"chose --ccp-alpha {model.recipe.ccp_alpha}.\n" in err
+    assert "chose" not in run(*iris, "--ccp-alpha=0.1")[2]
+
+
+def test_costs_from_a_file(fitted, write):
+    expected = fitted("weather", "--costs=yes:no=5,no:yes=2", "--max-depth=1")
+    path = write("truth;yes;no\nno;2;0\nyes;0;5\n", "costs.csv")
+    model = fitted("weather", f"--costs={path}", "--max-depth=1")
+    assert model.recipe.costs == ((0.0, 2.0), (5.0, 0.0))
+    assert model.tree == expected.tree
+    fit = ["fit", WEATHER, "-t", "play"]
+    wrong = write("truth,yes,no\nno,1,0\nno,0,5\n", "wrong.csv")
+    assert refusal(*fit, f"--costs={wrong}") == (
+        f"{wrong} must have each of the classes 'no', 'yes' once as its rows, in "
+        "column 'truth'. Got 'no', 'no'."
+    )
+    wrong = write("truth,yes,maybe\nno,1,0\nyes,0,5\n", "wrong.csv")
+    assert "as its columns. Got 'yes', 'maybe'." in refusal(*fit, f"--costs={wrong}")
+    for cell, got in (("-2", "-2"), ("", "none")):
+        wrong = write(f"truth,yes,no\nno,1,0\nyes,0,{cell}\n", "wrong.csv")
+        assert f"Got {got} in line 3." in refusal(*fit, f"--costs={wrong}")
+
+
+def test_costs_of_classes_with_odd_names(fitted, write):
+    path = write('a,y\n1,p:q\n2,p\n3,"q,r"\n')
+    model = fitted(path, '--costs=p:q:p=3,"p:q,r=7"', target="y")
+    assert model.schema.classes == ("p", "p:q", "q,r")
+    assert model.recipe.costs == ((0, 1, 7), (3, 0, 1), (1, 1, 0))
+
+
+def test_costs_change_the_answers(write):
+    path = write("a,y\nx,sick\nx,well\nx,well\n")
+    assert output("fit", path, "-t", "y", "-q") == "well (3/1)\n"
+    costly = output("fit", path, "-t", "y", "-q", "--costs=sick:well=5")
+    assert costly == "sick (3/2)\n"
+
+
+def test_rows_to_prune_with_from_a_file(fitted, write):
+    # As in the training table, doors are text, though they look like numbers here.
+    rows = [line.split(",") for line in Path(datasets.path("car")).read_text().split()]
+    doors = rows[0].index("doors")
+    aside = [row for row in rows[1:] if row[doors] != "5more"][::3]
+    path = write("\n".join(map(",".join, [rows[0], *aside])), "aside.csv")
+    model = fitted("car", "--pruning=reduced-error", f"--validation={path}")
+    data = datasets.load("car")
+    columns = dict(zip(rows[0], zip(*aside, strict=True), strict=True))
+    y = columns.pop(data.target)
+    expected = ID3Classifier(pruning="reduced-error").fit(
+        data.X, data.y, validation=({n: list(c) for n, c in columns.items()}, list(y))
+    )
+    assert model.tree == expected.tree_
+    assert len(model.tree) < len(fitted("car").tree)
+
+
+def test_rows_to_prune_with_that_are_not_right(write):
+    fit = ["fit", WEATHER, "-t", "play", "--pruning=reduced-error", "--validation"]
+    head = "outlook,temperature,humidity,windy,play\n"
+    other = write("outlook,humidity,windy,play\nsunny,1,TRUE,no\n", "other.csv")
+    assert refusal(*fit, other).startswith(
+        f"{other} lacks the column 'temperature' that the other table has. Got "
+    )
+    other = write(head + "sunny,1,2,TRUE,maybe\n", "other.csv")
+    assert refusal(*fit, other) == (
+        f"{other} has classes that 'play' does not have in the training table: "
+        "'maybe'. Take these rows out."
+    )
+    other = write(head + "sunny,1,2,TRUE,?\n", "other.csv")
+    assert f"missing in 1 row of {other}, first in line 2" in refusal(*fit, other)
+    other = write(head, "other.csv")
+    assert f"{other} has a header but no rows" in refusal(*fit, other)
+    assert "There is no file" in refusal(*fit, "gone.csv")
+    text = Path(WEATHER).read_text()
+    fit[1] = "-"
+    assert "TABLE and --validation are both -" in refusal(*fit, "-", code=2, stdin=text)
+    strict = "--unseen-policy=error"
+    other = write(head + "snow,1,2,TRUE,no\n", "other.csv")
+    fit[1] = WEATHER
+    # It is row 0 of the other file, so no line of the training table is named.
+    assert "(Row 0 is line" not in refusal(*fit, other, strict)
+
+
+def test_numbers_as_the_target(write):
+    path = write("a,y\n1,0.5\n2,high\n3,?\n")
+    fit = ["fit", path, "-t", "y", "-a", "cart", "--regression"]
+    assert "Column 'y' must hold numbers, but line 3" in refusal(*fit)
+    assert refusal(*fit, "--missing=high", "--missing=?") == (
+        f"The target 'y' is missing in 2 rows of {path}, first in line 3. Every row "
+        "needs a number: fill it in or take the row out."
+    )
+    assert "either as text or as numbers" in refusal(*fit, "--categorical=y", code=2)
+
+
+def test_a_note_on_many_numbers_as_classes(write):
+    def note(n):
+        path = write("a,y\n" + "".join(f"{k},{k}\n" for k in range(n)))
+        return "is taken for a class" in run("fit", path, "-t", "y")[2]
+
+    assert note(50)
+    assert not note(49)
 
 
 def test_categorical_columns_keep_their_text(write):
@@ -368,8 +761,9 @@ def test_a_fit_that_cannot_be(write, tmp_path):
     )
     assert "has a header but no rows" in refusal("fit", write("a,y\n"), "-t", "y")
     assert refusal("fit", datasets.path("iris"), "-t", "petalwidth").endswith(
-        "Put such numbers into classes, or take them as names with --categorical "
-        "petalwidth."
+        "Put such numbers into classes, take them as names with --categorical "
+        "petalwidth, or predict the numbers themselves with --algorithm cart "
+        "--regression."
     )
     assert "Column 'a' must hold numbers, but line 2" in refusal(
         "fit", write("a,y\nx,1\n"), "-t", "y", "--numeric", "a"
@@ -603,11 +997,23 @@ def test_show_as_json(model):
         {"column": "outlook", "op": "=", "value": "sunny"},
         {"column": "humidity", "op": ">", "value": 77.5},
     ]
-    assert (last["label"], last["cases"]) == ("no", 3)
+    assert (last["label"], last["cases"], last["node"]) == ("no", 3, 7)
+    assert (document["predicts"], document["pruning"]) == ("classes", None)
     assert last["counts"] == [
         {"class": "no", "cases": 3.0},
         {"class": "yes", "cases": 0.0},
     ]
+
+
+def test_show_nodes(model):
+    tree = model("weather")
+    assert output("show", tree, "--nodes", "--max-depth=1") == (
+        "0  all cases: yes (14/5)\n"
+        "1  outlook = overcast: yes (4)\n"
+        "2  outlook = rainy: yes (5/2)\n"
+        "3  outlook = sunny: no (5/2)\n"
+    )
+    assert "Give one of them" in refusal("show", tree, "--nodes", "--rules", code=2)
 
 
 def test_show_needs_a_model(write):
@@ -709,6 +1115,345 @@ def test_an_evaluation_that_cannot_be(model, write):
         assert "has no class in any row" in refusal(
             "evaluate", tree, write(header + rows)
         )
+
+
+# Models that predict numbers
+
+
+def _models_of_numbers_are_kept():
+    fitted = CARTRegressor().fit({"x": [1, 2]}, [0.5, 1.5]).model_
+    try:
+        return load_bytes(fitted.to_bytes())[1] == fitted.tree
+    except BranchwiseError:
+        return False
+
+
+@pytest.fixture
+def numbers(fitted, monkeypatch):
+    """Fit petal widths; every verb then opens that model, whatever it is told."""
+    options = ["--algorithm=cart", "--regression", "--max-depth=2"]
+    model = fitted(datasets.path("iris"), *options, target="petalwidth")
+    for module in (predict_module, evaluate_module, prune_module):
+        monkeypatch.setattr(module, "open_model", lambda _: model)
+    return model
+
+
+def test_predict_numbers(numbers):
+    data = datasets.load("iris")
+    expected = numbers.predict({**data.X, "class": data.y}).tolist()
+    rows = rows_of(output("predict", "tree.json", datasets.path("iris")))
+    assert [float(row[0]) for row in rows[1:]] == expected
+    assert refusal(
+        "predict", "tree.json", datasets.path("iris"), "--proba", code=2
+    ) == (
+        "--proba adds the probabilities of classes, and this model has none: it "
+        "predicts numbers. Do without --proba."
+    )
+
+
+def test_evaluate_numbers(numbers):
+    from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+
+    data = datasets.load("iris")
+    true, predicted = data.X["petalwidth"], numbers.predict({**data.X, "class": data.y})
+    path = datasets.path("iris")
+    document = json.loads(output("evaluate", "tree.json", path, "--format=json"))
+    assert document == {
+        "rows": 150,
+        "rows_without_number": 0,
+        "r2": pytest.approx(r2_score(true, predicted)),
+        "mean_absolute_error": pytest.approx(mean_absolute_error(true, predicted)),
+        "root_mean_squared_error": pytest.approx(
+            root_mean_squared_error(true, predicted)
+        ),
+    }
+    assert output("evaluate", "tree.json", path) == (
+        f"R^2                      {document['r2']:.4f}\n"
+        f"mean absolute error      {document['mean_absolute_error']:.5g}\n"
+        f"root mean squared error  {document['root_mean_squared_error']:.5g}\n"
+        "rows                     150\n"
+    )
+
+
+def test_evaluate_numbers_that_are_not_all_there(numbers, write):
+    head = "sepallength,sepalwidth,petallength,class,petalwidth\n"
+    row = "5,3,1,Iris-setosa,"
+    test = write(f"{head}{row}1\n{row}\n{row}1\n")
+    code, out, err = run("evaluate", "tree.json", test)
+    assert code == 0
+    assert out.startswith("R^2                      -\n")
+    assert err == (
+        "note: rows without a number in column 'petalwidth' are left out: 1 of 3 in "
+        f"{test}.\nnote: column 'petalwidth' of {test} has the same number "
+        "everywhere, so that R^2 is not defined.\n"
+    )
+    evaluate = ["evaluate", "tree.json"]
+    assert "has no number in any row" in refusal(*evaluate, write(f"{head}{row}\n"))
+    assert "is infinite in line 3" in refusal(
+        *evaluate, write(f"{head}{row}1\n{row}inf\n")
+    )
+    assert "must hold numbers, but line 2" in refusal(
+        *evaluate, write(f"{head}{row}wide\n")
+    )
+
+
+def test_numbers_through_files(tmp_path):
+    tree = tmp_path / "tree.json"
+    options = ["-t", "petalwidth", "-a", "cart", "--regression", "--max-depth", "1"]
+    printed = output("fit", datasets.path("iris"), *options, "-q")
+    output("fit", datasets.path("iris"), *options, "-o", tree)
+    assert output("show", tree) == printed
+    document = json.loads(output("show", tree, "--format=json"))
+    assert document["predicts"] == "numbers"
+    assert document["schema"]["classes"] == []
+    rule = document["rules"][0]
+    assert (rule["node"], rule["cases"]) == (1, 50)
+    assert rule["mean"] == pytest.approx(0.244)
+    assert rule["deviation"] == pytest.approx(0.1061, abs=1e-4)
+    assert "R^2" in output("evaluate", tree, datasets.path("iris"))
+
+
+# prune
+
+
+class _Pruned:
+    """Stands in for what models do when they are pruned, and notes the calls."""
+
+    def __init__(self, monkeypatch):
+        self.calls = []
+        for name in ("prune", "snip", "merge_same_leaves"):
+            monkeypatch.setattr(Model, name, self._noting(name), raising=False)
+
+    def _noting(self, name):
+        def noted(model, *arguments, **named):
+            self.calls.append((name, arguments, named))
+            return fit_tree({"x": [1]}, ["yes"]) if name == "prune" else model
+
+        return noted
+
+
+@pytest.fixture
+def pruned(monkeypatch):
+    return _Pruned(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("options", "calls"),
+    [
+        (
+            "--method=error-based --confidence=0.1",
+            [("prune", ("error-based",), {"confidence": 0.1, "raise_subtrees": False})],
+        ),
+        (
+            "--method=cost-complexity --ccp-alpha=0.01",
+            [("prune", ("cost-complexity",), {"ccp_alpha": 0.01})],
+        ),
+        ("--snip=3 --snip=1", [("snip", (3, 1), {})]),
+        ("--merge-same-leaves", [("merge_same_leaves", (False,), {})]),
+        (
+            "--merge-same-leaves --change-probabilities --snip=1",
+            [("snip", (1,), {}), ("merge_same_leaves", (True,), {})],
+        ),
+    ],
+)
+def test_prune_without_data(model, pruned, options, calls):
+    output("prune", model("weather"), *options.split(), "-o", os.devnull)
+    done = [(n, a[:1] if n == "prune" else a, named) for n, a, named in pruned.calls]
+    assert done == calls
+    for name, arguments, _ in pruned.calls:
+        assert name != "prune" or arguments[1:] == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "parameters"),
+    [
+        ("--method=reduced-error --tolerance=0.1", {"tolerance": 0.1}),
+        ("--method=error-based", {}),
+        ("--method=error-based --no-raise-subtrees", {"raise_subtrees": False}),
+        ("--method=cost-complexity --ccp-alpha=1-se", {"ccp_alpha": "1-se"}),
+    ],
+)
+def test_prune_with_data(model, pruned, options, parameters):
+    output("prune", model("weather"), "--data", WEATHER, *options.split(), "-q")
+    ((name, (_, X, y), given),) = pruned.calls
+    assert name == "prune"
+    assert given == parameters
+    assert X.column_names == ["outlook", "temperature", "humidity", "windy"]
+    assert y.tolist() == list(datasets.load("weather").y)
+
+
+def test_rows_to_prune_a_model_with(model, pruned, write):
+    tree = model("weather")
+    head = "outlook,temperature,humidity,windy,result,w\n"
+    data = write(f"{head}sunny,1,2,TRUE,no,1\nrainy,1,2,TRUE,,2\nrainy,,2,?,yes,3\n")
+    prune = ["prune", tree, "--method=reduced-error", "--data", data]
+    code, _, err = run(*prune, "--target=result", "--weight=w")
+    assert code == 0
+    assert err.startswith(
+        "note: rows without an answer in column 'result' are left out: 1 of 3 in "
+        f"{data}.\nnote: tree of 1 node (1 leaf, depth 0) pruned from 8 nodes (5 "
+        "leaves, depth 2); -o FILE writes it"
+    )
+    ((_, (_, X, y), given),) = pruned.calls
+    assert X["outlook"].to_pylist() == ["sunny", "rainy"]
+    assert y.tolist() == ["no", "yes"]
+    assert given["sample_weight"].tolist() == [1, 3]
+    assert "has no column 'play'" in refusal(*prune)
+    assert "has no column 'v'" in refusal(*prune, "--target=result", "--weight=v")
+    data = write(f"{head}sunny,1,2,TRUE,maybe,1\n")
+    assert refusal(*prune, "--target=result") == (
+        f"Column 'result' of {data} has classes that the tree does not know: 'maybe'. "
+        "Take these rows out."
+    )
+
+
+def test_rows_of_numbers_to_prune_with(numbers, pruned):
+    path = datasets.path("iris")
+    output("prune", "tree.json", "--method=reduced-error", "--data", path, "-o", "-")
+    ((_, (_, X, y), _),) = pruned.calls
+    assert "class" in X.column_names
+    assert y.tolist() == list(datasets.load("iris").X["petalwidth"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", "Nothing says how to prune. Give --method, --snip, --merge-same-leaves"),
+        ("--path --snip=1", "--path only prints a table"),
+        ("--path -o x.json", "--path only prints a table"),
+        ("--method=cost-complexity", "needs the price of a leaf"),
+        (
+            "--method=reduced-error",
+            "--method reduced-error needs rows to prune with, other than those",
+        ),
+        (
+            "--method=cost-complexity --ccp-alpha=best",
+            "--ccp-alpha best needs rows to prune with, other than those",
+        ),
+        (
+            "--method=error-based --no-raise-subtrees",
+            "--no-raise-subtrees has no effect without --data",
+        ),
+        (
+            "--method=error-based --tolerance=0",
+            "--tolerance has no effect unless --method is reduced-error. Got error-b",
+        ),
+        ("--snip=1 --confidence=0.2", "unless --method is error-based. Got none."),
+        ("--snip=1 --data=x.csv", "--data has no effect unless --method is error-"),
+        (
+            "--method=cost-complexity --ccp-alpha=1 --data=x.csv",
+            "--data has no effect unless --method is error-based or reduced-error, ",
+        ),
+        ("--method=error-based --weight=w", "--weight has no effect without --method"),
+        ("--path --data=x.csv --weight=w", "--weight has no effect without --method"),
+        ("--snip=1 --change-probabilities", "no effect without --merge-same-leaves"),
+    ],
+)
+def test_prunings_that_cannot_be(model, options, message):
+    assert message in refusal("prune", model("weather"), *options.split(), code=2)
+
+
+def test_prune_reads_one_thing_from_standard_input():
+    prune = ["prune", "-", "--method=reduced-error", "--data", "-"]
+    assert "MODEL and --data are both -" in refusal(*prune, code=2, stdin="")
+    message = usage_error("prune", "-", "--method=cost-complexity", "--ccp-alpha=x")
+    assert "--ccp-alpha must be a number, best or 1-se." in message
+
+
+def test_the_pruning_path(model, monkeypatch):
+    def path(_, X, y):
+        errors = None if X is None else np.array([0.25, 0.5])
+        return SimpleNamespace(
+            alpha=np.array([0.0, 0.125]),
+            n_leaves=np.array([1500, 1]),
+            train_error=np.array([0.0, 1 / 3]),
+            validation_error=errors,
+        )
+
+    monkeypatch.setattr(Model, "pruning_path", path, raising=False)
+    tree = model("weather")
+    assert output("prune", tree, "--path") == (
+        "alpha  leaves  training error\n"
+        "    0   1,500               0\n"
+        "0.125       1        0.333333\n"
+    )
+    assert output("prune", tree, "--path", "--data", WEATHER) == (
+        "alpha  leaves  training error  error on data\n"
+        "    0   1,500               0           0.25\n"
+        "0.125       1        0.333333            0.5\n"
+    )
+    last = json.loads(output("prune", tree, "--path", "--format=json"))[-1]
+    assert last == {"alpha": 0.125, "n_leaves": 1, "train_error": 1 / 3}
+
+
+@pytest.mark.parametrize(
+    ("options", "method", "parameters"),
+    [
+        ("", "error-based", {"raise_subtrees": False}),
+        ("--confidence=0.05 --data", "error-based", {"confidence": 0.05}),
+        ("--data", "reduced-error", {}),
+        ("--ccp-alpha=0.02", "cost-complexity", {"ccp_alpha": 0.02}),
+        ("--ccp-alpha=best --data", "cost-complexity", {"ccp_alpha": "best"}),
+    ],
+)
+def test_prune_does_what_the_library_does(write, tmp_path, options, method, parameters):
+    head, *rows = Path(datasets.path("house_votes")).read_text().splitlines()
+    grown = [row for at, row in enumerate(rows) if at % 3]
+    train = write("\n".join([head, *grown]), "train.csv")
+    other = write("\n".join([head, *rows[::3]]), "other.csv")
+    tree, smaller = tmp_path / "tree.json", tmp_path / "smaller.json"
+    target = datasets.load("house_votes").target
+    output("fit", train, "-t", target, "-o", tree)
+    data = train if method == "error-based" else other
+    given = [part for part in options.split() if part != "--data"]
+    known = ()
+    if "--data" in options:
+        given += ["--data", data]
+        table = read_table(data)
+        known = (table.drop_columns([target]), table[target])
+    output("prune", tree, f"--method={method}", *given, "-o", smaller)
+    expected = load(tree).prune(method, *known, **parameters)
+    assert load(smaller) == expected
+    assert len(expected.tree) < len(load(tree).tree)
+
+
+def test_snip_takes_the_numbers_that_show_tells(model):
+    tree = model("weather")
+    assert output("show", tree, "--nodes") == (
+        "0  all cases: yes (14/5)\n"
+        "1  outlook = overcast: yes (4)\n"
+        "2  outlook = rainy: yes (5/2)\n"
+        "4  |   windy = FALSE: yes (3)\n"
+        "5  |   windy = TRUE: no (2)\n"
+        "3  outlook = sunny: no (5/2)\n"
+        "6  |   humidity <= 77.5: yes (2)\n"
+        "7  |   humidity > 77.5: no (3)\n"
+    )
+    assert output("prune", tree, "--snip", "3", "-q") == (
+        "outlook = overcast: yes (4)\n"
+        "outlook = rainy:\n"
+        "|   windy = FALSE: yes (3)\n"
+        "|   windy = TRUE: no (2)\n"
+        "outlook = sunny: no (5/2)\n"
+    )
+    for wrong in ("7", "8"):
+        assert refusal("prune", tree, "--snip", wrong, code=2)
+
+
+def test_the_real_pruning_path(voters):
+    tested = datasets.path("votes_test")
+    rows = output("prune", voters, "--path", "--data", tested).splitlines()
+    assert rows[0].split() == [
+        "alpha",
+        "leaves",
+        "training",
+        "error",
+        "error",
+        "on",
+        "data",
+    ]
+    assert rows[-1].split()[1] == "1"
+    assert len(rows) > 3
 
 
 # schema
@@ -889,7 +1634,7 @@ def test_nobody_reads_the_output(monkeypatch):
         raise BrokenPipeError
 
     monkeypatch.setattr(main_module, "_silence_output", lambda: None)
-    monkeypatch.setattr(fit_module, "print_lines", broken)
+    monkeypatch.setattr(results_module, "print_lines", broken)
     assert run("fit", WEATHER, "-t", "play", "-q") == (141, "", "")
 
 

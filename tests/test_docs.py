@@ -20,6 +20,13 @@ def test_the_tour_of_the_readme(tmp_path, monkeypatch):
     assert tried.attempted >= 8
 
 
+def test_the_page_on_pruning():
+    page = str(ROOT / "docs" / "pruning.md")
+    tried = doctest.testfile(page, module_relative=False)
+    assert tried.failed == 0
+    assert tried.attempted >= 15
+
+
 @pytest.mark.parametrize(
     "page",
     [

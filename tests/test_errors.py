@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ import scipy.sparse
 
 from branchwise import (
     BranchwiseError,
+    C45Classifier,
+    CARTRegressor,
     DataError,
     ID3Classifier,
     ParameterError,
@@ -26,6 +29,7 @@ from branchwise import (
     datasets,
     fit_tree,
 )
+from branchwise.plot import plot_pruning_path
 
 Y = ["no", "yes"]
 X = {"a": ["x", "y"]}
@@ -36,6 +40,8 @@ _LABELS = ["no", "yes", "yes", "yes"]
 MODEL = fit_tree(_CELLS, _LABELS)
 NAMES = fit_tree({"n": [1, 2]}, Y, categorical_features="all")
 STRICT = fit_tree(_CELLS, _LABELS, Recipe(missing="error", unseen="error"))
+#: What is pruned by rows that are set aside.
+REDUCED = partial(ID3Classifier, pruning="reduced-error")
 
 
 def case(
@@ -992,15 +998,15 @@ CASES = [
         "missing is unknown",
         lambda: ID3Classifier(missing="drop").fit(X, Y),
         ParameterError,
-        "missing must be 'branch' or 'split' or 'largest' or 'node' or 'error'. "
-        "Got 'drop' instead.",
+        "missing must be 'branch' or 'split' or 'largest' or 'node' or 'error' or "
+        "'learned' or 'surrogate'. Got 'drop' instead.",
     ),
     case(
         "missing is None",
         lambda: ID3Classifier(missing=None).fit(X, Y),
         ParameterError,
-        "missing must be 'branch' or 'split' or 'largest' or 'node' or 'error'. "
-        "Got None instead.",
+        "missing must be 'branch' or 'split' or 'largest' or 'node' or 'error' or "
+        "'learned' or 'surrogate'. Got None instead.",
     ),
     case(
         "unseen is unknown",
@@ -1169,6 +1175,479 @@ CASES = [
         "Column 'a' has the value 'z' in row 1, which training did not have, and "
         "unseen='error' allows none. Declare it in categories= or choose another "
         "policy: 'node', 'largest', 'split' or 'branch'.",
+    ),
+    # -- pruning, costs, numbers to predict
+    case(
+        "confidence of zero",
+        lambda: C45Classifier(confidence=0).fit(_CELLS, _LABELS),
+        ParameterError,
+        "confidence must be a number above 0 and up to 0.5. Got 0 instead.",
+    ),
+    case(
+        "confidence above a half",
+        lambda: C45Classifier(confidence=0.6).fit(_CELLS, _LABELS),
+        ParameterError,
+        "confidence must be a number above 0 and up to 0.5. Got 0.6 instead.",
+    ),
+    case(
+        "confidence is text",
+        lambda: C45Classifier(confidence="high").fit(_CELLS, _LABELS),
+        ParameterError,
+        "confidence must be a number above 0 and up to 0.5. Got 'high' instead.",
+    ),
+    case(
+        "confidence is not a number",
+        lambda: MODEL.prune("error-based", confidence=float("nan")),
+        ParameterError,
+        "confidence must be a number above 0 and up to 0.5. Got nan instead.",
+    ),
+    case(
+        "confidence without its pruning",
+        lambda: ID3Classifier(confidence=0.1).fit(_CELLS, _LABELS),
+        ParameterError,
+        "confidence=0.1 has no effect unless pruning is 'error-based'. Got "
+        "pruning=None.",
+    ),
+    case(
+        "confidence with another pruning",
+        lambda: MODEL.prune("cost-complexity", confidence=0.1),
+        ParameterError,
+        "confidence=0.1 has no effect unless pruning is 'error-based'. Got "
+        "pruning='cost-complexity'.",
+    ),
+    case(
+        "min_significance of zero",
+        lambda: ID3Classifier(min_significance=0).fit(_CELLS, _LABELS),
+        ParameterError,
+        "min_significance must be None or a chance above 0 and up to 1, such as "
+        "0.05. Got 0 instead.",
+    ),
+    case(
+        "min_significance in percent",
+        lambda: ID3Classifier(min_significance=5).fit(_CELLS, _LABELS),
+        ParameterError,
+        "min_significance must be None or a chance above 0 and up to 1, such as "
+        "0.05. Got 5 instead.",
+    ),
+    case(
+        "costs of one row",
+        lambda: ID3Classifier(costs=[[0, 1]]).fit(_CELLS, _LABELS),
+        ParameterError,
+        "costs must be None or a square of finite numbers of at least 0, a row "
+        "for each true class, with 0 where the answer is right. Got [[0, 1]].",
+    ),
+    case(
+        "costs of unequal rows",
+        lambda: ID3Classifier(costs=[[0, 1], [1]]).fit(_CELLS, _LABELS),
+        ParameterError,
+        "costs must be None or a square of finite numbers of at least 0, a row "
+        "for each true class, with 0 where the answer is right. Got [[0, 1], "
+        "[1]].",
+    ),
+    case(
+        "costs that are negative",
+        lambda: ID3Classifier(costs=[[0, -1], [1, 0]]).fit(_CELLS, _LABELS),
+        ParameterError,
+        "costs must be None or a square of finite numbers of at least 0, a row "
+        "for each true class, with 0 where the answer is right. Got [[0, -1], [1,"
+        " 0]].",
+    ),
+    case(
+        "costs of right answers",
+        lambda: ID3Classifier(costs=[[1, 1], [1, 0]]).fit(_CELLS, _LABELS),
+        ParameterError,
+        "costs must be None or a square of finite numbers of at least 0, a row "
+        "for each true class, with 0 where the answer is right. Got [[1, 1], [1, "
+        "0]].",
+    ),
+    case(
+        "costs that are infinite",
+        lambda: ID3Classifier(costs=[[0, np.inf], [1, 0]]).fit(_CELLS, _LABELS),
+        ParameterError,
+        "costs must be None or a square of finite numbers of at least 0, a row "
+        "for each true class, with 0 where the answer is right. Got [[0, inf], "
+        "[1, 0]].",
+    ),
+    case(
+        "costs are text",
+        lambda: ID3Classifier(costs="cheap").fit(_CELLS, _LABELS),
+        ParameterError,
+        "costs must be None or a square of finite numbers of at least 0, a row "
+        "for each true class, with 0 where the answer is right. Got 'cheap'.",
+    ),
+    case(
+        "costs for other classes",
+        lambda: ID3Classifier(costs=[[0, 1, 1], [1, 0, 1], [1, 1, 0]]).fit(
+            _CELLS, _LABELS
+        ),
+        ParameterError,
+        "costs must have a row and a column for each of the 2 classes 'no', "
+        "'yes'. Got 3 rows.",
+    ),
+    case(
+        "priors without a class",
+        lambda: ID3Classifier(priors={"no": 1}).fit(_CELLS, _LABELS),
+        ParameterError,
+        "priors must be None or a dict that gives every class its share: numbers "
+        "of at least 0 for 'no', 'yes'. Got {'no': 1}.",
+    ),
+    case(
+        "priors that are negative",
+        lambda: ID3Classifier(priors={"no": -1, "yes": 2}).fit(_CELLS, _LABELS),
+        ParameterError,
+        "priors must be None or a dict that gives every class its share: numbers "
+        "of at least 0 for 'no', 'yes'. Got {'no': -1, 'yes': 2}.",
+    ),
+    case(
+        "priors of zero",
+        lambda: ID3Classifier(priors={"no": 0, "yes": 0}).fit(_CELLS, _LABELS),
+        ParameterError,
+        "priors must be None or a dict that gives every class its share: numbers "
+        "of at least 0 for 'no', 'yes'. Got {'no': 0, 'yes': 0}.",
+    ),
+    case(
+        "priors are a list",
+        lambda: ID3Classifier(priors=[0.5, 0.5]).fit(_CELLS, _LABELS),
+        ParameterError,
+        "priors must be None or a dict that gives every class its share: numbers "
+        "of at least 0 for 'no', 'yes'. Got [0.5, 0.5].",
+    ),
+    case(
+        "groups by a function",
+        lambda: Recipe(criterion=lambda nodes, _: nodes[:, 0], branching="groups"),
+        ParameterError,
+        "branching='groups' merges values by 'gain', 'gain_ratio' or 'gini'. Got a "
+        "function as criterion; choose branching='values' or 'two-way' for it.",
+    ),
+    case(
+        "numbers that are infinite",
+        lambda: CARTRegressor().fit(_CELLS, [1.0, 2.0, np.inf, 4.0]),
+        DataError,
+        "y is infinite in row 2. Input y contains infinity; every row needs a "
+        "finite number.",
+    ),
+    case(
+        "numbers that are NaN",
+        lambda: CARTRegressor().fit(_CELLS, [1.0, 2.0, np.nan, 4.0]),
+        DataError,
+        "y is missing in 1 row, the first of them row 2. Input y contains NaN or "
+        "None, but every row needs a label; drop the rows without.",
+    ),
+    case(
+        "numbers that are text",
+        lambda: CARTRegressor().fit(_CELLS, list("abcd")),
+        DataError,
+        "y must hold numbers to be predicted. Got 'a' among its values; convert "
+        "it, or use a classifier.",
+    ),
+    case(
+        "numbers that are too large",
+        lambda: CARTRegressor().fit(_CELLS, [1.0, 2.0, 1e200, 4.0]),
+        DataError,
+        "y must have numbers up to 1e+120. Got 1e+200; use a larger unit.",
+    ),
+    case(
+        "rates that are negative",
+        lambda: CARTRegressor(criterion="poisson").fit(_CELLS, [1.0, 2.0, -3.0, 4.0]),
+        DataError,
+        "criterion 'poisson' needs numbers y that are not negative and not all 0."
+        " Got numbers from -3 to 4; use 'variance'.",
+    ),
+    case(
+        "error-based pruning of numbers",
+        lambda: CARTRegressor(pruning="error-based").fit(_CELLS, [1.0, 2.0, 3.0, 4.0]),
+        ParameterError,
+        "pruning='error-based' counts wrong classes, and this tree predicts "
+        "numbers. Use 'reduced-error' or 'cost-complexity'.",
+    ),
+    case(
+        "reduced-error pruning without rows",
+        lambda: ID3Classifier(pruning="reduced-error").fit(_CELLS, _LABELS),
+        ParameterError,
+        "pruning='reduced-error' needs rows to prune with: either validation, a "
+        "table and its target, or validation_fraction, the share of the rows that"
+        " is set aside. Got neither.",
+    ),
+    case(
+        "reduced-error pruning with rows twice",
+        lambda: ID3Classifier(pruning="reduced-error", validation_fraction=0.5).fit(
+            _CELLS, _LABELS, validation=(_CELLS, _LABELS)
+        ),
+        ParameterError,
+        "pruning='reduced-error' needs rows to prune with: either validation, a "
+        "table and its target, or validation_fraction, the share of the rows that"
+        " is set aside. Got both.",
+    ),
+    case(
+        "validation_fraction without its pruning",
+        lambda: ID3Classifier(validation_fraction=0.5).fit(_CELLS, _LABELS),
+        ParameterError,
+        "validation_fraction has no effect unless pruning is 'reduced-error'. Got"
+        " pruning=None.",
+    ),
+    case(
+        "validation without its pruning",
+        lambda: ID3Classifier().fit(_CELLS, _LABELS, validation=(_CELLS, _LABELS)),
+        ParameterError,
+        "validation has no effect unless pruning is 'reduced-error'. Got pruning=None.",
+    ),
+    case(
+        "validation_fraction of zero",
+        lambda: REDUCED(validation_fraction=0).fit(_CELLS, _LABELS),
+        ParameterError,
+        "validation_fraction must be None or a share between 0 and 1, such as "
+        "0.25. Got 0 instead.",
+    ),
+    case(
+        "validation_fraction above one",
+        lambda: REDUCED(validation_fraction=1.5).fit(_CELLS, _LABELS),
+        ParameterError,
+        "validation_fraction must be None or a share between 0 and 1, such as "
+        "0.25. Got 1.5 instead.",
+    ),
+    case(
+        "validation_fraction is text",
+        lambda: REDUCED(validation_fraction="half").fit(_CELLS, _LABELS),
+        ParameterError,
+        "validation_fraction must be None or a share between 0 and 1, such as "
+        "0.25. Got 'half' instead.",
+    ),
+    case(
+        "validation_fraction of too few rows",
+        lambda: REDUCED(validation_fraction=0.01).fit(_CELLS, _LABELS),
+        DataError,
+        "validation_fraction=0.01 leaves no rows to grow from or none to validate"
+        " with, of 4. Pass a validation set.",
+    ),
+    case(
+        "validation is no pair",
+        lambda: REDUCED().fit(_CELLS, _LABELS, validation=_CELLS),
+        ParameterError,
+        "validation must be a pair: a table with the columns of X, and its "
+        "target. Got dict instead.",
+    ),
+    case(
+        "validation with other columns",
+        lambda: REDUCED().fit(_CELLS, _LABELS, validation=({"a": ["x"]}, ["no"])),
+        DataError,
+        "In the validation set: X lacks the column 'b' that the tree was fitted "
+        "with. Its columns are 'a'; rename or add what is lacking.",
+    ),
+    case(
+        "validation with other classes",
+        lambda: REDUCED().fit(
+            _CELLS, _LABELS, validation=(_CELLS, ["no", "yes", "maybe", "yes"])
+        ),
+        DataError,
+        "In the validation set: y has 'maybe', but the classes of the tree are "
+        "'no', 'yes'. Leave those rows out.",
+    ),
+    case(
+        "validation with too few labels",
+        lambda: REDUCED().fit(_CELLS, _LABELS, validation=(_CELLS, ["no", "yes"])),
+        DataError,
+        "In the validation set: y must have one label for each row of X. Got 2 "
+        "labels for 4 rows (inconsistent numbers of samples).",
+    ),
+    case(
+        "validation with other types",
+        lambda: REDUCED().fit(
+            _CELLS, _LABELS, validation=({"a": [1], "b": [1]}, ["no"])
+        ),
+        DataError,
+        "In the validation set: Column 'a' was learnt as text (such as 'x') but "
+        "now holds numbers (1 in row 0). Convert it to text, as it was for "
+        "fitting.",
+    ),
+    case(
+        "validation without rows",
+        lambda: REDUCED().fit(_CELLS, _LABELS, validation=({"a": [], "b": []}, [])),
+        DataError,
+        "In the validation set: X has no rows. Pass rows to prune with.",
+    ),
+    case(
+        "prune with a missing value that is an error",
+        lambda: STRICT.prune("reduced-error", {"a": [None], "b": [1]}, ["no"]),
+        DataError,
+        "Column 'a' is missing in row 0, and missing='error' allows no missing "
+        "values. Fill the gap or choose another policy: 'branch', 'split', "
+        "'largest' or 'node'.",
+    ),
+    case(
+        "prune by an unknown method",
+        lambda: MODEL.prune("minimal"),
+        ParameterError,
+        "method must be 'error-based' or 'reduced-error' or 'cost-complexity'. "
+        "Got 'minimal' instead.",
+    ),
+    case(
+        "prune by no method",
+        lambda: MODEL.prune(None),
+        ParameterError,
+        "method must be 'error-based' or 'reduced-error' or 'cost-complexity'. "
+        "Got None instead.",
+    ),
+    case(
+        "prune without the rows it needs",
+        lambda: MODEL.prune("reduced-error"),
+        ParameterError,
+        "method 'reduced-error' needs rows to prune with that the tree was not "
+        "grown from. Pass X and y.",
+    ),
+    case(
+        "prune with other columns",
+        lambda: MODEL.prune("reduced-error", {"a": ["x"]}, ["no"]),
+        DataError,
+        "X lacks the column 'b' that the tree was fitted with. Its columns are "
+        "'a'; rename or add what is lacking.",
+    ),
+    case(
+        "prune with other classes",
+        lambda: MODEL.prune("reduced-error", _CELLS, ["maybe"] * 4),
+        DataError,
+        "y has 'maybe', but the classes of the tree are 'no', 'yes'. Leave those "
+        "rows out.",
+    ),
+    case(
+        "prune with X alone",
+        lambda: MODEL.prune("reduced-error", _CELLS),
+        ParameterError,
+        "X and y belong together: a table and its target. Got X without y.",
+    ),
+    case(
+        "prune with weights alone",
+        lambda: MODEL.prune("error-based", sample_weight=[1, 2, 3, 4]),
+        ParameterError,
+        "sample_weight has no effect without X and y.",
+    ),
+    case(
+        "prune with other rows",
+        lambda: MODEL.prune("error-based", _CELLS, _LABELS[::-1]),
+        DataError,
+        "X and y must be the rows that the tree was grown from, with their "
+        "sample_weight: a branch that is raised gets the cases of its siblings, "
+        "so all are counted again. These rows give other counts. Without X and y "
+        "branches are not raised.",
+    ),
+    case(
+        "prune with rows of other values",
+        lambda: MODEL.prune(
+            "error-based", {**_CELLS, "a": ["x", "x", "y", "z"]}, _LABELS
+        ),
+        DataError,
+        "X and y must be the rows that the tree was grown from, with their "
+        "sample_weight: a branch that is raised gets the cases of its siblings, "
+        "so all are counted again. These rows give other counts. Without X and y "
+        "branches are not raised.",
+    ),
+    case(
+        "raise without rows",
+        lambda: MODEL.prune("error-based", raise_subtrees=True),
+        ParameterError,
+        "raise_subtrees=True needs the rows that the tree was grown from, to "
+        "count them again. Pass X and y.",
+    ),
+    case(
+        "raise_subtrees is text",
+        lambda: MODEL.prune("error-based", raise_subtrees="yes"),
+        ParameterError,
+        "raise_subtrees must be True or False. Got 'yes' instead.",
+    ),
+    case(
+        "ccp_alpha is negative",
+        lambda: MODEL.prune("cost-complexity", ccp_alpha=-1),
+        ParameterError,
+        "ccp_alpha must be a finite number of at least 0, 'best' or '1-se'. Got "
+        "-1 instead.",
+    ),
+    case(
+        "ccp_alpha is an unknown rule",
+        lambda: MODEL.prune("cost-complexity", ccp_alpha="big"),
+        ParameterError,
+        "ccp_alpha must be a finite number of at least 0, 'best' or '1-se'. Got "
+        "'big' instead.",
+    ),
+    case(
+        "ccp_alpha by rows that are not there",
+        lambda: MODEL.prune("cost-complexity", ccp_alpha="1-se"),
+        ParameterError,
+        "ccp_alpha='1-se' needs rows to choose by that the tree was not grown "
+        "from. Pass X and y.",
+    ),
+    case(
+        "ccp_alpha and rows",
+        lambda: MODEL.prune("cost-complexity", _CELLS, _LABELS, ccp_alpha=0.1),
+        ParameterError,
+        "X and y have no effect where ccp_alpha is a number. Leave them out, or "
+        "let them choose the price: ccp_alpha='best' or '1-se'.",
+    ),
+    case(
+        "tolerance is negative",
+        lambda: MODEL.prune("reduced-error", _CELLS, _LABELS, tolerance=-1),
+        ParameterError,
+        "tolerance must be a finite number of at least 0. Got -1 instead.",
+    ),
+    case(
+        "snip nothing",
+        MODEL.snip,
+        ParameterError,
+        "snip needs the numbers of nodes that become leaves.",
+    ),
+    case(
+        "snip a node that is not there",
+        lambda: MODEL.snip(99),
+        ParameterError,
+        "snip takes numbers of nodes, from 0, the root, to 4. Got 99; apply() and"
+        " rules() tell the numbers.",
+    ),
+    case(
+        "snip by name",
+        lambda: MODEL.snip("root"),
+        ParameterError,
+        "snip takes numbers of nodes, from 0, the root, to 4. Got 'root'; apply()"
+        " and rules() tell the numbers.",
+    ),
+    case(
+        "snip a leaf",
+        lambda: MODEL.snip(2),
+        ParameterError,
+        "Node 2 cannot be pruned: it is a leaf already. Nodes are numbered anew "
+        "whenever a tree is pruned.",
+    ),
+    case(
+        "snip a node that is snipped already",
+        lambda: MODEL.snip(1).snip(1),
+        ParameterError,
+        "Node 1 cannot be pruned: it is a leaf already. Nodes are numbered anew "
+        "whenever a tree is pruned.",
+    ),
+    case(
+        "snip a node below another",
+        lambda: MODEL.snip(0, 1),
+        ParameterError,
+        "Node 1 cannot be pruned: it is below node 0, which is to be pruned, too."
+        " Name one of them.",
+    ),
+    case(
+        "the pruning path of other columns",
+        lambda: MODEL.pruning_path({"a": ["x"]}, ["no"]),
+        DataError,
+        "X lacks the column 'b' that the tree was fitted with. Its columns are "
+        "'a'; rename or add what is lacking.",
+    ),
+    case(
+        "plot a table with rows",
+        lambda: plot_pruning_path(MODEL.pruning_path(), _CELLS, _LABELS),
+        ParameterError,
+        "X and y have no effect with a table. Pass the model, or pass them to its"
+        " pruning_path().",
+    ),
+    case(
+        "plot something else",
+        lambda: plot_pruning_path("tree"),
+        ParameterError,
+        "plot_pruning_path draws a model or what its pruning_path() returns. Got "
+        "str instead.",
     ),
     # -- views and datasets
     case(

@@ -18,9 +18,11 @@ from branchwise.grow import grow
 from branchwise.kernels import native
 from branchwise.missing import POLICIES
 from branchwise.predict import Walker
+from branchwise.sanity import validate
 from branchwise.table.schema import Column, Columns, Schema
+from branchwise.table.target import Classes
 from branchwise.table.weights import weigh
-from branchwise.tree import ARRAYS, Tree, validate
+from branchwise.tree import ARRAYS, Tree
 
 _native = pytest.importorskip(
     "branchwise.kernels._native", reason="installed without the compiled extension"
@@ -129,7 +131,7 @@ def assert_same_answers(columns, tree, rows, context, monkeypatch) -> None:
 def test_same_tree_and_same_answers_on_random_tables(part, monkeypatch):
     for seed in range(part, N_TABLES, 10):
         columns, data, labels, n_classes, grid, recipe = random_problem(seed)
-        engine = MemoryEngine(columns, data, labels, n_classes, grid)
+        engine = MemoryEngine(columns, data, Classes(labels, n_classes), grid)
         reference = grow(engine, columns, recipe)
         twin = native.grow_native(columns, data, labels, n_classes, grid, recipe)
         assert_same_tree(reference, twin, (seed, recipe))
@@ -156,7 +158,7 @@ def test_same_tree_on_larger_tables(criterion, n_columns):
     grid = weigh(None, n, fractions=False)
     recipe = Recipe(criterion=criterion, max_depth=4)
     data = Columns(n, tuple(cells))
-    engine = MemoryEngine(columns, data, labels, 3, grid)
+    engine = MemoryEngine(columns, data, Classes(labels, 3), grid)
     twin = native.grow_native(columns, data, labels, 3, grid, recipe)
     assert_same_tree(grow(engine, columns, recipe), twin, criterion)
 
@@ -184,7 +186,7 @@ def test_same_tree_of_bit_rows_where_their_counting_turns(criterion, n_first):
     for labels, kept in itertools.product((few, rng.permutation(n) % 2), (5, 11)):
         data = Columns(n, tuple(cells[:kept]))
         grid, recipe = weigh(None, n, False), Recipe(criterion=criterion)
-        engine = MemoryEngine(columns[:kept], data, labels, 2, grid)
+        engine = MemoryEngine(columns[:kept], data, Classes(labels, 2), grid)
         reference = grow(engine, columns[:kept], recipe)
         twin = native.grow_native(columns[:kept], data, labels, 2, grid, recipe)
         assert_same_tree(reference, twin, (n_first, kept))
@@ -255,6 +257,11 @@ GOOD = {
     "max_depth": -1,
     "cases_to_split": 2.0,
     "cases_in_leaf": 1.0,
+    "cases_in_branch": 0.0,
+    "branching": 0,
+    "quinlan": False,
+    "cut_at_value": False,
+    "few_values": [True, True],
     "min_gain": 0.0,
     "missing": 0,
     "unseen": 3,
@@ -519,7 +526,11 @@ def test_threads_that_share_bit_rows_grow_the_same_tree(n_classes, monkeypatch):
         labels = (noise + cells[0] * cells[1]) % n_classes
         data, grid = Columns(n, tuple(cells)), weigh(None, n, fractions=False)
         problem = columns, data, labels, n_classes, grid, Recipe()
-        reference = grow(MemoryEngine(*problem[:5]), columns, Recipe())
+        reference = grow(
+            MemoryEngine(columns, data, Classes(labels, n_classes), grid),
+            columns,
+            Recipe(),
+        )
         assert reference.n_children[0] > 1
         monkeypatch.setattr(native, "WORTH_SHARING", 1)
         for n_threads in (1, 2, 3):

@@ -19,6 +19,7 @@ import naive
 from branchwise import DataError, ID3Classifier, Model, Recipe, fit_tree, load, persist
 from branchwise import counts as counts_module
 from branchwise.counts import Counts, Rows, tally
+from branchwise.recipes import C45, CART
 from branchwise.words import Condition, condition_of
 from test_naive import KERNELS, as_table, random_table
 
@@ -28,6 +29,30 @@ law = settings(derandomize=True, deadline=None, max_examples=60, database=None)
 ORDERLESS = st.sampled_from(["branch", "split", "node"])
 POLICIES = st.sampled_from(["branch", "split", "largest", "node"])
 CRITERIA = st.sampled_from(["gain", "gain_ratio", "gini"])
+#: C4.5 and CART, as they are and with options that change what is grown.
+UNPRUNED_C45 = replace(C45, pruning=None, collapse=False)
+OTHERS = st.sampled_from(
+    [
+        C45,
+        replace(C45, confidence=0.5, raise_subtrees=False, cut="midpoint"),
+        replace(UNPRUNED_C45, min_samples_branch=1),
+        replace(C45, branching="groups", min_samples_branch=1),
+        CART,
+        replace(CART, criterion="gain", missing="branch", unseen="branch"),
+        replace(CART, missing="split", pruning="cost-complexity", ccp_alpha=0.05),
+        replace(CART, missing="learned", max_leaf_nodes=4),
+        replace(CART, missing="surrogate", pruning="error-based"),
+    ]
+)
+OF_NUMBERS = st.sampled_from(
+    [
+        replace(CART, criterion="variance"),
+        replace(CART, criterion="poisson", missing="split"),
+        replace(CART, criterion="variance", missing="learned", max_leaf_nodes=4),
+        replace(CART, criterion="poisson", missing="surrogate"),
+        replace(CART, criterion="variance", pruning="cost-complexity", ccp_alpha=0.05),
+    ]
+)
 
 
 @pytest.fixture(autouse=True, scope="module", params=KERNELS)
@@ -120,6 +145,15 @@ def tables(
     return Table(cells, frozenset(numeric), labels, drawn)
 
 
+@st.composite
+def with_numbers(draw: st.DrawFn, table: Table) -> Table:
+    """The table with numbers to predict, of which one is above 0 at least."""
+    number = draw(st.sampled_from([st.integers(0, 3).map(float), st.floats(0, 1e6)]))
+    n = table.n_rows
+    numbers = draw(st.lists(number, min_size=n, max_size=n).filter(any))
+    return replace(table, labels=numbers)
+
+
 # ------------------------------------------------------------------ trees in words
 
 
@@ -191,6 +225,34 @@ def test_row_order_changes_no_byte(table, missing, criterion, rng) -> None:
     order = list(range(table.n_rows))
     rng.shuffle(order)
     recipe = Recipe(criterion=criterion, missing=missing)
+    assert table.rows(order).fit(recipe).to_bytes() == table.fit(recipe).to_bytes()
+
+
+@law
+@given(
+    tables(weights=["none", "whole", "floats"]),
+    OTHERS,
+    st.randoms(use_true_random=False),
+)
+def test_row_order_changes_no_byte_of_c45_and_cart(table, recipe, rng) -> None:
+    order = list(range(table.n_rows))
+    rng.shuffle(order)
+    assert table.rows(order).fit(recipe).to_bytes() == table.fit(recipe).to_bytes()
+
+
+@law
+@given(
+    tables(weights=["none", "whole", "floats"]),
+    OF_NUMBERS,
+    st.randoms(use_true_random=False),
+    st.data(),
+)
+def test_row_order_changes_no_byte_where_numbers_are_told(
+    table, recipe, rng, data
+) -> None:
+    table = data.draw(with_numbers(table))
+    order = list(range(table.n_rows))
+    rng.shuffle(order)
     assert table.rows(order).fit(recipe).to_bytes() == table.fit(recipe).to_bytes()
 
 
@@ -289,6 +351,26 @@ def test_declared_order_changes_nothing(table, missing, criterion, order) -> Non
     np.testing.assert_array_equal(other.feature_importances, plain.feature_importances)
 
 
+@law
+@given(
+    tables(),
+    st.sampled_from([UNPRUNED_C45, replace(UNPRUNED_C45, min_samples_branch=1)]),
+    ORDERLESS,
+    st.permutations("pqrstuv"),
+)
+def test_declared_order_changes_nothing_of_c45(table, recipe, missing, order) -> None:
+    recipe = replace(recipe, missing=missing)
+    names = [name for name in table.cells if name not in table.numeric]
+    # The number of possible values is of weight for C4.5, so it stays as it is.
+    declared = {name: [v for v in order if v in table.cells[name]] for name in names}
+    declared = {name: values for name, values in declared.items() if values}
+    plain, other = table.fit(recipe), table.fit(recipe, categories=declared)
+    assert in_words(other) == in_words(plain)
+    np.testing.assert_array_equal(
+        other.predict(table.columns), plain.predict(table.columns)
+    )
+
+
 # ----------------------------------------------------------------- weights and rows
 
 
@@ -303,6 +385,39 @@ def test_a_row_twice_is_a_row_of_weight_two(table, data) -> None:
     assert in_words(often, cases=False) == in_words(heavy, cases=False)
     assert often.tree.cases[0] == sum(times)
     assert heavy.tree.cases[0] == table.n_rows
+
+
+@law
+@given(
+    tables(),
+    # Parts of cases and surrogates have bars that count rows.
+    st.sampled_from(["largest", "branch", "learned"]),
+    st.sampled_from(["gain", "gini", "variance", "poisson"]),
+    st.data(),
+)
+def test_a_row_twice_is_a_row_of_weight_two_for_cart(
+    table, missing, criterion, data
+) -> None:
+    times = data.draw(
+        st.lists(st.integers(1, 3), min_size=table.n_rows, max_size=table.n_rows)
+    )
+    recipe = replace(CART, missing=missing, criterion=criterion)
+    if recipe.predicts_numbers:
+        table = data.draw(with_numbers(table))
+    often = table.rows([i for i, n in enumerate(times) for _ in range(n)]).fit(recipe)
+    heavy = replace(table, weights=[float(n) for n in times]).fit(recipe)
+    assert shape_of(often) == shape_of(heavy)
+    np.testing.assert_allclose(often.tree.weights, heavy.tree.weights, rtol=1e-9)
+    if recipe.predicts_numbers:
+        # Sums are on a grid that the largest number has a say in.
+        np.testing.assert_allclose(often.tree.mean, heavy.tree.mean, 1e-9, atol=1e-6)
+
+
+def shape_of(model: Model) -> list[Any]:
+    """What is asked at each node, and who goes where."""
+    tree = model.tree
+    words = [condition_of(model.schema, tree, node) for node in range(1, len(tree))]
+    return [*words, tree.n_children.tolist(), tree.missing_to.tolist()]
 
 
 @law
@@ -495,6 +610,23 @@ def test_a_model_comes_back_from_its_file(
     rows = data.draw(strange_rows(table))
     assert back.predict_proba(rows).tobytes() == model.predict_proba(rows).tobytes()
     assert back.predict(rows).tolist() == model.predict(rows).tolist()
+
+
+@law
+@given(tables(weights=["none", "floats"]), st.one_of(OTHERS, OF_NUMBERS), st.data())
+def test_models_of_c45_and_cart_come_back_from_their_files(table, recipe, data) -> None:
+    if recipe.predicts_numbers:
+        table = data.draw(with_numbers(table))
+    model = table.fit(recipe)
+    content = model.to_bytes()
+    back = Model(*persist.from_bytes(content))
+    assert back.to_bytes() == content
+    assert back == model
+    rows = data.draw(strange_rows(table))
+    assert back.predict(rows).tolist() == model.predict(rows).tolist()
+    assert back.apply(rows).tolist() == model.apply(rows).tolist()
+    if not recipe.predicts_numbers:
+        assert back.predict_proba(rows).tobytes() == model.predict_proba(rows).tobytes()
 
 
 def test_a_saved_file_is_what_the_bytes_are(tmp_path: Path) -> None:

@@ -11,26 +11,35 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import branchwise
 from branchwise import (
     BranchwiseError,
+    C45Classifier,
+    CARTClassifier,
+    CARTRegressor,
     DataError,
+    ID3Classifier,
     Model,
     ModelFileError,
     ParameterError,
     Recipe,
     datasets,
+    document,
     fit_tree,
     persist,
 )
+from branchwise.builder import TreeBuilder
+from branchwise.recipes import C45, CART
+from branchwise.sanity import validate
 from branchwise.table.schema import Column, Schema
-from branchwise.tree import TreeBuilder, validate
 
 GOLDEN = Path(__file__).parent / "golden"
 TABLES = ("tennis", "golf", "labor", "iris", "toy", "votes")
@@ -42,7 +51,20 @@ RECIPES = {
     "limits": Recipe(
         max_depth=2, min_samples_split=0.1, min_samples_leaf=3, min_gain=0.01
     ),
+    "C4.5": replace(C45, confidence=0.1, raise_subtrees=False),
+    "groups": replace(C45, branching="groups", pruning=None, cut="midpoint"),
+    "CART": replace(CART, max_leaf_nodes=7, min_significance=0.9, max_bins=50),
+    "pruned": replace(
+        CART, pruning="cost-complexity", ccp_alpha=0.02, probabilities="laplace"
+    ),
+    "tolerant": Recipe(probabilities="m-estimate", m=1.5, min_samples_branch=0.01),
 }
+REGRESSION = {
+    "variance": replace(CART, criterion="variance", max_depth=3),
+    "poisson": replace(CART, criterion="poisson", missing="branch", max_depth=3),
+    "divided": replace(CART, criterion="variance", missing="split", unseen="split"),
+}
+COSTS = ((0.0, 1.0), (2.5, 0.0))
 
 
 def grow(name: str, recipe: Recipe = RECIPES["default"]) -> Model:
@@ -50,6 +72,15 @@ def grow(name: str, recipe: Recipe = RECIPES["default"]) -> Model:
     return fit_tree(
         data.X, data.y, recipe, categories=data.categories, target_name=data.target
     )
+
+
+def grow_numbers(recipe: Recipe) -> Model:
+    """Predict the first wage increase of labor from the rest, where it is known."""
+    data = datasets.load("labor")
+    wage = "wage-increase-first-year"
+    rows = [row for row, cell in enumerate(data.X[wage]) if cell is not None]
+    X = {n: [cells[r] for r in rows] for n, cells in data.X.items() if n != wage}
+    return fit_tree(X, [data.X[wage][row] for row in rows], recipe, target_name=wage)
 
 
 def reopened(model: Model) -> Model:
@@ -102,6 +133,127 @@ def test_a_loaded_model_predicts_bit_for_bit(name, recipe):
     assert loaded.rules() == model.rules()
     importances = loaded.feature_importances
     assert importances.tobytes() == model.feature_importances.tobytes()
+
+
+@pytest.mark.parametrize("recipe", REGRESSION.values(), ids=REGRESSION.keys())
+def test_models_of_numbers_come_back(recipe, tmp_path):
+    model = grow_numbers(recipe)
+    content = model.to_bytes()
+    assert grow_numbers(recipe).to_bytes() == content
+    model.save(tmp_path / "model.json")
+    loaded = branchwise.load(tmp_path / "model.json")
+    assert loaded.to_bytes() == content == (tmp_path / "model.json").read_bytes()
+    assert loaded.tree == model.tree
+    assert loaded.schema == model.schema
+    assert loaded.schema.classes == ()
+    assert loaded.recipe == model.recipe
+    X = {column: [*cells, None] for column, cells in datasets.load("labor").X.items()}
+    for method in ("predict", "apply"):
+        expected = getattr(model, method)(X)
+        assert getattr(loaded, method)(X).tobytes() == expected.tobytes()
+    assert str(loaded) == str(model)
+    assert repr(loaded) == repr(model)
+    assert loaded.rules() == model.rules()
+    importances = loaded.feature_importances
+    assert importances.tobytes() == model.feature_importances.tobytes()
+
+
+def test_a_model_of_numbers_in_full(tmp_path):
+    X = {"road": ["town"] * 2 + ["land"] * 2, "rain": [0.5, 4.0, None, None]}
+    recipe = replace(CART, criterion="variance")
+    model = fit_tree(X, [70.0, 10.0, 90.0, 150.0], recipe, target_name="speed")
+    model.save(tmp_path / "speed.json")
+    written = (tmp_path / "speed.json").read_bytes()
+    assert written == (GOLDEN / "speed.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ID3Classifier(pruning="reduced-error", validation_fraction=0.3),
+        ID3Classifier(costs=COSTS, min_significance=0.5),
+        C45Classifier(),
+        C45Classifier(group_values=True, costs=COSTS, prune=False),
+        CARTClassifier(ccp_alpha="1-se"),
+        CARTClassifier(costs=COSTS, missing="split", probabilities="m-estimate"),
+        CARTRegressor(ccp_alpha=0.01),
+    ],
+    ids=repr,
+)
+def test_every_estimator_has_a_file(estimator):
+    data = datasets.load("labor")
+    y = data.y
+    if isinstance(estimator, CARTRegressor):
+        y = [float(label == "good") for label in y]
+    model = clone(estimator).fit(data.X, y).model_
+    loaded = reopened(model)
+    assert loaded == model
+    assert loaded.tree == model.tree
+    assert loaded.recipe == model.recipe
+    X = {column: [*cells, None] for column, cells in data.X.items()}
+    assert loaded.predict(X).tobytes() == model.predict(X).tobytes()
+    assert str(loaded) == str(model)
+
+
+def test_every_field_of_a_recipe_has_a_place():
+    """A new one must be written, and its absence must mean what it means today."""
+    known = {field.name: field.default for field in fields(Recipe) if field.init}
+    assert {*document.RECIPE_FIELDS, *document.RECIPE_EXTRAS} == known.keys()
+    assert {n: known[n] for n in document.RECIPE_EXTRAS} == document.RECIPE_EXTRAS
+    numbers = {n for n, v in known.items() if type(v) in (int, float)}
+    assert numbers <= set(document.RECIPE_NUMBERS)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "others"),
+    [
+        ("branching", "groups", {}),
+        ("branching", "two-way", {}),
+        ("min_samples_branch", 2, {}),
+        ("min_samples_branch", 0.25, {}),
+        ("quinlan_cuts", True, {}),
+        ("average_gain", True, {}),
+        ("cut", "value", {}),
+        ("max_leaf_nodes", 3, {}),
+        ("min_significance", 0.05, {}),
+        ("collapse", True, {}),
+        ("pruning", "reduced-error", {}),
+        ("confidence", 0.1, {"pruning": "error-based"}),
+        ("raise_subtrees", False, {"pruning": "error-based"}),
+        ("ccp_alpha", 0.015, {"pruning": "cost-complexity"}),
+        ("ccp_alpha", "1-se", {"pruning": "cost-complexity"}),
+        ("tolerance", 0.02, {"pruning": "reduced-error"}),
+        ("probabilities", "m-estimate", {}),
+        ("m", 3.5, {}),
+        ("max_bins", 255, {}),
+    ],
+)
+def test_fields_are_written_where_they_say_something(tennis, field, value, others):
+    recipe = Recipe(**{field: value}, **others)
+    content = persist.to_bytes(tennis.schema, tennis.tree, recipe)
+    written = json.loads(content)["recipe"]
+    usual = json.loads(tennis.to_bytes())["recipe"]
+    assert written == {**usual, **others, field: value}
+    assert persist.from_bytes(content)[2] == recipe
+
+
+def test_numpy_numbers_in_other_parameters():
+    recipe = Recipe(
+        max_leaf_nodes=np.int16(9), min_significance=np.float32(0.5), m=np.int64(3)
+    )
+    model = grow("tennis", recipe)
+    assert b'"max_leaf_nodes": 9, "min_significance": 0.5, "m": 3}' in model.to_bytes()
+    assert reopened(model) == model
+
+
+def test_costs_are_written_with_the_answers():
+    model = grow("tennis", Recipe(costs=COSTS))
+    assert b'"costs": [[0, 1], [2.5, 0]]' in model.to_bytes()
+    assert b'\n"answer": [' in model.to_bytes()
+    loaded = reopened(model)
+    assert loaded.recipe.costs == COSTS
+    assert loaded.tree.answer is not None
+    assert loaded.tree.answer.tolist() == model.tree.answer.tolist()
 
 
 def test_a_loaded_model_needs_no_other_library(tmp_path):
@@ -566,7 +718,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         small(((R, "missing"), "drop")),
         (
             "'missing' of 'recipe' must be one of 'branch', 'split', 'largest', "
-            "'node', 'error', not \"drop\"."
+            "'node', 'error', 'learned', 'surrogate', not \"drop\"."
         ),
     ),
     "unseen policy": (
@@ -802,6 +954,143 @@ ABSURD: dict[str, tuple[Any, str]] = {
 }
 
 
+#: The same tree with numbers for answers, and with answers that costs have chosen.
+NUMBERS: Any = small(
+    ((R, "criterion"), "variance"),
+    ((S, "classes"), []),
+    ((T, "weights"), [[10], [4], [4], [2], [2], [2], [2], [2]]),
+    ((T, "mean"), [2.5, 1, -4, 0.1, 3, 1e-9, 2, 7]),
+    ((T, "deviation"), [1.5, 0, 2, 0.1, 0, 0, 0, 3]),
+)
+ANSWERS: Any = small(
+    ((R, "costs"), [[0, 1], [2.5, 0]]), ((T, "answer"), [1, 0, 1, 1, 0, 1, 0, 1])
+)
+
+REFUSED |= {
+    "no classes and no means": (
+        small(((S, "classes"), [])),
+        "'classes' of 'schema' is empty.",
+    ),
+    "classes and means": (
+        changed(NUMBERS, (S, "classes"), ["no", "yes"]),
+        "'schema' has classes and yet 'tree' has 'mean'.",
+    ),
+    "means without deviations": (
+        changed(NUMBERS, (T, "deviation"), REMOVE),
+        "'tree' lacks 'deviation'.",
+    ),
+    "deviations without means": (
+        changed(NUMBERS, (T, "mean"), REMOVE),
+        "'tree' lacks 'mean'.",
+    ),
+    "means and answers": (
+        changed(NUMBERS, (T, "answer"), [0] * 8),
+        "'tree' has both means and answers.",
+    ),
+    "a mean that is null": (
+        changed(NUMBERS, (T, "mean", 1), None),
+        "array 'mean' must hold numbers only.",
+    ),
+    "a mean that is true": (
+        changed(NUMBERS, (T, "mean", 1), True),
+        "array 'mean' must hold numbers only.",
+    ),
+    "an enormous mean": (
+        changed(NUMBERS, (T, "mean", 1), -1e151),
+        "array 'mean' has numbers that are too large.",
+    ),
+    "an enormous deviation": (
+        changed(NUMBERS, (T, "deviation", 1), 1e200),
+        "array 'deviation' has numbers that are too large.",
+    ),
+    "an answer that is no whole number": (
+        changed(ANSWERS, (T, "answer", 1), 0.5),
+        "array 'answer' must hold whole numbers only.",
+    ),
+    "costs without answers": (
+        changed(ANSWERS, (T, "answer"), REMOVE),
+        "'recipe' has costs and yet 'tree' lacks 'answer'.",
+    ),
+    "costs of other classes": (
+        changed(ANSWERS, (R, "costs"), [[0, 1, 1], [1, 0, 1], [1, 1, 0]]),
+        "'costs' of 'recipe' has 3 rows, and 'schema' has 2 classes.",
+    ),
+    "costs of numbers": (
+        changed(NUMBERS, (R, "costs"), [[0, 1], [1, 0]]),
+        "'costs' of 'recipe' has 2 rows, and 'schema' has 0 classes.",
+    ),
+    **{
+        f"costs {costs!r:.20}": (
+            changed(ANSWERS, (R, "costs"), costs),
+            f"'costs' of 'recipe' must be null or a square of numbers, not {got}.",
+        )
+        for costs, got in [
+            ("cheap", '"cheap"'),
+            (1, "1"),
+            ([0, 1], "a list"),
+            ([[0, 1]], "a list"),
+            ([[0, 1], [1]], "a list"),
+            ([[0, True], [1, 0]], "a list"),
+            ([[0, "1"], [1, 0]], "a list"),
+            ([[0, None], [1, 0]], "a list"),
+            ([[0, 10**400], [1, 0]], "a list"),
+            ({}, "an object"),
+        ]
+    },
+    "ccp_alpha": (
+        small(((R, "ccp_alpha"), "worst")),
+        "'ccp_alpha' of 'recipe' must be a number of 64 bits, not \"worst\".",
+    ),
+    "m": (
+        small(((R, "m"), [2])),
+        "'m' of 'recipe' must be a number of 64 bits, not a list.",
+    ),
+}
+ABSURD |= {
+    "a mean too few": (
+        changed(NUMBERS, (T, "mean", 7), REMOVE),
+        "array 'mean' has shape (7,), expected (8,)",
+    ),
+    "numbers with two weights": (
+        changed(NUMBERS, (T, "weights"), [[1, 1]] * 8),
+        "array 'weights' has shape (8, 2), expected (8, 1)",
+    ),
+    "a negative deviation": (
+        changed(NUMBERS, (T, "deviation", 1), -1),
+        "array 'deviation' has entries that are negative or not finite",
+    ),
+    "an answer beyond the classes": (
+        changed(ANSWERS, (T, "answer", 0), 2),
+        "an answer that is none of the classes",
+    ),
+    "a negative answer": (
+        changed(ANSWERS, (T, "answer", 0), -1),
+        "an answer that is none of the classes",
+    ),
+}
+
+
+def test_the_other_small_models_are_some():
+    model = Model(*persist.from_bytes(json.dumps(NUMBERS).encode()))
+    assert model.to_text() == (
+        "n <= 0.5:\n"
+        "|   c in {x, z}: 3 (2)\n"
+        "|   c = y: 1e-09 (2)\n"
+        "n > 0.5:\n"
+        "|   n is known: 2 (2)\n"
+        "|   n is missing: 7 (2, ± 3)\n"
+        "n is missing: 0.1 (2, ± 0.1)"
+    )
+    assert json.loads(model.to_bytes()) == NUMBERS
+    model = Model(*persist.from_bytes(json.dumps(ANSWERS).encode()))
+    assert model.to_text().splitlines()[1:3] == [
+        "|   c in {x, z}: no (2)",
+        "|   c = y: yes (2)",
+    ]
+    assert model.to_text().endswith("n is missing: yes (2/1)")
+    assert json.loads(model.to_bytes()) == ANSWERS
+
+
 @pytest.mark.parametrize(("document", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_is_no_model_is_refused(document, message):
     assert refusal(document) == NO_MODEL + message
@@ -839,6 +1128,31 @@ def test_infinite_numbers_are_refused():
         ("min_samples_split", 1, "min_samples_split must be a whole number of at "),
         ("min_samples_leaf", None, "min_samples_leaf must be a whole number of at "),
         ("min_gain", -0.5, "min_gain must be a finite number of at least 0. "),
+        ("max_bins", 1, "max_bins must be None or a whole number of at least 2. "),
+        ("branching", "three-way", "branching must be 'values' or 'groups' or "),
+        ("branching", ["groups"], "branching must be 'values' or 'groups' or "),
+        ("min_samples_branch", -1, "min_samples_branch must be a whole number of at "),
+        ("min_samples_branch", None, "min_samples_branch must be a whole number of "),
+        ("quinlan_cuts", 1, "quinlan_cuts must be True or False. "),
+        ("average_gain", "yes", "average_gain must be True or False. "),
+        ("cut", "mean", "cut must be 'midpoint' or 'value'. "),
+        ("max_leaf_nodes", 0, "max_leaf_nodes must be None or a whole number of at "),
+        ("min_significance", 2, "min_significance must be None or a chance above 0 "),
+        ("collapse", None, "collapse must be True or False. "),
+        ("pruning", "hard", "pruning must be None or 'error-based' or "),
+        ("pruning", {}, "pruning must be None or 'error-based' or "),
+        ("confidence", 0, "confidence must be a number above 0 and up to 0.5. "),
+        ("confidence", 0.1, "confidence=0.1 has no effect unless pruning is 'error-"),
+        ("raise_subtrees", 0, "raise_subtrees must be True or False. "),
+        ("ccp_alpha", -1, "ccp_alpha must be a finite number of at least 0, 'best' "),
+        ("ccp_alpha", None, "ccp_alpha must be a finite number of at least 0, 'best"),
+        ("ccp_alpha", "best", "ccp_alpha='best' has no effect unless pruning is 'co"),
+        ("tolerance", -1, "tolerance must be a finite number of at least 0. "),
+        ("costs", [[0, -1], [1, 0]], "costs must be None or a square of finite numb"),
+        ("costs", [[1, 1], [1, 0]], "costs must be None or a square of finite numb"),
+        ("costs", [], "costs must be None or a square of finite numb"),
+        ("probabilities", "odds", "probabilities must be 'frequencies' or 'laplace' "),
+        ("m", -2, "m must be a finite number of at least 0. "),
     ],
 )
 def test_a_recipe_that_none_can_have_is_refused(parameter, value, message):
@@ -992,21 +1306,26 @@ def _use(content: bytes) -> bool:
     if not schema.named:
         cells = list(zip(*cells.values(), strict=True))
     try:
-        chances = model.predict_proba(cells)
+        labels = model.predict(cells)
     except DataError:
         assert "error" in (recipe.missing, recipe.unseen)
     else:
-        np.testing.assert_allclose(chances.sum(axis=1), 1)
-        assert (chances >= 0).all()
-        labels = model.predict(cells)
-        assert set(labels.tolist()) <= set(schema.classes)
+        if tree.predicts_numbers:
+            assert np.isfinite(labels.astype(float)).all()
+        else:
+            chances = model.predict_proba(cells)
+            np.testing.assert_allclose(chances.sum(axis=1), 1)
+            assert (chances >= 0).all()
+            assert set(labels.tolist()) <= set(schema.classes)
         arrivals = model.arrivals(cells)
         rows, nodes = model.visited(arrivals)
         assert len(rows) == len(nodes) >= width
         assert ((model.apply(cells) >= 0) & (model.apply(cells) < len(tree))).all()
     for rule in model.rules():
         assert str(rule)
-    assert model.to_text(empty_branches=True)
+    assert model.to_text(empty_branches=True, missing=True)
+    assert repr(model)
+    assert schema.describe()
     assert np.isfinite(model.feature_importances).all()
     written = model.to_bytes()
     assert Model(*persist.from_bytes(written)).to_bytes() == written
@@ -1019,6 +1338,13 @@ DAMAGED = {
     "labor": lambda: grow("labor", RECIPES["split"]).to_bytes(),
     "iris": lambda: grow("iris", RECIPES["largest"]).to_bytes(),
     "toy": lambda: grow("toy", RECIPES["node"]).to_bytes(),
+    "numbers": lambda: json.dumps(NUMBERS).encode(),
+    "answers": lambda: json.dumps(ANSWERS).encode(),
+    "C4.5": lambda: grow("labor", replace(C45, confidence=0.1)).to_bytes(),
+    "CART": lambda: grow(
+        "labor", replace(CART, missing="split", costs=COSTS, probabilities="laplace")
+    ).to_bytes(),
+    "regression": lambda: grow_numbers(REGRESSION["divided"]).to_bytes(),
 }
 MUTATIONS = 1200
 

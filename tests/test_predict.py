@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from branchwise import DataError, ID3Classifier, Model, Recipe, fit_tree
+from branchwise.builder import TreeBuilder
 from branchwise.predict import Walker, visited
 from branchwise.table.schema import Column, Columns, Schema
-from branchwise.tree import TreeBuilder
 from test_naive import KERNELS
 
 

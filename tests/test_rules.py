@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from branchwise import Model, Recipe, datasets, fit_tree
+from branchwise.builder import TreeBuilder
+from branchwise.recipes import C45, CART
 from branchwise.rules import Rule
 from branchwise.table.schema import Column, Schema
-from branchwise.tree import TreeBuilder
 from branchwise.words import Condition
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -46,11 +49,20 @@ def holds(condition: Condition, cell: Any) -> bool:
     raise AssertionError(condition.op)
 
 
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        Recipe(),
+        replace(CART, missing="branch"),
+        replace(C45, branching="groups", missing="branch"),
+    ],
+    ids=["values", "two-way", "groups"],
+)
 @pytest.mark.parametrize("name", TABLES)
-def test_rules_are_true(name):
+def test_rules_are_true(name, recipe):
     """Every case fulfils one rule; the counts are those of the cases that do."""
     data = datasets.load(name)
-    model = grow(name)
+    model = grow(name, recipe=recipe)
     rules = model.rules()
     assert len(rules) == model.tree.n_leaves
     counts: list[dict[Any, int]] = [dict.fromkeys(rule.counts, 0) for rule in rules]
@@ -191,3 +203,79 @@ def test_names_that_do_not_print_are_escaped():
         "if a\\nb = ' ' then ok (1 of 1 cases, 100 %)",
         "if a\\nb = x\\u202e then \\t (1 of 1 cases, 100 %)",
     ]
+
+
+def test_long_sets_are_narrowed_quickly():
+    """Groups below groups: what is left is the last of them, in order."""
+    values = tuple(range(3000))
+    schema = Schema((Column("c", "categorical", values),), ("no", "yes"))
+    builder = TreeBuilder(schema, weights=[1, 1])
+    node = 0
+    for step in range(0, 2990, 10):
+        node = builder.child(node, "c", values=values[step:], weights=[1, 1])
+    (rule,) = Model(schema, builder.build(), Recipe()).rules()
+    assert rule.conditions == (Condition("c", "in", values[2980:]),)
+    assert str(rule).startswith("if c in {2980, 2981, ")
+    assert "2987, ... (12 more)} then no (1 of 2 cases, 50 %)" in str(rule)
+
+
+# -- Numbers and costs
+
+
+def test_rules_that_answer_with_numbers():
+    X = {"x": [1.0, 2.0, 3.0, 8.0, 9.0], "c": list("abbab")}
+    recipe = replace(CART, criterion="variance", max_depth=2)
+    model = fit_tree(X, [1.0, 2.0, 4.0, 9.5, 9.5], recipe)
+    rules = model.rules()
+    assert [str(rule) for rule in rules] == [
+        "if x <= 2.5 then 1.5 (2 cases, standard deviation 0.5)",
+        "if x > 2.5 and x <= 5.5 then 4 (1 case, standard deviation 0)",
+        "if x > 5.5 then 9.5 (2 cases, standard deviation 0)",
+    ]
+    first = rules[0]
+    assert (first.label, first.n, first.counts, first.deviation) == (1.5, 2.0, {}, 0.5)
+    assert first.conditions == (Condition("x", "<=", 2.5),)
+    assert all(type(rule.label) is float for rule in rules)
+    single = fit_tree(X, [1.0, 2.0, 4.0, 9.5, 9.5], replace(recipe, max_depth=0))
+    assert [str(rule) for rule in single.rules()] == [
+        "always 5.2 (5 cases, standard deviation 3.64)"
+    ]
+
+
+def test_rules_of_numbers_are_true():
+    rng = np.random.default_rng(5)
+    X: dict[str, list[Any]] = {
+        "c": rng.choice(list("abcdef"), 200).tolist(),
+        "n": rng.integers(0, 12, 200).astype(float).tolist(),
+    }
+    X["n"][7] = X["c"][9] = None
+    y = rng.integers(0, 50, 200).astype(float)
+    recipe = replace(CART, criterion="variance", max_depth=6, missing="branch")
+    model = fit_tree(X, y, recipe)
+    total = 0
+    for rule in model.rules():
+        rows = [
+            row
+            for row in range(200)
+            if all(holds(c, X[c.column][row]) for c in rule.conditions)
+        ]
+        total += len(rows)
+        assert rule.n == len(rows)
+        np.testing.assert_allclose(rule.label, y[rows].mean())
+        np.testing.assert_allclose(rule.deviation, y[rows].std(), atol=1e-4)
+    assert total == 200
+
+
+def test_classes_have_no_deviation():
+    assert {rule.deviation for rule in grow("tennis").rules()} == {None}
+
+
+def test_costs_choose_the_answer_of_a_rule():
+    X = {"c": ["x", "x", "x", "y"]}
+    recipe = Recipe(costs=((0.0, 1.0), (5.0, 0.0)))
+    rules = fit_tree(X, ["no", "no", "yes", "no"], recipe).rules()
+    assert [str(rule) for rule in rules] == [
+        "if c = x then yes (1 of 3 cases, 33.3 %)",
+        "if c = y then no (1 of 1 cases, 100 %)",
+    ]
+    assert rules[0].counts == {"no": 2.0, "yes": 1.0}

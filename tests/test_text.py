@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from branchwise import Model, Recipe, datasets, fit_tree
+from branchwise.builder import TreeBuilder
+from branchwise.recipes import C45, CART
 from branchwise.table.schema import Column, Schema
-from branchwise.tree import TreeBuilder
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -165,3 +167,113 @@ def test_a_hundred_thousand_levels():
     assert len(rules) == levels + 1
     assert str(rules[-1]) == "if n > 99999 then yes (1 of 1 cases, 100 %)"
     assert str(rules[7]) == "if n > 6 and n <= 7 then no (1 of 1 cases, 100 %)"
+
+
+# -- Groups, numbers, costs and missing values
+
+
+SPEEDS: dict[str, list[Any]] = {
+    "road": ["town", "town", "town", "land", "land", "motorway", "motorway", None],
+    "rain": [0.0, 1.0, 4.0, 0.0, 3.0, 0.5, 5.0, None],
+}
+KMH = [50.0, 48.0, 30.0, 100.0, 80.0, 130.0, 110.0, 90.0]
+
+
+def speeds(**options: Any) -> Model:
+    recipe = replace(CART, criterion="variance", max_depth=2, **options)
+    return fit_tree(SPEEDS, KMH, recipe, target_name="speed")
+
+
+def test_c45_trees():
+    data = datasets.load("labor")
+    model = fit_tree(data.X, data.y, C45, categories=data.categories)
+    assert model.to_text() == golden("labor_c45")
+    # Missing values go down every branch: nothing is to be said.
+    assert model.to_text(missing=True) == golden("labor_c45")
+
+
+def test_groups_of_values():
+    data = datasets.load("car")
+    model = fit_tree(data.X, data.y, replace(CART, max_depth=4))
+    assert model.to_text() == golden("car_cart")
+    grouped = fit_tree(data.X, data.y, replace(C45, branching="groups", max_depth=3))
+    assert grouped.to_text() == golden("car_c45_groups")
+
+
+def test_numbers():
+    assert speeds().to_text() == (
+        "road in {land, motorway}:\n"
+        "|   road = land: 90 (3, ± 8.16)\n"
+        "|   road = motorway: 120 (2, ± 10)\n"
+        "road = town:\n"
+        "|   rain <= 2.5: 49 (2, ± 1)\n"
+        "|   rain > 2.5: 30 (1)"
+    )
+    assert speeds().to_text(max_depth=0) == "79.75 (8, ± 32.3) ..."
+    assert speeds(min_samples_split=9).to_text() == "79.75 (8, ± 32.3)"
+
+
+def test_where_missing_values_go():
+    assert speeds().to_text(missing=True) == (
+        "road in {land, motorway} or missing:\n"
+        "|   road = land or missing: 90 (3, ± 8.16)\n"
+        "|   road = motorway: 120 (2, ± 10)\n"
+        "road = town:\n"
+        "|   rain <= 2.5 or missing: 49 (2, ± 1)\n"
+        "|   rain > 2.5: 30 (1)"
+    )
+    assert speeds(missing="node").to_text(missing=True, max_depth=1) == (
+        "road in {land, motorway}: 105 (4, ± 18) ...\n"
+        "road = town: 42.667 (3, ± 8.99) ...\n"
+        "road is missing: 79.75 (1)"
+    )
+    own = speeds(missing="branch")
+    assert "is missing" in own.to_text()
+    lines = own.to_text(missing=True).splitlines()
+    assert [line for line in lines if "or missing" in line] == []
+    # Where training had none, the branch is missing, too: they stop.
+    assert set(own.to_text().splitlines()) < set(lines)
+    for line in set(lines) - set(own.to_text().splitlines()):
+        assert line.endswith("(0)")
+
+
+def test_missing_values_that_are_refused_go_nowhere():
+    X = {"c": ["x", "y"]}
+    model = fit_tree(X, ["no", "yes"], Recipe(missing="error"))
+    assert model.to_text(missing=True) == model.to_text()
+    other = fit_tree(X, ["no", "yes"], Recipe(missing="node"))
+    assert other.to_text(missing=True) == f"{model.to_text()}\nc is missing: no (0)"
+
+
+def test_groups_without_cases():
+    """Only values that can arrive at a node are shown, with the node's answer."""
+    X = {"c": list("aabbccdd"), "n": [0.0, 1.0] * 4}
+    y = [1.0, 1.0, 2.0, 2.0, 10.0, 30.0, 11.0, 31.0]
+    recipe = replace(CART, criterion="variance")
+    model = fit_tree(X, y, recipe, categories={"c": list("abcde")})
+    assert model.to_text(empty_branches=True) == (
+        "c in {a, b}:\n"
+        "|   c = a: 1 (2)\n"
+        "|   c = b: 2 (2)\n"
+        "c in {c, d}:\n"
+        "|   n <= 0.5:\n"
+        "|   |   c = c: 10 (1)\n"
+        "|   |   c = d: 11 (1)\n"
+        "|   n > 0.5:\n"
+        "|   |   c = c: 30 (1)\n"
+        "|   |   c = d: 31 (1)\n"
+        "c = e: 11 (0)"
+    )
+    assert model.predict({"c": ["e"], "n": [0.0]}).tolist() == [11.0]
+
+
+def test_costs_choose_the_answers():
+    data = datasets.load("tennis")
+    costs = ((0.0, 1.0), (9.0, 0.0))  # no play on a fine day is worst
+    model = fit_tree(data.X, data.y, replace(CART, max_depth=2, costs=costs))
+    assert model.to_text() == (
+        "outlook = cloudy: yes (4)\n"
+        "outlook in {rainy, sunny}:\n"
+        "|   humidity = high: yes (5/4)\n"
+        "|   humidity = normal: yes (5/1)"
+    )

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from branchwise import DataError, Model, Recipe, fit_tree, load
+from branchwise.builder import TreeBuilder
+from branchwise.sanity import validate
 from branchwise.table.schema import Column, Schema
-from branchwise.tree import ARRAYS, Tree, TreeBuilder, validate
+from branchwise.tree import ARRAYS, Tree
 from test_naive import KERNELS
 
 SCHEMA = Schema(

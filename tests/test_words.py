@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from branchwise.builder import TreeBuilder
+from branchwise.sanity import validate
 from branchwise.table.schema import Column, Schema
-from branchwise.tree import Tree, TreeBuilder
+from branchwise.tree import Tree
 from branchwise.words import (
     SHOWN_VALUES,
     Condition,
     absent_values,
     amount,
     answer,
+    answer_to_none,
+    answer_to_stopped,
+    branch,
     condition_of,
+    deviation,
+    deviation_of,
+    label_of,
     listed,
+    mean,
+    missing_stops,
     number,
     phrase,
     plain,
+    rounded,
     share,
     word,
 )
@@ -167,6 +180,37 @@ def test_shares(part, whole, expected):
     assert share(part, whole) == expected
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.0, "0"),
+        (-0.0, "0"),
+        (4.5, "4.5"),
+        (-4.5, "-4.5"),
+        (13 / 3, "4.3333"),
+        (2 / 3, "0.66667"),
+        (100.0, "100"),
+        (99.9996, "100"),
+        (1234.56, "1234.6"),
+        (123456.7, "123457"),
+        (1234560.0, "1234560"),
+        (0.000123456, "0.00012346"),
+        (1.5e-7, "1.5e-07"),
+        (999999999999999.0, "999999999999999"),
+        (1e15, "1e+15"),
+        (-1e120 / 3, "-3.3333e+119"),
+    ],
+)
+def test_means(value, expected):
+    assert mean(value) == expected
+
+
+def test_deviations_need_fewer_digits():
+    assert deviation(13 / 3) == "4.33"
+    assert deviation(1234.56) == "1235"
+    assert rounded(13 / 3, 1) == "4"
+
+
 SCHEMA = Schema(
     (
         Column("c", "categorical", ("x", "y", "z", "never")),
@@ -232,3 +276,135 @@ def test_absent_values(tree):
     assert absent_values(SCHEMA, tree, 0) == ("never",)
     assert absent_values(SCHEMA, tree, 1) == ()
     assert absent_values(SCHEMA, tree, 2) == ()
+
+
+def test_values_that_went_elsewhere_are_not_absent():
+    """A value that a group further up sends down another branch cannot arrive."""
+    builder = TreeBuilder(SCHEMA, weights=[6, 6])
+    first = builder.child(0, "c", values=["x", "y", "never"], weights=[4, 2])
+    builder.child(0, "c", values=["z"], weights=[2, 4])
+    between = builder.child(first, "n", at_most=1, weights=[2, 1])
+    builder.child(first, "n", above=1, weights=[2, 1])
+    builder.child(between, "c", values=["x"], weights=[2, 0])
+    builder.child(between, "c", values=["y"], weights=[0, 1])
+    tree = builder.build()
+    assert absent_values(SCHEMA, tree, 0) == ()
+    assert absent_values(SCHEMA, tree, 1) == ()
+    assert absent_values(SCHEMA, tree, 3) == ("never",)
+
+
+def test_no_value_arrives_where_only_missing_ones_do():
+    builder = TreeBuilder(SCHEMA, weights=[3, 3])
+    builder.child(0, "c", values=["x"], weights=[2, 1])
+    missing = builder.child(0, "c", missing=True, weights=[1, 2])
+    builder.child(missing, "c", values=["y"], weights=[1, 2])
+    tree = builder.build()
+    assert absent_values(SCHEMA, tree, 0) == ("y", "z", "never")
+    assert absent_values(SCHEMA, tree, 2) == ()
+
+
+# -- Numbers, costs and missing values
+
+
+NUMBERS = Schema(SCHEMA.columns, ())
+
+
+@pytest.fixture
+def numbers(tree: Tree) -> Tree:
+    """The same tree, with a mean and a deviation for each node."""
+    result = replace(
+        tree,
+        weights=tree.weights.sum(axis=1, keepdims=True),
+        mean=np.array([4.5, -13 / 3, 0.0, -0.0, 1e6, 1e-9, 2.0, 7.25]),
+        deviation=np.array([1.2, 1 / 3, 0.0, 0.0, 1.3e-6, 1.1e-6, 1000.0, 1e-5]),
+    )
+    validate(result, NUMBERS)
+    return result
+
+
+def test_answers_that_are_numbers(numbers):
+    answers = [answer(NUMBERS, numbers, node) for node in range(len(numbers))]
+    assert answers == [
+        "4.5 (12, ± 1.2)",
+        "-4.3333 (5, ± 0.333)",
+        "0 (6)",
+        "0 (1)",
+        "1000000 (3, ± 1.3e-06)",
+        "1e-09 (2)",  # what rounding left of equal numbers is no deviation
+        "2 (2.75, ± 1000)",
+        "7.25 (3.25, ± 1e-05)",
+    ]
+
+
+def test_the_parts_of_an_answer(tree, numbers):
+    assert label_of(SCHEMA, tree, 3) == "yes"
+    assert deviation_of(tree, 3) is None
+    assert label_of(NUMBERS, numbers, 1) == -13 / 3
+    assert str(label_of(NUMBERS, numbers, 3)) == "0.0"
+    assert deviation_of(numbers, 1) == 1 / 3
+    assert deviation_of(numbers, 5) == 0.0
+
+
+def test_answers_to_nobody(tree, numbers):
+    assert answer_to_none(SCHEMA, tree, 0) == "no (0)"
+    assert answer_to_none(NUMBERS, numbers, 0) == "4.5 (0)"
+
+
+def test_answers_to_those_that_stop():
+    builder = TreeBuilder(SCHEMA, weights=[6, 6.5])
+    builder.child(0, "c", values=["x"], weights=[3, 1])
+    builder.child(0, "c", values=["y"], weights=[1, 3])
+    tree = builder.build(missing="node")
+    assert missing_stops(tree, 0)
+    assert not missing_stops(tree, 1)
+    assert answer_to_stopped(SCHEMA, tree, 0) == "yes (4.5/2)"
+    means = np.array([2.0, 1.0, 3.0])
+    weights = tree.weights.sum(axis=1, keepdims=True)
+    numbers = replace(tree, weights=weights, mean=means, deviation=means)
+    assert answer_to_stopped(NUMBERS, numbers, 0) == "2 (4.5)"
+
+
+def test_answers_that_costs_have_chosen(tree):
+    """Errors are counted against the answer, whatever is more frequent."""
+    chosen = replace(tree, answer=np.array([1, 1, 1, 0, 1, 1, 0, 1]))
+    answers = [answer(SCHEMA, chosen, node) for node in range(len(tree))]
+    assert answers == [
+        "yes (12/6)",
+        "yes (5/3)",
+        "yes (6/3)",
+        "no (1/1)",
+        "yes (3/3)",
+        "yes (2)",
+        "no (2.75/0.25)",
+        "yes (3.25/0.5)",
+    ]
+    assert answer_to_none(SCHEMA, chosen, 0) == "yes (0)"
+
+
+@pytest.mark.parametrize(
+    ("policy", "marked"),
+    [("largest", [1]), ("node", []), ("split", []), ("branch", [])],
+)
+def test_the_branch_that_missing_values_take(policy, marked):
+    builder = TreeBuilder(SCHEMA, weights=[6, 6])
+    builder.child(0, "c", values=["x", "z"], weights=[4, 3])
+    builder.child(0, "c", values=["y"], weights=[2, 3])
+    tree = builder.build(missing=policy)
+    plain_words = ["c in {x, z}", "c = y"]
+    for node, words in enumerate(plain_words, start=1):
+        assert branch(SCHEMA, tree, node) == words
+        end = " or missing" if node in marked else ""
+        assert branch(SCHEMA, tree, node, missing=True) == words + end
+    assert branch(SCHEMA, tree, 1, limit=1) == "c in {x, ... (1 more)}"
+
+
+def test_a_branch_of_missing_values_is_not_marked(tree):
+    assert branch(SCHEMA, tree, 3, missing=True) == "c is missing"
+    assert branch(SCHEMA, tree, 1, missing=True) == "c in {x, z}"
+
+
+def test_a_cut_at_zero_has_no_sign():
+    builder = TreeBuilder(SCHEMA, weights=[1, 1])
+    builder.child(0, "n", at_most=-0.0, weights=[1, 0])
+    builder.child(0, "n", above=-0.0, weights=[0, 1])
+    assert branch(SCHEMA, builder.build(), 1) == "n <= 0"

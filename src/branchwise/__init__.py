@@ -9,7 +9,7 @@ from branchwise.errors import (
     ParameterError,
 )
 from branchwise.fitting import fit_tree
-from branchwise.model import Model, load
+from branchwise.model import Model, load, pruning_path
 from branchwise.recipes import Recipe
 
 __version__ = "0.1.0"
@@ -17,6 +17,9 @@ __version__ = "0.1.0"
 __all__ = [
     "BranchwiseError",
     "BranchwiseWarning",
+    "C45Classifier",
+    "CARTClassifier",
+    "CARTRegressor",
     "DataError",
     "ID3Classifier",
     "Model",
@@ -26,13 +29,15 @@ __all__ = [
     "datasets",
     "fit_tree",
     "load",
+    "pruning_path",
 ]
+_ESTIMATORS = ("C45Classifier", "CARTClassifier", "CARTRegressor", "ID3Classifier")
 
 
 def __getattr__(name: str) -> object:
     """Load the estimators, and scikit-learn with them, when they are asked for."""
-    if name == "ID3Classifier":
-        from branchwise.estimators import ID3Classifier  # noqa: PLC0415
+    if name in _ESTIMATORS:
+        from branchwise import estimators  # noqa: PLC0415
 
-        return ID3Classifier
+        return getattr(estimators, name)
     raise AttributeError(f"module 'branchwise' has no attribute {name!r}")

@@ -76,19 +76,23 @@ class Counts:
 class Rows:
     """Rows (or fractions of rows) in open nodes: what there is to count.
 
-    ``weight`` and ``case`` are None where every row counts as one.
+    ``weight`` and ``case`` are None where every row counts as one. Rows have a class
+    or, where numbers are to be predicted, moments: weight, sum and sum of squares.
     """
 
     node: Ints
     label: Ints
     weight: Floats | None
     case: Floats | None
+    moments: Floats | None = None
 
 
 def tally(
     rows: Rows, codes: NDArray[Any], n_nodes: int, n_codes: int, n_classes: int
 ) -> Counts:
-    """Add up the class weights of every (node, code) pair."""
+    """Add up the class weights, or the moments, of every (node, code) pair."""
+    if rows.moments is not None:
+        return _tally_moments(rows, rows.moments, codes, n_codes)
     cells = n_nodes * n_codes * n_classes
     key = rows.node * n_codes
     key += codes
@@ -148,6 +152,22 @@ def _tally_sorted(rows: Rows, key: Ints, n_codes: int, n_classes: int) -> Counts
         cases = np.add.reduceat(rows.case[order], first[first_of_pair])
     node, code = np.divmod(pair[first_of_pair], n_codes)
     return Counts(node, code, weights, cases)
+
+
+def _tally_moments(
+    rows: Rows, moments: Floats, codes: NDArray[Any], n_codes: int
+) -> Counts:
+    key = rows.node * n_codes + codes
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    first = run_starts(key)
+    node, code = np.divmod(key[first], n_codes)
+    if not len(first):
+        return Counts(node, code, moments[:0], np.empty(0))
+    cases: Floats = np.diff(first, append=len(key)).astype(np.float64)
+    if rows.case is not None:
+        cases = np.add.reduceat(rows.case[order], first)
+    return Counts(node, code, np.add.reduceat(moments[order], first, axis=0), cases)
 
 
 def run_starts(*keys: NDArray[np.integer]) -> Ints:

@@ -42,6 +42,10 @@ _NOISE_UNITS = 256
 _NOISE_SHIFT = 46
 #: The largest table of masses of whole numbers that is kept.
 _TABLE_SIZE = 1 << 22
+#: Masses of numbers are off by less than this many units for each case.
+_MOMENT_NOISE = 512
+#: No rate of events is so far from 1.
+_LARGEST_LOG2 = 64.0
 #: Scores of a user's criterion closer than this are equal, whatever their size.
 _CUSTOM_RESOLUTION = 1e-12
 
@@ -65,15 +69,24 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Scores:
-    """Per candidate the score and the gain; per node what counts as noise."""
+    """Per candidate the score and the gain; per node what counts as noise.
+
+    ``drop`` is the mass that each candidate takes away, ``information`` its weight
+    times its split information; a user's criterion has neither.
+    """
 
     score: Floats
     gain: Floats
     resolution: Floats
+    drop: Masses
+    information: Masses
 
 
 class Masses64:
     """Weight times impurity as int64 in units of 2**-bits."""
+
+    #: Whether statistics are moments of numbers, not class weights.
+    for_numbers = False
 
     def __init__(self, total: float, whole: bool, table: bool = True) -> None:
         logarithm = math.log2(total) if total > 0 else 0.0
@@ -99,6 +112,24 @@ class Masses64:
         fixed: Masses = np.rint(np.ldexp(values, self.bits)).astype(np.int64)
         return fixed
 
+    def weight(self, statistics: Floats) -> Floats:
+        """Return the weight of each row of class weights."""
+        weight: Floats = statistics.sum(axis=-1)
+        return weight
+
+    def mixed(self, statistics: Floats) -> NDArray[np.bool_]:
+        """Tell which rows of class weights have more than one class."""
+        mixed: NDArray[np.bool_] = np.count_nonzero(statistics, axis=-1) > 1
+        return mixed
+
+    def log2(self, values: Floats) -> Masses:
+        """Binary logarithms in the units of masses."""
+        return self._fixed(log2(values))
+
+    def of_bits(self, bits: float) -> int:
+        """Return a number of bits in the units of masses."""
+        return int(np.rint(math.ldexp(bits, self.bits)))
+
     def noise(self, totals: Floats) -> Masses:
         """Return how many units sums of masses may be off in nodes of these weights."""
         largest = np.abs(self.x_log2_x(totals)) >> _NOISE_SHIFT
@@ -117,6 +148,50 @@ class Masses64:
         squares = weights * (weights / np.where(total > 0, total, 1.0))
         kept: Masses = self._fixed(squares).sum(axis=-1)
         return self._fixed(total[..., 0]) - kept
+
+
+class Moments64(Masses64):
+    """The same for numbers to predict: statistics are weight, sum and sum of squares.
+
+    Sums are exact (``table/target.py``); a mass is rounded a few times, hence the
+    noise.
+    """
+
+    for_numbers = True
+
+    def __init__(self, statistics: Floats, n_cases: float) -> None:
+        _, total, squares = statistics
+        largest = max(float(squares), abs(float(total)) * _LARGEST_LOG2, 1e-300)
+        self.bits = 61 - math.frexp(largest)[1]
+        self.unit = math.ldexp(1.0, -self.bits)
+        self._table = None
+        # Every square was rounded once, to a grid that is coarser by their number.
+        self._noise = _MOMENT_NOISE * (1 + math.ceil(n_cases))
+
+    def weight(self, statistics: Floats) -> Floats:
+        """Return the weights."""
+        weight: Floats = statistics[..., 0]
+        return weight
+
+    def mixed(self, statistics: Floats) -> NDArray[np.bool_]:
+        """Tell which rows have numbers that differ."""
+        return self.variance(statistics) > self.noise(statistics[..., 0])
+
+    def noise(self, totals: Floats) -> Masses:
+        """Return how many units masses may be off."""
+        return np.full(totals.shape, self._noise, dtype=np.int64)
+
+    def variance(self, statistics: Floats) -> Masses:
+        """Weight times variance: the squared distances from the mean, added up."""
+        weight, total, squares = np.moveaxis(statistics, -1, 0)
+        mean = total / np.where(weight > 0, weight, 1.0)
+        return self._fixed(squares) - self._fixed(total * mean)
+
+    def poisson(self, statistics: Floats) -> Masses:
+        """Half the Poisson deviance, less what is the same for every split."""
+        weight, total, _ = np.moveaxis(statistics, -1, 0)
+        rate = total / np.where(weight > 0, weight, 1.0)
+        return -self._fixed(total * log2(rate))
 
 
 def log2(values: Floats) -> Floats:
@@ -155,19 +230,20 @@ class Criterion:
         """Score every candidate."""
         if self.function is not None:
             return _score_by_function(self, self.function, candidates)
-        impurity = masses.gini if self.name == "gini" else masses.entropy
+        impurity = getattr(masses, _IMPURITY[self.name])
         known = candidates.known
-        total = known.sum(axis=1) + candidates.unknown
+        total = masses.weight(known) + candidates.unknown
         node = candidates.node
         in_branches = np.add.reduceat(impurity(candidates.branches), candidates.starts)
         drop = np.maximum(impurity(known)[node] - in_branches, 0)
         gain = drop * masses.unit / total[node]
         resolution = masses.noise(total) * masses.unit / total
         if self.name != "gain_ratio":
-            return Scores(gain, gain, resolution)
+            return Scores(gain, gain, resolution, drop, np.ones_like(drop))
         information = _split_information(candidates, total, masses)
         # A ratio is at most 1 or so, and as noisy as its gain.
-        return Scores(drop / information, gain, np.full_like(total, 1e-12) + resolution)
+        noise = np.full_like(total, 1e-12) + resolution
+        return Scores(drop / information, gain, noise, drop, information)
 
 
 def _split_information(
@@ -180,6 +256,51 @@ def _split_information(
         sizes, candidates.starts
     )
     return np.maximum(information, 1)
+
+
+def lowered(
+    criterion: Criterion, scores: Scores, units: int, total: Floats, masses: Masses64
+) -> Floats:
+    """Score candidates whose masses taken away are lowered by so many units."""
+    left = np.maximum(scores.drop - units, 0)
+    if criterion.name == "gain_ratio":
+        ratio: Floats = left / scores.information
+        return ratio
+    gain: Floats = left * masses.unit / total
+    return gain
+
+
+def merger_scores(
+    criterion: Criterion,
+    masses: Masses64,
+    groups: Floats,
+    pairs: Ints,
+    unknown: Floats,
+) -> Floats:
+    """Score splits of nodes in groups, two of which are merged; one score a pair.
+
+    ``groups`` has shape (nodes, groups, classes), ``pairs`` has two groups a row.
+    """
+    impurity = getattr(masses, _IMPURITY[criterion.name])
+    first, second = pairs.T
+    joined = groups[:, first] + groups[:, second]
+
+    def sums(mass_of: Callable[[Floats], Masses]) -> Masses:
+        mass = mass_of(groups)
+        apart = mass[:, first] + mass[:, second]
+        total: Masses = mass.sum(axis=1)[:, np.newaxis] - apart + mass_of(joined)
+        return total
+
+    whole = groups.sum(axis=1)
+    weight = masses.weight(whole) + unknown
+    drop = np.maximum(impurity(whole)[:, np.newaxis] - sums(impurity), 0)
+    if criterion.name != "gain_ratio":
+        gain: Floats = drop * masses.unit / weight[:, np.newaxis]
+        return gain
+    outside = masses.x_log2_x(weight) - masses.x_log2_x(unknown)
+    inside = sums(lambda part: masses.x_log2_x(masses.weight(part)))
+    ratio: Floats = drop / np.maximum(outside[:, np.newaxis] - inside, 1)
+    return ratio
 
 
 def _score_by_function(
@@ -207,7 +328,8 @@ def _score_by_function(
         known.sum(axis=1) + candidates.unknown[candidates.node]
     )
     resolution = np.full(len(candidates.known), _CUSTOM_RESOLUTION)
-    return Scores(score * share, score * share, resolution)
+    nothing = np.zeros(len(size), dtype=np.int64)
+    return Scores(score * share, score * share, resolution, nothing, nothing)
 
 
 def entropy(weights: Sequence[float]) -> float:
@@ -239,4 +361,13 @@ def information_gain(branches: Sequence[Sequence[float]]) -> float:
     return entropy(parent) - below
 
 
+#: Criteria for classes and for numbers, and the masses they are made of.
 BUILT_IN = ("gain", "gain_ratio", "gini")
+FOR_NUMBERS = ("variance", "poisson")
+_IMPURITY = {
+    "gain": "entropy",
+    "gain_ratio": "entropy",
+    "gini": "gini",
+    "variance": "variance",
+    "poisson": "poisson",
+}

@@ -6,19 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from branchwise.engines.memory import MemoryEngine
-from branchwise.errors import DataError
-from branchwise.grow import Progress, grow
-from branchwise.kernels import native
+from branchwise.errors import DataError, ParameterError
+from branchwise.grow import Progress
 from branchwise.missing import refuse_missing
 from branchwise.model import Model
 from branchwise.recipes import ID3, Recipe
-from branchwise.table.bins import Edges, bin_columns, cut_numbers
-from branchwise.table.encode import learn_columns, learn_target
+from branchwise.table.encode import learn_columns, learn_numbers, learn_target
 from branchwise.table.frames import open_table
-from branchwise.table.schema import Schema
-from branchwise.table.weights import check_weights, weigh
+from branchwise.table.schema import Schema, Value
+from branchwise.table.weights import check_weights
 from branchwise.threads import n_threads
+from branchwise.training import Training, check_costs, grown
+from branchwise.validation import (
+    choose_alpha,
+    encode_validation,
+    held_out,
+    prune_by_validation,
+)
 
 
 def fit_tree(
@@ -29,6 +33,9 @@ def fit_tree(
     sample_weight: object = None,
     categorical_features: object = "from_dtype",
     categories: Mapping[Any, Sequence[Any]] | None = None,
+    classes: Sequence[Value] | None = None,
+    validation: tuple[object, object] | None = None,
+    validation_fraction: float | None = None,
     target_name: str | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -50,6 +57,12 @@ def fit_tree(
         Number columns whose values are names.
     categories : dict or None
         The possible values of columns, in order, by name or index.
+    classes : sequence or None
+        The possible classes, in order; by default those that occur, sorted.
+    validation : pair of table and target, or None
+        Rows for reduced-error pruning that the tree is not grown from.
+    validation_fraction : float or None
+        The share of the rows that is set aside for that instead.
     target_name : str or None
         What views call the target; by default the name of the series.
     n_jobs : int or None
@@ -71,30 +84,58 @@ def fit_tree(
             "Growing a tree requires y to be passed, but the target y is None. Pass "
             "one label for each row."
         )
-    classes, labels = learn_target(target, frame.n_rows)
+    if recipe.predicts_numbers:
+        possible: tuple[Value, ...] = ()
+        wanted: Any = learn_numbers(target, frame.n_rows, recipe.criterion)
+    else:
+        possible, wanted = learn_target(target, frame.n_rows, classes)
     if recipe.missing == "error":
         refuse_missing(enumerate(columns), data)
     weights = None
     if sample_weight is not None:
         weights = check_weights(sample_weight, frame.n_rows)
-    # Cases are split only where values are missing and go down every branch.
-    fractions = recipe.missing == "split" and any(c.has_missing for c in columns)
-    grid = weigh(weights, frame.n_rows, fractions)
-    edges: Edges = {}
-    if recipe.max_bins is not None:
-        counted = None if grid.weights is None else grid.weights > 0
-        data, edges = bin_columns(columns, data, recipe.max_bins, counted)
-    if native.serves(recipe):
-        tree = native.grow_native(
-            columns, data, labels, len(classes), grid, recipe, threads, progress
-        )
-    else:
-        engine = MemoryEngine(columns, data, labels, len(classes), grid)
-        tree = grow(engine, columns, recipe, progress)
-    if edges:
-        tree = replace(tree, cut=cut_numbers(tree.cut, tree.column, edges))
     name = target_name if target_name is not None else _name_of(target)
-    return Model(Schema(columns, classes, name, frame.named), tree, recipe)
+    schema = Schema(columns, possible, name, frame.named)
+    check_costs(recipe.costs, possible)
+    training = Training(columns, data, wanted, len(possible), weights)
+    aside = _set_aside(schema, training, recipe, validation, validation_fraction)
+    if aside is not None:
+        training, validating = aside
+    if isinstance(recipe.ccp_alpha, str):
+        alpha = choose_alpha(training, recipe, recipe.ccp_alpha, threads)
+        recipe = replace(recipe, ccp_alpha=alpha)
+    tree = grown(training, recipe, threads, progress)
+    if aside is not None:
+        tree = prune_by_validation(tree, validating, recipe)
+    return Model(schema, tree, recipe)
+
+
+def _set_aside(
+    schema: Schema,
+    training: Training,
+    recipe: Recipe,
+    validation: tuple[object, object] | None,
+    fraction: float | None,
+) -> tuple[Training, Training] | None:
+    """Return rows to grow from and rows to prune with, where pruning needs them."""
+    given = [validation is not None, fraction is not None]
+    if recipe.pruning != "reduced-error":
+        if any(given):
+            name = "validation" if given[0] else "validation_fraction"
+            raise ParameterError(
+                f"{name} has no effect unless pruning is 'reduced-error'. Got "
+                f"pruning={recipe.pruning!r}."
+            )
+        return None
+    if sum(given) != 1:
+        raise ParameterError(
+            "pruning='reduced-error' needs rows to prune with: either validation, a "
+            "table and its target, or validation_fraction, the share of the rows that "
+            "is set aside. Got " + ("both." if all(given) else "neither.")
+        )
+    if fraction is not None:
+        return held_out(training, fraction)
+    return training, encode_validation(schema, recipe, validation)
 
 
 def _name_of(target: object) -> str | None:

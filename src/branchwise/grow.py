@@ -23,13 +23,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.agreement import with_surrogates
 from branchwise.counts import Ints
-from branchwise.criteria import Masses64
+from branchwise.criteria import Masses64, Moments64
 from branchwise.engines.base import Engine
 from branchwise.missing import STOP
 from branchwise.recipes import Recipe
+from branchwise.replay import prescribed_splits
 from branchwise.search import Level, best_splits
-from branchwise.splits import Splits
+from branchwise.splits import Splits, Surrogates
 from branchwise.table.schema import Column
 from branchwise.tree import Tree
 
@@ -46,17 +48,19 @@ def grow(
     """Grow a tree from the rows of an engine."""
     level = engine.totals()
     n_cases = float(level.cases[0])
-    masses = Masses64(float(level.weights.sum()), engine.whole)
+    masses = _masses(level, engine, recipe)
     parts = _Parts(len(level))
     depth = 0
     while True:
-        open_nodes = _may_be_split(level, depth, recipe, n_cases)
+        open_nodes = _may_be_split(level, depth, recipe, n_cases, masses)
         engine.retain(open_nodes)
         if not len(open_nodes):
             parts.add(level, open_nodes, None)
             return parts.tree()
         opened = Level(level.weights[open_nodes], level.cases[open_nodes])
         splits = best_splits(engine, columns, opened, recipe, masses, n_cases)
+        if recipe.missing == "surrogate":
+            splits = with_surrogates(splits, engine, columns, recipe.cut)
         parts.add(level, open_nodes, splits)
         if not len(splits.sizes):
             return parts.tree()
@@ -66,13 +70,46 @@ def grow(
             progress(parts.n_nodes + len(level))
 
 
-def _may_be_split(level: Level, depth: int, recipe: Recipe, n_cases: float) -> Ints:
+def recount(
+    engine: Engine, columns: Sequence[Column], tree: Tree, new_values: bool
+) -> tuple[Tree, Ints]:
+    """Count the rows of an engine down the splits of a tree.
+
+    With ``new_values`` a value that has rows where it had none before gets a leaf of
+    its own. Returns the tree and where its nodes come from; -1 for such leaves.
+    """
+    level = engine.totals()
+    parts = _Parts(len(level))
+    nodes = np.zeros(1, dtype=np.intp)
+    origins = [nodes]
+    while True:
+        open_nodes = np.flatnonzero((nodes >= 0) & (tree.n_children[nodes] > 0))
+        engine.retain(open_nodes)
+        if not len(open_nodes):
+            parts.add(level, open_nodes, None)
+            return parts.tree(), np.concatenate(origins)
+        splits, nodes = prescribed_splits(
+            engine, columns, tree, nodes[open_nodes], new_values
+        )
+        parts.add(level, open_nodes, splits)
+        level = engine.advance(splits)
+        origins.append(nodes)
+
+
+def _masses(root: Level, engine: Engine, recipe: Recipe) -> Masses64:
+    if recipe.predicts_numbers:
+        return Moments64(root.weights[0], float(root.cases[0]))
+    return Masses64(float(root.weights.sum()), engine.whole)
+
+
+def _may_be_split(
+    level: Level, depth: int, recipe: Recipe, n_cases: float, masses: Masses64
+) -> Ints:
     """Nodes with more than one class, enough cases and room below them."""
     if recipe.max_depth is not None and depth >= recipe.max_depth:
         return np.empty(0, dtype=np.intp)
-    mixed = np.count_nonzero(level.weights, axis=1) > 1
     enough = level.cases >= recipe.cases_to_split(n_cases)
-    return np.flatnonzero(mixed & enough)
+    return np.flatnonzero(masses.mixed(level.weights) & enough)
 
 
 class _Parts:
@@ -84,6 +121,8 @@ class _Parts:
         # Nothing leads to the root; the codes of a level come with its parents.
         self._n_codes = np.zeros(n_roots, dtype=np.intp)
         self._codes = np.empty(0, dtype=np.intp)
+        #: By the first node of a level.
+        self._surrogates: dict[int, Surrogates] = {}
 
     def add(self, level: Level, open_nodes: Ints, splits: Splits | None) -> None:
         """Record a level, and the codes that lead to the next one."""
@@ -108,13 +147,20 @@ class _Parts:
             self._n_codes = splits.n_codes
             self._codes = splits.codes
         self._levels.append(part)
+        if splits is not None and splits.surrogates is not None:
+            among = np.full(n, -1, dtype=np.intp)
+            among[open_nodes] = np.arange(len(open_nodes))
+            self._surrogates[self.n_nodes] = splits.surrogates.take(among)
         self.n_nodes += n
 
     def tree(self) -> Tree:
         """Put the levels together."""
-        return Tree(
+        tree = Tree(
             **{
                 name: np.concatenate([part[name] for part in self._levels])
                 for name in self._levels[0]
             }
         )
+        if not self._surrogates:
+            return tree
+        return tree.with_surrogates(Surrogates.joined(self._surrogates, self.n_nodes))

@@ -9,11 +9,17 @@ split      the case goes down every branch, by the branches' shares of weight
 largest    the case follows the branch with the most weight (of equals, the first)
 node       the case stops at the node and gets the node's answer
 error      not allowed: fitting or predicting raises
+learned    missing values only: the case follows the branch where training found
+           the missing cases of the node to fit better; where there were none, the
+           branch with the most weight
+surrogate  missing values only: other columns say which branch the case would have
+           followed; where they are missing, too, the branch with the most weight
 ========== ====================================================================
 
 During growth the policies become two numbers for each node, ``missing_to`` and
 ``unseen_to``: a branch, :data:`STOP` or :data:`EVERY_BRANCH`. Prediction and
-exports read those numbers and need to know of no policy.
+exports read those numbers, and the surrogates of nodes that have some, and need to
+know of no policy.
 """
 
 from __future__ import annotations
@@ -28,8 +34,13 @@ from branchwise.errors import DataError
 from branchwise.table.schema import Column, Columns
 from branchwise.ties import first_best
 
-Policy = Literal["branch", "split", "largest", "node", "error"]
-POLICIES: tuple[Policy, ...] = ("branch", "split", "largest", "node", "error")
+Policy = Literal["branch", "split", "largest", "node", "error", "learned", "surrogate"]
+#: What a value may do that training did not have.
+UNSEEN_POLICIES: tuple[Policy, ...] = ("branch", "split", "largest", "node", "error")
+#: What these do is learnt from missing values, and only for two branches.
+TWO_WAY_POLICIES: tuple[Policy, ...] = ("learned", "surrogate")
+#: What a missing value may do.
+POLICIES: tuple[Policy, ...] = UNSEEN_POLICIES + TWO_WAY_POLICIES
 
 #: The case stops here and gets this node's answer.
 STOP = -1
@@ -43,7 +54,8 @@ def routes(
     """Return ``missing_to`` and ``unseen_to`` for nodes that are split.
 
     ``sizes`` are the weights of all branches, node after node, a node's first at
-    ``starts``; ``missing_branch`` is the branch of the missing values, or STOP.
+    ``starts``; ``missing_branch`` is the branch of the missing values, be it their
+    own or learnt, or STOP.
     """
     largest: Ints = first_best(sizes, starts, np.zeros(len(starts))) - starts
     missing_to = _route(missing, largest, missing_branch)
@@ -55,7 +67,9 @@ def routes(
 def _route(policy: Policy, largest: Ints, missing_branch: Ints) -> Ints:
     if policy == "branch":
         return missing_branch
-    if policy == "largest":
+    if policy == "learned":
+        return np.where(missing_branch == STOP, largest, missing_branch)
+    if policy in ("largest", "surrogate"):
         return largest
     return np.full_like(largest, EVERY_BRANCH if policy == "split" else STOP)
 

@@ -10,15 +10,17 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise import persist
+from branchwise import persist, pruning
 from branchwise.counts import Floats, Ints
+from branchwise.errors import ParameterError
 from branchwise.importance import column_importances
 from branchwise.missing import refuse_missing
 from branchwise.predict import Arrivals, Walker, visited
-from branchwise.recipes import Recipe
+from branchwise.pruning import PruningTable
+from branchwise.recipes import Pruning, Recipe
 from branchwise.render.text import text_lines
 from branchwise.rules import Rule, tree_rules
-from branchwise.table.encode import encode_columns
+from branchwise.table.encode import encode_columns, learn_numbers
 from branchwise.table.frames import open_table
 from branchwise.table.schema import Columns, Schema
 from branchwise.threads import n_threads
@@ -61,7 +63,7 @@ class Model:
     @cached_property
     def walker(self) -> Walker:
         """Walks encoded rows down the tree."""
-        return Walker(self.schema.columns, self.tree)
+        return Walker(self.schema.columns, self.tree, self.recipe)
 
     def _encoded(self, X: object, n_jobs: int | None) -> Columns:
         used = self.tree.used_columns
@@ -80,16 +82,30 @@ class Model:
         return self.walker.walk(self._encoded(X, n_jobs))
 
     def predict(self, X: object, n_jobs: int | None = None) -> NDArray[np.generic]:
-        """Return the most probable class of each row."""
+        """Return the most probable class, or the expected number, of each row."""
+        if self.tree.predicts_numbers:
+            return self.walker.numbers(self.arrivals(X, n_jobs))
         codes = self.walker.classify(self._encoded(X, n_jobs))
         return self.schema.class_array.take(codes)
 
     def predict_proba(self, X: object, n_jobs: int | None = None) -> Floats:
         """Return the probability of each class, in the order of ``schema.classes``."""
+        if self.tree.predicts_numbers:
+            raise ParameterError(
+                "predict_proba needs a tree that predicts classes. Got one that "
+                "predicts numbers; use predict."
+            )
         return self.walker.distribution(self.arrivals(X, n_jobs))
 
     def score(self, X: object, y: object) -> float:
-        """Return the share of rows whose class is predicted right."""
+        """Return the share of rows whose class is predicted right.
+
+        Where numbers are predicted, return the share of their variance that the
+        tree explains (R squared): 1 at best, 0 for answering with their mean.
+        """
+        if self.tree.predicts_numbers:
+            got = self.predict(X).astype(np.float64)
+            return _explained(learn_numbers(y, len(got)), got)
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
     def apply(self, X: object, n_jobs: int | None = None) -> Ints:
@@ -110,11 +126,103 @@ class Model:
         """Return one rule for each leaf."""
         return tree_rules(self.schema, self.tree)
 
+    def prune(
+        self,
+        method: Pruning,
+        X: object = None,
+        y: object = None,
+        *,
+        confidence: float = 0.25,
+        raise_subtrees: bool | None = None,
+        tolerance: float = 0.0,
+        ccp_alpha: float | str = 0.0,
+        sample_weight: object = None,
+    ) -> Model:
+        """Return a smaller model, without growing the tree again.
+
+        The new model's recipe has this way of pruning in place of the one it had.
+
+        Parameters
+        ----------
+        method : {"error-based", "reduced-error", "cost-complexity"}
+            How subtrees are judged: by pessimistic estimates of their errors in
+            training, by their errors on other rows, or by what their leaves cost.
+        X, y : table and sequence, or None
+            "reduced-error": rows that the tree was not grown from. "error-based": the
+            very rows that it was grown from, which are counted again where a branch
+            takes the place of its parent; without them no branch does.
+            "cost-complexity": rows for choosing ``ccp_alpha``.
+        confidence : float, default=0.25
+            "error-based": the lower, the smaller the tree.
+        raise_subtrees : bool or None, default=None
+            "error-based": whether a branch may take the place of its parent; None is
+            wherever X and y are given.
+        tolerance : float, default=0.0
+            "reduced-error": by how much the accuracy on X may suffer with each subtree
+            that goes.
+        ccp_alpha : float, "best" or "1-se", default=0.0
+            "cost-complexity": what a leaf costs; or the price whose tree errs least on
+            X, or the largest within one standard error of that.
+        sample_weight : sequence of float or None
+            The weights of the rows of X.
+
+        Returns
+        -------
+        Model
+            A new model; this one does not change.
+        """
+        rows = pruning.Rows.of(X, y, sample_weight)
+        recipe = pruning.pruning_recipe(
+            self.recipe, method, confidence, raise_subtrees, tolerance, ccp_alpha, rows
+        )
+        tree, recipe = pruning.pruned(self.schema, self.tree, recipe, rows, self.recipe)
+        return Model(self.schema, tree, recipe)
+
+    def snip(self, *nodes: int) -> Model:
+        """Return a new model in which some nodes are leaves.
+
+        Nodes are numbered level by level from the root, 0; those of the new model are
+        numbered anew. Its recipe stays: it tells how the tree was grown, not what was
+        cut by hand.
+        """
+        return Model(self.schema, pruning.snip(self.tree, nodes), self.recipe)
+
+    def merge_same_leaves(self, change_probabilities: bool = False) -> Model:
+        """Return a new model in which leaves that say the same are one.
+
+        A node whose branches are all leaves that say what the node says becomes a
+        leaf; leaves of a node that say the same share a branch. By default nodes say
+        the same if they, and what they are together, give every class the same
+        probability, so nothing but the length of the tree changes. With
+        ``change_probabilities`` the same answer will do: answers stay, except that
+        of rows that go down several branches, and probabilities may change. Numbers
+        must be equal in any case.
+        """
+        tree = pruning.merged(self.tree, self.recipe, change_probabilities)
+        return Model(self.schema, tree, self.recipe)
+
+    def pruning_path(self, X: object = None, y: object = None) -> PruningTable:
+        """Return sizes and errors of the trees of cost-complexity pruning.
+
+        Parameters
+        ----------
+        X, y : table and sequence, or None
+            Rows to validate with.
+
+        Returns
+        -------
+        PruningTable
+            From the tree itself (without splits that gain nothing) to its root.
+        """
+        rows = pruning.Rows.of(X, y)
+        return pruning.pruning_table(self.schema, self.tree, self.recipe, rows)
+
     def to_text(
         self,
         max_depth: int | None = None,
         max_values: int = SHOWN_VALUES,
         empty_branches: bool = False,
+        missing: bool = False,
     ) -> str:
         """Return the whole tree as text, in Quinlan's form.
 
@@ -126,8 +234,13 @@ class Model:
             How many values of a list to show before the rest is only counted.
         empty_branches : bool
             Whether to show possible values that had no training case at a node.
+        missing : bool
+            Whether to show where missing values go: ``or missing`` after the branch
+            that takes them, a line of their own where they stop and get the node's
+            answer. Where neither is there, they go down every branch.
         """
-        return "\n".join(self._lines(max_depth, max_values, empty_branches))
+        missing = missing and self.recipe.missing != "error"
+        return "\n".join(self._lines(max_depth, max_values, empty_branches, missing))
 
     def _lines(self, *options: object) -> Iterator[str]:
         return text_lines(self.schema, self.tree, *options)  # type: ignore[arg-type]
@@ -141,11 +254,12 @@ class Model:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
+        n_classes = len(self.schema.classes)
+        answers = "numbers" if not n_classes else f"{n_classes:,} classes"
         return (
             f"<branchwise {self.recipe.algorithm} model: {len(self.tree):,} nodes, "
             f"{self.tree.n_leaves:,} leaves, depth {self.tree.max_depth:,}, "
-            f"{len(self.schema.columns):,} columns, "
-            f"{len(self.schema.classes):,} classes>"
+            f"{len(self.schema.columns):,} columns, {answers}>"
         )
 
     def to_bytes(self) -> bytes:
@@ -155,6 +269,18 @@ class Model:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, whole or not at all."""
         persist.save(path, self.schema, self.tree, self.recipe)
+
+
+def _explained(wanted: Floats, got: Floats) -> float:
+    """Return the share of the variance that predictions explain.
+
+    Equal numbers have none: they are explained where they are met exactly.
+    """
+    left = float(((wanted - got) ** 2).sum())
+    whole = float(((wanted - wanted.mean()) ** 2).sum())
+    if whole == 0.0:
+        return float(left == 0.0)
+    return 1.0 - left / whole
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -171,3 +297,8 @@ def load(path: str | os.PathLike[str]) -> Model:
         The model, which predicts exactly as the one that was saved.
     """
     return Model(*persist.load(path))
+
+
+def pruning_path(model: Model, X: object = None, y: object = None) -> PruningTable:
+    """Return sizes and errors of a model's prunings: :meth:`Model.pruning_path`."""
+    return model.pruning_path(X, y)

@@ -19,9 +19,10 @@ from branchwise.counts import Floats, Ints
 from branchwise.extension import available
 from branchwise.kernels.native import NativeWalk
 from branchwise.missing import EVERY_BRANCH, STOP
+from branchwise.recipes import Recipe
 from branchwise.splits import Router
 from branchwise.table.schema import Column, Columns
-from branchwise.ties import first_best
+from branchwise.ties import cheapest, first_best
 from branchwise.tree import Tree
 
 
@@ -40,14 +41,36 @@ class Arrivals:
         return len(self.row) == self.n_rows
 
 
+def class_chances(weights: Floats, root: Floats, recipe: Recipe | None) -> Floats:
+    """Turn class weights into probabilities, as the recipe has it.
+
+    ``root`` are the class weights of the whole table.
+    """
+    extra: Floats = np.zeros(weights.shape[1])
+    if recipe is not None and recipe.probabilities == "laplace":
+        extra = np.ones(weights.shape[1])
+    if recipe is not None and recipe.probabilities == "m-estimate":
+        extra = recipe.m * root / root.sum()
+    chances: Floats = (weights + extra) / (
+        weights.sum(axis=1, keepdims=True) + extra.sum()
+    )
+    return chances
+
+
 class Walker:
     """Walks rows down a tree, all rows one level at a time."""
 
-    def __init__(self, columns: Sequence[Column], tree: Tree) -> None:
+    def __init__(
+        self, columns: Sequence[Column], tree: Tree, recipe: Recipe | None = None
+    ) -> None:
         self._columns = columns
         self._tree = tree
-        # Leaves answer with frequencies; divide once, not for every row.
-        self._frequency = tree.weights / tree.weights.sum(axis=1, keepdims=True)
+        self._recipe = recipe
+
+    @cached_property
+    def _frequency(self) -> Floats:
+        """Class probabilities of the nodes; divide once, not for every row."""
+        return class_chances(self._tree.weights, self._tree.weights[0], self._recipe)
 
     @cached_property
     def _router(self) -> Router:
@@ -57,9 +80,14 @@ class Walker:
     def _native(self) -> NativeWalk:
         return NativeWalk(self._columns, self._tree)
 
+    @property
+    def _compiled(self) -> bool:
+        """Whether the compiled walk is to be used: it knows nothing of surrogates."""
+        return available() and self._tree.surrogates is None
+
     def walk(self, data: Columns) -> Arrivals:
         """Find where every row arrives."""
-        if available():
+        if self._compiled:
             return Arrivals(*self._native.arrive(data), data.n_rows)
         row = np.arange(data.n_rows, dtype=np.intp)
         node = np.zeros(data.n_rows, dtype=np.intp)
@@ -90,7 +118,7 @@ class Walker:
 
     def classify(self, data: Columns) -> NDArray[np.integer[Any]]:
         """Return the class codes of rows: their labels, without their arrivals."""
-        known = self._native.labels(data) if available() else None
+        known = self._native.labels(data) if self._compiled else None
         return self.labels(self.walk(data)) if known is None else known
 
     def distribution(self, arrivals: Arrivals) -> Floats:
@@ -112,10 +140,23 @@ class Walker:
             label: Ints = self._tree.label[arrivals.node]
             return label
         chances = self.distribution(arrivals)
+        if self._recipe is not None and self._recipe.costs is not None:
+            return cheapest(chances, self._recipe.costs)
         starts = np.arange(arrivals.n_rows) * chances.shape[1]
         best = first_best(chances.ravel(), starts, np.zeros(arrivals.n_rows))
         most_likely: Ints = best - starts
         return most_likely
+
+    def numbers(self, arrivals: Arrivals) -> Floats:
+        """Return the numbers that the nodes expect, by shares for divided rows."""
+        mean = self._tree.mean
+        if mean is None:
+            raise TypeError("this tree predicts classes, not numbers")
+        if arrivals.undivided:
+            return mean[arrivals.node]
+        result = np.zeros(arrivals.n_rows)
+        np.add.at(result, arrivals.row, mean[arrivals.node] * arrivals.share)
+        return result
 
     def nodes(self, arrivals: Arrivals) -> Ints:
         """Return one node a row: that with the largest share, of equals the first."""

@@ -8,7 +8,18 @@ from dataclasses import dataclass, replace
 
 from branchwise.table.schema import Schema, Value
 from branchwise.tree import Tree
-from branchwise.words import Condition, amount, condition_of, share, word
+from branchwise.words import (
+    Condition,
+    amount,
+    condition_of,
+    deviation,
+    deviation_of,
+    label_of,
+    mean,
+    one_of,
+    share,
+    word,
+)
 
 
 @dataclass(frozen=True)
@@ -16,7 +27,10 @@ class Rule:
     """The way to one leaf: if all conditions hold, the answer is ``label``.
 
     ``counts`` is the training weight of each class at the leaf, ``n`` their sum,
-    ``node`` the number of the leaf in the tree.
+    ``node`` the number of the leaf in the tree. Cases with missing values count where
+    the tree sends them, though no condition says so. Where numbers are predicted,
+    ``label`` is their mean, ``deviation`` their standard deviation, and ``counts``
+    is empty.
     """
 
     conditions: tuple[Condition, ...]
@@ -24,14 +38,26 @@ class Rule:
     n: float
     counts: dict[Value, float]
     node: int
+    deviation: float | None = None
 
     def __str__(self) -> str:
-        right = self.counts[self.label]
-        support = f"{amount(right)} of {amount(self.n)} cases, {share(right, self.n)}"
+        conclusion = f"{self._answer()} ({self._support()})"
         if not self.conditions:
-            return f"always {word(self.label)} ({support})"
+            return f"always {conclusion}"
         premise = " and ".join(str(condition) for condition in self.conditions)
-        return f"if {premise} then {word(self.label)} ({support})"
+        return f"if {premise} then {conclusion}"
+
+    def _answer(self) -> str:
+        return word(self.label) if self.deviation is None else mean(float(self.label))
+
+    def _support(self) -> str:
+        if self.deviation is None:
+            right = self.counts[self.label]
+            return f"{amount(right)} of {amount(self.n)} cases, {share(right, self.n)}"
+        cases = "case" if self.n == 1 else "cases"
+        return (
+            f"{amount(self.n)} {cases}, standard deviation {deviation(self.deviation)}"
+        )
 
 
 def tree_rules(schema: Schema, tree: Tree) -> list[Rule]:
@@ -74,11 +100,9 @@ def _both(first: Condition | None, second: Condition) -> Condition:
     """Return what two conditions on the values of a column leave."""
     if first is None or first.op not in _BY_VALUE or second.op not in _BY_VALUE:
         return second
-    allowed = _values(second)
+    allowed = set(_values(second))
     left = tuple(value for value in _values(first) if value in allowed)
-    if len(left) == 1:
-        return Condition(first.column, "=", left[0])
-    return Condition(first.column, "in", left)
+    return one_of(first.column, left)
 
 
 def _values(condition: Condition) -> tuple[Value, ...]:
@@ -112,8 +136,11 @@ def _rule(schema: Schema, tree: Tree, node: int, path: _Path) -> Rule:
     weights = tree.weights[node].tolist()
     return Rule(
         tuple(c for column, merged in path.items() for c in merged.conditions(column)),
-        schema.classes[int(tree.label[node])],
+        label_of(schema, tree, node),
         sum(weights),
-        dict(zip(schema.classes, weights, strict=True)),
+        {}
+        if tree.predicts_numbers
+        else dict(zip(schema.classes, weights, strict=True)),
         node,
+        deviation_of(tree, node),
     )

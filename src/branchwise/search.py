@@ -6,27 +6,48 @@ open nodes, and a recipe. Goes out: :class:`~branchwise.splits.Splits`.
 Candidates at a node are the columns that make at least two non-empty branches
 there (so a categorical column is asked at most once on a path), each branch with
 ``min_samples_leaf`` cases. The highest score wins even at gain 0, so that XOR is
-learnt. Unless missing values are a branch, a column is judged by its known cases,
-its gain scaled by their share (Quinlan 1993, section 3.2).
+learnt. Unless missing values are a branch, or their side is learnt, a column is
+judged by its known cases, its gain scaled by their share (Quinlan 1993, section
+3.2). C4.5 asks more of a column: see :func:`_gaining_enough` and ``cuts.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.branches import Branches, assembled
 from branchwise.counts import Counts, Floats, Ints, run_starts
 from branchwise.criteria import Candidates, Masses64
-from branchwise.missing import STOP, routes
+from branchwise.cuts import (
+    BestCuts,
+    Cuts,
+    best_by_score,
+    best_penalised,
+    placed,
+    quinlan_least,
+)
+from branchwise.groups import Grouping, Judge, grouped
+from branchwise.missing import STOP
 from branchwise.recipes import Recipe
+from branchwise.significance import (
+    log_chance_of_classes,
+    log_chance_of_numbers,
+    log_groupings,
+)
 from branchwise.splits import ABOVE, AT_MOST, Splits
-from branchwise.table.bins import midpoint
 from branchwise.table.schema import Column
 from branchwise.ties import first_best
+
+#: A column with values for this share of the training cases has very many.
+_MANY_VALUES = 0.3
+#: How far below the average a gain may be, in bits.
+_AVERAGE_SLACK = 1e-3
 
 
 class CountSource(Protocol):
@@ -62,36 +83,87 @@ def best_splits(
     n_training_cases: float,
 ) -> Splits:
     """Choose the split of every open node, or none where none is admissible."""
-    search = _Search(
-        source, columns, level, recipe, masses, recipe.cases_in_leaf(n_training_cases)
-    )
-    scores = np.full((len(level), len(columns)), -np.inf)
-    cuts = np.full((len(level), len(columns)), np.nan)
+    search = _Search(source, columns, level, recipe, masses, n_training_cases)
+    shape = (len(level), len(columns))
+    scores, gains = np.full(shape, -np.inf), np.full(shape, -np.inf)
+    cuts, log_ways = np.full(shape, np.nan), np.zeros(shape)
+    missing_to = np.full(shape, STOP, dtype=np.intp)
     resolution = np.zeros(len(level))
     for index, column in enumerate(columns):
         scored = search.score(index, column)
         scores[:, index] = scored.score
+        gains[:, index] = scored.gain
         cuts[:, index] = scored.cut
+        missing_to[:, index] = scored.missing_to
+        log_ways[:, index] = scored.log_ways
         np.maximum(resolution, scored.resolution, out=resolution)
+    n_candidates = np.count_nonzero(scores > -np.inf, axis=1)
+    if recipe.average_gain:
+        few = few_values(columns, n_training_cases)
+        scores[~_gaining_enough(gains, few)] = -np.inf
+    if recipe.min_gain:
+        # 0 is no bar: a user's criterion may be negative throughout.
+        scores[gains < recipe.min_gain - resolution[:, np.newaxis]] = -np.inf
     starts = np.arange(len(level)) * len(columns)
     best = first_best(scores.ravel(), starts, resolution) - starts
     every = np.arange(len(level))
     chosen = np.where(scores[every, best] > -np.inf, best, -1)
-    return search.carry_out(chosen, cuts[every, best])
+    cut, missing_branch = cuts[every, best], missing_to[every, best]
+    if recipe.min_significance is not None:
+        log_tries = np.log(np.maximum(n_candidates, 1)) + log_ways[every, best]
+        lucky = search.log_luck(chosen, cut, missing_branch) + log_tries
+        chosen[lucky > np.log(recipe.min_significance)] = -1
+    return search.carry_out(chosen, cut, missing_branch)
+
+
+def few_values(columns: Sequence[Column], n_cases: float) -> NDArray[np.bool_]:
+    """Tell which columns count for the average gain: not those with very many values.
+
+    Unless all columns have very many.
+    """
+    few = [c.is_numeric or len(c.categories) < _MANY_VALUES * n_cases for c in columns]
+    return np.array(few) if any(few) else np.ones(len(columns), dtype=bool)
+
+
+def _gaining_enough(gains: Floats, few_values: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which candidates gain as much as the average, nearly (Quinlan 1993, 2.2).
+
+    The ratio alone would prefer splits that part off next to nothing.
+    """
+    total = np.zeros(len(gains))
+    number = np.zeros(len(gains))
+    for index in np.flatnonzero(few_values).tolist():
+        admissible = gains[:, index] > -np.inf
+        total += np.where(admissible, gains[:, index], 0.0)
+        number += admissible
+    average = np.where(number > 0, total / np.maximum(number, 1.0), np.inf)
+    return gains >= average[:, np.newaxis] - _AVERAGE_SLACK
 
 
 @dataclass(frozen=True)
 class _Scored:
-    """The best that one column can do for each node; -inf where it can do nothing."""
+    """The best that one column can do for each node; -inf where it can do nothing.
+
+    ``missing_to`` is the branch that has the missing cases, too, if it is learnt;
+    ``log_ways`` is the logarithm of how many candidates it is the best of.
+    """
 
     score: Floats
+    gain: Floats
     cut: Floats
     resolution: Floats
+    missing_to: Ints
+    log_ways: Floats
 
     @classmethod
     def nothing(cls, n_nodes: int) -> _Scored:
         return cls(
-            np.full(n_nodes, -np.inf), np.full(n_nodes, np.nan), np.zeros(n_nodes)
+            np.full(n_nodes, -np.inf),
+            np.full(n_nodes, -np.inf),
+            np.full(n_nodes, np.nan),
+            np.zeros(n_nodes),
+            np.full(n_nodes, STOP, dtype=np.intp),
+            np.zeros(n_nodes),
         )
 
 
@@ -102,21 +174,77 @@ class _Search:
     level: Level
     recipe: Recipe
     masses: Masses64
-    cases_in_leaf: float
+    n_training_cases: float
+
+    @cached_property
+    def cases_in_leaf(self) -> float:
+        """The fewest cases of every branch."""
+        return self.recipe.cases_in_leaf(self.n_training_cases)
+
+    @cached_property
+    def cases_in_branch(self) -> float:
+        """The fewest cases of two branches at least."""
+        return self.recipe.cases_in_branch(self.n_training_cases)
 
     def score(self, index: int, column: Column) -> _Scored:
         """Score one column at every open node."""
         counts = self.source.counts(index)
         known, unknown = self._apart(index, counts)
-        if not column.is_numeric:
-            if self.recipe.missing == "branch":
-                known, unknown = counts, counts.select(np.zeros(len(counts.node), bool))
-            return self._score_values(known, unknown)
-        return self._score_cuts(index, known, unknown)
+        if column.is_numeric:
+            return self._score_cuts(index, known, unknown)
+        joined, missing_to = self._joined(known, unknown)
+        log_ways = self._log_ways(known, joined)
+        if self.recipe.missing == "branch":
+            joined = joined.merge(unknown)
+        if self.recipe.missing in ("branch", "learned"):
+            unknown = unknown.select(np.zeros(len(unknown.node), bool))
+        scored = self._score_values(joined, unknown)
+        return replace(scored, missing_to=missing_to, log_ways=log_ways)
+
+    def _log_ways(self, known: Counts, joined: Counts) -> Floats:
+        """Return the logarithms of how many ways there were to group the values."""
+        n = len(self.level)
+        if self.recipe.branching == "values" or self.recipe.min_significance is None:
+            return np.zeros(n)
+        values = np.bincount(known.node, minlength=n).tolist()
+        groups = np.bincount(joined.node, minlength=n).tolist()
+        pairs = zip(values, groups, strict=True)
+        return np.array([log_groupings(v, g) if g else 0.0 for v, g in pairs])
 
     def _apart(self, index: int, counts: Counts) -> tuple[Counts, Counts]:
         missing = counts.code == self.source.missing_code(index)
         return counts.select(~missing), counts.select(missing)
+
+    def _joined(self, known: Counts, unknown: Counts) -> tuple[Counts, Ints]:
+        """Put the values that share a branch together, under the code of the first.
+
+        Where it is learnt which branch the missing cases share, they are put there;
+        that branch of each node, or STOP, is returned, too.
+        """
+        if self.recipe.branching == "values" or not len(known.node):
+            return known, np.full(len(self.level), STOP, dtype=np.intp)
+        grouping = self._grouping(known, unknown)
+        order, starts = _by_group(known, grouping)
+        weights = np.add.reduceat(known.weights[order], starts, axis=0)
+        cases = np.add.reduceat(known.cases[order], starts)
+        node, first = known.node[order][starts], known.code[order][starts]
+        joining, branch = _joining(node, unknown, grouping.missing_to)
+        weights[branch] += unknown.weights[joining]
+        cases[branch] += unknown.cases[joining]
+        return Counts(node, first, weights, cases), grouping.missing_to
+
+    def _grouping(self, known: Counts, unknown: Counts) -> Grouping:
+        judge = Judge(
+            self.recipe.scoring, self.masses, self.cases_in_leaf, self.cases_in_branch
+        )
+        return grouped(
+            known,
+            unknown,
+            len(self.level),
+            judge,
+            self.recipe.branching == "two-way",
+            self.recipe.missing == "learned",
+        )
 
     def _score_values(self, known: Counts, unknown: Counts) -> _Scored:
         """One branch for each value that has cases at the node."""
@@ -126,7 +254,8 @@ class _Search:
         starts = run_starts(known.node)
         width = np.diff(starts, append=len(known.node))
         fewest = np.minimum.reduceat(known.cases, starts)
-        admissible = (width >= 2) & (fewest >= self.cases_in_leaf)
+        large = np.add.reduceat(known.cases >= self.cases_in_branch, starts, dtype=int)
+        admissible = (width >= 2) & (large >= 2) & (fewest >= self.cases_in_leaf)
         kept = known.select(np.repeat(admissible, width))
         self._score_into(result, kept, unknown)
         return result
@@ -139,72 +268,66 @@ class _Search:
         node = branches.node[starts]
         known = np.add.reduceat(branches.weights, starts, axis=0)
         weight = np.zeros(len(self.level))
-        weight[unknown.node] = unknown.weights.sum(axis=1)
+        weight[unknown.node] = self.masses.weight(unknown.weights)
         candidates = Candidates(
             np.arange(len(node)), branches.weights, starts, known, weight[node]
         )
         scores = self.recipe.scoring.score(candidates, self.masses)
-        enough = self._enough(scores.gain, scores.resolution)
-        result.score[node] = np.where(enough, scores.score, -np.inf)
+        result.score[node] = scores.score
+        result.gain[node] = scores.gain
         result.resolution[node] = scores.resolution
-
-    def _enough(self, gain: Floats, resolution: Floats) -> NDArray[np.bool_]:
-        """Hold gains against ``min_gain``; 0 is no bar, so a user's criterion may be
-        negative throughout.
-        """  # noqa: D205
-        if not self.recipe.min_gain:
-            return np.ones(len(gain), dtype=bool)
-        return gain >= self.recipe.min_gain - resolution
 
     def _score_cuts(self, index: int, known: Counts, unknown: Counts) -> _Scored:
         """Two branches at the best cut, and a third if missing is a branch."""
         result = _Scored.nothing(len(self.level))
         if not len(known.node):
             return result
-        cuts = _Cuts.between(known, self.source.values(index), len(self.level))
+        values = self.source.values(index)
+        cuts = Cuts.between(known, values, len(self.level))
         third = self.recipe.missing == "branch" and len(unknown.node) > 0
         missing_weights, missing_cases = unknown.totals(len(self.level))
-        admissible = np.minimum(cuts.left_cases, cuts.right_cases) >= self.cases_in_leaf
+        if self.recipe.missing == "learned":
+            cuts = cuts.with_missing(missing_weights, missing_cases, self.masses)
+            missing_weights = np.zeros_like(missing_weights)
+        cuts = cuts.select(self._admissible(cuts))
         if third:
             few = (missing_cases > 0) & (missing_cases < self.cases_in_leaf)
-            admissible &= ~few[cuts.node]
-        cuts = cuts.select(admissible)
+            cuts = cuts.select(~few[cuts.node])
+        n_cuts = np.bincount(cuts.node, minlength=len(self.level))
+        result.log_ways[:] = np.log(np.maximum(n_cuts, 1))
         if len(cuts.node):
-            self._score_best_cut(result, cuts, missing_weights, third)
+            candidates = cuts.candidates(missing_weights, third, self.masses)
+            best = self._best_cuts(cuts, candidates)
+            result.score[best.node] = best.score
+            result.gain[best.node] = best.gain
+            result.cut[best.node] = placed(best.cut, values, self.recipe.cut)
+            result.resolution[best.node] = best.resolution
+            result.missing_to[best.node] = best.missing_to
         if third:
             without_cut = result.score == -np.inf
             self._score_known_against_missing(result, known, unknown, without_cut)
         return result
 
-    def _score_best_cut(
-        self, result: _Scored, cuts: _Cuts, missing_weights: Floats, third: bool
-    ) -> None:
-        sides = [cuts.left, cuts.right]
-        inside = np.zeros_like(missing_weights)
-        outside = missing_weights.sum(axis=1)
-        if third:
-            sides.append(missing_weights[cuts.node])
-            inside, outside = missing_weights, np.zeros_like(outside)
-        branches = np.stack(sides, axis=1).reshape(-1, cuts.left.shape[1])
-        known = np.zeros_like(missing_weights)
-        known[cuts.node] = cuts.left + cuts.right
-        known += inside
-        # Nodes without a cut keep a weight, so that nothing divides by zero.
-        outside[known.sum(axis=1) == 0] = 1.0
-        candidates = Candidates(
-            cuts.node, branches, np.arange(len(cuts.node)) * len(sides), known, outside
-        )
+    def _admissible(self, cuts: Cuts) -> NDArray[np.bool_]:
+        """Tell which cuts leave enough cases on both sides."""
+        least = np.full(len(cuts.node), max(self.cases_in_leaf, self.cases_in_branch))
+        if not self.recipe.quinlan_cuts:
+            return cuts.fewest_cases >= least
+        n_classes = self.level.weights.shape[1]
+        wanted = quinlan_least(cuts, n_classes, self.cases_in_branch)
+        return (
+            cuts.fewest_cases >= np.maximum(wanted, self.cases_in_leaf)
+        ) & cuts.apart
+
+    def _best_cuts(self, cuts: Cuts, candidates: Candidates) -> BestCuts:
         scores = self.recipe.scoring.score(candidates, self.masses)
+        if self.recipe.quinlan_cuts:
+            return best_penalised(cuts, scores, candidates, self.masses)
+        enough = scores.gain >= self.recipe.min_gain - scores.resolution[cuts.node]
         # Held against min_gain one by one: the best ratio need not have the best gain.
-        enough = self._enough(scores.gain, scores.resolution[cuts.node])
-        score = np.where(enough, scores.score, -np.inf)
-        starts = run_starts(cuts.node)
-        node = cuts.node[starts]
-        resolution = scores.resolution[node]
-        best = first_best(score, starts, resolution)
-        result.score[node] = score[best]
-        result.cut[node] = cuts.cut[best]
-        result.resolution[node] = resolution
+        if self.recipe.min_gain:
+            scores = replace(scores, score=np.where(enough, scores.score, -np.inf))
+        return best_by_score(cuts, scores)
 
     def _score_known_against_missing(
         self,
@@ -234,15 +357,34 @@ class _Search:
         result.cut[able] = np.nan
         self._score_into(result, branches, nothing)
 
-    def carry_out(self, chosen: Ints, cut: Floats) -> Splits:
+    def log_luck(self, chosen: Ints, cut: Floats, missing_to: Ints) -> Floats:
+        """Return the logarithms of the chances that chosen splits are luck."""
+        log_chance = (
+            log_chance_of_numbers if self.masses.for_numbers else log_chance_of_classes
+        )
+        result = np.zeros(len(chosen))
+        for index in np.unique(chosen[chosen >= 0]).tolist():
+            nodes = np.flatnonzero(chosen == index)
+            made = self._branches(index, nodes, cut, missing_to)
+            order = np.argsort(made.node, kind="stable")
+            starts = run_starts(made.node[order])
+            cases = np.add.reduceat(made.cases[order], starts)
+            result[made.node[order[starts]]] = log_chance(
+                made.weights[order], starts, cases
+            )
+        return result
+
+    def carry_out(self, chosen: Ints, cut: Floats, missing_to: Ints) -> Splits:
         """Turn the chosen columns into branches."""
         made = [
-            self._branches(index, np.flatnonzero(chosen == index), cut)
+            self._branches(index, np.flatnonzero(chosen == index), cut, missing_to)
             for index in np.unique(chosen[chosen >= 0]).tolist()
         ]
-        return _assemble(made, chosen, cut, self.recipe)
+        return assembled(made, chosen, cut, missing_to, self.recipe)
 
-    def _branches(self, index: int, nodes: Ints, cut: Floats) -> _Branches:
+    def _branches(
+        self, index: int, nodes: Ints, cut: Floats, missing_to: Ints
+    ) -> Branches:
         """Make the branches of the nodes that one column splits."""
         counts = self.source.counts(index, nodes)
         known, unknown = self._apart(index, counts)
@@ -251,10 +393,17 @@ class _Search:
             with np.errstate(invalid="ignore"):
                 above = self.source.values(index)[code] > cut[known.node]
             code = np.where(above, ABOVE, AT_MOST)
-        starts = run_starts(known.node, code)
-        node, code = known.node[starts], code[starts]
-        size = np.add.reduceat(known.weights.sum(axis=1), starts)
-        n_codes = np.ones(len(node), dtype=np.intp)
+        order = np.arange(len(code))
+        if self.columns[index].is_numeric or self.recipe.branching == "values":
+            starts = run_starts(known.node, code)
+            node, code = known.node[starts], code[starts]
+            n_codes = np.ones(len(node), dtype=np.intp)
+        else:
+            order, starts = _by_group(known, self._grouping(known, unknown))
+            node, code = known.node[order[starts]], known.code[order]
+            n_codes = np.diff(starts, append=len(order))
+        weights = np.add.reduceat(known.weights[order], starts, axis=0)
+        cases = np.add.reduceat(known.cases[order], starts)
         if self.columns[index].is_numeric:
             # Known against missing: numbers on either side of nowhere.
             uncut = np.isnan(cut[node])
@@ -262,95 +411,29 @@ class _Search:
             code = np.repeat(code, n_codes)
             position = np.cumsum(n_codes) - n_codes
             code[position[uncut]], code[position[uncut] + 1] = AT_MOST, ABOVE
+        joining, branch = _joining(node, unknown, missing_to)
+        weights[branch] += unknown.weights[joining]
+        cases[branch] += unknown.cases[joining]
         if self.recipe.missing == "branch":
             node = np.concatenate([node, unknown.node])
-            size = np.concatenate([size, unknown.weights.sum(axis=1)])
+            weights = np.concatenate([weights, unknown.weights])
+            cases = np.concatenate([cases, unknown.cases])
             n_codes = np.concatenate([n_codes, np.zeros(len(unknown.node), np.intp)])
-        return _Branches(node, size, n_codes, code)
+        size = self.masses.weight(weights)
+        return Branches(node, size, n_codes, code, weights, cases)
 
 
-@dataclass(frozen=True)
-class _Branches:
-    """Branches with the codes that lead to them; that of missing values has none."""
-
-    node: Ints
-    size: Floats
-    n_codes: Ints
-    codes: Ints
+def _by_group(known: Counts, grouping: Grouping) -> tuple[Ints, Ints]:
+    """Sort pairs by node, group and code; return the order and where groups begin."""
+    order = np.lexsort((known.code, grouping.group, known.node))
+    return order, run_starts(known.node[order], grouping.group[order])
 
 
-@dataclass(frozen=True)
-class _Cuts:
-    """Every place where the numbers of a node can be cut in two."""
+def _joining(node: Ints, unknown: Counts, missing_to: Ints) -> tuple[Ints, Ints]:
+    """Return which missing cases share a branch with values, and those branches.
 
-    node: Ints
-    cut: Floats
-    left: Floats
-    right: Floats
-    left_cases: Floats
-    right_cases: Floats
-
-    @classmethod
-    def between(cls, known: Counts, values: Floats, n_nodes: int) -> _Cuts:
-        """Cut between neighbouring values of the same node."""
-        weights, cases = known.totals(n_nodes)
-        starts = run_starts(known.node)
-        width = np.diff(starts, append=len(known.node))
-        # Sums on the weight grid are exact, so differences of running sums are.
-        running = np.cumsum(known.weights, axis=0)
-        running_cases = np.cumsum(known.cases)
-        before = np.repeat(running[starts] - known.weights[starts], width, axis=0)
-        before_cases = np.repeat(running_cases[starts] - known.cases[starts], width)
-        inner = np.flatnonzero(known.node[:-1] == known.node[1:])
-        node = known.node[inner]
-        left = (running - before)[inner]
-        left_cases = (running_cases - before_cases)[inner]
-        cut = midpoint(values[known.code[inner]], values[known.code[inner + 1]])
-        right = weights[node] - left
-        return cls(node, cut, left, right, left_cases, cases[node] - left_cases)
-
-    def select(self, mask: NDArray[np.bool_]) -> _Cuts:
-        """Keep some of the cuts."""
-        return _Cuts(
-            self.node[mask],
-            self.cut[mask],
-            self.left[mask],
-            self.right[mask],
-            self.left_cases[mask],
-            self.right_cases[mask],
-        )
-
-
-def _assemble(
-    made: Sequence[_Branches], chosen: Ints, cut: Floats, recipe: Recipe
-) -> Splits:
-    """Put the branches of all columns in the order of their nodes."""
-    empty = np.empty(0, dtype=np.intp)
-    node = np.concatenate([b.node for b in made]) if made else empty
-    size = np.concatenate([b.size for b in made]) if made else np.empty(0)
-    n_codes = np.concatenate([b.n_codes for b in made]) if made else empty
-    codes = np.concatenate([b.codes for b in made]) if made else empty
-    # Stable: a node's branches keep their order, that of missing values the last.
-    order = np.argsort(node, kind="stable")
-    code_order = np.argsort(np.repeat(node, n_codes), kind="stable")
-    node, size, n_codes, codes = (
-        node[order],
-        size[order],
-        n_codes[order],
-        codes[code_order],
-    )
-    starts = run_starts(node)
-    split = node[starts]
-    n_branches = np.zeros(len(chosen), dtype=np.intp)
-    n_branches[split] = np.diff(starts, append=len(node))
-    missing_to = np.full(len(chosen), STOP, dtype=np.intp)
-    unseen_to = np.full(len(chosen), STOP, dtype=np.intp)
-    if len(split):
-        last = starts + n_branches[split] - 1
-        has_own = n_codes[last] == 0
-        missing_branch = np.where(has_own, n_branches[split] - 1, STOP)
-        missing_to[split], unseen_to[split] = routes(
-            recipe.missing, recipe.unseen, size, starts, missing_branch
-        )
-    cut = np.where(chosen >= 0, cut, np.nan)
-    return Splits(chosen, cut, n_branches, missing_to, unseen_to, n_codes, codes, size)
+    ``node`` are the nodes of all branches, in order.
+    """
+    joining = np.flatnonzero(missing_to[unknown.node] != STOP)
+    owner = unknown.node[joining]
+    return joining, np.searchsorted(node, owner) + missing_to[owner]

@@ -5,12 +5,17 @@ to a branch. A numeric column has two codes at a node, :data:`AT_MOST` and
 :data:`ABOVE` its cut; a categorical column has those of its values. The
 :class:`Router` is the one place where a row meets a split, in growth and in
 prediction alike.
+
+Where the value of its column is missing, a node may have surrogates: splits on other
+columns that part the cases nearly as its own does, each tried where those before it
+have no answer (Breiman et al., "CART", 1984, section 5.3).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,13 +29,76 @@ ABOVE = 1
 
 
 @dataclass(frozen=True)
+class Surrogates:
+    """How many surrogates each node has; all of them, node after node, as splits.
+
+    Those splits have two branches each, and values they know nothing of stop.
+    """
+
+    number: Ints
+    splits: Splits
+
+    @classmethod
+    def of(
+        cls, number: Ints, column: Ints, cut: Floats, n_codes: Ints, codes: Ints
+    ) -> Surrogates:
+        """Make surrogates of what tells them apart."""
+        stop = np.full(len(column), STOP, dtype=np.intp)
+        two = np.full(len(column), 2, dtype=np.intp)
+        sizes = np.zeros(2 * len(column))
+        return cls(number, Splits(column, cut, two, stop, stop, n_codes, codes, sizes))
+
+    @classmethod
+    def joined(cls, parts: Mapping[int, Surrogates], n_nodes: int) -> Surrogates:
+        """Put parts together, each given by its first node; all others have none."""
+        number = np.zeros(n_nodes, dtype=np.intp)
+        for first, part in parts.items():
+            number[first : first + len(part.number)] = part.number
+        splits = [part.splits for part in parts.values()]
+        return cls.of(
+            number,
+            np.concatenate([part.column for part in splits]),
+            np.concatenate([part.cut for part in splits]),
+            np.concatenate([part.n_codes for part in splits]),
+            np.concatenate([part.codes for part in splits]),
+        )
+
+    @cached_property
+    def first(self) -> Ints:
+        """The first surrogate of each node, and one past the last of all."""
+        return np.concatenate([[0], np.cumsum(self.number)]).astype(np.intp)
+
+    def take(self, nodes: Ints) -> Surrogates:
+        """Return the surrogates of other nodes: of these, -1 being one without."""
+        number = np.where(nodes < 0, 0, self.number[nodes])
+        chosen = ragged(self.first[nodes], number)
+        sides = np.stack([2 * chosen, 2 * chosen + 1], axis=1).ravel()
+        n_codes = self.splits.n_codes[sides]
+        begin = (np.cumsum(self.splits.n_codes) - self.splits.n_codes)[sides]
+        return Surrogates.of(
+            number,
+            self.splits.column[chosen],
+            self.splits.cut[chosen],
+            n_codes,
+            self.splits.codes[ragged(begin, n_codes)],
+        )
+
+
+def ragged(begin: Ints, length: Ints) -> Ints:
+    """Return the positions of runs, one after the other."""
+    offset = begin - (np.cumsum(length) - length)
+    positions: Ints = np.arange(int(length.sum())) + np.repeat(offset, length)
+    return positions
+
+
+@dataclass(frozen=True)
 class Splits:
     """What the open nodes of one level do.
 
     Per node: the column (-1: no split), the cut (NaN: none), how many branches,
     and where missing and unseen values go. Per branch, node after node: how many
     codes lead to it (the branch of missing values has none), those codes, and the
-    weight that is known to go there.
+    weight that is known to go there. And surrogates, if there are any.
     """
 
     column: Ints
@@ -41,6 +109,7 @@ class Splits:
     n_codes: Ints
     codes: Ints
     sizes: Floats
+    surrogates: Surrogates | None = None
 
 
 class Router:
@@ -59,6 +128,9 @@ class Router:
         order = np.argsort(key)
         self._key = key[order]
         self._branch = np.repeat(within, splits.n_codes)[order]
+        self._surrogates: Router | None = None
+        if splits.surrogates is not None:
+            self._surrogates = Router(columns, splits.surrogates.splits)
 
     def branches(self, data: Columns, row: Ints, node: Ints) -> Ints:
         """Return each row's branch at its node, or STOP or EVERY_BRANCH."""
@@ -88,7 +160,26 @@ class Router:
             branch = self._find(node, cells.astype(np.intp))
             unseen = cells == column.unseen_code
             branch = np.where(unseen, self._splits.unseen_to[node], branch)
-        return np.where(missing, self._splits.missing_to[node], branch)
+        branch = np.where(missing, self._splits.missing_to[node], branch)
+        if self._splits.surrogates is not None:
+            gone = np.flatnonzero(missing)
+            branch[gone] = self._stand_in(data, row[gone], node[gone], branch[gone])
+        return branch
+
+    def _stand_in(self, data: Columns, row: Ints, node: Ints, branch: Ints) -> Ints:
+        """Ask the surrogates in turn; a case that none knows keeps its branch."""
+        surrogates, router = self._splits.surrogates, self._surrogates
+        if surrogates is None or router is None:
+            return branch
+        first, last = surrogates.first[node], surrogates.first[node + 1]
+        open_ = np.flatnonzero(first < last)
+        turn = 0
+        while len(open_):
+            answer = router.branches(data, row[open_], first[open_] + turn)
+            branch[open_] = np.where(answer == STOP, branch[open_], answer)
+            turn += 1
+            open_ = open_[(answer == STOP) & (first[open_] + turn < last[open_])]
+        return branch
 
     def _find(self, node: Ints, code: Ints) -> Ints:
         if not len(self._key):

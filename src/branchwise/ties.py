@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from branchwise.counts import Floats, Ints, run_starts
@@ -26,3 +28,19 @@ def first_best(scores: Floats, starts: Ints, resolution: Floats) -> Ints:
     good = np.flatnonzero(scores >= np.repeat(least, width))
     owner = np.repeat(np.arange(len(starts)), width)[good]
     return good[run_starts(owner)]
+
+
+def larger_side(left: Floats, right: Floats) -> Ints:
+    """Return 1 where the right weighs more, 0 elsewhere: the left wins ties."""
+    side: Ints = (left < right - right * TIE).astype(np.intp)
+    return side
+
+
+def cheapest(weights: Floats, costs: Sequence[Sequence[float]]) -> Ints:
+    """Return the answer that costs least for each row of class weights; of equals
+    the first.
+    """  # noqa: D205
+    price = weights @ np.asarray(costs, dtype=np.float64)
+    starts = np.arange(len(price)) * price.shape[1]
+    best: Ints = first_best(-price.ravel(), starts, np.zeros(len(price))) - starts
+    return best

@@ -1,5 +1,8 @@
 """Conditions, leaves and numbers in words: the only place that phrases them.
 
+A leaf answers ``label (cases)`` or ``label (cases/errors)``; where numbers are
+predicted ``mean (cases)`` or ``mean (cases, ± deviation)``.
+
 Everything is written with the names of the schema. Characters that do not print
 (line breaks, control and direction marks) are shown as escapes, so that a name
 can neither break a line nor disguise another.
@@ -11,6 +14,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from branchwise.counts import Floats
+from branchwise.missing import STOP
 from branchwise.splits import AT_MOST
 from branchwise.table.schema import Schema, Value
 from branchwise.tree import Tree
@@ -18,6 +25,11 @@ from branchwise.tree import Tree
 #: How many values of a list are shown before the rest is only counted.
 SHOWN_VALUES = 8
 _QUOTES = "'\""
+#: Digits of a mean and of a deviation.
+_MEAN_DIGITS = 5
+_DEVIATION_DIGITS = 3
+#: A deviation below this share of the root's is what rounding left of equal numbers.
+_NO_DEVIATION = 1e-6
 
 
 @dataclass(frozen=True)
@@ -105,14 +117,80 @@ def amount(weight: float) -> str:
     return f"{weight:.3g}"
 
 
+def rounded(value: float, digits: int) -> str:
+    """Write a number with so many digits, and all that it has before the point.
+
+    Like amounts, very small and very large ones are written with an exponent.
+    """
+    size = abs(value)
+    if not size:
+        return "0"
+    if not 1e-4 <= size < 1e15:
+        return f"{value:.{digits}g}"
+    places = max(0, digits - 1 - math.floor(math.log10(size)))
+    written = f"{value:.{places}f}"
+    return written.rstrip("0").rstrip(".") if places else written
+
+
+def mean(value: float) -> str:
+    """Write the number that a leaf answers with."""
+    return rounded(value, _MEAN_DIGITS)
+
+
+def deviation(value: float) -> str:
+    """Write a standard deviation."""
+    return rounded(value, _DEVIATION_DIGITS)
+
+
+def label_of(schema: Schema, tree: Tree, node: int) -> Value:
+    """Return what a node answers with: a class or a mean."""
+    if tree.mean is not None:
+        return float(tree.mean[node]) + 0.0  # one zero, not two
+    return schema.classes[int(tree.label[node])]
+
+
+def deviation_of(tree: Tree, node: int) -> float | None:
+    """Return the standard deviation of the numbers at a node; None for classes."""
+    if tree.deviation is None:
+        return None
+    least = _NO_DEVIATION * float(tree.deviation[0])
+    spread = float(tree.deviation[node])
+    return spread if spread > least else 0.0
+
+
 def answer(schema: Schema, tree: Tree, node: int) -> str:
-    """Write what a node answers: ``label (cases)`` or ``label (cases/errors)``."""
-    weights = tree.weights[node]
-    label = int(tree.label[node])
-    total = float(weights.sum())
-    errors = float(weights[:label].sum() + weights[label + 1 :].sum())
-    count = amount(total) if not errors else f"{amount(total)}/{amount(errors)}"
-    return f"{word(schema.classes[label])} ({count})"
+    """Write what a node answers, with its cases and how far they are from that."""
+    spread = deviation_of(tree, node) or 0.0
+    return _reply(schema, tree, node, tree.weights[node], spread)
+
+
+def _reply(
+    schema: Schema, tree: Tree, node: int, weights: Floats, spread: float = 0.0
+) -> str:
+    """Write a node's answer to cases of these weights."""
+    label = label_of(schema, tree, node)
+    count = amount(float(weights.sum()))
+    if tree.predicts_numbers:
+        apart = f", ± {deviation(spread)}" if spread else ""
+        return f"{mean(float(label))} ({count}{apart})"
+    code = int(tree.label[node])
+    # Not the sum less what is right, which would lose small errors.
+    errors = float(weights[:code].sum() + weights[code + 1 :].sum())
+    wrong = f"/{amount(errors)}" if errors else ""
+    return f"{word(label)} ({count}{wrong})"
+
+
+def answer_to_none(schema: Schema, tree: Tree, node: int) -> str:
+    """Write what a node would answer to cases that training did not have."""
+    return _reply(schema, tree, node, np.zeros(tree.weights.shape[1]))
+
+
+def answer_to_stopped(schema: Schema, tree: Tree, node: int) -> str:
+    """Write what a node answers to the cases that take none of its branches."""
+    children = tree.children(node)
+    below = tree.weights[children.start : children.stop].sum(axis=0)
+    stopped = np.maximum(tree.weights[node] - below, 0.0)
+    return _reply(schema, tree, node, stopped)
 
 
 def condition_of(schema: Schema, tree: Tree, node: int) -> Condition:
@@ -126,18 +204,55 @@ def condition_of(schema: Schema, tree: Tree, node: int) -> Condition:
         if len(codes) > 1:
             return Condition(column.name, "is known")
         op = "<=" if codes[0] == AT_MOST else ">"
-        return Condition(column.name, op, float(tree.cut[parent]))
-    values = tuple(column.categories[code] for code in codes)
-    if len(values) == 1:
-        return Condition(column.name, "=", values[0])
-    return Condition(column.name, "in", values)
+        return Condition(column.name, op, float(tree.cut[parent]) + 0.0)
+    return one_of(column.name, tuple(column.categories[code] for code in codes))
+
+
+def branch(
+    schema: Schema,
+    tree: Tree,
+    node: int,
+    limit: int = SHOWN_VALUES,
+    missing: bool = False,
+) -> str:
+    """Write what leads to a node, and on request whether missing values do, too."""
+    words = phrase(condition_of(schema, tree, node), limit)
+    parent = int(tree.parent[node])
+    chosen = int(tree.first_child[parent] + tree.missing_to[parent])
+    joins = tree.missing_to[parent] >= 0 and chosen == node
+    if missing and joins and not tree.is_missing_branch(node):
+        return f"{words} or missing"
+    return words
+
+
+def missing_stops(tree: Tree, node: int) -> bool:
+    """Tell whether missing values stop at a node that asks, and get its answer."""
+    return bool(tree.missing_to[node] == STOP and tree.n_children[node])
 
 
 def absent_values(schema: Schema, tree: Tree, node: int) -> tuple[Value, ...]:
-    """Return the possible values that have no branch at a node."""
-    column = schema.columns[int(tree.column[node])]
-    present = {code for child in tree.children(node) for code in tree.codes_of(child)}
-    return tuple(v for code, v in enumerate(column.categories) if code not in present)
+    """Return the possible values that have no branch at a node.
+
+    Values that a question further up sends elsewhere are not possible there.
+    """
+    index = int(tree.column[node])
+    column = schema.columns[index]
+    absent = set(range(len(column.categories)))
+    for child in tree.children(node):
+        absent.difference_update(tree.codes_of(child))
+    below, above = node, int(tree.parent[node])
+    while above >= 0 and absent:
+        if tree.column[above] == index:
+            absent.intersection_update(tree.codes_of(below))
+        below, above = above, int(tree.parent[above])
+    return tuple(column.categories[code] for code in sorted(absent))
+
+
+def one_of(column: str, values: tuple[Value, ...]) -> Condition:
+    """Return the condition that a column has one of these values."""
+    if len(values) == 1:
+        return Condition(column, "=", values[0])
+    return Condition(column, "in", values)
 
 
 def share(part: float, whole: float) -> str:

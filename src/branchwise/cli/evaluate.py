@@ -1,7 +1,8 @@
-"""``branchwise evaluate``: how well a tree does on rows whose class is known."""
+"""``branchwise evaluate``: how well a tree does on rows whose answer is known."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -9,7 +10,13 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from branchwise.cli.models import located, open_model, read_for_model
+from branchwise.cli.models import (
+    located,
+    open_model,
+    read_for_model,
+    refuse_two_streams,
+)
+from branchwise.cli.number_scores import NumberScores
 from branchwise.cli.options import (
     Form,
     Format,
@@ -19,17 +26,17 @@ from branchwise.cli.options import (
     TablePath,
     missing_marks,
 )
-from branchwise.cli.predict import refuse_two_streams
 from branchwise.cli.streams import Reporter, aligned, print_json, print_lines
-from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.cli.truth import Truth, true_classes, true_column, true_numbers
+from branchwise.errors import quoted
 from branchwise.model import Model
-from branchwise.table.frames import read_vector
-from branchwise.table.raw import Coded
 from branchwise.table.read import TableFile
-from branchwise.table.schema import Schema, Value, value_type
 from branchwise.words import word
 
 _AVERAGES = ("macro avg", "weighted avg")
+_CONFUSION = (
+    "confusion matrix: a row for each true class, a column for each predicted one"
+)
 _SCORES = ("precision", "recall", "f1-score")
 
 
@@ -42,7 +49,7 @@ def evaluate(
             "--target",
             "-t",
             metavar="COLUMN",
-            help="The column with the true classes.",
+            help="The column with the true classes or numbers.",
             show_default="the target of the model",
         ),
     ] = None,
@@ -50,9 +57,10 @@ def evaluate(
     form: Format = Form.TEXT,
     quiet: Quiet = False,
 ) -> None:
-    """Compare predictions with the true classes of a table.
+    """Compare predictions with the true classes, or numbers, of a table.
 
-    Prints the accuracy, a report for each class and the confusion matrix.
+    Prints the accuracy, a report for each class and the confusion matrix; for numbers
+    R^2, the mean absolute error and the root mean squared error.
 
     \b
     Examples:
@@ -61,40 +69,49 @@ def evaluate(
       branchwise evaluate tree.json test.csv --format json
     """
     reporter = Reporter(quiet)
-    refuse_two_streams(model_path, table_path)
+    refuse_two_streams(MODEL=model_path, TABLE=table_path)
     model = open_model(model_path)
     file = TableFile(table_path)
-    target = _target(model.schema, target, file)
+    target = true_column(model.schema, target, file)
     marks = missing_marks(missing)
+    scores: ClassScores | NumberScores
     with reporter.working(f"Reading {file.label}") as say:
-        truth = _true_labels(file, target, model.schema, marks)
+        truth = _true_answers(model, file, target, marks)
         named_model, table = read_for_model(model, file, marks, reporter, [target])
         say("Predicting")
         with located(file):
-            predicted = _codes(named_model, table)
+            predicted = named_model.predict(table)
         say("Comparing")
-        result = _compare(truth, predicted, len(model.schema.classes))
-    _tell(truth, target, file, reporter)
+        if isinstance(truth, Truth):
+            scores = ClassScores.compare(truth, _codes(model, predicted), model)
+        else:
+            scores = NumberScores.compare(truth, predicted.astype(np.float64))
+    for note in scores.notes(target, file):
+        reporter.note(note)
     if form is Form.JSON:
-        print_json(_document(truth, result))
+        print_json(scores.document())
     else:
-        print_lines(_lines(truth, result))
+        print_lines(scores.lines())
+
+
+def _true_answers(
+    model: Model, file: TableFile, target: str, missing: tuple[str, ...]
+) -> Truth | NDArray[np.float64]:
+    if model.tree.predicts_numbers:
+        return true_numbers(file, target, missing)
+    return true_classes(file, target, model.schema, missing)
+
+
+def _codes(model: Model, predicted: NDArray[np.generic]) -> NDArray[np.int64]:
+    position = {label: code for code, label in enumerate(model.schema.classes)}
+    return np.array([position[label] for label in predicted.tolist()], dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class _Truth:
-    """The true classes: ``codes`` into ``labels``, -1 where there is none.
+class ClassScores:
+    """How predicted classes compare with the true ones."""
 
-    ``labels`` are the classes of the model and, after them, the unknown ones.
-    """
-
-    labels: tuple[Value, ...]
-    codes: NDArray[np.int64]
-    unknown: tuple[Value, ...]
-
-
-@dataclass(frozen=True)
-class _Result:
+    truth: Truth
     rows: int
     correct: int
     report: dict[str, dict[str, float]]
@@ -102,125 +119,95 @@ class _Result:
 
     @property
     def accuracy(self) -> float:
+        """The share of rows whose class is predicted right."""
         return self.correct / self.rows
 
+    @classmethod
+    def compare(
+        cls, truth: Truth, predicted: NDArray[np.int64], model: Model
+    ) -> ClassScores:
+        """Compare the codes of classes."""
+        from sklearn.metrics import classification_report, confusion_matrix
 
-def _target(schema: Schema, given: str | None, file: TableFile) -> str:
-    target = given if given is not None else schema.target
-    if target is None:
-        raise ParameterError(
-            "The model does not know the name of its target. Name the column with the "
-            "true classes with --target."
+        given = truth.codes >= 0
+        true, guess = truth.codes[given], predicted[given]
+        labels = np.arange(len(truth.labels))
+        report = classification_report(
+            true,
+            guess,
+            labels=labels,
+            target_names=[str(code) for code in labels],
+            output_dict=True,
+            zero_division=0,
         )
-    file.check_names([target])
-    return target
+        confusion = confusion_matrix(true, guess, labels=labels)
+        correct = int((true == guess).sum())
+        # Nothing is ever predicted to be a class that the tree does not know.
+        known = confusion[:, : len(model.schema.classes)]
+        return cls(truth, len(true), correct, report, known)
 
+    def notes(self, target: str, file: TableFile) -> Iterator[str]:
+        """Tell what else there is to know of the rows."""
+        truth = self.truth
+        without = int((truth.codes < 0).sum())
+        if without:
+            yield (
+                f"rows without a class in column {target!r} are left out: {without:,} "
+                f"of {len(truth.codes):,} in {file.label}."
+            )
+        if truth.unknown:
+            first = len(truth.labels) - len(truth.unknown)
+            rows = int((truth.codes >= first).sum())
+            yield (
+                f"column {target!r} of {file.label} has classes that the tree does not "
+                f"know and never predicts: {quoted(truth.unknown)}. These rows count "
+                f"as errors: {rows:,}."
+            )
 
-def _true_labels(
-    file: TableFile, target: str, schema: Schema, missing: tuple[str, ...]
-) -> _Truth:
-    column = file.read(only=[target], text_columns=[target], missing=missing)[target]
-    raw = read_vector(column, target)
-    if not isinstance(raw, Coded) or not (raw.codes >= 0).any():
-        raise DataError(
-            f"Column {target!r} of {file.label} has no class in any row. An evaluation "
-            "needs rows whose class is known."
-        )
-    known = {_written(label): code for code, label in enumerate(schema.classes)}
-    place = [known.get(_as_written(text, schema), -1) for text in raw.values]
-    unknown = [v for v, at in zip(raw.values, place, strict=True) if at < 0]
-    position = {label: len(known) + at for at, label in enumerate(unknown)}
-    recode = [
-        position[value] if at < 0 else at
-        for value, at in zip(raw.values, place, strict=True)
-    ]
-    codes = np.array([*recode, -1], dtype=np.int64)[raw.codes]
-    return _Truth((*schema.classes, *unknown), codes, tuple(unknown))
+    def lines(self) -> list[str]:
+        """Write the accuracy, a report for each class and the confusion matrix."""
+        names = [word(label) for label in self.truth.labels]
+        share = f"{self.correct:,} of {self.rows:,} rows"
+        head = ["class", *_SCORES, "rows"]
+        rows = [
+            _score_row(name, self.report[str(at)]) for at, name in enumerate(names)
+        ] + [_score_row(name, self.report[name]) for name in _AVERAGES]
+        known = names[: self.confusion.shape[1]]
+        matrix = [["", *known]] + [
+            [name, *(f"{count:,}" for count in counts)]
+            for name, counts in zip(names, self.confusion.tolist(), strict=True)
+        ]
+        return [
+            f"accuracy {self.accuracy:.4f} ({share})",
+            "",
+            *aligned([head, *rows], [False, True, True, True, True]),
+            "",
+            _CONFUSION,
+            "",
+            *aligned(matrix, [False, *(True for _ in known)]),
+        ]
 
-
-def _written(label: Value) -> object:
-    """Return a class in the form in which texts of the table are compared."""
-    return str(label).lower() if isinstance(label, bool) else label
-
-
-def _as_written(text: Value, schema: Schema) -> object:
-    """Read the text of a label as the model's classes are: text, number, truth."""
-    kind = value_type(schema.classes[0])
-    if kind == "text":
-        return text
-    if kind == "boolean":
-        return str(text).lower()
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _codes(model: Model, table: Any) -> NDArray[np.int64]:
-    position = {label: code for code, label in enumerate(model.schema.classes)}
-    predicted = model.predict(table).tolist()
-    return np.array([position[label] for label in predicted], dtype=np.int64)
-
-
-def _compare(truth: _Truth, predicted: NDArray[np.int64], n_classes: int) -> _Result:
-    from sklearn.metrics import classification_report, confusion_matrix
-
-    given = truth.codes >= 0
-    true, guess = truth.codes[given], predicted[given]
-    labels = np.arange(len(truth.labels))
-    report = classification_report(
-        true,
-        guess,
-        labels=labels,
-        target_names=[str(code) for code in labels],
-        output_dict=True,
-        zero_division=0,
-    )
-    confusion = confusion_matrix(true, guess, labels=labels)
-    # Nothing is ever predicted to be a class that the tree does not know.
-    return _Result(
-        len(true), int((true == guess).sum()), report, confusion[:, :n_classes]
-    )
-
-
-def _tell(truth: _Truth, target: str, file: TableFile, reporter: Reporter) -> None:
-    without = int((truth.codes < 0).sum())
-    if without:
-        reporter.note(
-            f"rows without a class in column {target!r} are left out: {without:,} of "
-            f"{len(truth.codes):,} in {file.label}."
-        )
-    if truth.unknown:
-        first = len(truth.labels) - len(truth.unknown)
-        rows = int((truth.codes >= first).sum())
-        reporter.note(
-            f"column {target!r} of {file.label} has classes that the tree does not "
-            f"know and never predicts: {quoted(truth.unknown)}. These rows count as "
-            f"errors: {rows:,}."
-        )
-
-
-def _lines(truth: _Truth, result: _Result) -> list[str]:
-    names = [word(label) for label in truth.labels]
-    share = f"{result.correct:,} of {result.rows:,} rows"
-    head = ["class", *_SCORES, "rows"]
-    rows = [
-        _score_row(name, result.report[str(at)]) for at, name in enumerate(names)
-    ] + [_score_row(name, result.report[name]) for name in _AVERAGES]
-    known = names[: result.confusion.shape[1]]
-    matrix = [["", *known]] + [
-        [name, *(f"{count:,}" for count in counts)]
-        for name, counts in zip(names, result.confusion.tolist(), strict=True)
-    ]
-    return [
-        f"accuracy {result.accuracy:.4f} ({share})",
-        "",
-        *aligned([head, *rows], [False, True, True, True, True]),
-        "",
-        "confusion matrix: a row for each true class, a column for each predicted one",
-        "",
-        *aligned(matrix, [False, *(True for _ in known)]),
-    ]
+    def document(self) -> dict[str, Any]:
+        """Tell all in plain values."""
+        labels = self.truth.labels
+        return {
+            "rows": self.rows,
+            "rows_without_class": int((self.truth.codes < 0).sum()),
+            "correct": self.correct,
+            "accuracy": self.accuracy,
+            "classes": [
+                {"class": label, **_plain_scores(self.report[str(at)])}
+                for at, label in enumerate(labels)
+            ],
+            "macro_average": _plain_scores(self.report["macro avg"]),
+            "weighted_average": _plain_scores(self.report["weighted avg"]),
+            "confusion_matrix": {
+                "true": list(labels),
+                "predicted": list(labels[: self.confusion.shape[1]]),
+                "rows": self.confusion.tolist(),
+            },
+            "unknown_classes": list(self.truth.unknown),
+        }
 
 
 def _score_row(name: str, scores: dict[str, float]) -> list[str]:
@@ -231,30 +218,10 @@ def _score_row(name: str, scores: dict[str, float]) -> list[str]:
     ]
 
 
-def _document(truth: _Truth, result: _Result) -> dict[str, Any]:
-    def scores(report: dict[str, float]) -> dict[str, Any]:
-        return {
-            "precision": report["precision"],
-            "recall": report["recall"],
-            "f1": report["f1-score"],
-            "rows": int(report["support"]),
-        }
-
+def _plain_scores(report: dict[str, float]) -> dict[str, Any]:
     return {
-        "rows": result.rows,
-        "rows_without_class": int((truth.codes < 0).sum()),
-        "correct": result.correct,
-        "accuracy": result.accuracy,
-        "classes": [
-            {"class": label, **scores(result.report[str(at)])}
-            for at, label in enumerate(truth.labels)
-        ],
-        "macro_average": scores(result.report["macro avg"]),
-        "weighted_average": scores(result.report["weighted avg"]),
-        "confusion_matrix": {
-            "true": list(truth.labels),
-            "predicted": list(truth.labels[: result.confusion.shape[1]]),
-            "rows": result.confusion.tolist(),
-        },
-        "unknown_classes": list(truth.unknown),
+        "precision": report["precision"],
+        "recall": report["recall"],
+        "f1": report["f1-score"],
+        "rows": int(report["support"]),
     }

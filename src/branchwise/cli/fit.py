@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from branchwise.cli.models import located
+from branchwise.cli import growing
+from branchwise.cli.algorithms import given_recipe, only_given
+from branchwise.cli.costs import read_costs
+from branchwise.cli.growing import Algorithm
+from branchwise.cli.models import located, refuse_two_streams
 from branchwise.cli.options import (
+    READING,
     Categorical,
     Form,
     Format,
@@ -19,47 +24,25 @@ from branchwise.cli.options import (
     TablePath,
     missing_marks,
 )
-from branchwise.cli.show import described
-from branchwise.cli.streams import (
-    Reporter,
-    check_output,
-    counted,
-    open_output,
-    print_json,
-    print_lines,
-)
+from branchwise.cli.results import report_model, size_of, write_model
+from branchwise.cli.streams import Reporter, check_output, counted
 from branchwise.cli.training import (
     assign_roles,
     case_weights,
     class_weights,
+    number_or_rule,
     parted,
+    prior_weights,
     remark_columns,
+    remark_target,
     samples,
+    validation_rows,
 )
 from branchwise.fitting import fit_tree
-from branchwise.model import Model
-from branchwise.recipes import Recipe
-from branchwise.table.read import STANDARD_STREAM, TableFile
+from branchwise.table.read import TableFile
+from branchwise.words import number
 
 _GROWING = "Growing the tree"
-
-
-class Criterion(StrEnum):
-    """What makes a split good."""
-
-    GAIN = "gain"
-    GAIN_RATIO = "gain_ratio"
-    GINI = "gini"
-
-
-class Policy(StrEnum):
-    """What a missing or unseen value does."""
-
-    BRANCH = "branch"
-    SPLIT = "split"
-    LARGEST = "largest"
-    NODE = "node"
-    ERROR = "error"
 
 
 def fit(
@@ -85,6 +68,21 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    algorithm: Annotated[
+        Algorithm,
+        typer.Option(
+            "--algorithm",
+            "-a",
+            help="One branch per value by gain; Quinlan's C4.5, node by node; "
+            "Breiman's two-way splits.",
+        ),
+    ] = Algorithm.ID3,
+    regression: Annotated[
+        bool,
+        typer.Option(
+            "--regression", help="cart: predict the numbers of the target, not classes."
+        ),
+    ] = False,
     form: Format = Form.TEXT,
     quiet: Quiet = False,
     categorical: Categorical = None,
@@ -98,92 +96,37 @@ def fit(
             metavar="COLUMN=A,B,...",
             help="All possible values of a column, in order; may be repeated.",
             show_default=False,
+            rich_help_panel=READING,
         ),
     ] = None,
-    weight: Annotated[
-        str | None,
-        typer.Option(
-            "--weight",
-            metavar="COLUMN",
-            help="The column with the weight of each row.",
-            show_default=False,
-        ),
-    ] = None,
-    criterion: Annotated[
-        Criterion,
-        typer.Option(help="What makes a split good."),
-    ] = Criterion.GAIN,
-    max_depth: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="The most questions from the root to a leaf.",
-            show_default="no limit",
-        ),
-    ] = None,
-    min_samples_split: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBER",
-            help="The fewest cases a node needs to be split; below 1, a share.",
-        ),
-    ] = "2",
-    min_samples_leaf: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBER",
-            help="The fewest cases each branch must get; below 1, a share.",
-        ),
-    ] = "1",
-    min_gain: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            metavar="NUMBER",
-            help="The least gain, in bits, that a split must bring.",
-        ),
-    ] = 0.0,
-    missing_policy: Annotated[
-        Policy,
-        typer.Option(
-            help="What a missing value does: has its own branch, goes down every "
-            "branch by weight, follows the largest, stops at the node, is an error.",
-        ),
-    ] = Policy.BRANCH,
-    unseen_policy: Annotated[
-        Policy,
-        typer.Option(
-            help="What a value does that training did not have; branch takes it for a "
-            "missing one.",
-        ),
-    ] = Policy.NODE,
-    class_weight: Annotated[
-        str | None,
-        typer.Option(
-            metavar="balanced|CLASS=NUMBER,...",
-            help="Weights of the classes; those not named have 1.",
-            show_default=False,
-        ),
-    ] = None,
-    max_bins: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            metavar="N",
-            help="Cut number columns only between so many ranges: faster on long "
-            "tables, no longer exact.",
-            show_default="every threshold",
-        ),
-    ] = None,
-    n_jobs: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Threads to grow with, -1 is all cores; the tree is the same.",
-            show_default="1",
-        ),
-    ] = None,
+    criterion: growing.CriterionOf = None,
+    max_depth: growing.MaxDepth = None,
+    max_leaf_nodes: growing.MaxLeafNodes = None,
+    min_samples_split: growing.MinSamplesSplit = None,
+    min_samples_leaf: growing.MinSamplesLeaf = None,
+    min_samples_branch: growing.MinSamplesBranch = None,
+    min_gain: growing.MinGain = None,
+    min_significance: growing.MinSignificance = None,
+    group_values: growing.GroupValues = False,
+    cut: growing.CutAt = None,
+    missing_policy: growing.MissingPolicy = None,
+    unseen_policy: growing.UnseenPolicy = None,
+    max_bins: growing.MaxBins = None,
+    n_jobs: growing.Jobs = None,
+    pruning: growing.PruningBy = None,
+    no_prune: growing.NoPrune = False,
+    confidence: growing.Confidence = None,
+    no_raise_subtrees: growing.NoRaiseSubtrees = False,
+    tolerance: growing.Tolerance = None,
+    validation: growing.Validation = None,
+    validation_fraction: growing.ValidationFraction = None,
+    ccp_alpha: growing.Alpha = None,
+    weight: growing.Weight = None,
+    class_weight: growing.ClassWeight = None,
+    priors: growing.Priors = None,
+    costs: growing.Costs = None,
+    probabilities: growing.ProbabilitiesFrom = None,
+    m: growing.M = None,
 ) -> None:
     """Grow a decision tree from a table and write it to a model file.
 
@@ -196,26 +139,52 @@ def fit(
       branchwise fit data.csv --target play                  (just print the tree)
       branchwise fit data.csv -t play --ignore id --categorical zip --missing NA
       branchwise fit data.csv -t play --max-depth 3 --class-weight yes=2,no=1
+      branchwise fit data.csv -t play -a c4.5 --confidence 0.1 --group-values
+      branchwise fit data.csv -t play -a cart --ccp-alpha 1-se
+      branchwise fit data.csv -t price -a cart --regression --min-samples-leaf 5
+      branchwise fit data.csv -t play --pruning reduced-error --validation more.csv
       zcat big.csv.gz | branchwise fit - --target play -o tree.json
     """
-    recipe = Recipe(
-        "ID3",
-        criterion.value,
-        max_depth,
-        samples("--min-samples-split", min_samples_split),
-        samples("--min-samples-leaf", min_samples_leaf),
-        min_gain,
-        missing_policy.value,
-        unseen_policy.value,
-        max_bins,
+    given = only_given(
+        criterion=criterion,
+        max_depth=max_depth,
+        max_leaf_nodes=max_leaf_nodes,
+        min_samples_split=samples("--min-samples-split", min_samples_split),
+        min_samples_leaf=samples("--min-samples-leaf", min_samples_leaf),
+        min_samples_branch=samples("--min-samples-branch", min_samples_branch),
+        min_gain=min_gain,
+        min_significance=min_significance,
+        group_values=group_values or None,
+        cut=cut,
+        missing=missing_policy,
+        unseen=unseen_policy,
+        max_bins=max_bins,
+        pruning=pruning,
+        prune=False if no_prune else None,
+        confidence=confidence,
+        raise_subtrees=False if no_raise_subtrees else None,
+        tolerance=tolerance,
+        validation=validation,
+        validation_fraction=validation_fraction,
+        ccp_alpha=number_or_rule("--ccp-alpha", ccp_alpha),
+        class_weight=class_weight,
+        priors=priors,
+        costs=costs,
+        probabilities=probabilities,
+        m=m,
     )
+    recipe = given_recipe(algorithm, regression, given)
     reporter = Reporter(quiet)
+    refuse_two_streams(TABLE=table_path, **{"--validation": validation})
     check_output(output)
     file = TableFile(table_path)
-    roles = assign_roles(file, target, weight, categorical, numeric, ignore, categories)
+    roles = assign_roles(
+        file, target, weight, categorical, numeric, ignore, categories, regression
+    )
     with reporter.working(f"Reading {file.label}") as say:
+        marks = missing_marks(missing)
         table = file.read(
-            missing=missing_marks(missing),
+            missing=marks,
             text_columns=roles.text,
             number_columns=roles.numbers,
             ignore=roles.ignored,
@@ -223,40 +192,33 @@ def fit(
         labels, attributes = parted(table, roles, file)
         weights = case_weights(table, weight, file)
         weights = class_weights(class_weight, labels, weights)
+        weights = prior_weights(priors, labels, weights)
+        if costs is not None:
+            recipe = replace(recipe, costs=read_costs(costs, labels))
+        aside = None
+        if validation is not None:
+            aside = validation_rows(validation, table, roles, marks)
         say(_GROWING)
-        with located(file):
+        with located(file, aside is None):
             model = fit_tree(
                 attributes,
                 labels,
                 recipe,
                 sample_weight=weights,
                 categories=roles.categories or None,
+                validation=aside,
+                validation_fraction=validation_fraction,
                 target_name=target,
                 n_jobs=n_jobs,
                 progress=lambda nodes: say(f"{_GROWING}: {nodes:,} nodes"),
             )
         if output is not None:
             say("Writing")
-            with open_output(output) as stream:
-                stream.write(model.to_bytes())
+            write_model(model, output)
     remark_columns(attributes, roles, reporter)
-    reporter.note(_summary(model, table.num_rows, output))
-    if output == STANDARD_STREAM:
-        return  # it has the model, which is JSON already
-    if form is Form.JSON:
-        print_json(described(model))
-    elif output is None:
-        print_lines([model.to_text()])
-
-
-def _summary(model: Model, n_rows: int, output: str | None) -> str:
-    tree = model.tree
-    size = (
-        f"tree of {counted(len(tree), 'node')} "
-        f"({counted(tree.n_leaves, 'leaf', 'leaves')}, depth {tree.max_depth:,}) "
-        f"from {counted(n_rows, 'row')}"
-    )
-    if output is None:
-        return f"{size}; -o FILE writes it to a model file."
-    place = "standard output" if output == STANDARD_STREAM else output
-    return f"{size} written to {place}."
+    remark_target(labels, roles, reporter)
+    if isinstance(recipe.ccp_alpha, str):
+        chosen = number(float(model.recipe.ccp_alpha))
+        reporter.note(f"cross-validation chose --ccp-alpha {chosen}.")
+    rows = counted(table.num_rows, "row")
+    report_model(model, f"{size_of(model)} from {rows}", output, form, reporter)

@@ -14,12 +14,13 @@ from contextlib import contextmanager, suppress
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from branchwise import __version__
 from branchwise.cli.evaluate import evaluate
 from branchwise.cli.fit import fit
 from branchwise.cli.predict import predict
+from branchwise.cli.prune import prune
 from branchwise.cli.schema import schema
 from branchwise.cli.show import show
 from branchwise.cli.streams import complain
@@ -29,6 +30,22 @@ BAD_DATA = 1
 BAD_USAGE = 2
 INTERRUPTED = 130
 NO_READER = 141
+
+
+class _Verb(TyperCommand):
+    """Lists options under the headings that they name, in plain text."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[Any]] = {}
+        for param in self.get_params(ctx):
+            usual = "Arguments" if param.param_type_name == "argument" else "Options"
+            heading = getattr(param, "rich_help_panel", None) or usual
+            record = param.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(heading, []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
 
 class _Verbs(TyperGroup):
@@ -88,8 +105,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (fit, predict, show, evaluate, schema):
-    app.command()(verb)
+for verb in (fit, predict, show, evaluate, prune, schema):
+    app.command(cls=_Verb)(verb)
 
 
 def _print_version(wanted: bool) -> None:
@@ -118,6 +135,7 @@ def _branchwise(
       branchwise fit data.csv --target play -o tree.json
       branchwise show tree.json
       branchwise evaluate tree.json test.csv
+      branchwise prune tree.json --method error-based -o smaller.json
       branchwise predict tree.json new.csv -o out.csv
 
     Tables are CSV, TSV or Parquet files; - is a standard stream. Results go to

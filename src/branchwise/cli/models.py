@@ -12,10 +12,12 @@ from typing import Any
 
 from branchwise import persist
 from branchwise.cli.streams import Reporter
-from branchwise.errors import DataError, ModelFileError, quoted
+from branchwise.errors import DataError, ModelFileError, ParameterError, quoted
 from branchwise.model import Model, load
+from branchwise.table.frames import open_table
+from branchwise.table.raw import Numbers
 from branchwise.table.read import STANDARD_STREAM, TableFile
-from branchwise.table.schema import Column
+from branchwise.table.schema import Column, value_type
 
 _TABLES = (".csv", ".tsv", ".parquet")
 _ROW = re.compile(r"\bin row (\d+)\b")
@@ -37,6 +39,16 @@ def open_model(path: str) -> Model:
             raise
         advice = "Give the model first, then the table."
         raise ModelFileError(f"{error} {advice}") from None
+
+
+def refuse_two_streams(**paths: str | None) -> None:
+    """Refuse to read more than one thing from standard input."""
+    streams = [name for name, path in paths.items() if path == STANDARD_STREAM]
+    if len(streams) > 1:
+        raise ParameterError(
+            f"{' and '.join(streams)} are both -, but standard input can be only one "
+            "of them. Give a file for the other."
+        )
 
 
 def read_for_model(
@@ -69,7 +81,7 @@ def read_for_model(
     wanted = model.schema.names
     by_name = set(wanted) <= set(file.names)
     if by_name or model.schema.named:
-        _refuse_absent(file, wanted)
+        _refuse_absent(file, wanted, "the tree was fitted with")
         own_names = dict(zip(wanted, model.schema.columns, strict=True))
     else:
         own_names = _by_position(model, file, besides)
@@ -88,14 +100,44 @@ def read_for_model(
     return Model(replace(model.schema, named=True), model.tree, model.recipe), table
 
 
-def _refuse_absent(file: TableFile, wanted: Sequence[str]) -> None:
+def read_alike(file: TableFile, table: Any, missing: Sequence[str]) -> Any:
+    """Read the columns that another table has, each as it is there.
+
+    Parameters
+    ----------
+    file : TableFile
+        What to read.
+    table : pyarrow.Table
+        The other table.
+    missing : sequence of str
+        The cells that are missing values.
+    """
+    frame = open_table(table)
+    _refuse_absent(file, frame.names, "the other table has")
+    types: dict[str, list[str]] = {"number": [], "boolean": [], "text": []}
+    for index, name in enumerate(frame.names):
+        raw = frame.column(index)
+        if isinstance(raw, Numbers):
+            types["number"].append(name)
+        else:
+            types[value_type(raw.values[0]) if raw.values else "text"].append(name)
+    return file.read(
+        missing=missing,
+        only=list(frame.names),
+        text_columns=types["text"],
+        number_columns=types["number"],
+        boolean_columns=types["boolean"],
+    )
+
+
+def _refuse_absent(file: TableFile, wanted: Sequence[str], that: str) -> None:
     absent = [name for name in wanted if name not in file.names]
     if absent:
         columns = "column" if len(absent) == 1 else "columns"
         raise DataError(
-            f"{file.label} lacks the {columns} {quoted(absent)} that the tree was "
-            f"fitted with. Got {quoted(file.names, 20)}; add what is lacking, with "
-            "empty cells if it is not known."
+            f"{file.label} lacks the {columns} {quoted(absent)} that {that}. Got "
+            f"{quoted(file.names, 20)}; add what is lacking, with empty cells if it is "
+            "not known."
         )
 
 
@@ -121,15 +163,16 @@ def _of_type(columns: dict[str, Column], value_type: str) -> list[str]:
 
 
 @contextmanager
-def located(file: TableFile) -> Iterator[None]:
+def located(file: TableFile, only_one: bool = True) -> Iterator[None]:
     """Add to errors where in the file the row is that they speak of.
 
-    The library counts rows from 0 and does not know of lines.
+    The library counts rows from 0 and does not know of lines. Where it has more than
+    one table, the row may be in the other.
     """
     try:
         yield
     except DataError as error:
-        found = _ROW.search(str(error))
+        found = _ROW.search(str(error)) if only_one else None
         if found is None:
             raise
         place = file.place(int(found[1]))

@@ -11,6 +11,8 @@ import typer
 
 from branchwise.table.read import MISSING, TableFile
 
+#: The heading of the options that say how a table is read.
+READING = "Reading the table"
 _TABLE = "A CSV, TSV or Parquet file; - is standard input."
 
 
@@ -40,6 +42,7 @@ MissingMarks = Annotated[
         help="A cell that counts as missing, in place of '?'; may be repeated. Empty "
         "cells always do.",
         show_default=False,
+        rich_help_panel=READING,
     ),
 ]
 Categorical = Annotated[
@@ -50,6 +53,7 @@ Categorical = Annotated[
         help="A column whose numbers are names, taken as they are written (007); may "
         "be repeated; all is every column.",
         show_default=False,
+        rich_help_panel=READING,
     ),
 ]
 Numeric = Annotated[
@@ -59,6 +63,7 @@ Numeric = Annotated[
         metavar="COLUMN",
         help="A column that must hold numbers; may be repeated.",
         show_default=False,
+        rich_help_panel=READING,
     ),
 ]
 Ignore = Annotated[
@@ -68,6 +73,7 @@ Ignore = Annotated[
         metavar="COLUMN",
         help="A column to leave out; may be repeated.",
         show_default=False,
+        rich_help_panel=READING,
     ),
 ]
 Format = Annotated[Form, typer.Option("--format", help="How to write the result.")]

@@ -1,4 +1,4 @@
-"""``branchwise predict``: the class of every row of a table."""
+"""``branchwise predict``: the class, or the number, of every row of a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from branchwise.cli.models import located, open_model, read_for_model
+from branchwise.cli.models import (
+    located,
+    open_model,
+    read_for_model,
+    refuse_two_streams,
+)
 from branchwise.cli.options import (
     MissingMarks,
     ModelPath,
@@ -66,7 +71,7 @@ def predict(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Predict the class of every row of a table.
+    """Predict the class, or the number, of every row of a table.
 
     The result has the column "prediction" and, with --proba, a column "probability
     of ..." for each class. The table needs the columns that the tree was fitted with;
@@ -80,9 +85,14 @@ def predict(
     """
     reporter = Reporter(quiet)
     written = _table_form(form, output)
-    refuse_two_streams(model_path, table_path)
+    refuse_two_streams(MODEL=model_path, TABLE=table_path)
     check_output(output)
     model = open_model(model_path)
+    if proba and model.tree.predicts_numbers:
+        raise ParameterError(
+            "--proba adds the probabilities of classes, and this model has none: it "
+            "predicts numbers. Do without --proba."
+        )
     file = TableFile(table_path)
     with reporter.working(f"Reading {file.label}") as say:
         marks = missing_marks(missing)
@@ -97,15 +107,6 @@ def predict(
             write_columns(stream, {**columns, **added}, cast("FileFormat", written))
     if output is not None and output != STANDARD_STREAM:
         reporter.note(f"{counted(table.num_rows, 'row')} written to {output}.")
-
-
-def refuse_two_streams(model_path: str, table_path: str) -> None:
-    """Refuse to read both the model and the table from standard input."""
-    if model_path == table_path == STANDARD_STREAM:
-        raise ParameterError(
-            "MODEL and TABLE are both -, but standard input can be only one of them. "
-            "Give a file for the other."
-        )
 
 
 def _table_form(form: TableForm | None, output: str | None) -> TableForm:

@@ -18,9 +18,11 @@ from branchwise.cli.hints import (
     option,
     stray_words,
 )
+from branchwise.cli.models import read_alike
 from branchwise.cli.options import categorical_names, column_names
 from branchwise.cli.streams import Reporter, counted
 from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.recipes import ALPHA_RULES
 from branchwise.table.encode import learn_target
 from branchwise.table.frames import open_table, read_vector
 from branchwise.table.raw import Coded, Numbers
@@ -28,6 +30,9 @@ from branchwise.table.read import TableFile
 from branchwise.table.schema import Value
 
 Weights = NDArray[np.float64]
+
+#: So many whole numbers are hardly meant as classes.
+_MANY_CLASSES = 50
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class Roles:
     numbers: list[str]
     ignored: list[str]
     categories: dict[str, list[str]]
+    regression: bool = False
 
 
 def assign_roles(
@@ -50,6 +56,7 @@ def assign_roles(
     numeric: Sequence[str] | None,
     ignore: Sequence[str] | None,
     categories: Sequence[str] | None,
+    regression: bool = False,
 ) -> Roles:
     """Find out what every column is for, as the options say."""
     special = [target] if weight is None else [target, weight]
@@ -68,9 +75,10 @@ def assign_roles(
                 "one of them."
             )
     declared = declared_categories(categories, file)
-    numbers = [*column_names(file, numeric), *special[1:]]
+    special = special if regression else special[1:]
+    numbers = [*column_names(file, numeric), *special]
     text = [*categorical_names(file, categorical, numbers), *declared]
-    return Roles(target, weight, text, numbers, ignored, declared)
+    return Roles(target, weight, text, numbers, ignored, declared, regression)
 
 
 def parted(table: Any, roles: Roles, file: TableFile) -> tuple[Any, Any]:
@@ -86,12 +94,59 @@ def parted(table: Any, roles: Roles, file: TableFile) -> tuple[Any, Any]:
             f"{file.label} has a header but no rows, so there is nothing to learn from."
         )
     labels = table[roles.target]
-    _check_target(labels, roles.target, file)
+    _check_target(labels, roles, file)
     return labels, table.select(names)
 
 
-def samples(option: str, text: str) -> float:
+def validation_rows(
+    path: str, table: Any, roles: Roles, missing: Sequence[str]
+) -> tuple[Any, Any]:
+    """Read the attributes and the target of rows to prune with.
+
+    Parameters
+    ----------
+    path : str
+        The file that has them.
+    table : pyarrow.Table
+        The training table, which tells how each column is to be taken.
+    roles : Roles
+        What the columns are for.
+    missing : sequence of str
+        The cells that are missing values.
+    """
+    file = TableFile(path)
+    wanted = [name for name in table.column_names if name != roles.weight]
+    rows = read_alike(file, table.select(wanted), missing)
+    labels, attributes = parted(rows, roles, file)
+    if not roles.regression:
+        known, _ = learn_target(table[roles.target])
+        found, _ = learn_target(labels)
+        unknown = [label for label in found if label not in known]
+        if unknown:
+            raise DataError(
+                f"{file.label} has classes that {roles.target!r} does not have in the "
+                f"training table: {quoted(unknown)}. Take these rows out."
+            )
+    return attributes, labels
+
+
+def number_or_rule(option: str, text: str | None) -> float | str | None:
+    """Read a price of leaves: a number, or the rule that finds it."""
+    if text is None or text in ALPHA_RULES:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        rules = " or ".join(ALPHA_RULES)
+        raise typer.BadParameter(
+            f"{option} must be a number, {rules}. Got {text!r}."
+        ) from None
+
+
+def samples(option: str, text: str | None) -> float | None:
     """Read a number of cases or a share: 5 is five cases, 0.05 is a share."""
+    if text is None:
+        return None
     try:
         return int(text)
     except ValueError:
@@ -135,26 +190,29 @@ def _split_entry(entry: str, names: Sequence[str]) -> tuple[str | None, list[str
     return (ways[0][0], []) if ways else (None, [])
 
 
-def _check_target(labels: Any, target: str, file: TableFile) -> None:
-    """Refuse rows without a class, and numbers that are no classes."""
+def _check_target(labels: Any, roles: Roles, file: TableFile) -> None:
+    """Refuse rows without an answer, and numbers that are no classes."""
+    target = roles.target
     raw = read_vector(labels, target)
     missing = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
     if missing.any():
         rows = counted(int(missing.sum()), "row")
+        wanted = "number" if roles.regression else "class"
         raise DataError(
             f"The target {target!r} is missing in {rows} of {file.label}, first in "
-            f"{file.place(int(np.argmax(missing)))}. Every row needs a class: fill it "
-            "in or take the row out."
+            f"{file.place(int(np.argmax(missing)))}. Every row needs a {wanted}: fill "
+            "it in or take the row out."
         )
-    if isinstance(raw, Numbers):
+    if isinstance(raw, Numbers) and not roles.regression:
         strange = raw.values != np.rint(raw.values)
         if strange.any():
             row = int(np.argmax(strange))
             raise DataError(
                 f"The target {target!r} must hold classes: text or whole numbers. Got "
                 f"{raw.values[row]} in {file.place(row)} of {file.label}. Put such "
-                f"numbers into classes, or take them as names with "
-                f"{option('--categorical', target)}."
+                f"numbers into classes, take them as names with "
+                f"{option('--categorical', target)}, or predict the numbers themselves "
+                "with --algorithm cart --regression."
             )
 
 
@@ -192,7 +250,14 @@ def class_weights(
     if given == "balanced":
         by_class = len(codes) / (len(classes) * np.bincount(codes))
     else:
-        by_class = _named_weights(given, classes)
+        named = named_numbers(
+            "--class-weight",
+            given,
+            classes,
+            "'balanced' or classes with weights that are not negative, such as "
+            "yes=2,no=1",
+        )
+        by_class = np.array([named.get(str(label), 1.0) for label in classes])
     by_row = by_class[codes]
     if not by_row.any():
         raise ParameterError(
@@ -202,27 +267,68 @@ def class_weights(
     return by_row if weights is None else weights * by_row
 
 
-def _named_weights(given: str, classes: Sequence[Value]) -> Weights:
-    code_of = {str(label): code for code, label in enumerate(classes)}
-    by_class = np.ones(len(classes))
+def prior_weights(
+    given: str | None, labels: Any, weights: Weights | None
+) -> Weights | None:
+    """Multiply the weights of the rows so that each class has its share of all."""
+    if given is None:
+        return weights
+    classes, codes = learn_target(labels, len(labels))
+    what = "every class with its share, such as yes=0.1,no=0.9"
+    named = named_numbers("--priors", given, classes, what)
+    absent = [label for label in classes if str(label) not in named]
+    total = sum(named.values())
+    if absent or not total > 0:
+        got = f"none for {quoted(absent)}" if absent else "0 for every class"
+        raise ParameterError(f"--priors must be {what}. Got {got}.")
+    weights = np.ones(len(codes)) if weights is None else weights
+    wanted = np.array([named[str(label)] for label in classes]) / total
+    found = np.bincount(codes, weights, len(classes))
+    by_class = wanted * weights.sum() / np.where(found > 0, found, 1.0)
+    by_row: Weights = weights * by_class[codes]
+    return by_row
+
+
+def named_numbers(
+    option: str, given: str, classes: Sequence[Value], what: str
+) -> dict[str, float]:
+    """Read numbers of classes, such as ``yes=2,no=1``, none of them negative."""
+    known = [str(label) for label in classes]
+    numbers = {}
     for entry in next(csv.reader([given]), []):
-        name, _, number = entry.rpartition("=")
-        try:
-            weight = float(number) if name else -1.0
-        except ValueError:
-            weight = -1.0
-        if not 0 <= weight < np.inf:
+        name, _, written = entry.rpartition("=")
+        number = as_amount(written) if name else None
+        if number is None:
+            raise ParameterError(f"{option} must be {what}. Got {entry!r}.")
+        if name not in known:
             raise ParameterError(
-                "--class-weight must be 'balanced' or classes with weights that are "
-                f"not negative, such as yes=2,no=1. Got {entry!r}."
+                f"{option} names the class {name!r}, which does not occur. The classes "
+                f"are {quoted(known, 20)}."
             )
-        if name not in code_of:
-            raise ParameterError(
-                f"--class-weight names the class {name!r}, which does not occur. The "
-                f"classes are {quoted(code_of, 20)}."
-            )
-        by_class[code_of[name]] = weight
-    return by_class
+        numbers[name] = number
+    return numbers
+
+
+def as_amount(written: str) -> float | None:
+    """Read a finite number that is not negative; None is anything else."""
+    try:
+        number = float(written)
+    except ValueError:
+        return None
+    return number if 0 <= number < np.inf else None
+
+
+def remark_target(labels: Any, roles: Roles, reporter: Reporter) -> None:
+    """Note numbers that are hardly meant as classes."""
+    raw = read_vector(labels, roles.target)
+    if roles.regression or not isinstance(raw, Numbers):
+        return
+    classes = len(np.unique(raw.values))
+    if classes >= _MANY_CLASSES:
+        reporter.note(
+            f"each of the {classes:,} numbers in {roles.target!r} is taken for a "
+            "class; --algorithm cart --regression predicts them as numbers."
+        )
 
 
 def remark_columns(attributes: Any, roles: Roles, reporter: Reporter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from branchwise.counts import Counts, Floats, Ints
@@ -20,13 +21,18 @@ class Engine(Protocol):
     whole: bool
 
     def totals(self) -> Level:
-        """Return class weights and cases of all rows: the root."""
+        """Begin (again) with all rows in the root; return its weights and cases."""
 
     def counts(self, column: int, nodes: Ints | None = None) -> Counts:
         """Count a column in all open nodes, or in some of them."""
 
     def values(self, column: int) -> Floats:
         """Return the distinct numbers of a numeric column; a code is a position."""
+
+    def branch_counts(self, splits: Splits) -> Iterator[Counts]:
+        """Count every column in turn by the branch of the open nodes that rows take,
+        in place of their class. Rows whose own value leads to no branch are left out.
+        """  # noqa: D205
 
     def missing_code(self, column: int) -> int:
         """Return the code that stands for missing in the counts of a column."""

@@ -7,18 +7,19 @@ becomes several, each with a fraction of the weight, rounded to the weight grid.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.counts import Counts, Floats, Ints, Rows, tally
-from branchwise.missing import EVERY_BRANCH
+from branchwise.missing import EVERY_BRANCH, STOP
 from branchwise.search import Level
 from branchwise.splits import Router, Splits
 from branchwise.table.schema import Column, Columns
+from branchwise.table.target import Classes, Quantities
 from branchwise.table.weights import WeightGrid, on_grid
 
 
@@ -48,19 +49,24 @@ class MemoryEngine:
         self,
         columns: Sequence[Column],
         data: Columns,
-        labels: Ints,
-        n_classes: int,
+        target: Classes | Quantities,
         grid: WeightGrid,
     ) -> None:
         self._schema = columns
         self._data = data
+        counted = None if grid.weights is None else grid.weights > 0
         self._columns = [
-            _prepare(c, d) for c, d in zip(columns, data.data, strict=True)
+            _prepare(c, d, counted) for c, d in zip(columns, data.data, strict=True)
         ]
-        self._n_classes = n_classes
-        self._labels = labels
+        self._target = target
+        self._n_classes = target.n_classes if isinstance(target, Classes) else 0
         self._grid = grid
         self.whole = grid.whole
+        self._start()
+
+    def _start(self) -> None:
+        """Put all rows that have a weight in the root."""
+        data, grid = self._data, self._grid
         self._row = np.arange(data.n_rows, dtype=np.intp)
         self._weight: Floats | None = None
         self._case: Floats | None = None
@@ -71,7 +77,8 @@ class MemoryEngine:
         self._n_nodes = 1
 
     def totals(self) -> Level:
-        """Return class weights and cases of all rows."""
+        """Put all rows in the root; return its class weights and cases."""
+        self._start()
         return self._totals(1)
 
     def _totals(self, n_nodes: int) -> Level:
@@ -81,12 +88,12 @@ class MemoryEngine:
 
     def _rows(self, chosen: NDArray[np.bool_] | None) -> Rows:
         part: Any = slice(None) if chosen is None else chosen
-        return Rows(
-            self._node[part],
-            self._labels[self._row[part]],
-            None if self._weight is None else self._weight[part],
-            None if self._case is None else self._case[part],
-        )
+        node, row = self._node[part], self._row[part]
+        weight = None if self._weight is None else self._weight[part]
+        case = None if self._case is None else self._case[part]
+        if isinstance(self._target, Classes):
+            return Rows(node, self._target.labels[row], weight, case)
+        return Rows(node, row, weight, case, self._target.moments(row, weight))
 
     def counts(self, column: int, nodes: Ints | None = None) -> Counts:
         """Count a column in all open nodes, or in some of them."""
@@ -113,6 +120,20 @@ class MemoryEngine:
     def missing_code(self, column: int) -> int:
         """Return the code that stands for missing in the counts of a column."""
         return self._columns[column].n_codes - 1
+
+    def branch_counts(self, splits: Splits) -> Iterator[Counts]:
+        """Count every column by the branch that rows take, in place of their class."""
+        n_branches = int(splits.n_branches.max(initial=0))
+        nowhere = np.full(len(splits.column), STOP, dtype=np.intp)
+        decided = replace(splits, missing_to=nowhere, unseen_to=nowhere)
+        branch = Router(self._schema, decided).branches(
+            self._data, self._row, self._node
+        )
+        chosen = branch >= 0
+        rows = replace(self._rows(chosen), label=branch[chosen], moments=None)
+        for coded in self._columns:
+            codes = coded.codes[self._row[chosen]]
+            yield tally(rows, codes, self._n_nodes, coded.n_codes, n_branches)
 
     def retain(self, nodes: Ints) -> None:
         """Keep only some open nodes; forget the rows of the rest."""
@@ -162,11 +183,15 @@ class MemoryEngine:
             self._case = self._case[kept]
 
 
-def _prepare(column: Column, data: NDArray[Any]) -> _Coded:
+def _prepare(
+    column: Column, data: NDArray[Any], counted: NDArray[np.bool_] | None
+) -> _Coded:
     if not column.is_numeric:
         return _Coded(data, column.missing_code + 1, np.empty(0))
     numbers = data.astype(np.float64, copy=False)
     known = ~np.isnan(numbers)
+    if counted is not None:
+        known &= counted  # a row without weight is as good as not there
     values, rank = np.unique(numbers[known], return_inverse=True)
     codes = np.full(len(numbers), len(values), dtype=np.intp)
     codes[known] = rank

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,11 +12,13 @@ from numpy.typing import NDArray
 from branchwise.counts import Floats, Ints
 from branchwise.criteria import BUILT_IN, SERIES, Masses64
 from branchwise.extension import available, extension
-from branchwise.missing import POLICIES
-from branchwise.recipes import Recipe
+from branchwise.missing import POLICIES, UNSEEN_POLICIES
+from branchwise.prune.error_based import Estimate
+from branchwise.recipes import BRANCHINGS, Recipe
+from branchwise.search import few_values
 from branchwise.table.schema import Column, Columns
 from branchwise.table.weights import WeightGrid
-from branchwise.tree import Tree
+from branchwise.tree import ARRAYS, Tree
 
 #: The compiled walk writes class codes as bytes, and one code is not a class.
 _MOST_LABELS = 255
@@ -26,7 +29,15 @@ WORTH_SHARING = 1 << 18
 
 def serves(recipe: Recipe) -> bool:
     """Whether the compiled twin is to grow this recipe."""
-    return recipe.scoring.function is None and available()
+    known = (
+        recipe.scoring.function is None
+        and recipe.scoring.name in BUILT_IN
+        and recipe.quinlan_cuts == recipe.average_gain
+        and not (recipe.quinlan_cuts and recipe.criterion != "gain_ratio")
+        and recipe.min_significance is None
+        and recipe.missing in UNSEEN_POLICIES
+    )
+    return known and available()
 
 
 def grow_native(
@@ -54,6 +65,11 @@ def grow_native(
         max_depth=-1 if recipe.max_depth is None else min(int(recipe.max_depth), 2**62),
         cases_to_split=float(recipe.cases_to_split(grid.n_cases)),
         cases_in_leaf=float(recipe.cases_in_leaf(grid.n_cases)),
+        cases_in_branch=float(recipe.cases_in_branch(grid.n_cases)),
+        branching=BRANCHINGS.index(recipe.branching),
+        quinlan=recipe.quinlan_cuts,
+        cut_at_value=recipe.cut == "value",
+        few_values=few_values(columns, grid.n_cases).tolist(),
         min_gain=float(recipe.min_gain),
         missing=POLICIES.index(recipe.missing),
         unseen=POLICIES.index(recipe.unseen),
@@ -70,6 +86,45 @@ def grow_native(
 
 def _contiguous(data: Columns) -> list[NDArray[Any]]:
     return [np.ascontiguousarray(cells) for cells in data.data]
+
+
+def prunes(tree: Tree) -> bool:
+    """Whether the compiled twin is to prune this tree: costs it does not know."""
+    return tree.arrays == ARRAYS and available()
+
+
+def prune_native(
+    columns: Sequence[Column],
+    data: Columns,
+    labels: Ints,
+    grid: WeightGrid,
+    tree: Tree,
+    recipe: Recipe,
+) -> Tree:
+    """Collapse a tree and prune it by estimates of its errors, as the recipe says."""
+    estimate = Estimate(recipe.confidence, float(tree.weights[0].sum()))
+    arrays = extension().prune(
+        columns=_contiguous(data),
+        n_codes_of_columns=[column.missing_code + 1 for column in columns],
+        labels=labels.astype(np.uint32),
+        n_classes=tree.weights.shape[1],
+        row_weights=grid.weights,
+        fractions=grid.fractions,
+        weight_step=grid.step,
+        case_step=grid.case_step,
+        **{
+            spec.name: np.ascontiguousarray(getattr(tree, spec.name)) for spec in ARRAYS
+        },
+        log_confidence=math.log(estimate.confidence),
+        z=estimate.z,
+        bits=estimate.bits,
+        slack=estimate.slack,
+        collapses=recipe.collapse,
+        prunes=recipe.pruning == "error-based",
+        raises=recipe.raise_subtrees,
+        new_values=recipe.branching == "values",
+    )
+    return Tree(**arrays)
 
 
 class NativeWalk:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import BranchwiseWarning, DataError, ParameterError, quoted
-from branchwise.table.frames import Frame, read_labels
+from branchwise.table.frames import Frame, read_labels, read_quantities
 from branchwise.table.objects import is_missing
 from branchwise.table.raw import (
     LARGEST_EXACT,
@@ -141,10 +141,63 @@ def _refuse_unseen(column: Column, raw: RawColumn, codes: NDArray[Any]) -> None:
 
 
 def learn_target(
-    y: object, n_rows: int | None = None
+    y: object, n_rows: int | None = None, declared: Sequence[Value] | None = None
 ) -> tuple[tuple[Value, ...], NDArray[np.intp]]:
-    """Return the classes in sorted order, and the class code of every row."""
-    raw = read_labels(y)
+    """Return the classes in sorted order, and the class code of every row.
+
+    ``declared`` are the possible classes, in their order.
+    """
+    raw = _complete(read_labels(y), n_rows)
+    if isinstance(raw, Numbers):
+        raw = _labels_from_numbers(raw)
+    _refuse_mixed_categories("y", raw.values)
+    classes = _occurring(raw)
+    if declared is not None:
+        _refuse_other_classes(classes, declared)
+        classes = tuple(declared)
+    code_of = {label: code for code, label in enumerate(classes)}
+    table = np.array([code_of.get(value, -1) for value in raw.values], dtype=np.intp)
+    return classes, table.take(raw.codes)
+
+
+def _refuse_other_classes(found: Sequence[Value], declared: Sequence[Value]) -> None:
+    if set(found) <= set(declared) and len(set(declared)) == len(declared):
+        return
+    raise DataError(
+        f"classes must name every class of y once. Got {quoted(declared)}, and y has "
+        f"{quoted(found)}."
+    )
+
+
+def learn_numbers(
+    y: object, n_rows: int | None = None, criterion: object = "variance"
+) -> NDArray[np.float64]:
+    """Return the number of every row, refusing what is no finite number."""
+    raw = _complete(read_quantities(y), n_rows)
+    if not isinstance(raw, Numbers):
+        example = next(iter(raw.values), None)
+        raise DataError(
+            "y must hold numbers to be predicted. Got "
+            f"{example!r} among its values; convert it, or use a classifier."
+        )
+    finite = np.isfinite(raw.values)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise DataError(
+            f"y is infinite in row {row}. Input y contains infinity; every row needs "
+            "a finite number."
+        )
+    numbers = raw.values.astype(np.float64)
+    if criterion == "poisson" and ((numbers < 0).any() or not numbers.any()):
+        raise DataError(
+            "criterion 'poisson' needs numbers y that are not negative and not all 0. "
+            f"Got numbers from {numbers.min():g} to {numbers.max():g}; use 'variance'."
+        )
+    return numbers
+
+
+def _complete(raw: Numbers | Coded, n_rows: int | None) -> Numbers | Coded:
+    """Return the target: as many entries as there are rows, none of them missing."""
     n_labels = len(raw.values if isinstance(raw, Numbers) else raw.codes)
     if n_rows is not None and n_labels != n_rows:
         raise DataError(
@@ -159,13 +212,7 @@ def learn_target(
             f"row {int(np.argmax(missing))}. Input y contains NaN or None, but every "
             "row needs a label; drop the rows without."
         )
-    if isinstance(raw, Numbers):
-        raw = _labels_from_numbers(raw)
-    _refuse_mixed_categories("y", raw.values)
-    classes = _occurring(raw)
-    code_of = {label: code for code, label in enumerate(classes)}
-    table = np.array([code_of.get(value, -1) for value in raw.values], dtype=np.intp)
-    return classes, table.take(raw.codes)
+    return raw
 
 
 def _counted(number: int, noun: str) -> str:

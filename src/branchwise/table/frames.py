@@ -89,7 +89,12 @@ def read_vector(values: object, name: str) -> RawColumn:
 def read_labels(y: object) -> RawColumn:
     """Read the labels, which messages call y."""
     small = _read_small_integers(y)
-    return small if small is not None else _vector_reader("y", _as_sized("y", y))()
+    return small if small is not None else read_quantities(y)
+
+
+def read_quantities(y: object) -> RawColumn:
+    """Read what is to be predicted where whole numbers are numbers, not names."""
+    return _vector_reader("y", _as_sized("y", y))()
 
 
 def _read_small_integers(values: Any) -> Coded | None:

@@ -91,8 +91,9 @@ class Column:
 class Schema:
     """The attributes in order, the classes in sorted order, and their names.
 
-    ``named`` is false when the table was an array, whose columns are matched by
-    position and called x0, x1, ... in views.
+    There are no classes where numbers are predicted. ``named`` is false when the
+    table was an array, whose columns are matched by position and called x0, x1, ...
+    in views.
     """
 
     columns: tuple[Column, ...]
@@ -119,7 +120,8 @@ class Schema:
         target = self.target or "(target)"
         width = max(len(name) for name in [*self.names, target])
         lines = [f"{c.name:<{width}}  {_describe_column(c)}" for c in self.columns]
-        lines.append(f"{target:<{width}}  target, {_listed(self.classes, 'class')}")
+        wanted = _listed(self.classes, "class") if self.classes else "numeric"
+        lines.append(f"{target:<{width}}  target, {wanted}")
         return "\n".join(lines)
 
 

@@ -1,0 +1,385 @@
+"""``branchwise prune``: a model file -> a smaller one, without growing it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from branchwise.cli.algorithms import check_method, only_given
+from branchwise.cli.growing import Pruning
+from branchwise.cli.models import (
+    located,
+    open_model,
+    read_for_model,
+    refuse_two_streams,
+)
+from branchwise.cli.options import (
+    Form,
+    Format,
+    MissingMarks,
+    ModelPath,
+    Quiet,
+    missing_marks,
+)
+from branchwise.cli.results import report_model, size_of, write_model
+from branchwise.cli.streams import (
+    Reporter,
+    aligned,
+    check_output,
+    print_json,
+    print_lines,
+)
+from branchwise.cli.training import case_weights, number_or_rule
+from branchwise.cli.truth import true_classes, true_column, true_numbers
+from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.model import Model
+from branchwise.table.read import TableFile
+
+#: What only one method knows.
+_ONLY_WITH = {
+    "confidence": Pruning.ERROR_BASED,
+    "raise_subtrees": Pruning.ERROR_BASED,
+    "tolerance": Pruning.REDUCED_ERROR,
+    "ccp_alpha": Pruning.COST_COMPLEXITY,
+}
+#: The columns of a pruning path, and what they are called in print.
+_PATH_COLUMNS = {
+    "alpha": "alpha",
+    "n_leaves": "leaves",
+    "train_error": "training error",
+    "validation_error": "error on data",
+}
+
+
+class Method(StrEnum):
+    """How a tree is made smaller."""
+
+    ERROR_BASED = "error-based"
+    REDUCED_ERROR = "reduced-error"
+    COST_COMPLEXITY = "cost-complexity"
+
+
+def prune(
+    model_path: ModelPath,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The model file to write, - is standard output. Without it, the tree "
+            "is printed.",
+            show_default=False,
+        ),
+    ] = None,
+    method: Annotated[
+        Method | None,
+        typer.Option(
+            help="By pessimistic estimates (with --data, the training rows, branches "
+            "may rise, too), by the errors on the rows of --data, or by a price for "
+            "leaves.",
+            show_default=False,
+        ),
+    ] = None,
+    data_path: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="TABLE",
+            help="A table with the columns of the model and the target: the training "
+            "rows for error-based, other rows for reduced-error and --path.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="COLUMN",
+            help="The column of --data with the true classes or numbers.",
+            show_default="the target of the model",
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column of --data with the weight of each row.",
+            show_default=False,
+        ),
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="error-based, Quinlan's -c as a share: the lower, the more is pruned; "
+            "up to 0.5.",
+            show_default="0.25",
+        ),
+    ] = None,
+    no_raise_subtrees: Annotated[
+        bool,
+        typer.Option(
+            "--no-raise-subtrees",
+            help="error-based with --data: no branch takes the place of its parent.",
+        ),
+    ] = False,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="reduced-error: by how much accuracy may suffer with each subtree "
+            "that goes.",
+            show_default="0",
+        ),
+    ] = None,
+    ccp_alpha: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER|best|1-se",
+            help="cost-complexity: what a leaf costs, in units of impurity (--path "
+            "lists the prices that matter); or the price that errs least on --data, "
+            "or the largest within one standard error of that.",
+            show_default=False,
+        ),
+    ] = None,
+    snip: Annotated[
+        list[int] | None,
+        typer.Option(
+            metavar="NODE",
+            help="Make a leaf of a node; may be repeated. branchwise show --nodes "
+            "tells the numbers.",
+            show_default=False,
+        ),
+    ] = None,
+    merge_same_leaves: Annotated[
+        bool,
+        typer.Option(
+            "--merge-same-leaves",
+            help="Make one leaf of leaves that say the same, probabilities included.",
+        ),
+    ] = False,
+    change_probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--change-probabilities",
+            help="With --merge-same-leaves: the same answer will do.",
+        ),
+    ] = False,
+    path: Annotated[
+        bool,
+        typer.Option(
+            "--path",
+            help="Print only what each price of leaves would leave: its leaves, their "
+            "error in training and, with --data, on those rows.",
+        ),
+    ] = False,
+    missing: MissingMarks = None,
+    form: Format = Form.TEXT,
+    quiet: Quiet = False,
+) -> None:
+    """Make the tree of a model file smaller, without growing it anew.
+
+    Nodes of --snip go first, then the method prunes, then leaves are merged.
+
+    \b
+    Examples:
+      branchwise prune tree.json --method error-based -o smaller.json
+      branchwise prune tree.json --method error-based --data train.csv --confidence 0.1
+      branchwise prune tree.json --method reduced-error --data validation.csv
+      branchwise prune tree.json --path --data validation.csv
+      branchwise prune tree.json --method cost-complexity --ccp-alpha 0.01
+      branchwise prune tree.json --method cost-complexity --ccp-alpha 1-se --data v.csv
+      branchwise prune tree.json --snip 3 --snip 7 --merge-same-leaves
+    """
+    given = only_given(
+        confidence=confidence,
+        raise_subtrees=False if no_raise_subtrees else None,
+        tolerance=tolerance,
+        ccp_alpha=number_or_rule("--ccp-alpha", ccp_alpha),
+    )
+    changes = method is not None or bool(snip) or merge_same_leaves
+    _check_request(path, changes, output)
+    _check_method(method, given)
+    _check_data(method, given, data_path is not None, path, weight)
+    if change_probabilities and not merge_same_leaves:
+        raise ParameterError(
+            "--change-probabilities has no effect without --merge-same-leaves."
+        )
+    reporter = Reporter(quiet)
+    refuse_two_streams(MODEL=model_path, **{"--data": data_path})
+    check_output(output)
+    model = open_model(model_path)
+    with reporter.working("Reading") as say:
+        rows = _Rows(model)
+        if data_path is not None:
+            marks = missing_marks(missing)
+            file = TableFile(data_path)
+            rows = _read_rows(model, file, target, weight, marks, reporter)
+        say("Pruning")
+        if path:
+            table = rows.model.pruning_path(rows.X, rows.y)
+        else:
+            smaller = rows.model.snip(*snip) if snip else rows.model
+            if method is not None:
+                smaller = _pruned(smaller, rows, method, given)
+            if merge_same_leaves:
+                smaller = smaller.merge_same_leaves(change_probabilities)
+            # Whether columns have names is as it was.
+            smaller = Model(model.schema, smaller.tree, smaller.recipe)
+        if output is not None:
+            say("Writing")
+            write_model(smaller, output)
+    if path:
+        _print_path(table, form)
+    else:
+        before = size_of(model).removeprefix("tree of ")
+        summary = f"{size_of(smaller)} pruned from {before}"
+        report_model(smaller, summary, output, form, reporter)
+
+
+def _check_request(path: bool, changes: bool, output: str | None) -> None:
+    if path and (changes or output is not None):
+        raise ParameterError(
+            "--path only prints a table, so --method, --snip, --merge-same-leaves and "
+            "--output have no effect beside it. Give it alone."
+        )
+    if not path and not changes:
+        raise ParameterError(
+            "Nothing says how to prune. Give --method, --snip, --merge-same-leaves or "
+            "--path."
+        )
+
+
+def _check_method(method: Method | None, given: Mapping[str, Any]) -> None:
+    chosen = Pruning.NONE if method is None else Pruning(method.value)
+    check_method(chosen, given, "--method", _ONLY_WITH)
+    if method is Method.COST_COMPLEXITY and "ccp_alpha" not in given:
+        raise ParameterError(
+            "--method cost-complexity needs the price of a leaf. Give it with "
+            "--ccp-alpha; --path lists the prices that matter."
+        )
+
+
+def _check_data(
+    method: Method | None,
+    given: Mapping[str, Any],
+    has_data: bool,
+    path: bool,
+    weight: str | None,
+) -> None:
+    """Refuse rows that have no effect, and the lack of rows that are needed."""
+    by_rule = isinstance(given.get("ccp_alpha"), str)
+    if not has_data and (method is Method.REDUCED_ERROR or by_rule):
+        what = f"--ccp-alpha {given['ccp_alpha']}" if by_rule else f"--method {method}"
+        raise ParameterError(
+            f"{what} needs rows to prune with, other than those that the tree was "
+            "grown from. Give them with --data."
+        )
+    if not has_data and "raise_subtrees" in given:
+        raise ParameterError(
+            "--no-raise-subtrees has no effect without --data: branches rise only "
+            "where there are rows to count again."
+        )
+    by_number = method is Method.COST_COMPLEXITY and not by_rule
+    if has_data and not path and (method is None or by_number):
+        raise ParameterError(
+            "--data has no effect unless --method is error-based or reduced-error, "
+            "--ccp-alpha is best or 1-se, or --path is given."
+        )
+    if weight is not None and (path or not has_data):
+        raise ParameterError(
+            "--weight has no effect without --method and --data, whose rows it weighs."
+        )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A model that matches columns by name, and a table with its true answers."""
+
+    model: Model
+    X: Any = None
+    y: NDArray[Any] | None = None
+    weights: NDArray[np.float64] | None = None
+    file: TableFile | None = None
+
+
+def _read_rows(
+    model: Model,
+    file: TableFile,
+    target: str | None,
+    weight: str | None,
+    missing: tuple[str, ...],
+    reporter: Reporter,
+) -> _Rows:
+    """Read the rows whose answer is known."""
+    target = true_column(model.schema, target, file)
+    besides = [target] if weight is None else [target, weight]
+    file.check_names(besides)
+    answers, known = _answers(model, file, target, missing)
+    weights = None
+    if weight is not None:
+        column = file.read(only=[weight], number_columns=[weight], missing=missing)
+        weights = case_weights(column, weight, file)
+    named, table = read_for_model(model, file, missing, reporter, besides)
+    if known.all():
+        return _Rows(named, table, answers, weights, file)
+    reporter.note(
+        f"rows without an answer in column {target!r} are left out: "
+        f"{int((~known).sum()):,} of {len(known):,} in {file.label}."
+    )
+    left = np.flatnonzero(known)
+    weights = None if weights is None else weights[left]
+    # What the library says of a row can no longer be told by its line.
+    return _Rows(named, table.take(left), answers[left], weights)
+
+
+def _answers(
+    model: Model, file: TableFile, target: str, missing: tuple[str, ...]
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the true answers, and which of them are known."""
+    if model.tree.predicts_numbers:
+        numbers = true_numbers(file, target, missing)
+        return numbers, ~np.isnan(numbers)
+    truth = true_classes(file, target, model.schema, missing)
+    if truth.unknown:
+        raise DataError(
+            f"Column {target!r} of {file.label} has classes that the tree does not "
+            f"know: {quoted(truth.unknown)}. Take these rows out."
+        )
+    return model.schema.class_array.take(truth.codes), truth.codes >= 0
+
+
+def _pruned(
+    model: Model, rows: _Rows, method: Method, given: Mapping[str, Any]
+) -> Model:
+    parameters = dict(given)
+    if method is Method.ERROR_BASED and rows.X is None:
+        parameters["raise_subtrees"] = False
+    if rows.weights is not None:
+        parameters["sample_weight"] = rows.weights
+    with nullcontext() if rows.file is None else located(rows.file):
+        return model.prune(method.value, rows.X, rows.y, **parameters)
+
+
+def _print_path(table: Any, form: Form) -> None:
+    columns = {name: getattr(table, name) for name in _PATH_COLUMNS}
+    known = {n: c.tolist() for n, c in columns.items() if c is not None}
+    rows = list(zip(*known.values(), strict=True))
+    if form is Form.JSON:
+        print_json([dict(zip(known, row, strict=True)) for row in rows])
+        return
+    head = [_PATH_COLUMNS[name] for name in known]
+    cells = [
+        [f"{cell:,}" if isinstance(cell, int) else f"{cell:.6g}" for cell in row]
+        for row in rows
+    ]
+    print_lines(aligned([head, *cells], [True for _ in head]))

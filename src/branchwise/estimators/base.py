@@ -1,0 +1,305 @@
+"""What all estimators share: fitting, prediction, and what scikit-learn asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Bunch, column_or_1d, compute_class_weight
+from sklearn.utils.validation import check_is_fitted
+
+from branchwise.counts import Floats, Ints
+from branchwise.criteria import FOR_NUMBERS
+from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.fitting import fit_tree
+from branchwise.model import Model
+from branchwise.prune import cost_complexity
+from branchwise.recipes import Recipe, unpruned
+from branchwise.table.encode import learn_target
+from branchwise.table.schema import Value
+from branchwise.table.weights import check_weights
+from branchwise.tree import Tree
+
+
+class TreeEstimator(BaseEstimator):  # type: ignore[misc]
+    """A shell around :func:`~branchwise.fitting.fit_tree`."""
+
+    model_: Model
+    categorical_features: object
+    categories: Mapping[Any, Sequence[Any]] | None
+    validation_fraction: float | None
+    n_jobs: int | None
+
+    def _recipe(self) -> Recipe:
+        raise NotImplementedError
+
+    def _filled(self, recipe: Recipe, **others: object) -> Recipe:
+        """Fill in the parameters that the estimator and the recipe share."""
+        given = self.get_params(deep=False)
+        shared = {f.name for f in fields(recipe) if f.init} & given.keys()
+        values = {name: given[name] for name in shared} | others
+        self._check_criterion(values.get("criterion", recipe.criterion))
+        return replace(recipe, **values)
+
+    def _check_criterion(self, criterion: object) -> None:
+        """Refuse criteria for the other kind of target."""
+
+    def _weights(self, y: object, sample_weight: object) -> object:  # noqa: ARG002
+        return sample_weight
+
+    def fit(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object = None,
+        *,
+        validation: tuple[object, object] | None = None,
+    ) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : table
+            A pandas, polars or pyarrow table, a numpy array, a dict of columns or a
+            list of dicts.
+        y : sequence
+            The label of each row (text, whole numbers, booleans or categories), or
+            the number that is to be predicted.
+        sample_weight : sequence of float or None
+            The weight of each row; rows of weight 0 are left out.
+        validation : pair of table and sequence, or None
+            Rows to prune with that the tree is not grown from, for
+            ``pruning="reduced-error"``; by default ``validation_fraction`` of X.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self.model_ = self._grown(
+            X,
+            y,
+            sample_weight,
+            self._recipe(),
+            validation=validation,
+            validation_fraction=self.validation_fraction,
+        )
+        schema = self.model_.schema
+        self.n_features_in_ = len(schema.columns)
+        if schema.named:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def _grown(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object,
+        recipe: Recipe,
+        **validation: Any,
+    ) -> Model:
+        labels = _one_dimensional(y)
+        return fit_tree(
+            X,
+            labels,
+            recipe,
+            sample_weight=self._weights(labels, sample_weight),
+            categorical_features=self.categorical_features,
+            categories=self.categories,
+            n_jobs=self.n_jobs,
+            **validation,
+        )
+
+    def cost_complexity_pruning_path(
+        self, X: object, y: object, sample_weight: object = None
+    ) -> Bunch:
+        """Return the prices at which a full tree loses its subtrees, one by one.
+
+        The tree is grown by the parameters of this estimator, but not pruned; the
+        estimator itself stays as it is.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        Bunch
+            ``ccp_alphas``, the price of a leaf at which each subtree goes, and
+            ``impurities``, the sum of the leaves' impurities (by weight) from then
+            on; both begin with the full tree. Subtrees that go at the same price
+            have an entry each.
+        """
+        recipe = unpruned(self._recipe())
+        tree = self._grown(X, y, sample_weight, recipe).tree
+        path = cost_complexity.pruning_path(tree, recipe.criterion)
+        return Bunch(ccp_alphas=path.cut_alphas, impurities=path.cut_risks)
+
+    @property
+    def tree_(self) -> Tree:
+        """The arrays of the tree."""
+        check_is_fitted(self)
+        return self.model_.tree
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """How much each column contributed, as shares of 1."""
+        check_is_fitted(self)
+        return self.model_.feature_importances
+
+    def predict(self, X: object) -> NDArray[np.generic]:
+        """Return the most probable class, or the expected number, of each row."""
+        check_is_fitted(self)
+        return self.model_.predict(X, self.n_jobs)
+
+    def apply(self, X: object) -> Ints:
+        """Return the node that each row arrives at (or mostly arrives at)."""
+        check_is_fitted(self)
+        return self.model_.apply(X, self.n_jobs)
+
+    def decision_path(self, X: object) -> csr_matrix:
+        """Return which nodes each row visits, as a sparse rows x nodes matrix."""
+        check_is_fitted(self)
+        arrivals = self.model_.arrivals(X, self.n_jobs)
+        rows, nodes = self.model_.visited(arrivals)
+        shape = (arrivals.n_rows, len(self.model_.tree))
+        ones = np.ones(len(rows), dtype=np.int64)
+        return csr_matrix((ones, (rows, nodes)), shape=shape)
+
+    def get_depth(self) -> int:
+        """Return the largest number of questions on any path."""
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        return self.tree_.n_leaves
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
+    """A tree estimator that predicts classes."""
+
+    class_weight: Mapping[Any, float] | str | None
+    priors: Mapping[Any, float] | None
+
+    def _check_criterion(self, criterion: object) -> None:
+        if isinstance(criterion, str) and criterion in FOR_NUMBERS:
+            raise ParameterError(
+                f"criterion {criterion!r} is for numbers, and this estimator predicts "
+                "classes. Use CARTRegressor, or 'gain', 'gain_ratio' or 'gini'."
+            )
+
+    def fit(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object = None,
+        *,
+        validation: tuple[object, object] | None = None,
+    ) -> Self:
+        """Grow the tree; see :class:`TreeEstimator` for the parameters."""
+        super().fit(X, y, sample_weight, validation=validation)
+        self.classes_ = self.model_.schema.class_array
+        return self
+
+    def _weights(self, y: object, sample_weight: object) -> object:
+        if y is None or (self.class_weight is None and self.priors is None):
+            return sample_weight
+        classes, labels = learn_target(y)
+        weights = np.ones(len(labels))
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, len(labels))
+        if self.class_weight is not None:
+            weights = (
+                weights * _class_weights(self.class_weight, classes, labels)[labels]
+            )
+        if self.priors is not None:
+            weights = (
+                weights * _prior_weights(self.priors, classes, labels, weights)[labels]
+            )
+        return weights
+
+    def predict_proba(self, X: object) -> Floats:
+        """Return the probability of each class, in the order of ``classes_``."""
+        check_is_fitted(self)
+        return self.model_.predict_proba(X, self.n_jobs)
+
+
+def _one_dimensional(y: object) -> object:
+    """Turn a column vector into a row, with scikit-learn's own warning."""
+    if getattr(y, "ndim", 1) == 1 or not hasattr(y, "shape"):
+        return y
+    try:
+        return column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise DataError(f"y must have one label for each row. {error}") from None
+
+
+def _class_weights(given: object, classes: tuple[Value, ...], labels: Ints) -> Floats:
+    """Return the weight of each class."""
+    if isinstance(given, str) and given == "balanced":
+        balanced: Floats = compute_class_weight(
+            given, classes=np.arange(len(classes)), y=labels
+        )
+        return balanced
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            "class_weight must be None, 'balanced' or a dict of class to weight. Got "
+            f"{given!r} instead."
+        )
+    unknown = [label for label in given if label not in classes]
+    if unknown and len(unknown) > len(given) - len(classes):
+        # With every class there, others may be of another part of the data.
+        raise ParameterError(
+            f"class_weight names {quoted(unknown)}, but the classes of y are "
+            f"{quoted(classes)}. Give weights to these."
+        )
+    for label, weight in given.items():
+        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+            raise ParameterError(
+                "class_weight must have finite weights that are not negative. Got "
+                f"{weight!r} for the class {label!r}."
+            )
+    weights = np.array([float(given.get(label, 1.0)) for label in classes])
+    if not weights.any():
+        raise ParameterError(
+            "class_weight must give a class of y a weight above 0. Got 0 for all of "
+            f"{quoted(classes)}."
+        )
+    return weights
+
+
+def _prior_weights(
+    priors: object, classes: tuple[Value, ...], labels: Ints, weights: Floats
+) -> Floats:
+    """Return what each class is to be multiplied with to have its share."""
+    known = isinstance(priors, Mapping) and set(priors) == set(classes)
+    shares = [priors[label] for label in classes] if known else []  # type: ignore[index]
+    sound = [isinstance(p, Real) and 0 <= float(p) < np.inf for p in shares]
+    if not known or not all(sound) or not sum(map(float, shares)) > 0:
+        raise ParameterError(
+            "priors must be None or a dict that gives every class its share: numbers "
+            f"of at least 0 for {quoted(classes)}. Got {priors!r}."
+        )
+    wanted = np.array(shares, dtype=np.float64) / sum(map(float, shares))
+    found = np.bincount(labels, weights, len(classes))
+    factors: Floats = wanted * weights.sum() / np.where(found > 0, found, 1.0)
+    return factors

@@ -1,0 +1,216 @@
+"""C4.5's pruning: a subtree must earn its keep by a pessimistic estimate of errors.
+
+The training errors of a leaf flatter it, so they are replaced by the upper end of a
+confidence interval for its error rate. Bottom up, a node becomes a leaf, or makes
+way for its largest branch, where that promises no more errors (Quinlan, "C4.5",
+1993, section 4.2; the formulas are those of J48 and of release 8).
+
+Raising a branch sends it the cases of its siblings, so these have to be counted
+again: ``recount`` is the door to the rows, whoever holds them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from branchwise.counts import Floats, Ints
+from branchwise.criteria import Masses
+from branchwise.prune.surgery import (
+    Mask,
+    rearranged,
+    snipped,
+    stopped_weights,
+    subtree_sums,
+)
+from branchwise.ties import TIE
+from branchwise.tree import Tree
+
+#: Counts the training cases down a tree; the result also says where its nodes come
+#: from, -1 for leaves that are new.
+Recount = Callable[[Tree], tuple[Tree, Ints]]
+
+#: A leaf with so few errors more is no worse.
+_COLLAPSE_SLACK = 1e-3
+#: An estimate that is higher by no more than this is no worse.
+_PRUNE_SLACK = 0.1
+#: More errors than any estimate.
+_NEVER = np.iinfo(np.int64).max // 2
+#: Halvings that bring the logarithm of a chance within reach of a short series.
+_HALVINGS = 7
+_TERMS = 12
+
+
+def collapsed(tree: Tree) -> Tree:
+    """Make leaves of subtrees that do not err less than a leaf would."""
+    errors = tree.weights.sum(axis=1) - _at_label(tree.weights, tree.label)
+    stopped = stopped_weights(tree)
+    behind = stopped.sum(axis=1) - _at_label(stopped, tree.label)
+    below = subtree_sums(tree, np.where(tree.is_leaf, errors, behind))
+    useless = (below >= errors - _COLLAPSE_SLACK) & ~tree.is_leaf
+    return snipped(tree, useless).tree
+
+
+def _at_label(weights: Floats, label: Ints) -> Floats:
+    picked: Floats = np.take_along_axis(weights, label[:, np.newaxis], axis=1)[:, 0]
+    return picked
+
+
+class Estimate:
+    """Pessimistic numbers of errors, in whole units, so that sums are exact."""
+
+    def __init__(self, confidence: float, total: float) -> None:
+        self.confidence = confidence
+        self.z = NormalDist().inv_cdf(1 - confidence)
+        #: Errors are at most the weight, and estimates not much more.
+        self.bits = 59 - math.frexp(total + self.z * self.z + 1)[1]
+        self.slack = int(np.rint(math.ldexp(_PRUNE_SLACK, self.bits)))
+
+    def of(self, weights: Floats) -> Masses:
+        """Estimate the errors of leaves with these class weights."""
+        total = weights.sum(axis=1)
+        errors = total - weights.max(axis=1)
+        expected = errors + self.added(total, errors)
+        units: Masses = np.rint(np.ldexp(expected, self.bits)).astype(np.int64)
+        return units
+
+    def added(self, total: Floats, errors: Floats) -> Floats:
+        """Return the errors to be added to those seen, by weight and errors."""
+        some = self._extra_for_some(total, np.maximum(errors, 1.0))
+        with np.errstate(divide="ignore"):
+            chance = np.where(total > 0, math.log(self.confidence) / total, 0.0)
+        # The upper limit where nothing went wrong: n (1 - confidence ** (1 / n)).
+        none = -total * expm1(chance)
+        return np.where(errors < 1, none + errors * (some - none), some)
+
+    def _extra_for_some(self, total: Floats, errors: Floats) -> Floats:
+        """Use the normal approximation, with a correction for continuity."""
+        seen = errors + 0.5
+        square = self.z * self.z
+        safe = np.maximum(total, seen)
+        spread = np.sqrt(seen * (1.0 - seen / safe) + square / 4)
+        limit = safe * (seen + square / 2 + self.z * spread) / (safe + square)
+        rest = np.maximum(total - errors, 0.0)
+        return np.where(seen >= total, rest, limit - errors)
+
+
+def expm1(x: Floats) -> Floats:
+    """Return exp(x) - 1 for x <= 0, from basic IEEE operations.
+
+    Library functions differ in their last bit, which a compiled twin must not. With
+    m = exp(u) - 1, doubling u makes it m (m + 2).
+    """
+    u = np.maximum(x, -40.0) / 2**_HALVINGS
+    m = np.full_like(u, 1.0)
+    for k in range(_TERMS, 1, -1):
+        m = 1.0 + m * (u / k)
+    m = m * u
+    for _ in range(_HALVINGS):
+        m = m * (m + 2.0)
+    result: Floats = m
+    return result
+
+
+def pruned(tree: Tree, confidence: float, recount: Recount | None) -> Tree:
+    """Prune a tree; without ``recount`` branches are not raised.
+
+    All nodes whose subtrees are done with are decided in one round, so that one
+    counting of the rows serves them all.
+    """
+    estimate = Estimate(confidence, float(tree.weights[0].sum()))
+    state = _State.of(tree, tree.is_leaf, estimate)
+    while not state.done[0]:
+        state = _next_round(state, estimate, recount)
+    return state.tree
+
+
+@dataclass(frozen=True)
+class _State:
+    """A tree half pruned: which subtrees are done with, and their estimates."""
+
+    tree: Tree
+    done: Mask
+    errors: Masses
+
+    @classmethod
+    def of(cls, tree: Tree, done: Mask, estimate: Estimate) -> _State:
+        return cls(tree, done, _tree_errors(tree, estimate))
+
+
+def _tree_errors(tree: Tree, estimate: Estimate) -> Masses:
+    """Estimate the errors of every subtree as it stands."""
+    at_leaves = np.where(tree.is_leaf, estimate.of(tree.weights), 0)
+    left_behind = np.where(tree.is_leaf, 0, estimate.of(stopped_weights(tree)))
+    errors: Masses = subtree_sums(tree, at_leaves + left_behind)
+    return errors
+
+
+def _next_round(state: _State, estimate: Estimate, recount: Recount | None) -> _State:
+    tree, errors = state.tree, state.errors
+    undone = np.zeros(len(tree), dtype=np.intp)
+    np.add.at(undone, tree.parent[1:], ~state.done[1:])
+    ready = ~state.done & (undone == 0)
+    as_leaf = estimate.of(tree.weights)
+    largest = _largest_child(tree)
+    as_branch = _as_branches(tree, ready, largest, estimate, recount, as_leaf)
+    leaf = ready & (as_leaf <= np.minimum(errors, as_branch) + estimate.slack)
+    up = ready & ~leaf & (as_branch <= errors + estimate.slack)
+    raised = np.where(up, largest, -1)
+    new = rearranged(tree, raised, leaf)
+    done = (state.done | ready)[new.source]
+    if not up.any() or recount is None:
+        return _State.of(new.tree, done, estimate)
+    # What has come up with other cases has to be looked at again.
+    done &= ~_at_or_below(new.tree, up[new.place])
+    counted, origin = recount(new.tree)
+    return _State.of(
+        counted, np.where(origin < 0, True, done[origin]) | counted.is_leaf, estimate
+    )
+
+
+def _largest_child(tree: Tree) -> Ints:
+    """Return the child with the most weight, of equals the last; -1 for leaves."""
+    weight = tree.weights.sum(axis=1)
+    most = np.zeros(len(tree))
+    np.maximum.at(most, tree.parent[1:], weight[1:])
+    large = np.flatnonzero(weight[1:] >= most[tree.parent[1:]] * (1 - TIE)) + 1
+    largest = np.full(len(tree), -1, dtype=np.intp)
+    largest[tree.parent[large]] = large  # the last one stays
+    return largest
+
+
+def _at_or_below(tree: Tree, chosen: Mask) -> Mask:
+    below = chosen.copy()
+    for start, stop in tree.levels():
+        if start:
+            below[start:stop] |= below[tree.parent[start:stop]]
+    return below
+
+
+def _as_branches(
+    tree: Tree,
+    ready: Mask,
+    largest: Ints,
+    estimate: Estimate,
+    recount: Recount | None,
+    as_leaf: Masses,
+) -> Masses:
+    """Estimate the errors of nodes if their largest branches took their places."""
+    if recount is None:
+        return np.full(len(tree), _NEVER)
+    result = as_leaf.copy()
+    # A branch that is a leaf, given all cases of the node, is that leaf.
+    able = ready & ~tree.is_leaf[largest]
+    if able.any():
+        raised = np.where(able, largest, -1)
+        tried = rearranged(tree, raised, np.zeros(len(tree), dtype=bool))
+        counted, origin = recount(tried.tree)
+        old = np.flatnonzero(origin >= 0)
+        place = tried.place[origin[old]]
+        result[place] = _tree_errors(counted, estimate)[old]
+        result[~able] = as_leaf[~able]
+    return result

@@ -1,0 +1,158 @@
+"""Splits that are given, not chosen: what the nodes of a tree do with these rows.
+
+Pruning asks what a subtree would look like with other cases in it. The questions
+stay; how many cases take which branch, and so the shares of a divided case, is
+counted anew. Where a node has one branch per value, a value that had no case there
+before gets a branch, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.counts import Floats, Ints, run_starts
+from branchwise.search import CountSource
+from branchwise.splits import ABOVE, AT_MOST, Splits
+from branchwise.table.schema import Column
+from branchwise.tree import Tree
+
+
+def prescribed_splits(
+    source: CountSource,
+    columns: Sequence[Column],
+    tree: Tree,
+    nodes: Ints,
+    new_values: bool,
+) -> tuple[Splits, Ints]:
+    """Return what the open nodes of a level do that are these nodes of the tree.
+
+    With it come the children that the branches lead to, -1 for the branches of
+    values that are new there.
+    """
+    old = _Branches.of(tree, nodes)
+    new = []
+    size = np.zeros(len(old.node))
+    for index in np.unique(tree.column[nodes]).tolist():
+        open_nodes = np.flatnonzero(tree.column[nodes] == index)
+        met = _met(source, columns[index], index, tree.cut[nodes], open_nodes)
+        branch = old.find(met)
+        np.add.at(size, branch[branch >= 0], met.weight[branch >= 0])
+        strange = (branch < 0) & (met.code >= 0)
+        if new_values and strange.any():
+            new.append(met.select(strange))
+    return _assembled(tree, nodes, old, size, new)
+
+
+@dataclass(frozen=True)
+class _Met:
+    """The weight of each code at each open node; -1 is the code of missing values."""
+
+    node: Ints
+    code: Ints
+    weight: Floats
+
+    def select(self, mask: NDArray[np.bool_]) -> _Met:
+        return _Met(self.node[mask], self.code[mask], self.weight[mask])
+
+
+def _met(
+    source: CountSource, column: Column, index: int, cut: Floats, open_nodes: Ints
+) -> _Met:
+    counts = source.counts(index, open_nodes)
+    missing = counts.code == source.missing_code(index)
+    code = counts.code
+    if column.is_numeric:
+        numbers = np.append(source.values(index), np.nan)
+        with np.errstate(invalid="ignore"):
+            above = numbers[code] > cut[counts.node]
+        code = np.where(above, ABOVE, AT_MOST)
+    code = np.where(missing, -1, code)
+    starts = run_starts(counts.node, code)
+    weight = np.add.reduceat(counts.weights.sum(axis=1), starts)
+    return _Met(counts.node[starts], code[starts], weight)
+
+
+@dataclass(frozen=True)
+class _Branches:
+    """The branches of the open nodes: the child, and the codes that lead there."""
+
+    node: Ints
+    child: Ints
+    n_codes: Ints
+    codes: Ints
+    first_code: Ints
+
+    @classmethod
+    def of(cls, tree: Tree, nodes: Ints) -> _Branches:
+        width = tree.n_children[nodes]
+        node = np.repeat(np.arange(len(nodes)), width)
+        offset = np.arange(len(node)) - (np.cumsum(width) - width)[node]
+        child = tree.first_child[nodes][node] + offset
+        n_codes = tree.n_codes[child]
+        begin = np.repeat(tree.code_starts[child], n_codes)
+        within = np.arange(len(begin)) - np.repeat(
+            np.cumsum(n_codes) - n_codes, n_codes
+        )
+        codes = tree.codes[begin + within]
+        first = np.full(len(child), np.iinfo(np.intp).max)
+        np.minimum.at(first, np.repeat(np.arange(len(child)), n_codes), codes)
+        return cls(node, child, n_codes, codes, first)
+
+    def find(self, met: _Met) -> Ints:
+        """Return the branch that each code of a node leads to, or -1."""
+        stride = int(max(self.codes.max(initial=0), met.code.max(initial=0))) + 2
+        owner = np.repeat(np.arange(len(self.node)), self.n_codes)
+        # Missing values lead to a branch without codes, if the node has one.
+        alone = np.flatnonzero(self.n_codes == 0)
+        key = np.concatenate(
+            [self.node[owner] * stride + self.codes + 1, self.node[alone] * stride]
+        )
+        branch = np.concatenate([owner, alone])
+        order = np.argsort(key)
+        wanted = met.node * stride + met.code + 1
+        at = np.minimum(np.searchsorted(key[order], wanted), len(key) - 1)
+        return np.where(key[order][at] == wanted, branch[order][at], -1)
+
+
+def _assembled(
+    tree: Tree, nodes: Ints, old: _Branches, size: Floats, new: Sequence[_Met]
+) -> tuple[Splits, Ints]:
+    """Put old and new branches in the order of their nodes and first codes."""
+    node = np.concatenate([old.node, *(met.node for met in new)])
+    first = np.concatenate([old.first_code, *(met.code for met in new)])
+    fresh = len(node) - len(old.node)
+    child = np.concatenate([old.child, np.full(fresh, -1, dtype=np.intp)])
+    n_codes = np.concatenate([old.n_codes, np.ones(fresh, dtype=np.intp)])
+    sizes = np.concatenate([size, *(met.weight for met in new)])
+    codes = np.concatenate([old.codes, *(met.code for met in new)])
+    order = np.lexsort((first, node))
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    code_order = np.argsort(np.repeat(rank, n_codes), kind="stable")
+    n_branches = np.bincount(node, minlength=len(nodes))
+    first_branch = np.cumsum(n_branches) - n_branches
+
+    def moved(route: Ints) -> Ints:
+        """Return routes to where the branches are now."""
+        at = np.flatnonzero(route >= 0)
+        position = np.searchsorted(old.child, tree.first_child[nodes[at]] + route[at])
+        result = route.copy()
+        result[at] = rank[position] - first_branch[at]
+        return result
+
+    splits = Splits(
+        tree.column[nodes],
+        tree.cut[nodes],
+        n_branches,
+        moved(tree.missing_to[nodes]),
+        moved(tree.unseen_to[nodes]),
+        n_codes[order],
+        codes[code_order],
+        sizes[order],
+        None if tree.surrogates is None else tree.surrogates.take(nodes),
+    )
+    return splits, child[order]

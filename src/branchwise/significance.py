@@ -1,0 +1,198 @@
+"""Stage 5, luck: the chance that a split as good as this one comes from nothing.
+
+The branches of a split and the classes make a table, and its chi-square statistic
+says how likely such a table is where class and branch have nothing to do with each
+other; numbers to predict have the F-test of their means. The best of many candidates
+looks good by luck alone, so the chance is multiplied with their number (Bonferroni):
+the columns, the cuts of a number, the ways to group values (Kass, "An Exploratory
+Technique for Investigating Large Quantities of Categorical Data", 1980).
+
+All chances are natural logarithms: products of many candidates and very small chances
+then neither overflow nor vanish.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from branchwise.counts import Floats, Ints
+
+#: The ways to group more values than this are not counted one by one.
+_COUNTED_VALUES = 256
+#: Continued fractions stop where a step changes less than this, or after so many.
+_LAST_BIT = 1e-15
+_MOST_STEPS = 100_000
+_TINY = 1e-300
+
+
+def log_chance_of_classes(branches: Floats, starts: Ints, cases: Floats) -> Floats:
+    """Return the chances that branches differ so much in their classes by luck.
+
+    Parameters
+    ----------
+    branches : array
+        Class weights, a row for each branch, one split after the other.
+    starts : array
+        Where each split begins.
+    cases : array
+        How many cases each split has; weights are scaled to that number.
+    """
+    size = branches.sum(axis=1)
+    classes = np.add.reduceat(branches, starts, axis=0)
+    total = classes.sum(axis=1)
+    n_branches = np.diff(starts, append=len(branches))
+    owner = np.repeat(np.arange(len(starts)), n_branches)
+    expected = size[:, np.newaxis] * (classes / total[:, np.newaxis])[owner]
+    distance = (branches - expected) ** 2 / np.where(expected > 0, expected, 1.0)
+    statistic = np.add.reduceat(distance.sum(axis=1), starts) * cases / total
+    freedom = (n_branches - 1) * (np.count_nonzero(classes, axis=1) - 1)
+    return log_chi_square_tail(statistic, freedom.astype(np.float64))
+
+
+def log_chance_of_numbers(branches: Floats, starts: Ints, cases: Floats) -> Floats:
+    """Return the chances that branches differ so much in their means by luck.
+
+    As :func:`log_chance_of_classes`, of weights, sums and sums of squares.
+    """
+    weight, total, squares = branches.T
+    within = np.add.reduceat(np.maximum(squares - total * total / weight, 0.0), starts)
+    weight, total, squares = np.add.reduceat(branches, starts, axis=0).T
+    between = np.maximum(squares - total * total / weight - within, 0.0)
+    n_branches = np.diff(starts, append=len(branches)).astype(np.float64)
+    free = cases - n_branches
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = between / (n_branches - 1) / (within / free)
+    # Where nothing is left to compare with, nothing can be told.
+    telling = (free > 0) & (between > 0)
+    return log_f_tail(
+        np.where(telling, ratio, 0.0), n_branches - 1, np.maximum(free, 1.0)
+    )
+
+
+@lru_cache(maxsize=4096)
+def log_groupings(n_values: int, n_groups: int) -> float:
+    """Return the logarithm of the number of ways to group values.
+
+    These are Stirling's numbers of the second kind; for very many values the bound
+    groups ** values / groups! stands for them.
+
+    Examples
+    --------
+    >>> round(math.exp(log_groupings(5, 2))), 2**4 - 1
+    (15, 15)
+    """
+    if n_values > _COUNTED_VALUES:
+        return n_values * math.log(n_groups) - math.lgamma(n_groups + 1)
+    onto = sum(
+        (-1) ** (n_groups - j) * math.comb(n_groups, j) * j**n_values
+        for j in range(1, n_groups + 1)
+    )
+    return math.log(onto // math.factorial(n_groups))
+
+
+def log_chi_square_tail(statistic: Floats, freedom: Floats) -> Floats:
+    """Return log P(chi-square >= statistic); 0 without any degree of freedom."""
+    a, x = np.where(freedom > 0, freedom, 1.0) / 2, statistic / 2
+    possible = (freedom > 0) & (x > 0)
+    x = np.where(possible, x, 1.0)
+    front = a * np.log(x) - x - _log_gamma(a)
+    left = x < a + 1
+    lower = np.minimum(np.exp(front) * _gamma_series(a, np.where(left, x, 0.0)), 1.0)
+    with np.errstate(divide="ignore"):
+        tail = np.where(
+            left,
+            np.log1p(-lower),
+            front + np.log(_gamma_fraction(a, np.where(left, a + 1, x))),
+        )
+    return np.where(possible, np.minimum(tail, 0.0), 0.0)
+
+
+def log_f_tail(ratio: Floats, between: Floats, within: Floats) -> Floats:
+    """Return log P(F >= ratio) for two degrees of freedom."""
+    certain = np.isinf(ratio)
+    odds = np.where(certain, 1.0, ratio) * between / within
+    # The tail is the incomplete beta function of a, b at x; y is 1 - x.
+    a, b = within / 2, between / 2
+    x, y = 1.0 / (1.0 + odds), odds / (1.0 + odds)
+    tail = np.zeros(len(ratio))
+    known = y > 0
+    a, b, x, y = a[known], b[known], x[known], y[known]
+    front = _log_gamma(a + b) - _log_gamma(a) - _log_gamma(b)
+    front = front + a * np.log(x) + b * np.log(y)
+    turned = x > (a + 1) / (a + b + 2)
+    fraction = _beta_fraction(
+        np.where(turned, b, a), np.where(turned, a, b), np.where(turned, y, x)
+    )
+    other = np.minimum(np.exp(front) * fraction / b, 1.0)
+    with np.errstate(divide="ignore"):
+        tail[known] = np.where(
+            turned, np.log1p(-other), front + np.log(fraction) - np.log(a)
+        )
+    return np.where(certain, -np.inf, np.minimum(tail, 0.0))
+
+
+def _log_gamma(values: Floats) -> Floats:
+    distinct, place = np.unique(values, return_inverse=True)
+    logs: Floats = np.array([math.lgamma(v) for v in distinct.tolist()])[place]
+    return logs
+
+
+def _gamma_series(a: Floats, x: Floats) -> Floats:
+    """Sum 1/a + x/(a(a+1)) + x^2/(a(a+1)(a+2)) + ..."""
+    term = 1.0 / a
+    total = term.copy()
+    for step in range(1, _MOST_STEPS):
+        term = term * (x / (a + step))
+        total += term
+        if (term <= total * _LAST_BIT).all():
+            break
+    return total
+
+
+def _gamma_fraction(a: Floats, x: Floats) -> Floats:
+    """Work out 1/(x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- ...)))."""
+    return _continued(
+        x + 1 - a,
+        lambda step: -step * (step - a),
+        lambda step: x + 2 * step + 1 - a,
+    )
+
+
+def _beta_fraction(a: Floats, b: Floats, x: Floats) -> Floats:
+    """Work out the continued fraction of the incomplete beta function."""
+
+    def numerator(step: int) -> Floats:
+        m, odd = divmod(step, 2)
+        if odd:
+            return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        return m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+
+    return _continued(np.ones_like(x), numerator, lambda _: np.ones_like(x))
+
+
+def _continued(
+    first: Floats,
+    numerator: Callable[[int], Floats],
+    denominator: Callable[[int], Floats],
+) -> Floats:
+    """Work out 1/(first + n1/(d1 + n2/(d2 + ...))) from the front (Lentz 1976)."""
+    c = np.full_like(first, 1 / _TINY)
+    d = 1.0 / _not_zero(first)
+    result = d.copy()
+    for step in range(1, _MOST_STEPS):
+        top, bottom = numerator(step), denominator(step)
+        d = 1.0 / _not_zero(bottom + top * d)
+        c = _not_zero(bottom + top / c)
+        change = c * d
+        result *= change
+        if (np.abs(change - 1.0) <= _LAST_BIT).all():
+            break
+    return result
+
+
+def _not_zero(values: Floats) -> Floats:
+    return np.where(np.abs(values) < _TINY, _TINY, values)

@@ -1,0 +1,183 @@
+"""From encoded rows to a finished tree: growth and the pruning that belongs to it.
+
+A :class:`Training` can be taken apart by rows without encoding anything again,
+which is what validation sets and cross-validation are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.counts import Floats, Ints
+from branchwise.criteria import Moments64
+from branchwise.engines.memory import MemoryEngine
+from branchwise.errors import ParameterError, quoted
+from branchwise.grow import Progress, grow, recount
+from branchwise.kernels import native
+from branchwise.prune import best_first, cost_complexity, error_based
+from branchwise.recipes import Recipe
+from branchwise.table.bins import Edges, bin_columns, cut_numbers
+from branchwise.table.schema import Column, Columns, Value
+from branchwise.table.target import Classes, Quantities, measure
+from branchwise.table.weights import WeightGrid, weigh
+from branchwise.ties import cheapest
+from branchwise.tree import Tree
+
+
+@dataclass(frozen=True)
+class Training:
+    """Encoded columns, what is to be predicted (class codes or numbers), weights."""
+
+    columns: tuple[Column, ...]
+    data: Columns
+    target: NDArray[np.intp] | Floats
+    n_classes: int
+    weights: Floats | None = None
+
+    def take(self, rows: Ints) -> Training:
+        """Keep some of the rows."""
+        data = Columns(len(rows), tuple(cells[rows] for cells in self.data.data))
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, data=data, target=self.target[rows], weights=weights)
+
+    def grid(self, recipe: Recipe) -> WeightGrid:
+        """Put the weights on a grid that suits the recipe."""
+        # Cases are split only where values are missing and go down every branch.
+        split = recipe.missing == "split" and any(c.has_missing for c in self.columns)
+        return weigh(self.weights, self.data.n_rows, split)
+
+
+def grown(
+    training: Training,
+    recipe: Recipe,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Tree:
+    """Grow a tree and prune it as far as the training rows alone allow."""
+    grid = training.grid(recipe)
+    edges: Edges = {}
+    if recipe.max_bins is not None:
+        counted = None if grid.weights is None else grid.weights > 0
+        data, edges = bin_columns(
+            training.columns, training.data, recipe.max_bins, counted
+        )
+        training = replace(training, data=data)
+    if native.serves(recipe):
+        tree = native.grow_native(
+            training.columns,
+            training.data,
+            training.target.astype(np.intp, copy=False),
+            training.n_classes,
+            grid,
+            recipe,
+            threads,
+            progress,
+        )
+    else:
+        target = _target(training, grid, recipe)
+        engine = MemoryEngine(training.columns, training.data, target, grid)
+        tree = grow(engine, training.columns, recipe, progress)
+        if isinstance(target, Quantities):
+            tree = _with_means(tree, target)
+    tree = _trimmed(_answering(tree, recipe), training, grid, recipe)
+    return _in_numbers(tree, edges) if edges else tree
+
+
+def _in_numbers(tree: Tree, edges: Edges) -> Tree:
+    """Turn cuts between bins into cuts between numbers."""
+    tree = replace(tree, cut=cut_numbers(tree.cut, tree.column, edges))
+    if tree.surrogate_cut is None or tree.surrogate_column is None:
+        return tree
+    cut = cut_numbers(tree.surrogate_cut, tree.surrogate_column, edges)
+    return replace(tree, surrogate_cut=cut)
+
+
+def _target(
+    training: Training, grid: WeightGrid, recipe: Recipe
+) -> Classes | Quantities:
+    if not recipe.predicts_numbers:
+        return Classes(training.target.astype(np.intp), training.n_classes)
+    # Rates of events are compared by their logarithms, so they have no other centre.
+    return measure(
+        training.target.astype(np.float64), grid, recipe.criterion != "poisson"
+    )
+
+
+def _answering(tree: Tree, recipe: Recipe) -> Tree:
+    """Let nodes answer what costs least, where answers have costs."""
+    if recipe.costs is None:
+        return tree
+    return replace(tree, answer=cheapest(tree.weights, recipe.costs))
+
+
+def _with_means(tree: Tree, target: Quantities) -> Tree:
+    """Turn the moments of the nodes into weight, mean and deviation."""
+    weight, total, squares = tree.weights.T
+    mean = total / weight
+    masses = Moments64(tree.weights[0], float(tree.cases[0]))
+    spread = np.maximum(squares / weight - mean * mean, 0.0)
+    return replace(
+        tree,
+        weights=weight[:, np.newaxis].copy(),
+        mean=target.plain(target.centre + mean),
+        # What is not more than noise are equal numbers.
+        deviation=np.where(masses.mixed(tree.weights), np.sqrt(spread), 0.0),
+    )
+
+
+def check_costs(
+    costs: tuple[tuple[float, ...], ...] | None, classes: Sequence[Value]
+) -> None:
+    """Refuse costs for another number of classes."""
+    if costs is not None and len(costs) != len(classes):
+        raise ParameterError(
+            f"costs must have a row and a column for each of the {len(classes)} "
+            f"classes {quoted(classes)}. Got {len(costs)} rows."
+        )
+
+
+def _trimmed(tree: Tree, training: Training, grid: WeightGrid, recipe: Recipe) -> Tree:
+    """Take away what the recipe does not want to keep."""
+    if recipe.max_leaf_nodes is not None:
+        tree = best_first.limited(tree, recipe.max_leaf_nodes, recipe.criterion)
+    if recipe.collapse or recipe.pruning == "error-based":
+        tree = _with_fewer_errors(tree, training, grid, recipe)
+    if recipe.pruning == "cost-complexity":
+        tree = cost_complexity.pruned(tree, float(recipe.ccp_alpha), recipe.criterion)
+    return tree
+
+
+def _with_fewer_errors(
+    tree: Tree, training: Training, grid: WeightGrid, recipe: Recipe
+) -> Tree:
+    """Collapse a tree, and prune it by estimates of its errors."""
+    labels = training.target.astype(np.intp, copy=False)
+    if native.prunes(tree):
+        return native.prune_native(
+            training.columns, training.data, labels, grid, tree, recipe
+        )
+    if recipe.collapse:
+        tree = error_based.collapsed(tree)
+    if recipe.pruning != "error-based":
+        return tree
+    door = recounter(training, grid, recipe) if recipe.raise_subtrees else None
+    return error_based.pruned(tree, recipe.confidence, door)
+
+
+def recounter(
+    training: Training, grid: WeightGrid, recipe: Recipe
+) -> error_based.Recount:
+    """Return who counts the training rows down other trees."""
+    target = _target(training, grid, recipe)
+    engine = MemoryEngine(training.columns, training.data, target, grid)
+    new_values = recipe.branching == "values"
+
+    def count(tree: Tree) -> tuple[Tree, Ints]:
+        counted, origin = recount(engine, training.columns, tree, new_values)
+        return _answering(counted, recipe), origin
+
+    return count
