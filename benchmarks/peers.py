@@ -7,9 +7,14 @@ installed is left out.
 
 from __future__ import annotations
 
+import io
+import os
+import tempfile
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,10 +32,31 @@ class Peer:
 
 def sklearn_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
     """Encode the categories in a pipeline and grow an entropy tree."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    return _encoded_fit(DecisionTreeClassifier(criterion="entropy"), X, y, max_depth)
+
+
+def sklearn_gini_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
+    """Encode the categories in a pipeline and grow a tree by Gini's impurity."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    return _encoded_fit(DecisionTreeClassifier(criterion="gini"), X, y, max_depth)
+
+
+def sklearn_regression_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
+    """Encode the categories in a pipeline and grow a regression tree."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    return _encoded_fit(DecisionTreeRegressor(), X, y, max_depth)
+
+
+def _encoded_fit(
+    tree: Any, X: pd.DataFrame, y: pd.Series, max_depth: int | None
+) -> Any:
     from sklearn.compose import make_column_selector, make_column_transformer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OrdinalEncoder
-    from sklearn.tree import DecisionTreeClassifier
 
     encoder: Any = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     if len(X.select_dtypes("number").columns):
@@ -38,9 +64,7 @@ def sklearn_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
             (encoder, make_column_selector(dtype_exclude="number")),
             remainder="passthrough",
         )
-    tree = DecisionTreeClassifier(
-        criterion="entropy", max_depth=max_depth, random_state=0
-    )
+    tree.set_params(max_depth=max_depth, random_state=0)
     return make_pipeline(encoder, tree).fit(X, y)
 
 
@@ -49,6 +73,54 @@ def branchwise_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
     from branchwise import ID3Classifier
 
     return ID3Classifier(max_depth=max_depth).fit(X, y)
+
+
+def c45_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
+    """Grow and prune as C4.5 does."""
+    from branchwise import C45Classifier
+
+    return C45Classifier(max_depth=max_depth).fit(X, y)
+
+
+def c45_unpruned_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
+    """Grow as C4.5 does."""
+    from branchwise import C45Classifier
+
+    return C45Classifier(max_depth=max_depth, prune=False).fit(X, y)
+
+
+def cart_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
+    """Grow two-way splits."""
+    from branchwise import CARTClassifier
+
+    return CARTClassifier(max_depth=max_depth).fit(X, y)
+
+
+def cart_regression_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
+    """Grow two-way splits that tell numbers apart."""
+    from branchwise import CARTRegressor
+
+    return CARTRegressor(max_depth=max_depth).fit(X, y)
+
+
+def chefboost_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
+    """Grow a C4.5 tree, which chefboost does without pruning, a limit or gaps."""
+    from chefboost import Chefboost
+
+    if max_depth is not None:
+        raise ValueError("chefboost's C4.5 knows no depth.")
+    texts = X.select_dtypes(exclude="number").columns
+    table = X.astype(dict.fromkeys(texts, "object")).fillna(dict.fromkeys(texts, "?"))
+    table["Decision"] = y.astype("object")
+    here = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
+        os.chdir(folder)  # it writes its rules to where it runs
+        try:
+            return Chefboost.fit(
+                table, {"algorithm": "C4.5", "enableParallelism": False}
+            )
+        finally:
+            os.chdir(here)
 
 
 def lightgbm_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
@@ -117,7 +189,14 @@ def plain_predict(model: Any, X: pd.DataFrame) -> np.ndarray:
 
 
 OURS = Peer("branchwise", branchwise_fit, plain_predict)
+OUR_C45 = Peer(OURS.name, c45_fit, plain_predict)
+OUR_UNPRUNED_C45 = Peer(OURS.name, c45_unpruned_fit, plain_predict)
+OUR_CART = Peer(OURS.name, cart_fit, plain_predict)
+OUR_REGRESSION = Peer(OURS.name, cart_regression_fit, plain_predict)
 SKLEARN = Peer("scikit-learn", sklearn_fit, plain_predict)
+SKLEARN_GINI = Peer("scikit-learn", sklearn_gini_fit, plain_predict)
+SKLEARN_REGRESSION = Peer("scikit-learn", sklearn_regression_fit, plain_predict)
+CHEFBOOST = Peer("chefboost", chefboost_fit, plain_predict)
 
 
 def others() -> list[Peer]:

@@ -1,6 +1,7 @@
 """Run the benchmarks and print one table; each line is a ratio within this run.
 
-    python benchmarks/run.py [--rows 1000000] [--only NAME ...] [--output FILE]
+    python benchmarks/run.py [--rows 1000000] [--only NAME ...] [--list]
+                             [--adult FILE] [--output FILE]
 
 Everything runs on one thread. A time is the best of a few runs, taken in turns
 with those of the peers, so that a busy machine hits all alike. Losses are printed
@@ -14,9 +15,7 @@ import os
 import platform
 import sys
 import tempfile
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -27,103 +26,24 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARROW_NUM_THREADS")
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
-from generate import Planted, planted  # noqa: E402
-from peers import OURS, SKLEARN, Peer, others  # noqa: E402
-
-Action = Callable[[], Any]
-
-
-@dataclass
-class Line:
-    """One line of the table: our time, the peers' times, and what was promised."""
-
-    work: str
-    ours: float
-    peers: dict[str, float] = field(default_factory=dict)
-    bar: str = ""
-    unit: str = "s"
-
-    def row(self) -> str:
-        """Write the line in Markdown."""
-        ratios = ", ".join(
-            f"{name} {_seconds(seconds)} (**{seconds / self.ours:.1f} x**)"
-            for name, seconds in self.peers.items()
-        )
-        shown = (
-            _seconds(self.ours) if self.unit == "s" else f"{self.ours:.3g} {self.unit}"
-        )
-        return f"| {self.work} | {shown} | {ratios} | {self.bar} |"
-
-
-def _seconds(seconds: float) -> str:
-    if seconds >= 1:
-        return f"{seconds:.2f} s"
-    return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} us"
-
-
-def best_times(actions: dict[str, Action], repeats: dict[str, int]) -> dict[str, float]:
-    """Time actions in turns; the best of each."""
-    best = dict.fromkeys(actions, float("inf"))
-    for turn in range(max(repeats.values())):
-        for name, action in actions.items():
-            if turn >= repeats[name]:
-                continue
-            start = time.perf_counter()
-            action()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best
-
-
-def compare_fits(
-    work: str,
-    X: pd.DataFrame,
-    y: pd.Series,
-    max_depth: int | None,
-    bar: str,
-    peers: list[Peer],
-    repeats: int = 5,
-) -> Line:
-    """Fit with every tool."""
-    actions: dict[str, Action] = {
-        peer.name: (lambda peer=peer: peer.fit(X, y, max_depth))
-        for peer in [OURS, *peers]
-    }
-    turns = dict.fromkeys(actions, 1) | {OURS.name: repeats}
-    return _line(work, actions, turns, bar)
-
-
-def _line(
-    work: str, actions: dict[str, Action], turns: dict[str, int], bar: str
-) -> Line:
-    times = best_times(actions, turns)
-    ours = times.pop(OURS.name)
-    line = Line(work, ours, times, bar)
-    print(line.row(), flush=True)
-    return line
+from c45 import C45Workloads  # noqa: E402
+from cart import CARTWorkloads  # noqa: E402
+from generate import Tables, planted  # noqa: E402
+from measure import Action, Line, best_times, compare, compare_fits, show  # noqa: E402
+from peers import OURS, SKLEARN, others  # noqa: E402
 
 
 class Workloads:
     """The works of the table; each ``time_*`` returns lines."""
 
-    def __init__(self, rows: int) -> None:
-        self.rows = rows
+    def __init__(self, tables: Tables) -> None:
+        self.rows = tables.rows
+        self.tables = tables
         self.peers = others()
-        self._tables: dict[str, Planted] = {}
-
-    def table(self, name: str) -> Planted:
-        """Generate a table once."""
-        make = {
-            "A": lambda: planted(self.rows, 20),
-            "C": lambda: planted(self.rows // 10, 100, n_classes=5),
-            "mixed": lambda: planted(self.rows // 2, 10, 10, missing=0.03),
-        }
-        if name not in self._tables:
-            self._tables[name] = make[name]()
-        return self._tables[name]
 
     def time_fit_category(self) -> list[Line]:
         """Fit the first workload from a category DataFrame."""
-        A = self.table("A")
+        A = self.tables["A"]
         X, y = A.frame(), A.labels()
         size = f"{self.rows:,} x 20"
         every = [SKLEARN, *self.peers]
@@ -140,7 +60,7 @@ class Workloads:
 
     def time_fit_strings(self) -> list[Line]:
         """Fit the first workload from string columns."""
-        A = self.table("A")
+        A = self.tables["A"]
         work = f"fit {self.rows:,} x 20 strings, depth 8"
         every = [SKLEARN, *self.peers]
         bar = "10 x sklearn, 3 x others"
@@ -151,7 +71,7 @@ class Workloads:
         from branchwise import Recipe, fit_tree
         from branchwise.table.read import read_table
 
-        A = self.table("A")
+        A = self.tables["A"]
         frame = A.frame("str").assign(y=A.labels().astype("str"))
         lines = []
         with tempfile.TemporaryDirectory() as folder:
@@ -176,19 +96,19 @@ class Workloads:
                 work = f"fit {self.rows:,} x 20 from {suffix.upper()}, depth 8"
                 actions = {OURS.name: ours, "pandas + sklearn": theirs}
                 turns = {OURS.name: 3, "pandas + sklearn": 1}
-                lines.append(_line(work, actions, turns, bar))
+                lines.append(compare(work, actions, turns, bar))
         return lines
 
     def time_fit_wide(self) -> list[Line]:
         """Fit many columns and five classes."""
-        C = self.table("C")
+        C = self.tables["C"]
         work = f"fit {self.rows // 10:,} x 100 category, 5 classes, unlimited"
         every = [SKLEARN, *self.peers]
         return [compare_fits(work, C.frame(), C.labels(), None, "60 x sklearn", every)]
 
     def time_fit_mixed(self) -> list[Line]:
         """Fit numbers, categories and gaps."""
-        mixed = self.table("mixed")
+        mixed = self.tables["mixed"]
         X, y = mixed.frame(), mixed.labels()
         work = f"fit {self.rows // 2:,}, 10 numeric + 10 category, 3 % missing"
         every = [SKLEARN, *self.peers]
@@ -200,7 +120,7 @@ class Workloads:
 
     def time_predict(self) -> list[Line]:
         """Predict the first workload, end to end and from ready codes."""
-        A = self.table("A")
+        A = self.tables["A"]
         X, y = A.frame(), A.labels()
         lines = []
         for max_depth in (8, None):
@@ -216,7 +136,7 @@ class Workloads:
             turns = dict.fromkeys(actions, 2) | {OURS.name: 5}
             work = f"predict {self.rows:,} rows, {depth} tree"
             bar = "50 x sklearn, 3 x others"
-            lines.append(_line(work, actions, turns, bar))
+            lines.append(compare(work, actions, turns, bar))
             lines.append(self._predict_codes(ours, theirs, X, depth))
         return lines
 
@@ -234,7 +154,7 @@ class Workloads:
             SKLEARN.name: lambda: theirs[1].predict(ready),
         }
         work = f"predict {self.rows:,} rows from ready codes, {depth} tree"
-        return _line(work, actions, dict.fromkeys(actions, 3), "5 x sklearn")
+        return compare(work, actions, dict.fromkeys(actions, 3), "5 x sklearn")
 
     def time_small(self) -> list[Line]:
         """Fit a small table and predict one row: what a call costs at the least."""
@@ -252,8 +172,8 @@ class Workloads:
             predictions[peer.name] = lambda p=peer, m=model: p.predict(m, one)
         turns = {OURS.name: 100, SKLEARN.name: 100}
         return [
-            _line("fit car, 1,728 x 6 category", fits, turns, "4 x sklearn"),
-            _line("predict one row of car", predictions, turns, "4 x sklearn"),
+            compare("fit car, 1,728 x 6 category", fits, turns, "4 x sklearn"),
+            compare("predict one row of car", predictions, turns, "4 x sklearn"),
         ]
 
     def track_growth(self) -> list[Line]:
@@ -264,7 +184,7 @@ class Workloads:
         from branchwise.table.frames import open_table
         from branchwise.table.weights import weigh
 
-        A = self.table("A")
+        A = self.tables["A"]
         columns, data = learn_columns(open_table(A.frame()), "from_dtype", None)
         classes, labels = learn_target(A.labels())
         grid = weigh(None, data.n_rows, fractions=False)
@@ -284,8 +204,7 @@ class Workloads:
             bar="at most 0.5 ns",
             unit="ns per row and remaining column",
         )
-        print(line.row(), flush=True)
-        return [line]
+        return [show(line)]
 
     def track_scaling(self) -> list[Line]:
         """Ten times the rows, ten times the columns."""
@@ -306,8 +225,7 @@ class Workloads:
             line = Line(
                 work, seconds[1] / seconds[0], bar="at most x 12", unit="x time"
             )
-            print(line.row(), flush=True)
-            lines.append(line)
+            lines.append(show(line))
         return lines
 
     def track_cliffs(self) -> list[Line]:
@@ -315,7 +233,7 @@ class Workloads:
         from branchwise import Recipe, fit_tree
 
         rng = np.random.default_rng(0)
-        A = self.table("A")
+        A = self.tables["A"]
         gaps = planted(self.rows, 20, missing=0.03)
         frame, labels = A.frame(), A.labels()
         with_gaps, gap_labels = gaps.frame(), gaps.labels()
@@ -344,13 +262,12 @@ class Workloads:
             work = f"fit {self.rows:,} x 20, {name} ({nodes / size:.1f} x the nodes)"
             bar = "at most 5 x" if "gini" not in name else ""
             line = Line(work, seconds / plain, bar=bar, unit="x the time of plain rows")
-            print(line.row(), flush=True)
-            lines.append(line)
+            lines.append(show(line))
         return lines
 
     def time_fit_reference(self) -> list[Line]:
         """Fit with the NumPy reference: it must be usable by itself."""
-        A = self.table("A")
+        A = self.tables["A"]
         X, y = A.frame(), A.labels()
 
         def reference() -> object:
@@ -363,7 +280,7 @@ class Workloads:
         actions = {OURS.name: reference, SKLEARN.name: lambda: SKLEARN.fit(X, y, None)}
         work = f"fit {self.rows:,} x 20 category, unlimited, NumPy reference"
         turns = {OURS.name: 2, SKLEARN.name: 1}
-        return [_line(work, actions, turns, "faster than sklearn")]
+        return [compare(work, actions, turns, "faster than sklearn")]
 
     def peakmem_fit(self) -> list[Line]:
         """Peak memory above the input, for both kernels."""
@@ -401,8 +318,7 @@ print(peak - before)
         )
         work = f"peak memory above the input, {self.rows:,} x 20, {what}"
         line = Line(work, float(run.stdout), bar=bar, unit="MB")
-        print(line.row(), flush=True)
-        return line
+        return show(line)
 
 
 HEADER = "| work | branchwise | peers | bar |\n|---|---|---|---|"
@@ -436,19 +352,46 @@ def _installed(name: str) -> bool:
     return True
 
 
+def all_works(
+    tables: Tables, adult: Path | None
+) -> dict[str, Callable[[], list[Line]]]:
+    """Return the works by name."""
+    suites = (Workloads(tables), C45Workloads(tables, adult), CARTWorkloads(tables))
+    return {
+        name: getattr(suite, name)
+        for suite in suites
+        for name in dir(suite)
+        if name.startswith(("time_", "track_", "peakmem_"))
+    }
+
+
 def main() -> None:
     """Run the chosen works and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="works named like these"
+    )
+    parser.add_argument("--list", action="store_true", help="print the names of works")
+    parser.add_argument(
+        "--adult", type=Path, help="a copy of adult: CSV with names, the class last"
+    )
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    workloads = Workloads(arguments.rows)
-    names = [n for n in dir(workloads) if n.startswith(("time_", "track_", "peakmem_"))]
+    works = all_works(Tables(arguments.rows), arguments.adult)
     if arguments.only:
-        names = [n for n in names if any(wanted in n for wanted in arguments.only)]
+        works = {
+            name: work
+            for name, work in works.items()
+            if any(wanted in name for wanted in arguments.only)
+        }
+    if not works:
+        parser.error("no work is named like that; --list prints the names.")
+    if arguments.list:
+        print("\n".join(works))
+        return
     print(HEADER)
-    lines = [line for name in names for line in getattr(workloads, name)()]
+    lines = [line for work in works.values() for line in work()]
     print(f"\n{machine()}")
     if arguments.output:
         rows = "\n".join(line.row() for line in lines)
