@@ -90,7 +90,6 @@ class PruneState {
     PruneTree& tree;
 
     bool done(uint32_t node) const { return done_[node]; }
-    void reopen(uint32_t node) { done_[node] = 0; }
     int64_t slack() const { return estimate_.slack; }
     int64_t errors_of(const double* weights) const { return estimate_.of(weights, classes_); }
     int64_t errors_as_leaf(uint32_t node) const { return errors_of(tree.at(node)); }
@@ -99,9 +98,8 @@ class PruneState {
     void collapse() {
         std::vector<double> below(tree.nodes.size(), 0.0);
         for (auto node = static_cast<uint32_t>(tree.nodes.size()); node-- > 0;) {
-            const double own = plain_errors(tree.at(node), label(node));
             if (tree.nodes[node].is_leaf()) {
-                below[node] = own;
+                below[node] = plain_errors(tree.at(node), label(node));
                 continue;
             }
             find_stopped(node);
@@ -139,7 +137,7 @@ class PruneState {
 
     // Where branches are not raised they are as good as infinitely bad.
     bool decide(uint32_t node, int64_t as_branch) {
-        const int64_t as_leaf = estimate_.of(tree.at(node), classes_);
+        const int64_t as_leaf = errors_as_leaf(node);
         if (tree.nodes[node].is_leaf()) {
             settle(node, as_leaf);
             return true;
@@ -172,7 +170,7 @@ class PruneState {
     // missing values, which has none, stays the last.
     void graft(const NewLeaf& leaf, const double* weights) {
         const uint32_t child = tree.add_leaf(leaf.code, weights, leaf.cases);
-        errors_.push_back(estimate_.of(weights, classes_));
+        errors_.push_back(errors_of(weights));
         done_.push_back(1);
         PruneNode& parent = tree.nodes[leaf.parent];
         const auto after = std::find_if(parent.children.begin(), parent.children.end(),
@@ -188,7 +186,6 @@ class PruneState {
         if (at.code_begin == at.code_end) return std::numeric_limits<uint32_t>::max();
         return *std::min_element(&tree.codes[at.code_begin], &tree.codes[at.code_begin] + (at.code_end - at.code_begin));
     }
-
 
     // Put a branch in the place of its parent.
     void raise(uint32_t node, uint32_t branch) {

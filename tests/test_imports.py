@@ -62,6 +62,7 @@ TABLE_LAYERS: list[set[str]] = [
     {"raw", "delimited"},
     {"objects", "parquet"},
     {"frames", "read"},
+    {"choices"},
     {"encode", "bins"},
 ]
 

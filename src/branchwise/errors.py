@@ -37,3 +37,8 @@ def quoted(names: Iterable[object], limit: int = 5) -> str:
     if len(listed) > limit:
         shown += f" and {len(listed) - limit:,} more"
     return shown
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun in the singular or the plural."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.errors import BranchwiseWarning, DataError, ParameterError, quoted
+from branchwise.errors import BranchwiseWarning, DataError, counted, quoted
+from branchwise.table.choices import Declared, chosen_columns, declared_categories
 from branchwise.table.frames import Frame, read_labels, read_quantities
-from branchwise.table.objects import is_missing
 from branchwise.table.raw import (
     LARGEST_EXACT,
     Coded,
     Numbers,
     RawColumn,
-    as_value,
-    shortened,
+    refuse_mixed,
 )
 from branchwise.table.schema import (
     PLURAL,
@@ -38,8 +37,6 @@ from branchwise.table.schema import (
 )
 from branchwise.table.text import number_cells
 from branchwise.threads import in_order
-
-Declared = Mapping[Any, Sequence[Any]]
 
 #: Cells from which threads save more than starting them costs.
 LARGE_TABLE = 500_000
@@ -55,8 +52,8 @@ def learn_columns(
 ) -> tuple[tuple[Column, ...], Columns]:
     """Find out what every column is, and encode it."""
     _refuse_empty(frame)
-    declared = _declared_categories(frame, categories)
-    as_values = _chosen_columns(frame, categorical_features)
+    declared = declared_categories(frame, categories)
+    as_values = chosen_columns(frame, categorical_features)
 
     def learn(index: int) -> tuple[Column, NDArray[Any]]:
         as_value = index in declared or as_values[index]
@@ -150,7 +147,7 @@ def learn_target(
     raw = _complete(read_labels(y), n_rows)
     if isinstance(raw, Numbers):
         raw = _labels_from_numbers(raw)
-    _refuse_mixed_categories("y", raw.values)
+    refuse_mixed("y", raw.values)
     classes = _occurring(raw)
     if declared is not None:
         _refuse_other_classes(classes, declared)
@@ -202,21 +199,17 @@ def _complete(raw: Numbers | Coded, n_rows: int | None) -> Numbers | Coded:
     if n_rows is not None and n_labels != n_rows:
         raise DataError(
             f"y must have one label for each row of X. Got "
-            f"{_counted(n_labels, 'label')} for {_counted(n_rows, 'row')} "
+            f"{counted(n_labels, 'label')} for {counted(n_rows, 'row')} "
             "(inconsistent numbers of samples)."
         )
     missing = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
     if missing.any():
         raise DataError(
-            f"y is missing in {_counted(int(missing.sum()), 'row')}, the first of them "
+            f"y is missing in {counted(int(missing.sum()), 'row')}, the first of them "
             f"row {int(np.argmax(missing))}. Input y contains NaN or None, but every "
             "row needs a label; drop the rows without."
         )
     return raw
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _labels_from_numbers(raw: Numbers) -> Coded:
@@ -318,21 +311,12 @@ def _learn_categories(
 
 
 def _refuse_equal_names(name: str, values: tuple[Value, ...]) -> None:
-    _refuse_mixed_categories(f"Column {name!r}", values)
+    refuse_mixed(f"Column {name!r}", values)
     if len(set(values)) < len(values):
         twice = [value for value, times in Counter(values).items() if times > 1]
         raise DataError(
             f"Column {name!r} has more than one category called {quoted(twice)}. Give "
             "every category a name of its own."
-        )
-
-
-def _refuse_mixed_categories(what: str, values: tuple[Value, ...]) -> None:
-    types = {value_type(value) for value in values}
-    if len(types) > 1:
-        raise DataError(
-            f"{what} mixes {' and '.join(sorted(PLURAL[t] for t in types))} as "
-            f"categories: {quoted(values)}. Convert them to one type."
         )
 
 
@@ -441,109 +425,3 @@ def _match_columns(frame: Frame, schema: Schema) -> list[int]:
             stacklevel=2,
         )
     return list(range(len(schema.columns)))
-
-
-def _chosen_columns(frame: Frame, chosen: object) -> list[bool]:
-    """Resolve ``categorical_features`` into a mask over the columns."""
-    n_columns = len(frame.names)
-    if isinstance(chosen, str):
-        if chosen in ("from_dtype", "all"):
-            return [chosen == "all"] * n_columns
-        advice = f"for one column pass [{chosen!r}]" if chosen in frame.names else ""
-        _refuse_choice(chosen, advice)
-    if not isinstance(chosen, Iterable) or getattr(chosen, "ndim", 1) == 0:
-        _refuse_choice(chosen)
-    items = [item.item() if isinstance(item, np.generic) else item for item in chosen]
-    if items and all(isinstance(item, bool) for item in items):
-        if len(items) != n_columns:
-            raise ParameterError(
-                f"categorical_features is a mask of length {len(items)}, but X has "
-                f"{_counted(n_columns, 'column')}. Give one entry for each column."
-            )
-        return items
-    positions = _positions(frame)
-    mask = [False] * n_columns
-    for item in items:
-        mask[_column_index(frame, positions, item, "categorical_features")] = True
-    return mask
-
-
-def _refuse_choice(chosen: object, advice: str = "") -> NoReturn:
-    raise ParameterError(
-        "categorical_features must be 'from_dtype', 'all', a mask, a list of indices "
-        f"or a list of names. Got {shortened(chosen)}"
-        + (f"; {advice}." if advice else " instead.")
-    )
-
-
-def _positions(frame: Frame) -> dict[str, int]:
-    return {name: index for index, name in enumerate(frame.names)}
-
-
-def _column_index(
-    frame: Frame, positions: Mapping[str, int], key: object, parameter: str
-) -> int:
-    if isinstance(key, str) and key in positions:
-        return positions[key]
-    n_columns = len(frame.names)
-    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-        if -n_columns <= key < n_columns:
-            return int(key) % n_columns
-        raise ParameterError(
-            f"{parameter} names column {key}, but X has only "
-            f"{_counted(n_columns, 'column')}, numbered from 0 to {n_columns - 1}."
-        )
-    raise ParameterError(
-        f"{parameter} names {shortened(key)}, which is not a column of X. The columns "
-        f"are {quoted(frame.names, 20)}."
-    )
-
-
-def _declared_categories(
-    frame: Frame, categories: Declared | None
-) -> dict[int, tuple[Value, ...]]:
-    """Check ``categories`` and key it by column position."""
-    if categories is None:
-        return {}
-    if not isinstance(categories, Mapping):
-        raise ParameterError(
-            "categories must be None or a dict of column name (or index) to the list "
-            f"of its possible values. Got {shortened(categories)} instead."
-        )
-    declared: dict[int, tuple[Value, ...]] = {}
-    positions = _positions(frame)
-    for key, values in categories.items():
-        index = _column_index(frame, positions, key, "categories")
-        if index in declared:
-            raise ParameterError(
-                f"categories names column {frame.names[index]!r} twice, by name and by "
-                "index. Name it once."
-            )
-        declared[index] = _declared_values(f"categories[{key!r}]", values)
-    return declared
-
-
-def _declared_values(what: str, values: Any) -> tuple[Value, ...]:
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-        raise ParameterError(
-            f"{what} must be a list of values. Got {shortened(values)} instead."
-        )
-    values = list(values)
-    if any(np.ndim(value) == 0 and is_missing(value) for value in values):
-        raise ParameterError(
-            f"{what} lists a missing value. Missing values need no declaration; leave "
-            "it out."
-        )
-    try:
-        plain = tuple(as_value(what, value) for value in values)
-        _refuse_mixed_categories(what, plain)
-    except DataError as error:
-        raise ParameterError(str(error)) from None
-    if not plain:
-        raise ParameterError(f"{what} is empty. List at least one possible value.")
-    twice = [value for value, times in Counter(plain).items() if times > 1]
-    if twice:
-        raise ParameterError(
-            f"{what} lists {quoted(twice)} more than once. List every value once."
-        )
-    return plain

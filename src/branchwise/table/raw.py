@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.errors import DataError
-from branchwise.table.schema import Value
+from branchwise.errors import DataError, quoted
+from branchwise.table.schema import PLURAL, Value, value_type
 
 #: Integers beyond this are not all exact in float64.
 LARGEST_EXACT = 2**53
@@ -100,3 +100,13 @@ def shortened(cell: object, limit: int = 40) -> str:
     except ValueError:  # an integer of more digits than Python will print
         return "(thousands of digits)"
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def refuse_mixed(what: str, values: tuple[Value, ...]) -> None:
+    """Refuse values of several types, of which no order makes sense."""
+    types = {value_type(value) for value in values}
+    if len(types) > 1:
+        raise DataError(
+            f"{what} mixes {' and '.join(sorted(PLURAL[t] for t in types))} as "
+            f"categories: {quoted(values)}. Convert them to one type."
+        )
