@@ -36,6 +36,7 @@ LAYERS: list[set[str]] = [
     {"predict", "importance"},
     {"words", "document"},
     {"rules", "surrogates"},
+    {"view"},
     {"render", "persist"},
     {"training"},
     {"validation"},

@@ -27,9 +27,28 @@ def column_importances(tree: Tree, n_columns: int, gini: bool = False) -> Floats
     if tree.mean is None:
         drop = _class_drop(tree, split, gini)
     else:
-        drop = _variance_drop(tree, tree.mean, split)
+        drop = _variance_drop(tree, tree.mean, split)[0]
     np.add.at(result, tree.column[split], drop)
     return result / result.sum() if result.sum() > 0 else result
+
+
+def split_gains(tree: Tree, gini: bool = False) -> Floats:
+    """Return the impurity that each node's split takes away; 0 for leaves.
+
+    In bits, in Gini impurity or, where numbers are predicted, in their units squared.
+    """
+    split = np.flatnonzero(tree.n_children)
+    gains = np.zeros(len(tree))
+    if not len(split):
+        return gains
+    if tree.mean is None:
+        drop = _class_drop(tree, split, gini)
+        gains[split] = drop / tree.weights[split].sum(axis=1)
+    else:
+        drop, scale = _variance_drop(tree, tree.mean, split)
+        weight = tree.weights[split, 0] / tree.weights[:, 0].max()
+        gains[split] = drop / weight * scale * scale
+    return gains
 
 
 def _class_drop(tree: Tree, split: Ints, gini: bool) -> Floats:
@@ -48,19 +67,21 @@ def _class_drop(tree: Tree, split: Ints, gini: bool) -> Floats:
     return drop
 
 
-def _variance_drop(tree: Tree, mean: Floats, split: Ints) -> Floats:
+def _variance_drop(tree: Tree, mean: Floats, split: Ints) -> tuple[Floats, float]:
     """Return the weight times the variance that each split takes away.
 
     That is the squared distances of the groups' means from the mean of the node.
+    Weights are shares of the root's; distances are in a unit, which is returned, too.
     """
     starts = tree.first_child[split]
     weight = tree.weights[:, 0] / tree.weights[:, 0].max()
     away = np.concatenate([[0.0], mean[1:] - mean[tree.parent[1:]]])
-    away /= max(float(np.abs(away).max()), _SMALLEST)  # squares that do not overflow
+    unit = max(float(np.abs(away).max()), _SMALLEST)
+    away /= unit  # squares that do not overflow
     drop: Floats = np.add.reduceat(weight * away * away, starts)
     stopped = weight[split] - np.add.reduceat(weight, starts)
     # All together are at the mean, so those that stopped balance the others.
     balance = np.add.reduceat(weight * away, starts)
     some = stopped > _STOPPED * weight[split]
     drop[some] += balance[some] ** 2 / stopped[some]
-    return drop
+    return drop, unit

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from branchwise.table.frames import open_table
 from branchwise.table.schema import Columns, Schema
 from branchwise.threads import n_threads
 from branchwise.tree import Tree
+from branchwise.view import view
 from branchwise.words import SHOWN_VALUES
 
 #: ``print(model)`` stops here; ``to_text()`` never does.
@@ -216,6 +218,13 @@ class Model:
         """
         rows = pruning.Rows.of(X, y)
         return pruning.pruning_table(self.schema, self.tree, self.recipe, rows)
+
+    def view(self, max_values: int = SHOWN_VALUES) -> dict[str, Any]:
+        """Return the tree as a dictionary of plain values, ready for ``json.dumps``.
+
+        All views are drawn from it: see :mod:`branchwise.view` for what it holds.
+        """
+        return view(self.schema, self.tree, self.recipe, max_values)
 
     def to_text(
         self,

@@ -40,7 +40,10 @@ def cheapest(weights: Floats, costs: Sequence[Sequence[float]]) -> Ints:
     """Return the answer that costs least for each row of class weights; of equals
     the first.
     """  # noqa: D205
-    price = weights @ np.asarray(costs, dtype=np.float64)
+    price = np.zeros((len(weights), len(costs[0])))
+    for weight, row in zip(weights.T, np.asarray(costs, dtype=np.float64), strict=True):
+        # Class after class, as an export adds: a matrix product has no fixed order.
+        price += weight[:, np.newaxis] * row
     starts = np.arange(len(price)) * price.shape[1]
     best: Ints = first_best(-price.ravel(), starts, np.zeros(len(price))) - starts
     return best

@@ -50,12 +50,16 @@ class Condition:
 
 def phrase(condition: Condition, limit: int = SHOWN_VALUES) -> str:
     """Write a condition, with at most ``limit`` values of a list."""
-    words = f"{word(condition.column)} {condition.op}"
+    return f"{word(condition.column)} {_demand(condition, limit)}"
+
+
+def _demand(condition: Condition, limit: int) -> str:
+    """Write what a condition asks of its column."""
     if condition.value is None:
-        return words
+        return condition.op
     if isinstance(condition.value, tuple):
-        return f"{words} {{{listed(condition.value, limit)}}}"
-    return f"{words} {word(condition.value)}"
+        return f"{condition.op} {{{listed(condition.value, limit)}}}"
+    return f"{condition.op} {word(condition.value)}"
 
 
 def listed(values: Sequence[Value], limit: int = SHOWN_VALUES) -> str:
@@ -158,6 +162,12 @@ def deviation_of(tree: Tree, node: int) -> float | None:
     return spread if spread > least else 0.0
 
 
+def reply(schema: Schema, tree: Tree, node: int) -> str:
+    """Write what a node answers, and nothing more."""
+    label = label_of(schema, tree, node)
+    return mean(float(label)) if tree.predicts_numbers else word(label)
+
+
 def answer(schema: Schema, tree: Tree, node: int) -> str:
     """Write what a node answers, with its cases and how far they are from that."""
     spread = deviation_of(tree, node) or 0.0
@@ -168,16 +178,16 @@ def _reply(
     schema: Schema, tree: Tree, node: int, weights: Floats, spread: float = 0.0
 ) -> str:
     """Write a node's answer to cases of these weights."""
-    label = label_of(schema, tree, node)
     count = amount(float(weights.sum()))
+    said = reply(schema, tree, node)
     if tree.predicts_numbers:
         apart = f", ± {deviation(spread)}" if spread else ""
-        return f"{mean(float(label))} ({count}{apart})"
+        return f"{said} ({count}{apart})"
     code = int(tree.label[node])
     # Not the sum less what is right, which would lose small errors.
     errors = float(weights[:code].sum() + weights[code + 1 :].sum())
     wrong = f"/{amount(errors)}" if errors else ""
-    return f"{word(label)} ({count}{wrong})"
+    return f"{said} ({count}{wrong})"
 
 
 def answer_to_none(schema: Schema, tree: Tree, node: int) -> str:
@@ -223,6 +233,16 @@ def branch(
     if missing and joins and not tree.is_missing_branch(node):
         return f"{words} or missing"
     return words
+
+
+def edge(schema: Schema, tree: Tree, node: int, limit: int = SHOWN_VALUES) -> str:
+    """Write what leads to a node, without the column, which the parent shows."""
+    condition = condition_of(schema, tree, node)
+    if condition.op == "=":
+        return word(condition.value)  # type: ignore[arg-type]
+    if isinstance(condition.value, tuple):
+        return listed(condition.value, limit)
+    return _demand(condition, limit).removeprefix("is ")
 
 
 def missing_stops(tree: Tree, node: int) -> bool:

@@ -1,0 +1,186 @@
+"""A tree as one dictionary of plain values: what every view is drawn from.
+
+A view holds words that are ready to be shown (names and values as
+:mod:`branchwise.words` writes them, not yet escaped for HTML or any other language)
+and the numbers behind them. ``json.dumps`` takes it as it is. Nodes are parallel
+lists, one entry a node, numbered level by level from the root, 0; the children of a
+node are ``first_child[node]`` and the ``n_children[node] - 1`` nodes after it.
+:data:`NODE_LISTS` says what each list is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from branchwise import words
+from branchwise.counts import Floats
+from branchwise.importance import split_gains
+from branchwise.predict import class_chances
+from branchwise.recipes import Recipe
+from branchwise.surrogates import surrogates_of
+from branchwise.table.schema import Column, Schema
+from branchwise.tree import Tree
+
+#: A tree for people: what each list of ``view["nodes"]`` has for a node.
+NODE_LISTS = {
+    "parent": "number of the parent; -1 for the root",
+    "depth": "questions from the root",
+    "n_children": "number of branches; 0 for a leaf",
+    "first_child": "number of the first child",
+    "column": "position in view['columns'] of the column it asks about; -1 for a leaf",
+    "cut": "for a question about a number: the cut, else None",
+    "branch": "what leads here, in full: 'outlook = sunny'; '' for the root",
+    "edge": "the same without the column: 'sunny', '<= 77.5'; '' for the root",
+    "answer": "what the node answers: a class or a number, in words",
+    "label": "position of that class in view['classes']; None for numbers",
+    "summary": "the answer with cases and errors: 'yes (4/1)'",
+    "weight": "training weight at the node",
+    "weights": "training weight of each class; for numbers [weight]",
+    "chances": "probability of each class, as the model predicts; for numbers []",
+    "mean": "mean of the training numbers; None for classes",
+    "deviation": "their standard deviation; None for classes",
+    "impurity": "entropy in bits, Gini impurity or variance of the node",
+    "gain": "impurity that its question takes away; 0 for a leaf",
+    "codes": "values of the parent's column that lead here: positions in its 'values';"
+    " for a number 0 is at most the cut and 1 above it; [] for missing values only",
+    "missing_to": "branch of a missing value; -1 stops and answers here, -2 every one",
+    "unseen_to": "branch of an unseen value; -1 stops and answers here, -2 every one",
+}
+
+
+def view(
+    schema: Schema,
+    tree: Tree,
+    recipe: Recipe,
+    max_values: int = words.SHOWN_VALUES,
+) -> dict[str, Any]:
+    """Return the dictionary that views are drawn from.
+
+    Parameters
+    ----------
+    schema, tree, recipe
+        The model.
+    max_values : int
+        How many values of a list are named before the rest is only counted.
+    """
+    numbers = tree.predicts_numbers
+    target = schema.target if schema.target is not None else "answer"
+    return {
+        "format": "branchwise-view",
+        "version": 1,
+        "target": words.word(target),
+        "predicts": "numbers" if numbers else "classes",
+        "classes": [words.word(label) for label in schema.classes],
+        "algorithm": recipe.algorithm,
+        "impurity": _impurity_name(tree, recipe),
+        "missing": recipe.missing,
+        "unseen": recipe.unseen,
+        "n_nodes": len(tree),
+        "n_leaves": tree.n_leaves,
+        "depth": tree.max_depth,
+        "columns": [_column(c, i in tree.used_columns) for i, c in _numbered(schema)],
+        "costs": None if recipe.costs is None else [list(row) for row in recipe.costs],
+        "nodes": _nodes(schema, tree, recipe, max_values),
+        "surrogates": _surrogates(schema, tree),
+    }
+
+
+def _numbered(schema: Schema) -> enumerate[Column]:
+    return enumerate(schema.columns)
+
+
+def _impurity_name(tree: Tree, recipe: Recipe) -> str:
+    if tree.predicts_numbers:
+        return "variance"
+    return "Gini impurity" if recipe.criterion == "gini" else "entropy"
+
+
+def _column(column: Column, used: bool) -> dict[str, Any]:
+    return {
+        "name": words.word(column.name),
+        "kind": column.kind,
+        "used": used,
+        "values": [words.word(value) for value in column.categories],
+    }
+
+
+def _nodes(
+    schema: Schema, tree: Tree, recipe: Recipe, max_values: int
+) -> dict[str, list[Any]]:
+    every = range(len(tree))
+    numbers = tree.predicts_numbers
+    return {
+        "parent": tree.parent.tolist(),
+        "depth": tree.depth.tolist(),
+        "n_children": tree.n_children.tolist(),
+        "first_child": tree.first_child.tolist(),
+        "column": tree.column.tolist(),
+        "cut": [None if cut != cut else cut + 0.0 for cut in tree.cut.tolist()],
+        "branch": ["", *(words.branch(schema, tree, i, max_values) for i in every[1:])],
+        "edge": ["", *(words.edge(schema, tree, i, max_values) for i in every[1:])],
+        "answer": [words.reply(schema, tree, i) for i in every],
+        "label": [None] * len(tree) if numbers else tree.label.tolist(),
+        "summary": [words.answer(schema, tree, i) for i in every],
+        "weight": _plain(tree.weights.sum(axis=1)),
+        "weights": _plain(tree.weights),
+        "chances": [[]] * len(tree)
+        if numbers
+        else class_chances(tree.weights, tree.weights[0], recipe).tolist(),
+        "mean": [None] * len(tree) if tree.mean is None else tree.mean.tolist(),
+        "deviation": [words.deviation_of(tree, i) for i in every],
+        "impurity": _impurities(tree, recipe).tolist(),
+        "gain": split_gains(tree, recipe.criterion == "gini").tolist(),
+        "codes": [tree.codes_of(i) for i in every],
+        "missing_to": tree.missing_to.tolist(),
+        "unseen_to": tree.unseen_to.tolist(),
+    }
+
+
+def _plain(weights: Floats) -> list[Any]:
+    """Return weights as a list: whole ones, where all are, without a point."""
+    whole = bool((weights == np.rint(weights)).all() and weights.max() < 2**53)
+    plain: list[Any] = weights.astype(np.int64 if whole else np.float64).tolist()
+    return plain
+
+
+def _impurities(tree: Tree, recipe: Recipe) -> Floats:
+    """Return the impurity of every node, from its class shares."""
+    if tree.deviation is not None:
+        return tree.deviation**2
+    share = tree.weights / tree.weights.sum(axis=1, keepdims=True)
+    if recipe.criterion == "gini":
+        gini: Floats = 1.0 - (share * share).sum(axis=1)
+        return gini
+    logs = np.log2(share, out=np.zeros_like(share), where=share > 0)
+    entropy: Floats = -(share * logs).sum(axis=1) + 0.0
+    return entropy
+
+
+def _surrogates(schema: Schema, tree: Tree) -> dict[str, Any]:
+    """Return, by node, what it asks in turn where its own column is missing."""
+    if tree.surrogates is None:
+        return {}
+    position = {name: index for index, name in enumerate(schema.names)}
+    return {
+        str(node): [
+            {
+                "column": position[surrogate.first.column],
+                "words": str(surrogate),
+                "branches": [_met(schema, c) for c in surrogate.conditions],
+            }
+            for surrogate in surrogates_of(schema, tree, node)
+        ]
+        for node in np.flatnonzero(tree.surrogates.number).tolist()
+    }
+
+
+def _met(schema: Schema, condition: words.Condition) -> dict[str, Any]:
+    """Return a condition as a bound of numbers or as codes of values."""
+    if condition.op in ("<=", ">"):
+        return {"op": condition.op, "cut": condition.value}
+    column = next(c for c in schema.columns if c.name == condition.column)
+    values = condition.value
+    several = values if isinstance(values, tuple) else (values,)
+    return {"op": "in", "codes": [column.code_of[v] for v in several]}  # type: ignore[index]

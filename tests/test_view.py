@@ -1,0 +1,101 @@
+"""The dictionary that views are drawn from."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from branchwise import C45Classifier, CARTClassifier, CARTRegressor, datasets, fit_tree
+from branchwise.criteria import entropy
+from branchwise.view import NODE_LISTS
+
+
+@pytest.fixture
+def weather():
+    table = datasets.load("weather")
+    return fit_tree(table.X, table.y)
+
+
+def test_a_view_in_full(weather):
+    seen = weather.view()
+    assert seen["classes"] == ["no", "yes"]
+    assert seen["n_nodes"] == 8
+    nodes = seen["nodes"]
+    assert nodes["branch"][:4] == [
+        "",
+        "outlook = overcast",
+        "outlook = rainy",
+        "outlook = sunny",
+    ]
+    assert nodes["edge"][1:] == [
+        "overcast",
+        "rainy",
+        "sunny",
+        "FALSE",
+        "TRUE",
+        "<= 77.5",
+        "> 77.5",
+    ]
+    assert nodes["summary"][0] == "yes (14/5)"
+    assert nodes["answer"][:2] == ["yes", "yes"]
+    assert nodes["weights"][0] == [5, 9]
+    assert nodes["cut"][3] == 77.5
+    assert nodes["cut"][0] is None
+    assert nodes["impurity"][0] == pytest.approx(entropy([5, 9]))
+    assert nodes["gain"][0] == pytest.approx(0.24674981977443933)
+    assert nodes["gain"][1] == 0
+
+
+def test_every_list_is_documented_and_has_every_node(weather):
+    nodes = weather.view()["nodes"]
+    assert list(nodes) == list(NODE_LISTS)
+    assert {len(entries) for entries in nodes.values()} == {8}
+
+
+def random_table(rng, n=200):
+    X = {
+        "colour": rng.choice(["red", "green", "blue", None], n).tolist(),
+        "size": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+        "shape": rng.choice(["round", "</script>", "a\nb"], n).tolist(),
+    }
+    return X, rng.choice(["yes", "no", "maybe"], n).tolist()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        C45Classifier(),
+        C45Classifier(group_values=True),
+        CARTClassifier(missing="surrogate"),
+        CARTClassifier(missing="learned", max_depth=3),
+        CARTRegressor(max_depth=4),
+    ],
+)
+def test_a_view_is_plain_and_agrees_with_the_model(estimator):
+    rng = np.random.default_rng(1)
+    X, y = random_table(rng)
+    if isinstance(estimator, CARTRegressor):
+        y = rng.normal(size=200)
+    model = estimator.fit(X, y).model_
+    seen = json.loads(json.dumps(model.view(), allow_nan=False))
+    nodes = seen["nodes"]
+    reached = model.apply(X)
+    if seen["predicts"] == "classes":
+        shown = np.array(nodes["chances"])[reached]
+        undivided = model.arrivals(X).undivided
+        assert not undivided or np.array_equal(shown, model.predict_proba(X))
+        gains = np.array(nodes["gain"])
+        assert (gains >= 0).all()
+    else:
+        assert np.array_equal(np.array(nodes["mean"])[reached], model.predict(X))
+        # The law of total variance, at the root.
+        kids = model.tree.children(0)
+        within = sum(nodes["weight"][k] * nodes["impurity"][k] for k in kids)
+        if sum(nodes["weight"][k] for k in kids) == nodes["weight"][0]:
+            left = nodes["impurity"][0] - within / nodes["weight"][0]
+            assert nodes["gain"][0] == pytest.approx(left)
+    for node, surrogates in seen["surrogates"].items():
+        assert nodes["n_children"][int(node)] == 2
+        assert all(len(surrogate["branches"]) == 2 for surrogate in surrogates)
