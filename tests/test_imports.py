@@ -37,7 +37,7 @@ LAYERS: list[set[str]] = [
     {"words", "document"},
     {"rules", "surrogates"},
     {"view"},
-    {"render", "persist"},
+    {"render", "persist", "export"},
     {"training"},
     {"validation"},
     {"pruning"},
@@ -55,6 +55,7 @@ FOLDERS = {
     "datasets",
     "prune",
     "estimators",
+    "export",
 }
 #: The same within the table: a table as the user has it becomes a schema.
 TABLE_LAYERS: list[set[str]] = [
@@ -63,7 +64,7 @@ TABLE_LAYERS: list[set[str]] = [
     {"raw", "delimited"},
     {"objects", "parquet"},
     {"frames", "read"},
-    {"choices"},
+    {"choices", "matching"},
     {"encode", "bins"},
 ]
 

@@ -5,6 +5,7 @@ from branchwise.errors import (
     BranchwiseError,
     BranchwiseWarning,
     DataError,
+    ExportError,
     ModelFileError,
     ParameterError,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "CARTClassifier",
     "CARTRegressor",
     "DataError",
+    "ExportError",
     "ID3Classifier",
     "Model",
     "ModelFileError",

@@ -26,6 +26,10 @@ class ModelFileError(BranchwiseError):
     """A file is not a whole and sane branchwise model."""
 
 
+class ExportError(BranchwiseError):
+    """A model cannot be exported as asked without changing an answer."""
+
+
 class BranchwiseWarning(UserWarning):
     """Base class of the warnings that branchwise gives."""
 

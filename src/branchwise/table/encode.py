@@ -7,7 +7,6 @@ they cannot take as it is, naming the column and the row.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.errors import BranchwiseWarning, DataError, counted, quoted
+from branchwise.errors import DataError, counted, quoted
 from branchwise.table.choices import Declared, chosen_columns, declared_categories
 from branchwise.table.frames import Frame, read_labels, read_quantities
+from branchwise.table.matching import match_columns
 from branchwise.table.raw import (
     LARGEST_EXACT,
     Coded,
@@ -107,7 +107,7 @@ def encode_columns(
     threads: int = 1,
 ) -> Columns:
     """Encode the columns that a tree uses; the others are left empty."""
-    source = _match_columns(frame, schema)
+    source = match_columns(frame, schema)
 
     def encode(index: int) -> NDArray[Any]:
         column = schema.columns[index]
@@ -394,34 +394,3 @@ def _refuse_other_type(name: str, raw: Coded, learnt: ValueType, example: str) -
                 f"holds {PLURAL[got]} ({raw.values[code]!r} in row {row}). Convert it "
                 f"to {PLURAL[learnt]}, as it was for fitting."
             )
-
-
-def _match_columns(frame: Frame, schema: Schema) -> list[int]:
-    """For every column of the schema, its position in the frame."""
-    if frame.named and schema.named:
-        position = {name: index for index, name in enumerate(frame.names)}
-        absent = [name for name in schema.names if name not in position]
-        if absent:
-            noun = "column" if len(absent) == 1 else "columns"
-            raise DataError(
-                f"X lacks the {noun} {quoted(absent)} that the tree was fitted with. "
-                f"Its columns are {quoted(frame.names, 20)}; rename or add what is "
-                "lacking."
-            )
-        # Further columns do no harm: the tree asks for its own by name.
-        return [position[name] for name in schema.names]
-    if len(frame.names) != len(schema.columns):
-        raise DataError(
-            f"X has {len(frame.names)} features, but branchwise is expecting "
-            f"{len(schema.columns)} features as input: {quoted(schema.names, 20)}. "
-            "Pass the columns that the tree was fitted with, in that order."
-        )
-    if frame.named != schema.named:
-        given, learnt = ("has", "without") if frame.named else ("has no", "with")
-        warnings.warn(
-            f"X {given} column names but the tree was fitted {learnt} them; columns "
-            "are matched by position. Pass the same kind of table to both.",
-            BranchwiseWarning,
-            stacklevel=2,
-        )
-    return list(range(len(schema.columns)))

@@ -1,0 +1,169 @@
+"""Export to JSON: rules that a program of a page can follow.
+
+There is a rule for every node at which a case can end. A rule has one condition for
+each question on the way, and each condition gives a case a share: 1 where it is met, 0
+where it is not, and ``missing`` or ``unseen`` where the value is missing or none of the
+column's values. The share of a case in a rule is the product of its conditions', from
+left to right. Unless cases are divided, exactly one rule has a share of 1.
+``rules_reader.py`` is such a program, and the one that verifies.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from branchwise.errors import ExportError
+from branchwise.export.answers import Answer
+from branchwise.export.plan import (
+    ABOVE,
+    AT_MOST,
+    EVERY_BRANCH,
+    STOP,
+    Field,
+    Node,
+    Plan,
+    Question,
+    Row,
+)
+from branchwise.export.target import Options, Runner, Target, always, run_program
+
+#: A rule repeats its way from the root: deep trees would fill the disk.
+_MOST_CONDITIONS = 5_000_000
+
+
+def write(plan: Plan, options: Options) -> bytes:
+    """Write the rules."""
+    document = {
+        "format": "branchwise-rules",
+        "version": 1,
+        "about": plan.about,
+        "target": plan.target,
+        "predicts": "numbers" if plan.predicts_numbers else "classes",
+        "classes": list(plan.classes),
+        "costs": plan.costs,
+        "missing": "refused" if plan.refuses_missing else "allowed",
+        "unseen": "refused" if plan.refuses_unseen else "allowed",
+        "columns": [
+            {"name": f.name, "type": f.kind, "values": list(f.values)}
+            if not f.numeric
+            else {"name": f.name, "type": "number"}
+            for f in plan.fields
+        ],
+        "rules": _rules(plan),
+    }
+    indent = int(options["indent"]) or None
+    return (json.dumps(document, indent=indent, allow_nan=False) + "\n").encode()
+
+
+def _rules(plan: Plan) -> list[dict[str, Any]]:
+    ways: list[tuple[dict[str, Any], ...]] = [()] * len(plan.nodes)
+    rules = []
+    conditions = 0
+    for position, node in enumerate(plan.nodes):
+        ends = _end(plan, node)
+        if ends is not None:
+            conditions += len(ways[position]) + 1
+            _refuse_many(conditions)
+            rules.append(
+                {"node": position, "if": [*ways[position], *ends], **_then(plan, node)}
+            )
+        if node.question is not None:
+            for branch in range(len(node.question.branches)):
+                step = _condition(plan, node.question, branch)
+                ways[node.child(branch)] = (*ways[position], step)
+        ways[position] = ()
+    return rules
+
+
+def _refuse_many(conditions: int) -> None:
+    if conditions > _MOST_CONDITIONS:
+        raise ExportError(
+            f"JSON rules of this tree would have more than {_MOST_CONDITIONS:,} "
+            "conditions, because every rule repeats its way from the root. Prune the "
+            "tree, or export it to another target."
+        )
+
+
+def _then(plan: Plan, node: Node) -> dict[str, Any]:
+    if plan.predicts_numbers:
+        return {"then": {"number": node.number}}
+    then = {"class": plan.classes[node.label], "probabilities": list(node.chances)}
+    return {"then": then}
+
+
+def _condition(plan: Plan, question: Question, branch: int) -> dict[str, Any]:
+    """Return what a case must have to go down a branch."""
+    condition = _wanted(plan, question, set(question.branches[branch]))
+    condition["missing"] = _share(question.missing_to, branch, question)
+    if not plan.fields[question.field].numeric:
+        condition["unseen"] = _share(question.unseen_to, branch, question)
+    if question.surrogates:
+        condition["if_missing"] = [
+            {
+                "this": _wanted(plan, s, set(s.branches[branch])),
+                "other": _wanted(plan, s, set(s.branches[1 - branch])),
+            }
+            for s in question.surrogates
+        ]
+    return condition
+
+
+def _share(to: int, branch: int, question: Question) -> float:
+    if to == EVERY_BRANCH:
+        return question.shares[branch]
+    return 1 if to == branch else 0
+
+
+def _end(plan: Plan, node: Node) -> list[dict[str, Any]] | None:
+    """Return the condition that ends a case at a node: None if none ends there."""
+    question = node.question
+    if question is None:
+        return []
+    field = plan.fields[question.field]
+    absent = set(_codes(field)) - set(question.branch_of)
+    missing = question.missing_to == STOP and not plan.refuses_missing
+    unseen = question.unseen_to == STOP and not plan.refuses_unseen
+    if not absent and not missing and (field.numeric or not unseen):
+        return None
+    condition = _wanted(plan, question, absent)
+    condition["missing"] = int(missing)
+    if not field.numeric:
+        condition["unseen"] = int(unseen)
+    return [condition]
+
+
+def _codes(field: Field) -> Sequence[int]:
+    return (AT_MOST, ABOVE) if field.numeric else range(len(field.values))
+
+
+def _wanted(plan: Plan, question: Question, codes: set[int]) -> dict[str, Any]:
+    """Return the condition that the value has one of these codes."""
+    field = plan.fields[question.field]
+    condition: dict[str, Any] = {"column": field.name}
+    if not field.numeric:
+        condition["values"] = [field.values[code] for code in sorted(codes)]
+    elif len(codes) != 1:
+        condition["known"] = bool(codes)
+    elif AT_MOST in codes:
+        condition["at_most"] = question.cut
+    else:
+        condition["above"] = question.cut
+    return condition
+
+
+def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Answer]:
+    reader = (files("branchwise.export") / "rules_reader.py").read_bytes()
+    command = [sys.executable, "-I", "rules_reader.py", "rules.json"]
+    named = {"rules_reader.py": reader, "rules.json": content}
+    return run_program(command, named, rows, plan)
+
+
+_RUNNER = Runner("rules_reader.py in a Python process", always, _run)
+
+TARGET = Target(
+    "json", ".json", write, lambda _: [_RUNNER], {"indent": ("1", "0", "2", "4")}
+)

@@ -1,0 +1,109 @@
+"""What an export target is: how it is written, and how it is run to be verified."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from branchwise.errors import ExportError, ParameterError, quoted
+from branchwise.export.answers import Answer
+from branchwise.export.plan import Plan, Row
+
+#: What a program that runs an export may take, in seconds.
+_PATIENCE = 600
+
+Options = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Runner:
+    """A way to run what was exported.
+
+    ``absent`` tells why it cannot be had on this machine, or returns None. ``run``
+    takes the export, its plan and rows, and returns the answers. ``only_checks`` says
+    what is checked where nothing can be run; such a runner returns None, and raises
+    ExportError for what is wrong.
+    """
+
+    name: str
+    absent: Callable[[], str | None]
+    run: Callable[[bytes, Plan, Sequence[Row]], Sequence[Answer] | None]
+    only_checks: str | None = None
+
+
+@dataclass(frozen=True)
+class Target:
+    """A language or format that models are exported to.
+
+    ``write`` returns the export, or raises ExportError with the reason why the target
+    cannot carry the model. ``choices`` are its options with what they may be, the
+    default first; an option with a single choice takes any text. ``runners`` returns
+    the ways to run what was written with some options; all of them are tried.
+    """
+
+    name: str
+    suffix: str
+    write: Callable[[Plan, Options], bytes]
+    runners: Callable[[Options], Sequence[Runner]]
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def options(self, given: Mapping[str, str]) -> Options:
+        """Return all options: those given, checked, and the defaults of the others."""
+        for name, value in given.items():
+            if name not in self.choices:
+                known = quoted(self.choices, 20) or "none"
+                raise ParameterError(
+                    f"The export to {self.name!r} has no option {name!r}. Its options "
+                    f"are: {known}."
+                )
+            allowed = self.choices[name]
+            if len(allowed) > 1 and value not in allowed:
+                raise ParameterError(
+                    f"{name} of the export to {self.name!r} must be one of "
+                    f"{quoted(allowed, 20)}. Got {value!r}."
+                )
+        return {name: given.get(name, c[0]) for name, c in self.choices.items()}
+
+
+def run_program(
+    command: Sequence[str], files: Mapping[str, bytes], rows: Sequence[Row], plan: Plan
+) -> list[Answer]:
+    """Run a program in a folder of its own that holds some files; return its answers.
+
+    Rows go to its standard input as lines of JSON, an array of cells each. Answers come
+    back as such lines: null, or an array of label and probabilities, or of a number.
+    Labels are class codes, so that no language has to tell true from 1.
+    """
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    with TemporaryDirectory(prefix="branchwise-") as folder:
+        for name, content in files.items():
+            (Path(folder) / name).write_bytes(content)
+        done = subprocess.run(  # noqa: S603
+            list(command),
+            cwd=folder,
+            input=lines.encode(),
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    if done.returncode:
+        told = done.stderr.decode(errors="replace").strip()[-2000:]
+        raise ExportError(f"The export does not run: {command[0]} says: {told}")
+    return [_answer(json.loads(line), plan) for line in done.stdout.splitlines()]
+
+
+def _answer(line: list[float] | None, plan: Plan) -> Answer:
+    if line is None:
+        return None
+    if plan.predicts_numbers:
+        return float(line[0]), ()
+    return plan.classes[int(line[0])], tuple(float(chance) for chance in line[1:])
+
+
+def always() -> str | None:
+    """Say that a runner can be had anywhere."""
+    return None

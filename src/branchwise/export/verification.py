@@ -1,0 +1,190 @@
+"""Writing an export, and running it against the model row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from branchwise.errors import ExportError, ParameterError, counted, quoted
+from branchwise.export import json_rules
+from branchwise.export.answers import (
+    Answer,
+    Sample,
+    model_answers,
+    same,
+    sample_of_rows,
+    sample_of_table,
+)
+from branchwise.export.plan import Plan, Row, make_plan
+from branchwise.export.probes import probe_rows
+from branchwise.export.target import Options, Runner, Target
+from branchwise.recipes import Recipe
+from branchwise.table.schema import Schema
+from branchwise.tree import Tree
+
+TARGETS = {target.name: target for target in (json_rules.TARGET,)}
+
+#: Rows that an export is tried with where none are given.
+_N_PROBES = 1000
+#: Differences that are told one by one.
+_SHOWN = 3
+
+
+class Exportable(Protocol):
+    """A model: anything with schema, tree and recipe."""
+
+    schema: Schema
+    tree: Tree
+    recipe: Recipe
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row that the export answers in another way than the model."""
+
+    index: int
+    row: Row
+    model: Answer
+    export: Answer
+
+    def __str__(self) -> str:
+        return f"row {self.index} {self.row!r}: {self.model!r} became {self.export!r}"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What came of running an export.
+
+    ``ran`` names what it was run with, ``checked`` what was only checked for its form,
+    ``absent`` says of everything else why it was not run here.
+    """
+
+    target: str
+    n_rows: int
+    ran: tuple[str, ...]
+    checked: tuple[str, ...]
+    absent: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the export was run and every answer was the model's."""
+        return bool(self.ran) and not self.differences
+
+    def __str__(self) -> str:
+        lines = []
+        for runner in self.ran:
+            found = counted(len(self.differences), "difference")
+            lines.append(f"{self.target}: {self.n_rows:,} rows in {runner}: {found}")
+        lines += [f"{self.target}: not run; {check}" for check in self.checked]
+        lines += [f"{self.target}: not run: {reason}" for reason in self.absent]
+        lines += [f"  {d}" for d in self.differences[:_SHOWN]]
+        return "\n".join(lines)
+
+
+def target_named(name: str) -> Target:
+    """Return a target, or say which there are."""
+    if name not in TARGETS:
+        raise ParameterError(
+            f"target must be one of {quoted(TARGETS, 99)}. Got {name!r}."
+        )
+    return TARGETS[name]
+
+
+def write(model: Exportable, target: str, **options: str) -> bytes:
+    """Return a model in another language or format.
+
+    Parameters
+    ----------
+    model : Model
+        What to export.
+    target : str
+        One of ``branchwise.export.TARGETS``.
+    **options : str
+        What the target lets choose: see ``docs/export.md``.
+    """
+    chosen = target_named(target)
+    plan = make_plan(model.schema, model.tree, model.recipe)
+    return chosen.write(plan, chosen.options(options))
+
+
+def verify(
+    model: Exportable, target: str, rows: object = None, **options: str
+) -> Verification:
+    """Export a model, run the export, and compare every answer bit for bit.
+
+    Parameters
+    ----------
+    model : Model
+        What to export.
+    target : str
+        One of ``branchwise.export.TARGETS``.
+    rows : table or None
+        The rows to try; None makes rows of its own, among them the cuts and the
+        numbers next to them, missing values, and values that training did not have.
+    **options : str
+        The options of the export.
+    """
+    chosen = target_named(target)
+    all_options = chosen.options(options)
+    plan = make_plan(model.schema, model.tree, model.recipe)
+    sample = _sample(model, plan, rows)
+    content = chosen.write(plan, all_options)
+    return _verified(model, chosen, plan, sample, content, all_options)
+
+
+def _sample(model: Exportable, plan: Plan, rows: object) -> Sample:
+    if rows is None:
+        return sample_of_rows(probe_rows(plan, _N_PROBES), model.schema, model.tree)
+    return sample_of_table(rows, model.schema, model.tree)
+
+
+def _verified(
+    model: Exportable,
+    target: Target,
+    plan: Plan,
+    sample: Sample,
+    content: bytes,
+    options: Options,
+) -> Verification:
+    wanted = model_answers(model.schema, model.tree, model.recipe, sample)
+    ran, checked, absent = [], [], []
+    differences: list[Difference] = []
+    for runner in target.runners(options):
+        reason = runner.absent()
+        if reason is not None:
+            absent.append(reason)
+            continue
+        got = runner.run(content, plan, sample.rows)
+        if got is None:
+            checked.append(runner.only_checks or runner.name)
+            continue
+        ran.append(runner.name)
+        differences += _differences(runner, plan, sample.rows, wanted, got)
+    return Verification(
+        target.name,
+        len(sample.rows),
+        tuple(ran),
+        tuple(checked),
+        tuple(absent),
+        tuple(differences),
+    )
+
+
+def _differences(
+    runner: Runner,
+    plan: Plan,
+    rows: Sequence[Row],
+    wanted: Sequence[Answer],
+    got: Sequence[Answer],
+) -> list[Difference]:
+    if len(got) != len(wanted):
+        raise ExportError(
+            f"{runner.name} gave {len(got):,} answers to {len(wanted):,} rows."
+        )
+    return [
+        Difference(index, row, mine, its)
+        for index, (row, mine, its) in enumerate(zip(rows, wanted, got, strict=True))
+        if not same(mine, its, plan)
+    ]

@@ -1,0 +1,182 @@
+"""Exports answer as the model does: the plan, the rows to try, the verification."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from branchwise import ParameterError, datasets, export, fit_tree
+from branchwise.export import verification
+from branchwise.export.answers import model_answers, same, sample_of_rows
+from branchwise.export.plan import EVERY_BRANCH, STOP, label_of, make_plan
+from branchwise.export.probes import probe_rows
+from branchwise.export.target import Runner, Target
+from mixed_trees import random_models
+
+
+@pytest.fixture
+def weather():
+    table = datasets.load("weather")
+    return fit_tree(table.X, table.y)
+
+
+def plan_of(model):
+    return make_plan(model.schema, model.tree, model.recipe)
+
+
+def follow(plan, row):
+    """Follow the rules in the head of plan.py, word by word."""
+    if refused(plan, row):
+        return None
+    ends = arrivals(plan, row)
+    if len(ends) == 1:
+        (node, _), *_ = ends
+        if plan.predicts_numbers:
+            return node.number, ()
+        return plan.classes[node.label], node.chances
+    if plan.predicts_numbers:
+        return sum((node.number * share for node, share in ends), start=0.0), ()
+    chances = [0.0] * len(plan.classes)
+    for node, share in ends:
+        for code, chance in enumerate(node.chances):
+            chances[code] += chance * share
+    return plan.classes[label_of(chances, plan)], tuple(chances)
+
+
+def refused(plan, row):
+    if plan.refuses_missing and None in row:
+        return True
+    return plan.refuses_unseen and any(
+        not field.numeric and cell is not None and cell not in field.values
+        for field, cell in zip(plan.fields, row, strict=True)
+    )
+
+
+def arrivals(plan, row):
+    ends = {}
+    open_ = [(0, 1.0)]
+    while open_:
+        position, share = open_.pop()
+        node = plan.nodes[position]
+        branch = STOP if node.question is None else reply(plan, node.question, row)
+        if branch == STOP:
+            ends[position] = share
+        elif branch == EVERY_BRANCH:
+            for b, part in enumerate(node.question.shares):
+                open_.append((node.child(b), share * part))
+        else:
+            open_.append((node.child(branch), share))
+    return [(plan.nodes[position], ends[position]) for position in sorted(ends)]
+
+
+def reply(plan, question, row):
+    field, cell = plan.fields[question.field], row[question.field]
+    if cell is None:
+        for surrogate in question.surrogates:
+            branch = reply(plan, surrogate, row)
+            if branch != STOP:
+                return branch
+        return question.missing_to
+    if field.numeric:
+        above = question.cut is not None and cell > question.cut
+        return question.branch_of.get(int(above), STOP)
+    if cell not in field.values:
+        return question.unseen_to
+    return question.branch_of.get(field.values.index(cell), STOP)
+
+
+def test_the_rules_of_a_plan_are_those_of_the_model():
+    divided = 0
+    for model in random_models(52, seed=7):
+        plan = plan_of(model)
+        rows = probe_rows(plan, 200)
+        sample = sample_of_rows(rows, model.schema, model.tree)
+        wanted = model_answers(model.schema, model.tree, model.recipe, sample)
+        for row, answer in zip(rows, wanted, strict=True):
+            assert same(follow(plan, row), answer, plan), row
+        divided += plan.divides
+    assert divided > 5
+
+
+def test_probes_visit_the_nodes(weather):
+    plan = plan_of(weather)
+    rows = probe_rows(plan, 100)
+    sample = sample_of_rows(rows, weather.schema, weather.tree)
+    reached = weather.walker.walk(sample.data).node
+    assert set(np.flatnonzero(weather.tree.is_leaf)) <= set(reached.tolist())
+    assert rows == probe_rows(plan, 100)
+    assert rows != probe_rows(plan, 100, seed=1)
+
+
+@pytest.mark.parametrize("target", sorted(export.TARGETS))
+def test_a_table_of_the_user(weather, target):
+    done = export.verify(weather, target, datasets.load("weather").X)
+    assert done.n_rows == 14
+    assert not done.differences, str(done)
+    assert done.ran or done.checked or done.absent
+
+
+@pytest.mark.parametrize("target", sorted(export.TARGETS))
+def test_random_trees_are_exported_without_a_difference(target):
+    tried = 0
+    for model in random_models(26, seed=100):
+        try:
+            done = export.verify(model, target)
+        except export.ExportError:
+            continue  # what a target cannot carry is told by its own tests
+        assert not done.differences, str(done)
+        tried += done.ok
+        if done.absent and not done.ran:
+            pytest.skip(done.absent[0])
+    assert tried > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", sorted(export.TARGETS))
+def test_many_trees_and_rows_without_a_difference(target, monkeypatch):
+    monkeypatch.setattr(verification, "_N_PROBES", 10_000)
+    for model in random_models(200, seed=1000):
+        try:
+            done = export.verify(model, target)
+        except export.ExportError:
+            continue
+        assert not done.differences, str(done)
+
+
+def test_a_difference_is_found_and_told(weather, monkeypatch):
+    def answers_wrongly(content, plan, rows):
+        answer = (plan.classes[0], plan.nodes[0].chances)
+        return [answer] * len(rows)
+
+    wrong = Runner("a wrong runner", lambda: None, answers_wrongly)
+    gone = Runner("gone", lambda: "there is no such program here", answers_wrongly)
+    target = Target("wrong", ".txt", lambda plan, options: b"", lambda _: [wrong, gone])
+    monkeypatch.setitem(verification.TARGETS, "wrong", target)
+    done = export.verify(weather, "wrong", {c: [None] for c in weather.schema.names})
+    assert not done.ok
+    assert str(done).splitlines() == [
+        "wrong: 1 rows in a wrong runner: 1 difference",
+        "wrong: not run: there is no such program here",
+        f"  {done.differences[0]}",
+    ]
+    assert "row 0" in str(done.differences[0])
+
+
+def test_true_is_not_one(weather):
+    plan = plan_of(weather)
+    assert not same((True, (0.5,)), (1, (0.5,)), plan)
+    assert not same(("a", (0.5,)), ("a", (np.nextafter(0.5, 1),)), plan)
+    assert not same(None, ("a", (0.5,)), plan)
+    assert same(None, None, plan)
+
+
+def test_an_unknown_target(weather):
+    with pytest.raises(ParameterError, match=r"target must be one of .* Got 'cobol'"):
+        export.write(weather, "cobol")
+
+
+def test_an_unknown_option(weather):
+    with pytest.raises(ParameterError, match="'json' has no option 'indentation'"):
+        export.write(weather, "json", indentation="2")
+    with pytest.raises(ParameterError, match=r"indent of .* must be one of .* '7'"):
+        export.write(weather, "json", indent="7")
