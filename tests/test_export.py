@@ -162,6 +162,25 @@ def test_a_difference_is_found_and_told(weather, monkeypatch):
     assert "row 0" in str(done.differences[0])
 
 
+def test_what_is_wrong_or_not_verified_is_not_written(weather, monkeypatch, tmp_path):
+    def answers_wrongly(content, plan, rows):
+        return [None] * len(rows)
+
+    wrong = Runner("a wrong runner", lambda: None, answers_wrongly)
+    gone = Runner("gone", lambda: "there is no such program here", answers_wrongly)
+    for name, runner in (("wrong", wrong), ("gone", gone)):
+        target = Target(name, "", lambda plan, _: b"text", lambda _, r=runner: [r])
+        monkeypatch.setitem(verification.TARGETS, name, target)
+    path = tmp_path / "out"
+    with pytest.raises(export.ExportError, match=r"(?s)another way .* 1,000 diff"):
+        weather.export("wrong", path)
+    with pytest.raises(export.ExportError, match="cannot be verified here: there is"):
+        weather.export("gone", path)
+    assert not path.exists()
+    assert weather.export("gone", path, verify=False) == "text"
+    assert path.read_text() == "text"
+
+
 def test_true_is_not_one(weather):
     plan = plan_of(weather)
     assert not same((True, (0.5,)), (1, (0.5,)), plan)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise import persist, pruning
+from branchwise import export, persist, pruning
 from branchwise.counts import Floats, Ints
 from branchwise.errors import ParameterError
+from branchwise.files import atomic_write
 from branchwise.importance import column_importances
 from branchwise.missing import refuse_missing
 from branchwise.predict import Arrivals, Walker, visited
@@ -270,6 +271,42 @@ class Model:
             f"{self.tree.n_leaves:,} leaves, depth {self.tree.max_depth:,}, "
             f"{len(self.schema.columns):,} columns, {answers}>"
         )
+
+    def export(
+        self,
+        target: str,
+        path: str | os.PathLike[str] | None = None,
+        verify: object = True,
+        **options: str,
+    ) -> str | bytes:
+        """Return the model in another language or format, and write it to a file.
+
+        Parameters
+        ----------
+        target : str
+            One of ``branchwise.export.TARGETS``: see ``docs/export.md``.
+        path : str, path or None
+            Where to write it to.
+        verify : bool or table
+            The export is run, and every answer compared with the model's: on rows made
+            to break it (True), or on those of a table. False writes it as it is.
+        **options : str
+            What the target lets choose.
+
+        Returns
+        -------
+        str or bytes
+            The export; bytes where the format is not text.
+        """
+        if verify is False:
+            content = export.write(self, target, **options)
+        else:
+            rows = None if verify is True else verify
+            content, _ = export.exported(self, target, rows, **options)
+        if path is not None:
+            with atomic_write(path) as file:
+                file.write(content)
+        return content if export.TARGETS[target].binary else content.decode()
 
     def to_bytes(self) -> bytes:
         """Return the content of the model file."""

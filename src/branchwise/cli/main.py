@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from branchwise import __version__
 from branchwise.cli.evaluate import evaluate
+from branchwise.cli.export import export
 from branchwise.cli.fit import fit
 from branchwise.cli.predict import predict
 from branchwise.cli.prune import prune
@@ -105,7 +106,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (fit, predict, show, evaluate, prune, schema):
+for verb in (fit, predict, show, evaluate, prune, export, schema):
     app.command(cls=_Verb)(verb)
 
 
@@ -137,6 +138,7 @@ def _branchwise(
       branchwise evaluate tree.json test.csv
       branchwise prune tree.json --method error-based -o smaller.json
       branchwise predict tree.json new.csv -o out.csv
+      branchwise export tree.json --to sql --verify data.csv -o tree.sql
 
     Tables are CSV, TSV or Parquet files; - is a standard stream. Results go to
     standard output, notes to standard error. The exit code is 0, 1 for bad data or 2

@@ -8,6 +8,21 @@ json: 1,000 rows in rules_reader.py in a Python process: 0 differences
 """
 
 from branchwise.errors import ExportError
-from branchwise.export.verification import TARGETS, Verification, verify, write
+from branchwise.export.verification import (
+    TARGETS,
+    Verification,
+    exported,
+    target_named,
+    verify,
+    write,
+)
 
-__all__ = ["TARGETS", "ExportError", "Verification", "verify", "write"]
+__all__ = [
+    "TARGETS",
+    "ExportError",
+    "Verification",
+    "exported",
+    "target_named",
+    "verify",
+    "write",
+]

@@ -41,7 +41,8 @@ class Target:
 
     ``write`` returns the export, or raises ExportError with the reason why the target
     cannot carry the model. ``choices`` are its options with what they may be, the
-    default first; an option with a single choice takes any text. ``runners`` returns
+    default first; an option with a single choice takes any text. What is not ``binary``
+    is text in UTF-8. ``runners`` returns
     the ways to run what was written with some options; all of them are tried.
     """
 
@@ -50,6 +51,7 @@ class Target:
     write: Callable[[Plan, Options], bytes]
     runners: Callable[[Options], Sequence[Runner]]
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    binary: bool = False
 
     def options(self, given: Mapping[str, str]) -> Options:
         """Return all options: those given, checked, and the defaults of the others."""

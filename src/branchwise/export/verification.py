@@ -72,6 +72,11 @@ class Verification:
         """Whether the export was run and every answer was the model's."""
         return bool(self.ran) and not self.differences
 
+    @property
+    def tried(self) -> bool:
+        """Whether the export was run, or at least its form checked."""
+        return bool(self.ran or self.checked)
+
     def __str__(self) -> str:
         lines = []
         for runner in self.ran:
@@ -107,6 +112,34 @@ def write(model: Exportable, target: str, **options: str) -> bytes:
     chosen = target_named(target)
     plan = make_plan(model.schema, model.tree, model.recipe)
     return chosen.write(plan, chosen.options(options))
+
+
+def exported(
+    model: Exportable, target: str, rows: object = None, **options: str
+) -> tuple[bytes, Verification]:
+    """Return a model in another language, verified: see :func:`verify`.
+
+    Raises ExportError where the export answers in another way than the model, and
+    where nothing on this machine can run or check it.
+    """
+    chosen = target_named(target)
+    all_options = chosen.options(options)
+    plan = make_plan(model.schema, model.tree, model.recipe)
+    content = chosen.write(plan, all_options)
+    sample = _sample(model, plan, rows)
+    done = _verified(model, chosen, plan, sample, content, all_options)
+    if done.differences:
+        raise ExportError(
+            f"The export to {target!r} answers in another way than the model, and is "
+            f"not written. Please report this: {done}"
+        )
+    if not done.tried:
+        raise ExportError(
+            f"The export to {target!r} cannot be verified here: "
+            f"{'; '.join(done.absent)}. Install what is lacking, or write it without "
+            "verification (verify=False, --no-verify)."
+        )
+    return content, done
 
 
 def verify(

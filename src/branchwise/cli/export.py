@@ -1,0 +1,142 @@
+"""``branchwise export``: the tree in another language or format, verified."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from branchwise import export as exports
+from branchwise.cli.models import (
+    located,
+    open_model,
+    read_for_model,
+    refuse_two_streams,
+)
+from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
+from branchwise.cli.streams import Reporter, check_output, open_output
+from branchwise.errors import ParameterError
+from branchwise.model import Model
+from branchwise.table.read import TableFile
+
+_TARGETS = "|".join(exports.TARGETS)
+
+
+def export(
+    model_path: ModelPath,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar=_TARGETS,
+            help="The language or format.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write to; - is standard output.",
+            show_default="-",
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="NAME=VALUE",
+            help="What the target lets choose, such as dialect=sqlite; may be "
+            "repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    verify: Annotated[
+        str | None,
+        typer.Option(
+            "--verify",
+            metavar="TABLE",
+            help="Rows to verify the export with, in place of rows made to break it.",
+            show_default=False,
+        ),
+    ] = None,
+    no_verify: Annotated[
+        bool, typer.Option("--no-verify", help="Write without running the export.")
+    ] = False,
+    missing: MissingMarks = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a tree as code, rules or a file of another program.
+
+    The export is run here, and every answer compared with the model's, bit for bit.
+    If one differs, nothing is written and the exit code is 1. docs/export.md lists
+    the targets and their options.
+
+    \b
+    Examples:
+      branchwise export tree.json --to python -o tree.py
+      branchwise export tree.json --to sql --option dialect=duckdb
+      branchwise export tree.json --to sql --verify data.csv -o tree.sql
+    """
+    if verify is not None and no_verify:
+        raise ParameterError("--verify and --no-verify exclude each other. Give one.")
+    reporter = Reporter(quiet)
+    target = exports.target_named(to)
+    refuse_two_streams(MODEL=model_path, TABLE=verify)
+    _refuse_binary_on_screen(target.name, target.binary, output)
+    check_output(output)
+    model = open_model(model_path)
+    options = _options(option or ())
+    if no_verify:
+        content = exports.write(model, target.name, **options)
+    else:
+        content = _verified(model, target.name, options, verify, missing, reporter)
+    with open_output(output) as stream:
+        stream.write(content)
+
+
+def _refuse_binary_on_screen(name: str, binary: bool, output: str | None) -> None:
+    if binary and output is None:
+        raise ParameterError(
+            f"--to {name} writes a file that is no text. Say where to with -o FILE; "
+            "-o - is standard output."
+        )
+
+
+def _options(given: Sequence[str]) -> dict[str, str]:
+    options = {}
+    for entry in given:
+        name, equals, value = entry.partition("=")
+        if not equals:
+            raise ParameterError(
+                f"--option takes NAME=VALUE, such as dialect=sqlite. Got {entry!r}."
+            )
+        options[name] = value
+    return options
+
+
+def _verified(
+    model: Model,
+    target: str,
+    options: dict[str, str],
+    verify: str | None,
+    missing: list[str] | None,
+    reporter: Reporter,
+) -> bytes:
+    if verify is None:
+        with reporter.working("Verifying"):
+            content, done = exports.exported(model, target, **options)
+    else:
+        file = TableFile(verify)
+        with reporter.working(f"Reading {file.label}") as say:
+            marks = missing_marks(missing)
+            model, table = read_for_model(model, file, marks, reporter)
+            say("Verifying")
+            with located(file):
+                content, done = exports.exported(model, target, table, **options)
+    for line in str(done).splitlines():
+        reporter.note(line)
+    return content
