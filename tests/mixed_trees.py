@@ -63,6 +63,9 @@ ESTIMATORS = (
     lambda: CARTClassifier(max_depth=5),
     lambda: CARTClassifier(missing="surrogate", probabilities="m-estimate"),
     lambda: CARTClassifier(missing="learned", unseen="split"),
+    lambda: CARTClassifier(
+        missing="split", unseen="node", probabilities="m-estimate", m=9.0
+    ),
     lambda: CARTRegressor(max_depth=4),
     lambda: CARTRegressor(missing="split", unseen="split", max_depth=4),
 )

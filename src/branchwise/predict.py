@@ -135,15 +135,25 @@ class Walker:
         return result
 
     def labels(self, arrivals: Arrivals) -> Ints:
-        """Return class codes: the most probable, of equals the first."""
+        """Return class codes: that of the node, or the most probable of several.
+
+        So the label of a row never depends on the rows beside it.
+        """
         if arrivals.undivided:
             label: Ints = self._tree.label[arrivals.node]
             return label
-        chances = self.distribution(arrivals)
+        starts = np.searchsorted(arrivals.row, np.arange(arrivals.n_rows))
+        label = self._tree.label[arrivals.node[starts]]
+        divided = np.flatnonzero(np.diff(starts, append=len(arrivals.row)) > 1)
+        label[divided] = self._most_likely(self.distribution(arrivals)[divided])
+        return label
+
+    def _most_likely(self, chances: Floats) -> Ints:
+        """Return the most probable classes, or the cheapest; of equals the first."""
         if self._recipe is not None and self._recipe.costs is not None:
             return cheapest(chances, self._recipe.costs)
-        starts = np.arange(arrivals.n_rows) * chances.shape[1]
-        best = first_best(chances.ravel(), starts, np.zeros(arrivals.n_rows))
+        starts = np.arange(len(chances)) * chances.shape[1]
+        best = first_best(chances.ravel(), starts, np.zeros(len(chances)))
         most_likely: Ints = best - starts
         return most_likely
 
