@@ -72,6 +72,7 @@ TABLE_LAYERS: list[set[str]] = [
 LEARNING = {"sklearn", "scipy", "joblib"}
 FRAMES = {"pandas", "polars", "pyarrow", "narwhals"}
 SCREEN = {"typer", "rich", "click", "matplotlib"}
+ELSEWHERE = {"onnx", "onnxruntime"}
 ALLOWED_OUTSIDE = {
     "sklearn": {"estimators", "cli.evaluate"},
     "scipy": {"estimators"},
@@ -80,6 +81,13 @@ ALLOWED_OUTSIDE = {
     "narwhals": {"table.frames"},
     "pyarrow": {"table"},
     "matplotlib": {"plot"},
+    "onnx": {
+        "export.onnx",
+        "export.onnx_graph",
+        "export.onnx_walk",
+        "export.onnx_divided",
+    },
+    "onnxruntime": {"export.onnx"},
 }
 
 
@@ -197,7 +205,7 @@ def test_nothing_imports_in_a_circle():
 
 @pytest.mark.parametrize("module", sorted(MODULES))
 def test_other_packages_are_imported_where_they_belong(module):
-    known = {"numpy"} | LEARNING | FRAMES | SCREEN
+    known = {"numpy"} | LEARNING | FRAMES | SCREEN | ELSEWHERE
     outside = outer_imports(module)
     assert outside <= known, f"{module} imports {outside - known}"
     for package in outside - {"numpy"}:

@@ -2,9 +2,9 @@
 
 A state asks about one field; each reply leads to another state. The replies of a state
 are numbered: for a numeric field 0 is up to the cut, 1 above it, 2 missing; for another
-field the codes of its values, then missing, then unseen. A node is the state of the same
-number, so that states past the nodes are surrogates: they ask in the place of a node
-whose value is missing, and never end a case. A reply leads to the own state where the
+field the codes of its values, then missing, then unseen. A node is the state of its own
+number; states past the nodes are surrogates: they ask in the place of a node whose
+value is missing, and never end a case. A reply leads to the own state where the
 case stops, and to :data:`DIVIDED` where it goes down every branch.
 """
 
@@ -91,9 +91,7 @@ def _missing(plan: Plan, question: Question) -> int:
     return 2 if field.numeric else len(field.values)
 
 
-def _targets(
-    plan: Plan, question: Question, stop: int, first_child: int
-) -> list[int]:
+def _targets(plan: Plan, question: Question, stop: int, first_child: int) -> list[int]:
     """Return where replies lead, ``stop`` being where those without a branch do."""
     field = plan.fields[question.field]
     known = range(2 if field.numeric else len(field.values))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from branchwise.errors import ExportError, ParameterError, counted, quoted
-from branchwise.export import json_rules
+from branchwise.export import json_rules, onnx
 from branchwise.export.answers import (
     Answer,
     Sample,
@@ -23,7 +23,7 @@ from branchwise.recipes import Recipe
 from branchwise.table.schema import Schema
 from branchwise.tree import Tree
 
-TARGETS = {target.name: target for target in (json_rules.TARGET,)}
+TARGETS = {target.name: target for target in (json_rules.TARGET, onnx.TARGET)}
 
 #: Rows that an export is tried with where none are given.
 _N_PROBES = 1000

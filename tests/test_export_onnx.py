@@ -1,0 +1,85 @@
+"""What is special about ONNX: names, masks, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from branchwise import ExportError, ID3Classifier, datasets, export, fit_tree
+from branchwise.export import onnx as target
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+
+def session_of(model):
+    return onnxruntime.InferenceSession(export.write(model, "onnx"))
+
+
+def test_inputs_are_called_by_the_names_of_columns():
+    table = datasets.load("weather")
+    session = session_of(fit_tree(table.X, table.y))
+    assert [i.name for i in session.get_inputs()] == ["outlook", "humidity", "windy"]
+    label, chances = session.run(
+        ["label", "probabilities"],
+        {
+            "outlook": np.array(["sunny", "rainy"], dtype=object),
+            "humidity": np.array([70.0, np.nan]),
+            "windy": np.array(["TRUE", "TRUE"], dtype=object),
+        },
+    )
+    assert label.tolist() == ["yes", "no"]
+    assert chances.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+def test_a_mask_tells_where_text_is_missing():
+    X = {"colour": ["red", "red", "blue", None], "label": ["a", "b", "a", "b"]}
+    model = fit_tree(X, ["no", "yes", "no", "yes"])
+    session = session_of(model)
+    # A column has the name of an output, and keeps it.
+    assert [o.name for o in session.get_outputs()] == ["label_", "probabilities"]
+    feed = {"label": np.array(["a", "a"], dtype=object)}
+    mask = {"label is missing": np.array([False, True])}
+    assert session.run(None, feed)[0].tolist() == ["no", "no"]
+    assert session.run(None, feed | mask)[0].tolist() == [
+        "no",
+        *model.predict({"colour": ["red"], "label": [None]}),
+    ]
+
+
+def test_refused_rows_are_not_answered():
+    X = {"colour": ["red", "blue"] * 3}
+    model = ID3Classifier(missing="error", unseen="error").fit(X, [1, 2] * 3).model_
+    session = session_of(model)
+    cells = np.array(["red", "green"], dtype=object)
+    label, _, answered = session.run(None, {"colour": cells})
+    assert label[0] == 1
+    assert answered.tolist() == [True, False]
+
+
+def test_a_tree_that_asks_nothing():
+    done = export.verify(fit_tree({"a": [1, 1]}, ["no", "no"]), "onnx")
+    assert done.ok, str(done)
+
+
+def test_half_a_surrogate_pair_is_refused():
+    model = fit_tree({"a": ["\ud800", "b"] * 2}, ["no", "yes"] * 2)
+    with pytest.raises(ExportError, match="half of a surrogate pair"):
+        export.write(model, "onnx")
+
+
+def test_large_trees_that_divide_are_refused(monkeypatch):
+    monkeypatch.setattr(target, "_MOST_DIVIDED_NODES", 2)
+    table = datasets.load("weather")
+    model = ID3Classifier(missing="split").fit(table.X, table.y).model_
+    with pytest.raises(ExportError, match="8 nodes; at most 2 are allowed"):
+        export.write(model, "onnx")
+
+
+def test_without_the_package(monkeypatch):
+    monkeypatch.setattr(target.importlib.util, "find_spec", lambda name: None)
+    table = datasets.load("weather")
+    model = fit_tree(table.X, table.y)
+    with pytest.raises(ExportError, match="needs the package onnx"):
+        export.write(model, "onnx")
+    assert "pip install" in str(target._absent())
