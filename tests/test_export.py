@@ -13,6 +13,11 @@ from branchwise.export.probes import probe_rows
 from branchwise.export.target import Runner, Target
 from mixed_trees import random_models
 
+#: Options with which a target carries what it would refuse.
+ALL_CARRIED = {"pmml": {"divided": "unanswered"}}
+#: Models to try where a run takes seconds to begin.
+SLOW_TO_START = {"pmml": 2}
+
 
 @pytest.fixture
 def weather():
@@ -119,16 +124,17 @@ def test_a_table_of_the_user(weather, target):
 @pytest.mark.parametrize("target", sorted(export.TARGETS))
 def test_random_trees_are_exported_without_a_difference(target):
     tried = 0
-    for model in random_models(26, seed=100):
+    n_models = SLOW_TO_START.get(target, 28)
+    for model in random_models(n_models, seed=100):
         try:
-            done = export.verify(model, target)
+            done = export.verify(model, target, **ALL_CARRIED.get(target, {}))
         except export.ExportError:
             continue  # what a target cannot carry is told by its own tests
         assert not done.differences, str(done)
         tried += done.ok
         if done.absent and not done.ran:
             pytest.skip(done.absent[0])
-    assert tried > 10
+    assert tried > n_models / 3
 
 
 @pytest.mark.slow
@@ -137,7 +143,7 @@ def test_many_trees_and_rows_without_a_difference(target, monkeypatch):
     monkeypatch.setattr(verification, "_N_PROBES", 10_000)
     for model in random_models(200, seed=1000):
         try:
-            done = export.verify(model, target)
+            done = export.verify(model, target, **ALL_CARRIED.get(target, {}))
         except export.ExportError:
             continue
         assert not done.differences, str(done)

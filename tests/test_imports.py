@@ -72,7 +72,7 @@ TABLE_LAYERS: list[set[str]] = [
 LEARNING = {"sklearn", "scipy", "joblib"}
 FRAMES = {"pandas", "polars", "pyarrow", "narwhals"}
 SCREEN = {"typer", "rich", "click", "matplotlib"}
-ELSEWHERE = {"onnx", "onnxruntime"}
+ELSEWHERE = {"onnx", "onnxruntime", "jpmml_evaluator"}
 ALLOWED_OUTSIDE = {
     "sklearn": {"estimators", "cli.evaluate"},
     "scipy": {"estimators"},
@@ -88,6 +88,8 @@ ALLOWED_OUTSIDE = {
         "export.onnx_divided",
     },
     "onnxruntime": {"export.onnx"},
+    "jpmml_evaluator": {"export.pmml_driver"},
+    "pandas": {"export.pmml_driver"},
 }
 
 

@@ -62,9 +62,13 @@ def _encoded(column: Column, cells: Sequence[Value | None]) -> NDArray[np.generi
 
 
 def model_answers(
-    schema: Schema, tree: Tree, recipe: Recipe, sample: Sample
+    schema: Schema,
+    tree: Tree,
+    recipe: Recipe,
+    sample: Sample,
+    leave_divided: bool = False,
 ) -> list[Answer]:
-    """Return what the model answers to every row."""
+    """Return what the model answers to every row, or to every undivided one."""
     walker = Walker(schema.columns, tree, recipe)
     arrivals = walker.walk(sample.data)
     answers: list[Answer]
@@ -77,7 +81,10 @@ def model_answers(
             (schema.classes[label], tuple(row))
             for label, row in zip(labels, chances, strict=True)
         ]
-    for row in np.flatnonzero(_refused(schema, tree, recipe, sample)).tolist():
+    left = _refused(schema, tree, recipe, sample)
+    if leave_divided:
+        left |= np.bincount(arrivals.row, minlength=len(left)) > 1
+    for row in np.flatnonzero(left).tolist():
         answers[row] = None
     return answers
 

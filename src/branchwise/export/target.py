@@ -16,6 +16,10 @@ from branchwise.export.plan import Plan, Row
 #: What a program that runs an export may take, in seconds.
 _PATIENCE = 600
 
+#: The choice of an option ``divided`` that leaves cases without an answer which the
+#: model takes down several branches.
+UNANSWERED = "unanswered"
+
 Options = Mapping[str, str]
 
 

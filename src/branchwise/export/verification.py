@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from branchwise.errors import ExportError, ParameterError, counted, quoted
-from branchwise.export import json_rules, onnx
+from branchwise.export import json_rules, onnx, pmml
 from branchwise.export.answers import (
     Answer,
     Sample,
@@ -18,12 +18,14 @@ from branchwise.export.answers import (
 )
 from branchwise.export.plan import Plan, Row, make_plan
 from branchwise.export.probes import probe_rows
-from branchwise.export.target import Options, Runner, Target
+from branchwise.export.target import UNANSWERED, Options, Runner, Target
 from branchwise.recipes import Recipe
 from branchwise.table.schema import Schema
 from branchwise.tree import Tree
 
-TARGETS = {target.name: target for target in (json_rules.TARGET, onnx.TARGET)}
+TARGETS = {
+    target.name: target for target in (json_rules.TARGET, onnx.TARGET, pmml.TARGET)
+}
 
 #: Rows that an export is tried with where none are given.
 _N_PROBES = 1000
@@ -181,7 +183,10 @@ def _verified(
     content: bytes,
     options: Options,
 ) -> Verification:
-    wanted = model_answers(model.schema, model.tree, model.recipe, sample)
+    leave_divided = options.get("divided") == UNANSWERED
+    wanted = model_answers(
+        model.schema, model.tree, model.recipe, sample, leave_divided
+    )
     ran, checked, absent = [], [], []
     differences: list[Difference] = []
     for runner in target.runners(options):

@@ -1,0 +1,405 @@
+"""Export to PMML 4.4: a TreeModel whose predicates say what missing and unseen do.
+
+No strategy of an evaluator is relied on but two: a comparison with a missing value is
+not true, and where no branch is true the node itself answers. The predicates are made
+of single comparisons, because the quoting of PMML's arrays is read in different ways.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from xml.etree import ElementTree as ET
+
+from branchwise.errors import ExportError
+from branchwise.export.answers import Answer
+from branchwise.export.plan import (
+    AT_MOST,
+    EVERY_BRANCH,
+    Field,
+    Plan,
+    Question,
+    Row,
+)
+from branchwise.export.target import (
+    UNANSWERED,
+    Options,
+    Runner,
+    Target,
+    always,
+    run_program,
+)
+from branchwise.table.schema import Value
+
+_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">"""
+_SPACE = "{http://www.dmg.org/PMML-4_4}"
+_TYPES = {"text": "string", "boolean": "boolean", "number": "double"}
+#: Readers of XML nest as deep as their stack allows.
+_DEEPEST = 200
+#: What XML cannot hold, however it is written.
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write(plan: Plan, options: Options) -> bytes:
+    """Write the model."""
+    _refuse(plan, options)
+    lines = [
+        _HEAD,
+        f" <Header description={_quoted(plan.about)}>",
+        '  <Application name="branchwise"/>',
+        " </Header>",
+        *_dictionary(plan),
+        *_tree(plan),
+        "</PMML>\n",
+    ]
+    return "\n".join(lines).encode()
+
+
+def _refuse(plan: Plan, options: Options) -> None:
+    """Refuse what PMML cannot carry."""
+    if plan.divides and options["divided"] != UNANSWERED:
+        raise ExportError(
+            "PMML has no way to share a case out among branches that gives the very "
+            "same probabilities in every evaluator. Fit with another missing and "
+            "unseen policy than 'split', or leave such cases without an answer with "
+            "the option divided='unanswered'."
+        )
+    depth = [0] * len(plan.nodes)
+    for node, parent in enumerate(plan.parents):
+        depth[node] = depth[parent] + 1 if parent >= 0 else 0
+    if max(depth) > _DEEPEST:
+        raise ExportError(
+            f"This tree is {max(depth):,} levels deep, and programs that read PMML may "
+            f"not nest more than {_DEEPEST}. Prune it, or export to another target."
+        )
+    values = [value for field in plan.fields for value in field.values]
+    for text in [plan.target, *(f.name for f in plan.fields), *values, *plan.classes]:
+        if isinstance(text, str) and _NOT_XML.search(text):
+            raise ExportError(
+                f"XML, and so PMML, cannot hold the character "
+                f"{_NOT_XML.findall(text)[0]!a} of {text!a}. Rename it before fitting."
+            )
+    if "" in (plan.target, *(field.name for field in plan.fields)):
+        raise ExportError("A column of a PMML file needs a name. Got ''; rename it.")
+
+
+def _quoted(value: object) -> str:
+    """Write an attribute's value."""
+    return '"' + "".join(map(_escaped, _plain(value))) + '"'
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, (int, float)) else str(value)
+
+
+def _escaped(character: str) -> str:
+    if character in "&<>\"'\t\n\r" or not character.isprintable():
+        return f"&#{ord(character)};"
+    return character
+
+
+def _target_name(plan: Plan) -> str:
+    """Return the name of the target, which no column has."""
+    name = plan.target
+    while name in {field.name for field in plan.fields}:
+        name += "_"
+    return name
+
+
+def _dictionary(plan: Plan) -> Iterator[str]:
+    """Yield the columns and the target, with their types and values."""
+    yield " <DataDictionary>"
+    for field in plan.fields:
+        kind = "continuous" if field.numeric else "categorical"
+        yield from _data_field(field.name, kind, _TYPES[field.kind], field.values)
+    target = _target_name(plan)
+    if plan.predicts_numbers:
+        yield from _data_field(target, "continuous", "double", ())
+    else:
+        yield from _data_field(target, "categorical", _class_type(plan), plan.classes)
+    yield " </DataDictionary>"
+
+
+def _class_type(plan: Plan) -> str:
+    first = plan.classes[0]
+    if isinstance(first, bool):
+        return "boolean"
+    return "string" if isinstance(first, str) else "integer"
+
+
+def _data_field(
+    name: str, kind: str, data_type: str, values: Sequence[Value]
+) -> Iterator[str]:
+    head = f'  <DataField name={_quoted(name)} optype="{kind}" dataType="{data_type}"'
+    if not values:
+        yield f"{head}/>"
+        return
+    yield f"{head}>"
+    for value in values:
+        yield f"   <Value value={_quoted(value)}/>"
+    yield "  </DataField>"
+
+
+def _tree(plan: Plan) -> Iterator[str]:
+    function = "regression" if plan.predicts_numbers else "classification"
+    yield (
+        f' <TreeModel functionName="{function}" splitCharacteristic="multiSplit" '
+        'missingValueStrategy="none" noTrueChildStrategy="returnLastPrediction">'
+    )
+    yield "  <MiningSchema>"
+    for field in plan.fields:
+        unseen = "returnInvalid" if plan.refuses_unseen else "asIs"
+        missing = "returnInvalid" if plan.refuses_missing else "asIs"
+        yield (
+            f"   <MiningField name={_quoted(field.name)} "
+            f'invalidValueTreatment="{unseen}" missingValueTreatment="{missing}"/>'
+        )
+    target = _quoted(_target_name(plan))
+    yield f'   <MiningField name={target} usageType="target"/>'
+    yield "  </MiningSchema>"
+    yield from _outputs(plan)
+    yield from _nodes(plan)
+    yield " </TreeModel>"
+
+
+def _outputs(plan: Plan) -> Iterator[str]:
+    """Yield the number of the node and, looked up by it, the probabilities.
+
+    Evaluators divide what a node's distribution has by its sum, which may change the
+    last bit of a probability; what is looked up stays as it is.
+    """
+    if plan.predicts_numbers:
+        return
+    node, *names = output_names(plan)
+    yield "  <Output>"
+    yield (
+        f'   <OutputField name={_quoted(node)} optype="categorical" '
+        'dataType="string" feature="entityId"/>'
+    )
+    for code, name in enumerate(names):
+        yield (
+            f'   <OutputField name={_quoted(name)} optype="continuous" '
+            'dataType="double" feature="transformedValue">'
+        )
+        yield '    <MapValues outputColumn="probability" dataType="double">'
+        yield f'     <FieldColumnPair field={_quoted(node)} column="node"/>'
+        yield "     <InlineTable>"
+        for position, of_node in enumerate(plan.nodes):
+            chance = repr(of_node.chances[code])
+            yield (
+                f"      <row><node>{position}</node>"
+                f"<probability>{chance}</probability></row>"
+            )
+        yield "     </InlineTable>"
+        yield "    </MapValues>"
+        yield "   </OutputField>"
+    yield "  </Output>"
+
+
+def output_names(plan: Plan) -> list[str]:
+    """Return what the node and the probabilities are called: no two alike."""
+    taken = {field.name for field in plan.fields} | {_target_name(plan)}
+    names = []
+    for name in ("node", *(f"probability({_plain(label)})" for label in plan.classes)):
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _nodes(plan: Plan) -> Iterator[str]:
+    """Yield the nodes, each within its parent."""
+    stack: list[int | str] = [0]
+    while stack:
+        entry = stack.pop()
+        if isinstance(entry, str):
+            yield entry
+            continue
+        node = plan.nodes[entry]
+        yield f'  <Node id="{entry}" score={_quoted(_score(plan, entry))}>'
+        yield _condition(plan, entry)
+        for label, chance in zip(plan.classes, node.chances, strict=False):
+            share = repr(chance)
+            yield (
+                f"  <ScoreDistribution value={_quoted(label)} "
+                f'recordCount="{share}" probability="{share}"/>'
+            )
+        stack.append("  </Node>")
+        if node.question is not None:
+            width = len(node.question.branches)
+            stack += [node.child(b) for b in reversed(range(width))]
+            if node.question.divides:
+                yield _without_answer(plan, node.question, entry)
+
+
+def _score(plan: Plan, position: int) -> Value:
+    node = plan.nodes[position]
+    return plan.classes[node.label] if node.number is None else node.number
+
+
+def _without_answer(plan: Plan, question: Question, position: int) -> str:
+    """Return a branch without a score, for cases that the model would divide."""
+    field = plan.fields[question.field]
+    terms = []
+    if question.missing_to == EVERY_BRANCH:
+        terms.append(_is_missing(field))
+    if question.unseen_to == EVERY_BRANCH and not field.numeric:
+        terms.append(_is_unseen(field))
+    return f'  <Node id="divided {position}">{_any(terms)}</Node>'
+
+
+def _condition(plan: Plan, position: int) -> str:
+    """Return the predicate that leads to a node."""
+    parent = plan.parents[position]
+    if parent < 0:
+        return _all(list(_looked_at(plan)))
+    above = plan.nodes[parent]
+    if above.question is None:
+        raise TypeError("a parent asks")
+    branch = position - above.first_child
+    question = above.question
+    field = plan.fields[question.field]
+    terms = _met(field, question, branch)
+    if question.surrogates:
+        terms.append(_stand_in(plan, question, branch))
+    elif question.missing_to == branch:
+        terms.append(_is_missing(field))
+    if question.unseen_to == branch and not field.numeric:
+        terms.append(_is_unseen(field))
+    return _any(terms)
+
+
+def _looked_at(plan: Plan) -> Iterator[str]:
+    """Yield what is true of every field, if only it is looked at.
+
+    Evaluators check a field when they first need it, and the model checks all.
+    """
+    if plan.refuses_missing or plan.refuses_unseen:
+        for field in plan.fields:
+            yield _any([_is_missing(field), _is_known(field)])
+
+
+def _met(field: Field, question: Question, branch: int) -> list[str]:
+    """Return the comparisons of which one must be true for a known value."""
+    codes = question.branches[branch]
+    if not field.numeric:
+        return [_compared(field, "equal", field.values[code]) for code in codes]
+    if len(codes) > 1:
+        return [_is_known(field)]
+    side = "lessOrEqual" if codes == (AT_MOST,) else "greaterThan"
+    return [_compared(field, side, question.cut)] if codes else []
+
+
+def _compared(field: Field, operator: str, value: object) -> str:
+    if value == 0 and field.kind == "number" and operator == "equal":
+        # To some programs the two zeros are different values.
+        both = [_predicate(field, operator, zero) for zero in ("0.0", "-0.0")]
+        return _any(both)
+    return _predicate(field, operator, value)
+
+
+def _predicate(field: Field, operator: str, value: object) -> str:
+    name = _quoted(field.name)
+    what = f'operator="{operator}" value={_quoted(value)}'
+    return f"<SimplePredicate field={name} {what}/>"
+
+
+def _is_missing(field: Field) -> str:
+    return f'<SimplePredicate field={_quoted(field.name)} operator="isMissing"/>'
+
+
+def _is_known(field: Field) -> str:
+    return f'<SimplePredicate field={_quoted(field.name)} operator="isNotMissing"/>'
+
+
+def _is_unseen(field: Field) -> str:
+    values: list[object] = list(field.values)
+    if field.kind == "number" and 0 in values:
+        values = [value for value in values if value != 0] + ["0.0", "-0.0"]
+    return _all([_predicate(field, "notEqual", value) for value in values])
+
+
+def _stand_in(plan: Plan, question: Question, branch: int) -> str:
+    """Return what must be true for surrogates to send a case down a branch."""
+    last = ["<True/>"] if question.missing_to == branch else ["<False/>"]
+    decided = _any(last)
+    for surrogate in reversed(question.surrogates):
+        field = plan.fields[surrogate.field]
+        silent = [_is_missing(field)]
+        if not field.numeric:
+            known = set(surrogate.branch_of)
+            codes = set(range(len(field.values)))
+            silent += [
+                _compared(field, "equal", field.values[code])
+                for code in sorted(codes - known)
+            ]
+            silent.append(_is_unseen(field))
+        mine = _met(field, surrogate, branch)
+        decided = _any([*mine, _all([_any(silent), decided])])
+    return _all([_is_missing(plan.fields[question.field]), decided])
+
+
+def _any(terms: Sequence[str]) -> str:
+    return _joined("or", terms) if terms else "<False/>"
+
+
+def _all(terms: Sequence[str]) -> str:
+    return _joined("and", terms) if terms else "<True/>"
+
+
+def _joined(operator: str, terms: Sequence[str]) -> str:
+    if len(terms) == 1:
+        return terms[0]
+    inner = "".join(terms)
+    return (
+        f'<CompoundPredicate booleanOperator="{operator}">{inner}</CompoundPredicate>'
+    )
+
+
+def _absent() -> str | None:
+    if importlib.util.find_spec("jpmml_evaluator") is None:
+        return "there is no jpmml_evaluator here (pip install jpmml_evaluator[jpype])"
+    if shutil.which("java") is None:
+        return "there is no Java here (java)"
+    return None
+
+
+def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Answer]:
+    driver = (files("branchwise.export") / "pmml_driver.py").read_bytes()
+    command = [sys.executable, "pmml_driver.py", "tree.pmml", _target_name(plan)]
+    named = {"pmml_driver.py": driver, "tree.pmml": content}
+    return run_program(command, named, rows, plan)
+
+
+def _check(content: bytes, plan: Plan, rows: Sequence[Row]) -> None:  # noqa: ARG001
+    """Check the form of a file where nothing can run it."""
+    root = ET.fromstring(content)  # noqa: S314
+    known = {field.get("name") for field in root.iter(f"{_SPACE}DataField")}
+    asked = {term.get("field") for term in root.iter(f"{_SPACE}SimplePredicate")}
+    scores = [n for n in root.iter(f"{_SPACE}Node") if n.get("score") is not None]
+    if not asked <= known or len(scores) != len(plan.nodes):
+        raise ExportError("The PMML file is not whole. Please report this.")
+
+
+_EVALUATOR = Runner("JPMML-Evaluator", _absent, _run)
+_FORM = Runner(
+    "a check of the form",
+    always,
+    _check,
+    "only its form was checked: XML, fields and nodes",
+)
+
+
+def _runners(options: Options) -> Sequence[Runner]:  # noqa: ARG001
+    return [_EVALUATOR] if _absent() is None else [_EVALUATOR, _FORM]
+
+
+TARGET = Target("pmml", ".pmml", write, _runners, {"divided": ("refused", UNANSWERED)})

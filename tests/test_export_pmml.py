@@ -1,0 +1,84 @@
+"""What is special about PMML: what is refused, and what is only checked."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from branchwise import ExportError, ID3Classifier, datasets, export, fit_tree
+from branchwise.export import pmml
+
+SPACE = "{http://www.dmg.org/PMML-4_4}"
+
+
+@pytest.fixture
+def weather():
+    table = datasets.load("weather")
+    return fit_tree(table.X, table.y)
+
+
+def test_names_and_values_are_what_they_were():
+    hostile = ["a\nb", "c\rd", "\te ", "<f> & \"g\" 'h'", "\u202ei", "]]>"]
+    names = ["x\n", *hostile[3:]]
+    X = {name: [*hostile, "plain"] * 2 for name in names}
+    model = fit_tree(X, [f"class {i}" for i in range(7)] * 2)
+    root = ET.fromstring(export.write(model, "pmml"))
+    fields = list(root.iter(f"{SPACE}DataField"))
+    assert fields[0].get("name") == "x\n"
+    values = [value.get("value") for value in fields[0]]
+    assert sorted(values) == sorted([*hostile, "plain"])
+
+
+def test_divided_cases_are_refused_or_left_unanswered():
+    table = datasets.load("weather")
+    model = ID3Classifier(missing="split").fit(table.X, table.y).model_
+    with pytest.raises(ExportError, match="divided='unanswered'"):
+        export.write(model, "pmml")
+    content = export.write(model, "pmml", divided="unanswered").decode()
+    assert (
+        '<Node id="divided 0"><SimplePredicate field="outlook" operator="isMissing"/>'
+        in content
+    )
+
+
+def test_what_xml_cannot_hold_is_refused():
+    model = fit_tree({"a": ["x\0", "b"] * 2}, ["no", "yes"] * 2)
+    with pytest.raises(ExportError, match=r"cannot hold the character '\\x00'"):
+        export.write(model, "pmml")
+    unnamed = fit_tree({"": ["x", "b"] * 2}, ["no", "yes"] * 2)
+    with pytest.raises(ExportError, match="needs a name"):
+        export.write(unnamed, "pmml")
+
+
+def test_deep_trees_are_refused(weather, monkeypatch):
+    monkeypatch.setattr(pmml, "_DEEPEST", 1)
+    with pytest.raises(ExportError, match="2 levels deep"):
+        export.write(weather, "pmml")
+
+
+def test_without_an_evaluator_the_form_is_checked(weather, monkeypatch):
+    monkeypatch.setattr(pmml.shutil, "which", lambda name: None)
+    monkeypatch.setattr(pmml.importlib.util, "find_spec", lambda name: True)
+    done = export.verify(weather, "pmml")
+    assert not done.ok
+    assert done.tried
+    assert "only its form was checked" in str(done)
+    assert "there is no Java here" in str(done)
+    monkeypatch.setattr(pmml.importlib.util, "find_spec", lambda name: None)
+    assert "jpmml_evaluator" in str(pmml._absent())
+
+
+def test_a_file_that_is_not_whole(weather):
+    content = export.write(weather, "pmml")
+    plan = pmml_plan(weather)
+    assert pmml._check(content, plan, []) is None
+    broken = content.replace(b'field="windy"', b'field="rainy"')
+    with pytest.raises(ExportError, match="not whole"):
+        pmml._check(broken, plan, [])
+
+
+def pmml_plan(model):
+    from branchwise.export.plan import make_plan
+
+    return make_plan(model.schema, model.tree, model.recipe)
