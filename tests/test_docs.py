@@ -27,6 +27,16 @@ def test_the_page_on_pruning():
     assert tried.attempted >= 15
 
 
+@pytest.mark.parametrize("page", ["export_onnx.md", "export_pmml.md"])
+def test_pages_on_exports(page, tmp_path, monkeypatch):
+    if page == "export_onnx.md":
+        pytest.importorskip("onnxruntime")
+    monkeypatch.chdir(tmp_path)
+    tried = doctest.testfile(str(ROOT / "docs" / page), module_relative=False)
+    assert tried.failed == 0
+    assert tried.attempted >= 4
+
+
 @pytest.mark.parametrize(
     "page",
     [
