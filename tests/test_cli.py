@@ -135,7 +135,7 @@ def test_version():
 
 
 @pytest.mark.parametrize(
-    "verb", ["fit", "predict", "show", "evaluate", "prune", "schema", None]
+    "verb", ["fit", "predict", "show", "rules", "evaluate", "prune", "schema", None]
 )
 def test_help_has_examples(verb):
     text = output(*([verb] if verb else []), "--help")

@@ -34,6 +34,15 @@ def check_demo(figures, output):
     assert "if safety = low then unacc (419 of 419 cases, 100 %)" in output
 
 
+def check_rules_for_people(figures, output):
+    assert (figures["rules"], figures["listed"]) == (134, 59)
+    tree, rules = figures["summary"]["tree"], figures["summary"]["rules"]
+    assert (tree["conditions"], rules["conditions"]) == (631, 233)
+    assert tree["test_accuracy"] == exactly(330 / 346)
+    assert rules["test_accuracy"] == exactly(327 / 346)
+    assert "If safety is low, then the answer is unacc (460 of 460" in output
+
+
 def check_seed_000_votes(figures, output):
     assert figures["gains"] == {
         "Sex": pytest.approx(0.0199730940, abs=5e-11),
@@ -139,6 +148,7 @@ def check_seed_004_digits(figures, output):
 
 CHECKS = {
     "demo": check_demo,
+    "rules_for_people": check_rules_for_people,
     "seed_000_votes": check_seed_000_votes,
     "seed_001_fish_car": check_seed_001_fish_car,
     "seed_002_tennis": check_seed_002_tennis,

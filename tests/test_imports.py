@@ -36,6 +36,11 @@ LAYERS: list[set[str]] = [
     {"predict", "importance"},
     {"words", "document"},
     {"rules", "surrogates"},
+    {"ruleset", "covering"},
+    {"generalise"},
+    {"selection"},
+    {"ruletable"},
+    {"rulelist"},
     {"view"},
     {"render", "persist", "export"},
     {"training"},
@@ -59,7 +64,7 @@ FOLDERS = {
 }
 #: The same within the table: a table as the user has it becomes a schema.
 TABLE_LAYERS: list[set[str]] = [
-    {"schema", "weights", "arrow", "write", "text"},
+    {"schema", "weights", "arrow", "write", "make", "text"},
     {"target"},
     {"raw", "delimited"},
     {"objects", "parquet"},
@@ -78,7 +83,7 @@ ALLOWED_OUTSIDE = {
     "scipy": {"estimators"},
     "typer": {"cli"},
     "rich": {"cli"},
-    "narwhals": {"table.frames"},
+    "narwhals": {"table.frames", "table.make"},
     "pyarrow": {"table"},
     "matplotlib": {"plot"},
     "onnx": {

@@ -114,14 +114,15 @@ def _tally_dense(
     if rows.weight is None:
         weights = occupied[pairs].astype(np.float64)
     else:
-        weights = _add_up(key, rows.weight, cells).reshape(-1, n_classes)[pairs]
+        weights = add_up(key, rows.weight, cells).reshape(-1, n_classes)[pairs]
         if rows.case is not None:
-            cases = _add_up(key // n_classes, rows.case, cells // n_classes)[pairs]
+            cases = add_up(key // n_classes, rows.case, cells // n_classes)[pairs]
     node, code = np.divmod(pairs, n_codes)
     return Counts(node, code, weights, cases)
 
 
-def _add_up(key: Ints, amount: Floats, cells: int) -> Floats:
+def add_up(key: Ints, amount: Floats, cells: int) -> Floats:
+    """Add up amounts by cell."""
     return np.bincount(key, amount, cells).astype(np.float64, copy=False)
 
 

@@ -21,7 +21,8 @@ from branchwise.predict import Arrivals, Walker, visited
 from branchwise.pruning import PruningTable
 from branchwise.recipes import Pruning, Recipe
 from branchwise.render.text import text_lines
-from branchwise.rules import Rule, tree_rules
+from branchwise.rulelist import RuleList, Source, generalised_rules
+from branchwise.ruleset import Rules, rules_of
 from branchwise.table.encode import encode_columns, learn_numbers
 from branchwise.table.frames import open_table
 from branchwise.table.schema import Columns, Schema
@@ -125,9 +126,43 @@ class Model:
         gini = self.recipe.criterion == "gini"
         return column_importances(self.tree, len(self.schema.columns), gini)
 
-    def rules(self) -> list[Rule]:
-        """Return one rule for each leaf."""
-        return tree_rules(self.schema, self.tree)
+    def rules(self, simplify: bool = False) -> Rules:
+        """Return one rule for each leaf, in the order in which the tree is printed.
+
+        Parameters
+        ----------
+        simplify : bool
+            Whether to say each condition in as few words as will do: two bounds on a
+            number as one condition, most values of a column by those that are not
+            among them. The rules cover the same rows.
+        """
+        return rules_of(self.schema, self.tree, self.recipe, simplify)
+
+    def generalised_rules(
+        self,
+        X: object,
+        y: object,
+        *,
+        confidence: float | None = None,
+        sample_weight: object = None,
+    ) -> RuleList:
+        """Return fewer and shorter rules that predict by themselves (C4.5's rules).
+
+        Each rule of the tree loses the conditions that a pessimistic estimate of its
+        errors can spare; of the rules of each class a subset is kept.
+
+        Parameters
+        ----------
+        X, y : table and sequence
+            The rows that the tree was grown from.
+        confidence : float or None
+            The chance that the true error is above its estimate, as in error-based
+            pruning; None is what the recipe has.
+        sample_weight : sequence of float or None
+            The weights of the rows.
+        """
+        source = Source(self.schema, self.tree, self.recipe)
+        return generalised_rules(source, X, y, confidence, sample_weight)
 
     def prune(
         self,

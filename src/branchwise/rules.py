@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from statistics import NormalDist
 
-from branchwise.table.schema import Schema, Value
+from branchwise.table.schema import Column, Schema, Value
 from branchwise.tree import Tree
 from branchwise.words import (
     Condition,
@@ -17,20 +19,32 @@ from branchwise.words import (
     label_of,
     mean,
     one_of,
+    percent,
+    percent_range,
+    said,
     share,
     word,
 )
 
+#: The chance that the interval of a confidence holds the true one.
+INTERVAL = 0.95
+#: A shorter list of values is never written by what is not in it.
+_LONG_LIST = 3
+
 
 @dataclass(frozen=True)
 class Rule:
-    """The way to one leaf: if all conditions hold, the answer is ``label``.
+    """If all conditions hold, the answer is ``label``: the way to one leaf.
 
     ``counts`` is the training weight of each class at the leaf, ``n`` their sum,
     ``node`` the number of the leaf in the tree. Cases with missing values count where
     the tree sends them, though no condition says so. Where numbers are predicted,
     ``label`` is their mean, ``deviation`` their standard deviation, and ``counts``
     is empty.
+
+    What sentences need besides: ``cases``, the number of cases whatever they weigh;
+    ``total``, the weight of all training cases; ``target``, the name of what is
+    predicted. Rules are equal whatever these are.
     """
 
     conditions: tuple[Condition, ...]
@@ -39,6 +53,34 @@ class Rule:
     counts: dict[Value, float]
     node: int
     deviation: float | None = None
+    cases: float | None = field(default=None, compare=False, repr=False)
+    total: float | None = field(default=None, compare=False, repr=False)
+    target: str | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def right(self) -> float | None:
+        """The weight of the cases that have the rule's class; None for numbers."""
+        return None if self.deviation is not None else self.counts[self.label]
+
+    @property
+    def coverage(self) -> float | None:
+        """The share of all training cases that the rule covers."""
+        return None if self.total is None else self.n / self.total
+
+    @property
+    def confidence(self) -> float | None:
+        """The share of its cases that have the rule's class; None for numbers."""
+        return None if self.right is None or not self.n else self.right / self.n
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Where the true confidence is, with a chance of 95 % (Wilson's interval).
+
+        It goes by the number of cases, not by their weight.
+        """
+        if self.confidence is None:
+            return None
+        return wilson_interval(self.confidence, self.cases or self.n)
 
     def __str__(self) -> str:
         conclusion = f"{self._answer()} ({self._support()})"
@@ -46,6 +88,16 @@ class Rule:
             return f"always {conclusion}"
         premise = " and ".join(str(condition) for condition in self.conditions)
         return f"if {premise} then {conclusion}"
+
+    def sentence(self) -> str:
+        """Return the rule as a sentence, with its coverage and confidence."""
+        target = "the answer" if self.target is None else word(self.target)
+        average = "" if self.deviation is None else " on average"
+        conclusion = f"{target} is {self._answer()}{average} ({self._evidence()})"
+        if not self.conditions:
+            return f"In every case, {conclusion}."
+        premise = " and ".join(said(condition) for condition in self.conditions)
+        return f"If {premise}, then {conclusion}."
 
     def _answer(self) -> str:
         return word(self.label) if self.deviation is None else mean(float(self.label))
@@ -59,61 +111,143 @@ class Rule:
             f"{amount(self.n)} {cases}, standard deviation {deviation(self.deviation)}"
         )
 
+    def _evidence(self) -> str:
+        """Write what speaks for the rule, as sentences have it."""
+        cases = "training case" if self.n == 1 else "training cases"
+        parts = []
+        if self.right is None:
+            spread = deviation(self.deviation or 0.0)
+            parts.append(f"{amount(self.n)} {cases}, standard deviation {spread}")
+        elif not self.n:
+            parts.append("no training case")
+        else:
+            shown = share(self.right, self.n)
+            parts.append(f"{amount(self.right)} of {amount(self.n)} {cases}, {shown}")
+        if self.coverage is not None:
+            parts.append(f"covers {percent(self.coverage)} of all")
+        if self.interval is not None:
+            chance = percent(INTERVAL)
+            parts.append(f"{chance} interval {percent_range(*self.interval)}")
+        return "; ".join(parts)
 
-def tree_rules(schema: Schema, tree: Tree) -> list[Rule]:
-    """Return one rule for each leaf, in the order in which the tree is printed."""
-    return [_rule(schema, tree, node, path) for node, path in _leaf_paths(schema, tree)]
+
+def wilson_interval(part: float, cases: float) -> tuple[float, float]:
+    """Return Wilson's interval for a share that was seen in so many cases."""
+    z = NormalDist().inv_cdf(0.5 + INTERVAL / 2)
+    square = z * z / cases
+    middle = part + square / 2
+    reach = z * math.sqrt(part * (1 - part) / cases + square / (4 * cases))
+    low, high = (middle - reach) / (1 + square), (middle + reach) / (1 + square)
+    # What rounding leaves of 0 and of 1 is neither.
+    return low if part > 0 else 0.0, high if part < 1 else 1.0
+
+
+def tree_rules(schema: Schema, tree: Tree, simplify: bool = False) -> list[Rule]:
+    """Return one rule for each leaf, in the order in which the tree is printed.
+
+    What a path asks of a column is merged in any case: a lower and an upper bound,
+    the values that are left. With ``simplify``, two bounds are one condition, a list
+    of most values says which are not in it, and a list of all is left out.
+    """
+    total = float(tree.weights[0].sum())
+    return [
+        _rule(schema, tree, node, _conditions(path, simplify), total)
+        for node, path in _leaf_paths(schema, tree)
+    ]
 
 
 @dataclass(frozen=True)
-class _Merged:
-    """All that a path has asked of one column."""
+class _Asked:
+    """All that a path has asked of one column; the paths below it share this."""
 
+    column: Column
     above: float = -math.inf
     at_most: float = math.inf
-    other: Condition | None = None
+    values: tuple[Value, ...] | None = None
+    known: bool = False
+    missing: bool = False
 
-    def narrowed(self, condition: Condition) -> _Merged:
-        if condition.op == ">":
-            return replace(self, above=max(self.above, float(condition.value)))  # type: ignore[arg-type]
-        if condition.op == "<=":
-            return replace(self, at_most=min(self.at_most, float(condition.value)))  # type: ignore[arg-type]
-        if self == _Merged():
-            return replace(self, other=condition)
-        if condition.op == "is known":
-            return self  # a number within bounds is known
-        return replace(self, other=_both(self.other, condition))
+    def narrowed(self, condition: Condition) -> _Asked:
+        """Return what is asked with one more condition."""
+        value = condition.value
+        match condition.op:
+            case ">":
+                return replace(self, above=max(self.above, float(value)))  # type: ignore[arg-type]
+            case "<=":
+                return replace(self, at_most=min(self.at_most, float(value)))  # type: ignore[arg-type]
+            case "is known":
+                return replace(self, known=True)
+            case "is missing":
+                return replace(self, missing=True)
+        given = value if isinstance(value, tuple) else (value,)
+        return replace(self, values=self._common(given))  # type: ignore[arg-type]
 
-    def conditions(self, column: str) -> Iterator[Condition]:
-        bounded = False
+    def _common(self, given: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Return the values that are left of those so far.
+
+        The shorter of the lists is gone through: a node may have as many branches
+        as its list has values.
+        """
+        if self.values is None:
+            return given
+        if len(given) < len(self.values):
+            return tuple(value for value in given if value in self._allowed)
+        allowed = set(given)
+        return tuple(value for value in self.values if value in allowed)
+
+    @cached_property
+    def _allowed(self) -> frozenset[Value]:
+        return frozenset(self.values or ())
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions, each bound one of its own."""
+        name = self.column.name
+        found = []
         if self.above > -math.inf:
-            bounded = True
-            yield Condition(column, ">", self.above)
+            found.append(Condition(name, ">", self.above))
         if self.at_most < math.inf:
-            bounded = True
-            yield Condition(column, "<=", self.at_most)
-        if self.other is not None and not (bounded and self.other.op == "is known"):
-            yield self.other
+            found.append(Condition(name, "<=", self.at_most))
+        if self.values is not None:
+            found.append(one_of(name, self.values))
+        if self.known and not found:  # a number within bounds is known
+            found.append(Condition(name, "is known"))
+        if self.missing:
+            found.append(Condition(name, "is missing"))
+        return tuple(found)
+
+    @cached_property
+    def simple(self) -> tuple[Condition, ...]:
+        """The conditions, in as few words as will do."""
+        return simplified(self.conditions, self.column)
 
 
-def _both(first: Condition | None, second: Condition) -> Condition:
-    """Return what two conditions on the values of a column leave."""
-    if first is None or first.op not in _BY_VALUE or second.op not in _BY_VALUE:
-        return second
-    allowed = set(_values(second))
-    left = tuple(value for value in _values(first) if value in allowed)
-    return one_of(first.column, left)
+def simplified(
+    conditions: tuple[Condition, ...], column: Column
+) -> tuple[Condition, ...]:
+    """Say what the conditions on one column say, in as few words as will do."""
+    if [c.op for c in conditions] == [">", "<="]:
+        pair = (conditions[0].value, conditions[1].value)
+        return (Condition(column.name, "within", pair),)  # type: ignore[arg-type]
+    return tuple(s for c in conditions for s in _shortened(c, column))
 
 
-def _values(condition: Condition) -> tuple[Value, ...]:
-    value = condition.value
-    if isinstance(value, tuple):
-        return value
-    return () if value is None else (value,)
+def _shortened(condition: Condition, column: Column) -> tuple[Condition, ...]:
+    """Return a list of values as it is, turned round, or not at all."""
+    if condition.op != "in":
+        return (condition,)
+    inside = set(condition.value)  # type: ignore[arg-type]
+    outside = tuple(value for value in column.categories if value not in inside)
+    if not outside:
+        # All values: but a missing one is none of them.
+        known = Condition(column.name, "is known")
+        return (known,) if column.has_missing else ()
+    if len(inside) >= _LONG_LIST and 2 * len(outside) <= len(inside):
+        return (Condition(column.name, "not in", outside),)
+    return (condition,)
 
 
-_BY_VALUE = ("=", "in")
-_Path = dict[str, _Merged]
+_Path = dict[int, _Asked]
 
 
 def _leaf_paths(schema: Schema, tree: Tree) -> Iterator[tuple[int, _Path]]:
@@ -126,16 +260,29 @@ def _leaf_paths(schema: Schema, tree: Tree) -> Iterator[tuple[int, _Path]]:
         node, path = stack.pop()
         if tree.n_children[node] == 0:
             yield node, path
+            continue
+        index = int(tree.column[node])
+        asked = path.get(index) or _Asked(schema.columns[index])
         for child in reversed(tree.children(node)):
-            condition = condition_of(schema, tree, child)
-            merged = path.get(condition.column, _Merged()).narrowed(condition)
-            stack.append((child, {**path, condition.column: merged}))
+            narrowed = asked.narrowed(condition_of(schema, tree, child))
+            stack.append((child, {**path, index: narrowed}))
 
 
-def _rule(schema: Schema, tree: Tree, node: int, path: _Path) -> Rule:
+def _conditions(path: _Path, simplify: bool) -> tuple[Condition, ...]:
+    parts = (asked.simple if simplify else asked.conditions for asked in path.values())
+    return tuple(condition for part in parts for condition in part)
+
+
+def _rule(
+    schema: Schema,
+    tree: Tree,
+    node: int,
+    conditions: tuple[Condition, ...],
+    total: float,
+) -> Rule:
     weights = tree.weights[node].tolist()
     return Rule(
-        tuple(c for column, merged in path.items() for c in merged.conditions(column)),
+        conditions,
         label_of(schema, tree, node),
         sum(weights),
         {}
@@ -143,4 +290,7 @@ def _rule(schema: Schema, tree: Tree, node: int, path: _Path) -> Rule:
         else dict(zip(schema.classes, weights, strict=True)),
         node,
         deviation_of(tree, node),
+        cases=float(tree.cases[node]),
+        total=total,
+        target=schema.target,
     )

@@ -38,6 +38,9 @@ class Condition:
 
     ``op`` is ``=``, ``in``, ``<=``, ``>``, ``is missing`` or ``is known``;
     ``value`` is a value, a tuple of values, a number or None accordingly.
+    Simplified rules also have ``within``, whose value is the pair of numbers that the
+    column is above and at most, and ``not in`` a tuple of values: any other value that
+    the column may have.
     """
 
     column: str
@@ -50,6 +53,9 @@ class Condition:
 
 def phrase(condition: Condition, limit: int = SHOWN_VALUES) -> str:
     """Write a condition, with at most ``limit`` values of a list."""
+    if condition.op == "within":
+        above, at_most = _bounds(condition)
+        return f"{above} < {word(condition.column)} <= {at_most}"
     return f"{word(condition.column)} {_demand(condition, limit)}"
 
 
@@ -60,6 +66,40 @@ def _demand(condition: Condition, limit: int) -> str:
     if isinstance(condition.value, tuple):
         return f"{condition.op} {{{listed(condition.value, limit)}}}"
     return f"{condition.op} {word(condition.value)}"
+
+
+def said(condition: Condition, limit: int = SHOWN_VALUES) -> str:
+    """Write a condition as a part of a sentence: ``humidity is at most 77.5``."""
+    column, value = word(condition.column), condition.value
+    if condition.op == "within":
+        above, at_most = _bounds(condition)
+        return f"{column} is above {above} and at most {at_most}"
+    if value is None:
+        return f"{column} {condition.op}"
+    if isinstance(value, tuple):
+        return f"{column} is {_alternatives(condition.op, value, limit)}"
+    return f"{column} is {_SAID[condition.op]}{word(value)}"
+
+
+_SAID = {"=": "", "<=": "at most ", ">": "above "}
+
+
+def _bounds(condition: Condition) -> tuple[str, str]:
+    above, at_most = condition.value  # type: ignore[misc,str-unpack]
+    return word(above), word(at_most)
+
+
+def _alternatives(op: str, values: tuple[Value, ...], limit: int) -> str:
+    """Write values of which a column has one, or none."""
+    first, last = ("neither ", " nor ") if op == "not in" else ("", " or ")
+    if not values:
+        return "none of its values"
+    if len(values) == 1:
+        return f"{'not ' if op == 'not in' else ''}{_item(values[0])}"
+    if len(values) > limit or (op == "not in" and len(values) > 2):
+        some = "none" if op == "not in" else "one"
+        return f"{some} of {listed(values, limit)}"
+    return f"{first}{listed(values[:-1], limit)}{last}{_item(values[-1])}"
 
 
 def listed(values: Sequence[Value], limit: int = SHOWN_VALUES) -> str:
@@ -278,3 +318,42 @@ def one_of(column: str, values: tuple[Value, ...]) -> Condition:
 def share(part: float, whole: float) -> str:
     """Write a share in percent."""
     return f"{math.floor(1000 * (part / whole) + 0.5) / 10:g} %"
+
+
+def percent(part: float) -> str:
+    """Write a share as whole percent; with more digits next to 0 and to 1."""
+    if 0.01 <= part <= 0.99 or part in (0.0, 1.0):
+        return f"{math.floor(100 * part + 0.5)} %"
+    if part < 0.5:
+        return f"{rounded(100 * part, 2)} %"
+    places = max(1, -math.floor(math.log10(100 * (1.0 - part))))
+    return f"{100 * part:.{places}f} %"
+
+
+def percent_range(low: float, high: float) -> str:
+    """Write an interval of shares in whole percent, never narrower than it is."""
+    # What rounding has added to a bound must not move it by a percent.
+    below = math.floor(100 * low + 1e-9)
+    above = math.ceil(100 * high - 1e-9)
+    return f"{max(below, 0)}-{min(above, 100)} %"
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
+    """Set cells in columns.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+        The cells, the head of the table included.
+    right : sequence of bool
+        For each column, whether it is set to the right.
+    """
+    widths = [max(len(row[at]) for row in rows) for at in range(len(right))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if to_the_right else cell.ljust(width)
+            for cell, width, to_the_right in zip(row, widths, right, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines

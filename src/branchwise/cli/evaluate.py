@@ -26,12 +26,12 @@ from branchwise.cli.options import (
     TablePath,
     missing_marks,
 )
-from branchwise.cli.streams import Reporter, aligned, print_json, print_lines
+from branchwise.cli.streams import Reporter, print_json, print_lines
 from branchwise.cli.truth import Truth, true_classes, true_column, true_numbers
 from branchwise.errors import quoted
 from branchwise.model import Model
 from branchwise.table.read import TableFile
-from branchwise.words import word
+from branchwise.words import aligned, word
 
 _AVERAGES = ("macro avg", "weighted avg")
 _CONFUSION = (

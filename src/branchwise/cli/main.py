@@ -22,6 +22,7 @@ from branchwise.cli.export import export
 from branchwise.cli.fit import fit
 from branchwise.cli.predict import predict
 from branchwise.cli.prune import prune
+from branchwise.cli.rules import rules
 from branchwise.cli.schema import schema
 from branchwise.cli.show import show
 from branchwise.cli.streams import complain
@@ -106,7 +107,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (fit, predict, show, evaluate, prune, export, schema):
+for verb in (fit, predict, show, rules, evaluate, prune, export, schema):
     app.command(cls=_Verb)(verb)
 
 
@@ -135,6 +136,7 @@ def _branchwise(
       branchwise schema data.csv
       branchwise fit data.csv --target play -o tree.json
       branchwise show tree.json
+      branchwise rules tree.json --sort coverage
       branchwise evaluate tree.json test.csv
       branchwise prune tree.json --method error-based -o smaller.json
       branchwise predict tree.json new.csv -o out.csv

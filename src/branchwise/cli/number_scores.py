@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.cli.streams import aligned
 from branchwise.table.read import TableFile
+from branchwise.words import aligned
 
 
 @dataclass(frozen=True)

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from branchwise.cli.algorithms import check_method, only_given
 from branchwise.cli.growing import Pruning
-from branchwise.cli.models import (
-    located,
-    open_model,
-    read_for_model,
-    refuse_two_streams,
-)
+from branchwise.cli.models import located, open_model, refuse_two_streams
 from branchwise.cli.options import (
     Form,
     Format,
@@ -29,18 +21,18 @@ from branchwise.cli.options import (
     missing_marks,
 )
 from branchwise.cli.results import report_model, size_of, write_model
+from branchwise.cli.rows import KnownRows, read_rows
 from branchwise.cli.streams import (
     Reporter,
-    aligned,
     check_output,
     print_json,
     print_lines,
 )
-from branchwise.cli.training import case_weights, number_or_rule
-from branchwise.cli.truth import true_classes, true_column, true_numbers
-from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.cli.training import number_or_rule
+from branchwise.errors import ParameterError
 from branchwise.model import Model
 from branchwise.table.read import TableFile
+from branchwise.words import aligned
 
 #: What only one method knows.
 _ONLY_WITH = {
@@ -219,11 +211,11 @@ def prune(
     check_output(output)
     model = open_model(model_path)
     with reporter.working("Reading") as say:
-        rows = _Rows(model)
+        rows = KnownRows(model)
         if data_path is not None:
             marks = missing_marks(missing)
             file = TableFile(data_path)
-            rows = _read_rows(model, file, target, weight, marks, reporter)
+            rows = read_rows(model, file, target, weight, marks, reporter)
         say("Pruning")
         if path:
             table = rows.model.pruning_path(rows.X, rows.y)
@@ -301,65 +293,8 @@ def _check_data(
         )
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """A model that matches columns by name, and a table with its true answers."""
-
-    model: Model
-    X: Any = None
-    y: NDArray[Any] | None = None
-    weights: NDArray[np.float64] | None = None
-    file: TableFile | None = None
-
-
-def _read_rows(
-    model: Model,
-    file: TableFile,
-    target: str | None,
-    weight: str | None,
-    missing: tuple[str, ...],
-    reporter: Reporter,
-) -> _Rows:
-    """Read the rows whose answer is known."""
-    target = true_column(model.schema, target, file)
-    besides = [target] if weight is None else [target, weight]
-    file.check_names(besides)
-    answers, known = _answers(model, file, target, missing)
-    weights = None
-    if weight is not None:
-        column = file.read(only=[weight], number_columns=[weight], missing=missing)
-        weights = case_weights(column, weight, file)
-    named, table = read_for_model(model, file, missing, reporter, besides)
-    if known.all():
-        return _Rows(named, table, answers, weights, file)
-    reporter.note(
-        f"rows without an answer in column {target!r} are left out: "
-        f"{int((~known).sum()):,} of {len(known):,} in {file.label}."
-    )
-    left = np.flatnonzero(known)
-    weights = None if weights is None else weights[left]
-    # What the library says of a row can no longer be told by its line.
-    return _Rows(named, table.take(left), answers[left], weights)
-
-
-def _answers(
-    model: Model, file: TableFile, target: str, missing: tuple[str, ...]
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the true answers, and which of them are known."""
-    if model.tree.predicts_numbers:
-        numbers = true_numbers(file, target, missing)
-        return numbers, ~np.isnan(numbers)
-    truth = true_classes(file, target, model.schema, missing)
-    if truth.unknown:
-        raise DataError(
-            f"Column {target!r} of {file.label} has classes that the tree does not "
-            f"know: {quoted(truth.unknown)}. Take these rows out."
-        )
-    return model.schema.class_array.take(truth.codes), truth.codes >= 0
-
-
 def _pruned(
-    model: Model, rows: _Rows, method: Method, given: Mapping[str, Any]
+    model: Model, rows: KnownRows, method: Method, given: Mapping[str, Any]
 ) -> Model:
     parameters = dict(given)
     if method is Method.ERROR_BASED and rows.X is None:

@@ -21,13 +21,13 @@ from branchwise.cli.options import (
     column_names,
     missing_marks,
 )
-from branchwise.cli.streams import Reporter, aligned, counted, print_json, print_lines
+from branchwise.cli.streams import Reporter, counted, print_json, print_lines
 from branchwise.errors import DataError
 from branchwise.table.frames import open_table
 from branchwise.table.raw import Coded, RawColumn
 from branchwise.table.read import TableFile
 from branchwise.table.schema import Value
-from branchwise.words import listed, number, word
+from branchwise.words import aligned, listed, number, word
 
 
 def schema(

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -168,24 +168,3 @@ def print_lines(lines: Iterable[str]) -> None:
 def print_json(document: Any) -> None:
     """Write a result to standard output as JSON."""
     print_lines([json.dumps(document, ensure_ascii=False, indent=2)])
-
-
-def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """Set cells in columns.
-
-    Parameters
-    ----------
-    rows : sequence of sequence of str
-        The cells, the head of the table included.
-    right : sequence of bool
-        For each column, whether it is set to the right.
-    """
-    widths = [max(len(row[at]) for row in rows) for at in range(len(right))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if to_the_right else cell.ljust(width)
-            for cell, width, to_the_right in zip(row, widths, right, strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return lines

@@ -1,0 +1,256 @@
+"""``branchwise rules``: what a tree says, a sentence for each rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from branchwise.cli.models import located, open_model, refuse_two_streams
+from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
+from branchwise.cli.rows import KnownRows, read_rows
+from branchwise.cli.streams import Reporter, open_output, print_json, print_lines
+from branchwise.errors import ParameterError, quoted
+from branchwise.model import Model
+from branchwise.rulelist import RuleList
+from branchwise.ruleset import Rules
+from branchwise.ruletable import RuleTable
+from branchwise.table.read import TableFile
+from branchwise.table.schema import Value
+from branchwise.table.write import write_columns
+
+#: The heading of the options that belong to --generalise.
+_GENERALISING = "Fewer, more general rules"
+
+
+class RulesForm(StrEnum):
+    """How rules are written."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    CSV = "csv"
+
+
+class Order(StrEnum):
+    """What rules are sorted by."""
+
+    TREE = "tree"
+    COVERAGE = "coverage"
+    CONFIDENCE = "confidence"
+
+
+def rules(
+    model_path: ModelPath,
+    simplify: Annotated[
+        bool | None,
+        typer.Option(
+            "--simplify/--no-simplify",
+            help="Two bounds on a number as one condition, most values of a column by "
+            "those that are not among them.",
+            show_default="--simplify",
+        ),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--class",
+            metavar="CLASS",
+            help="Only the rules that answer with this class.",
+            show_default=False,
+        ),
+    ] = None,
+    sort: Annotated[
+        Order | None,
+        typer.Option(
+            "--sort",
+            help="As the tree has them; or those first that cover most cases, or are "
+            "right most often.",
+            show_default="tree",
+        ),
+    ] = None,
+    generalise: Annotated[
+        str | None,
+        typer.Option(
+            "--generalise",
+            metavar="TABLE",
+            help="Make a list of fewer and shorter rules that decides by itself, as "
+            "C4.5rules does, with the rows that the tree was grown from.",
+            show_default=False,
+            rich_help_panel=_GENERALISING,
+        ),
+    ] = None,
+    test: Annotated[
+        str | None,
+        typer.Option(
+            "--test",
+            metavar="TABLE",
+            help="Other rows, to count errors on, too.",
+            show_default=False,
+            rich_help_panel=_GENERALISING,
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="COLUMN",
+            help="The column with the true classes.",
+            show_default="the target of the model",
+            rich_help_panel=_GENERALISING,
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            "--weight",
+            metavar="COLUMN",
+            help="The column with the weights of the rows.",
+            show_default=False,
+            rich_help_panel=_GENERALISING,
+        ),
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            "--confidence",
+            metavar="CHANCE",
+            help="The lower, the fewer conditions stay; above 0, up to 0.5.",
+            show_default="that of the model",
+            rich_help_panel=_GENERALISING,
+        ),
+    ] = None,
+    missing: MissingMarks = None,
+    form: Annotated[
+        RulesForm, typer.Option("--format", help="How to write the rules.")
+    ] = RulesForm.TEXT,
+    quiet: Quiet = False,
+) -> None:
+    """Print the rules of a tree as sentences, with coverage and confidence.
+
+    With --generalise the first rule that holds decides, and a table tells how well
+    each rule does, and all of them beside the tree.
+
+    \b
+    Examples:
+      branchwise rules tree.json
+      branchwise rules tree.json --class yes --sort coverage
+      branchwise rules tree.json --format markdown
+      branchwise rules tree.json --generalise train.csv --test test.csv
+    """
+    reporter = Reporter(quiet)
+    if generalise is None:
+        _refuse_without_rows(
+            test=test,
+            target=target,
+            weight=weight,
+            confidence=confidence,
+            missing=missing,
+        )
+        model = open_model(model_path)
+        _print_rules(_plain(model, simplify is not False, label, sort), form)
+        return
+    _refuse_with_rows(simplify, label, sort)
+    refuse_two_streams(MODEL=model_path, **{"--generalise": generalise, "--test": test})
+    model = open_model(model_path)
+    marks = missing_marks(missing)
+    with reporter.working("Reading") as say:
+        read = read_rows(model, TableFile(generalise), target, weight, marks, reporter)
+        say("Generalising")
+        with _located(read):
+            listed = read.model.generalised_rules(
+                read.X, read.y, confidence=confidence, sample_weight=read.weights
+            )
+        tested = KnownRows(model)
+        if test is not None:
+            say("Testing")
+            tested = read_rows(model, TableFile(test), target, weight, marks, reporter)
+        with _located(tested):
+            table = listed.table(tested.X, tested.y, tested.weights)
+    _print_list(listed, table, form)
+
+
+def _refuse_without_rows(**given: object) -> None:
+    """Refuse what only --generalise knows."""
+    idle = [f"--{name}" for name, value in given.items() if value is not None]
+    if idle:
+        raise ParameterError(
+            f"{idle[0]} has no effect without --generalise. Give --generalise TABLE "
+            "with the rows that the tree was grown from."
+        )
+
+
+def _refuse_with_rows(
+    simplify: bool | None, label: str | None, sort: Order | None
+) -> None:
+    """Refuse what a list of rules that decides in its order does not know."""
+    given: Mapping[str, Any] = {
+        "--no-simplify": simplify is False or None,
+        "--class": label,
+        "--sort": sort,
+    }
+    idle = [name for name, value in given.items() if value is not None]
+    if idle:
+        raise ParameterError(
+            f"{idle[0]} does not go with --generalise, whose rules are simplified and "
+            "decide together, in their order. Give one of them."
+        )
+
+
+def _plain(
+    model: Model, simplify: bool, label: str | None, sort: Order | None
+) -> Rules:
+    found = model.rules(simplify=simplify)
+    if label is not None:
+        found = found.for_class(_class_called(model, label))
+    return found if sort is None else found.sort_by(sort.value)
+
+
+def _class_called(model: Model, text: str) -> Value:
+    """Return the class that is written like this."""
+    classes = model.schema.classes
+    if not classes:
+        raise ParameterError(
+            "--class needs a model that predicts classes. This one predicts numbers."
+        )
+    for label in classes:
+        written = str(label).lower() if isinstance(label, bool) else str(label)
+        if written == (text.lower() if isinstance(label, bool) else text):
+            return label
+    raise ParameterError(
+        f"--class must be one of {quoted(classes, 20)}. Got {text!r} instead."
+    )
+
+
+def _located(rows: KnownRows) -> Any:
+    return nullcontext() if rows.file is None else located(rows.file)
+
+
+def _print_rules(found: Rules, form: RulesForm) -> None:
+    if form is RulesForm.JSON:
+        print_json(found.document())
+    elif form is RulesForm.CSV:
+        _print_csv(found.to_columns())
+    else:
+        text = form is RulesForm.TEXT
+        print_lines([found.to_text() if text else found.to_markdown()])
+
+
+def _print_list(listed: RuleList, table: RuleTable, form: RulesForm) -> None:
+    if form is RulesForm.JSON:
+        print_json({**listed.document(), "table": table.document()})
+    elif form is RulesForm.CSV:
+        _print_csv(table.to_columns())
+    elif form is RulesForm.MARKDOWN:
+        print_lines([listed.to_markdown(), "", table.to_markdown()])
+    else:
+        print_lines([listed.to_text(), "", str(table)])
+
+
+def _print_csv(columns: Mapping[str, list[Any]]) -> None:
+    with open_output(None) as file:
+        write_columns(file, columns, "csv")

@@ -1,0 +1,287 @@
+"""A list of rules that predicts by itself: the first rule that holds decides.
+
+Comes in: schema, tree and recipe of a model, and the rows that the tree was grown
+from. Goes out: a :class:`RuleList`, and a table of how well each rule does beside
+the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.counts import Floats, Ints, add_up
+from branchwise.covering import Coverage
+from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.generalise import Candidate, Cases, candidates
+from branchwise.missing import refuse_missing
+from branchwise.predict import Walker
+from branchwise.prune.error_based import Estimate
+from branchwise.recipes import Recipe
+from branchwise.rules import Rule, simplified, tree_rules
+from branchwise.ruleset import Rules
+from branchwise.ruletable import RuleTable, Usage
+from branchwise.selection import selected
+from branchwise.table.encode import encode_columns, learn_target
+from branchwise.table.frames import open_table
+from branchwise.table.schema import Columns, Schema, Value
+from branchwise.table.weights import check_weights, weigh
+from branchwise.tree import Tree
+from branchwise.words import Condition, amount, word
+
+
+@dataclass(frozen=True)
+class Source:
+    """The model that a rule list comes from."""
+
+    schema: Schema
+    tree: Tree
+    recipe: Recipe
+
+    def encoded(self, X: object) -> Columns:
+        """Encode what the tree asks about."""
+        columns, used = self.schema.columns, self.tree.used_columns
+        allow_unseen = self.recipe.unseen != "error"
+        data = encode_columns(open_table(X), self.schema, used, allow_unseen)
+        if self.recipe.missing == "error":
+            refuse_missing(((j, columns[j]) for j in used), data)
+        return data
+
+    def coverage(self, data: Columns) -> Coverage:
+        """Return who tells which rows fulfil a condition."""
+        as_missing = self.recipe.unseen == "branch"
+        return Coverage(self.schema.columns, data, as_missing)
+
+    def rows(self, X: object, y: object, sample_weight: object) -> Rows:
+        """Encode rows and their classes."""
+        data = self.encoded(X)
+        if not data.n_rows:
+            raise DataError("X has no rows. Pass at least one whose class is known.")
+        found, codes = learn_target(y, data.n_rows)
+        place = {label: code for code, label in enumerate(self.schema.classes)}
+        strange = tuple(label for label in found if label not in place)
+        code = np.array([place.get(label, -1) for label in found], dtype=np.intp)
+        weights = np.ones(data.n_rows)
+        if sample_weight is not None:
+            given = check_weights(sample_weight, data.n_rows)
+            # On the grid where sums are exact, in any order of the rows.
+            grid = weigh(given, data.n_rows, fractions=False)
+            weights = given if grid.weights is None else grid.weights
+        return Rows(data, code[codes], weights, strange)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Encoded rows, their class codes and weights.
+
+    The code is -1 for classes that the tree does not know, which are ``strange``.
+    """
+
+    data: Columns
+    labels: Ints
+    weights: Floats
+    strange: tuple[Value, ...]
+
+
+class RuleList(Rules):
+    """An ordered list of rules that predicts by itself, made by
+    :meth:`Model.generalised_rules`: behaves like a list of :class:`Rule`.
+
+    The first rule whose conditions hold decides; where none does, ``default`` is the
+    answer. ``n`` and ``counts`` of a rule are of all rows that fulfil it, whichever
+    rule decides; ``estimates`` are the pessimistic error rates. Sorted or filtered,
+    it is a plain set of rules that predicts no more.
+    """  # noqa: D205
+
+    def __init__(
+        self,
+        source: Source,
+        rules: Sequence[Rule],
+        default: Value,
+        estimates: Sequence[float],
+        training: Rows,
+    ) -> None:
+        super().__init__(rules, source.schema, _note(source.recipe))
+        self.default = default
+        self.estimates = tuple(estimates)
+        self._source = source
+        self._training = self._usage(training)
+
+    def __repr__(self) -> str:
+        n_conditions = sum(len(rule.conditions) for rule in self)
+        return (
+            f"<branchwise rule list: {len(self):,} rules, {n_conditions:,} conditions, "
+            f"otherwise {word(self.default)}>"
+        )
+
+    def predict(self, X: object) -> NDArray[np.generic]:
+        """Return the class of each row: that of the first rule that holds."""
+        codes, _ = self._decided(self._source.encoded(X))
+        return self.schema.class_array.take(codes)
+
+    def score(self, X: object, y: object) -> float:
+        """Return the share of rows whose class is predicted right."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    def fired(self, X: object) -> Ints:
+        """Return the position of the rule that decides about each row.
+
+        ``len(rules)`` is the default's.
+        """
+        return self._decided(self._source.encoded(X))[1]
+
+    def _decided(self, data: Columns) -> tuple[Ints, Ints]:
+        """Return the class code of each row, and which rule decides."""
+        first = self._source.coverage(data).first([rule.conditions for rule in self])
+        code = self.schema.classes.index
+        answers = [code(rule.label) for rule in self] + [code(self.default)]
+        return np.array(answers, dtype=np.intp)[first], first
+
+    def _usage(self, rows: Rows) -> Usage:
+        """Work out how rows fare."""
+        codes, first = self._decided(rows.data)
+        wrong = np.where(codes == rows.labels, 0.0, rows.weights)
+        source = self._source
+        walker = Walker(source.schema.columns, source.tree, source.recipe)
+        missed = walker.classify(rows.data) != rows.labels
+        return Usage(
+            add_up(first, rows.weights, len(self) + 1),
+            add_up(first, wrong, len(self) + 1),
+            float(rows.weights[missed].sum()),
+        )
+
+    def table(
+        self, X: object = None, y: object = None, sample_weight: object = None
+    ) -> RuleTable:
+        """Return how well each rule does, and all of them beside the tree.
+
+        Parameters
+        ----------
+        X, y : table and sequence, or None
+            Rows to test with; without them the table is about the training rows only.
+            A class that the tree does not know counts as an error.
+        sample_weight : sequence of float or None
+            The weights of the rows of X.
+        """
+        if (X is None) != (y is None):
+            given, lacking = ("X", "y") if y is None else ("y", "X")
+            raise ParameterError(
+                f"X and y belong together: a table and its target. Got {given} without "
+                f"{lacking}."
+            )
+        if X is None and sample_weight is not None:
+            raise ParameterError("sample_weight has no effect without X and y.")
+        test = None
+        if X is not None:
+            test = self._usage(self._source.rows(X, y, sample_weight))
+        tree = tree_rules(self.schema, self._source.tree, simplify=True)
+        size = len(tree), sum(len(rule.conditions) for rule in tree)
+        return RuleTable(self, self.default, self.estimates, size, self._training, test)
+
+    def _closing(self) -> list[str]:
+        target = "the answer" if self.schema.target is None else self.schema.target
+        left = float(self._training.used[-1])
+        cases = "no training case"
+        if left:
+            right = left - float(self._training.errors[-1])
+            noun = "training case" if left == 1 else "training cases"
+            cases = f"{amount(right)} of {amount(left)} {noun}"
+        answer = f"{word(target)} is {word(self.default)}"
+        return [f"Otherwise, {answer} ({cases}).", self.note]
+
+    def document(self) -> dict[str, Any]:
+        """Tell all about the rules in plain values, as ``to_json`` writes them."""
+        whole = super().document()
+        for rule, estimate in zip(whole["rules"], self.estimates, strict=True):
+            rule["estimated_error"] = estimate
+        return {**whole, "ordered": True, "default": self.default}
+
+
+def _note(recipe: Recipe) -> str:
+    missing, unseen = recipe.missing == "error", recipe.unseen == "error"
+    if missing and unseen:
+        return (
+            "The first rule that holds decides. Missing values, and values that "
+            "training did not have, are refused."
+        )
+    taken = (
+        "is refused"
+        if unseen
+        else "is taken for a missing one"
+        if recipe.unseen == "branch"
+        else "fulfils no condition"
+    )
+    gone = "is refused" if missing else "fulfils no condition but that it is missing"
+    return (
+        f"The first rule that holds decides. A missing value {gone}; a value that "
+        f"training did not have {taken}."
+    )
+
+
+def generalised_rules(
+    source: Source,
+    X: object,
+    y: object,
+    confidence: float | None = None,
+    sample_weight: object = None,
+) -> RuleList:
+    """Make a rule list of a tree and the rows that it was grown from."""
+    schema, tree, recipe = source.schema, source.tree, source.recipe
+    if tree.predicts_numbers:
+        raise ParameterError(
+            "generalised_rules needs a tree that predicts classes: it counts wrong "
+            "answers. Got one that predicts numbers; use rules()."
+        )
+    # The recipe knows what is allowed, and says so.
+    level = recipe.confidence if confidence is None else confidence
+    level = Recipe(pruning="error-based", confidence=level).confidence
+    rows = source.rows(X, y, sample_weight)
+    if rows.strange:
+        raise DataError(
+            f"y has {quoted(rows.strange)}, but the classes of the tree are "
+            f"{quoted(schema.classes)}. Pass the rows that the tree was grown from."
+        )
+    cases = Cases(source.coverage(rows.data), rows.labels, rows.weights)
+    estimate = Estimate(level, cases.total)
+    found = candidates(tree_rules(schema, tree), schema.classes, cases, estimate)
+    choice = selected(found, schema.columns, cases)
+    return RuleList(
+        source,
+        [_listed(candidate, schema, cases) for candidate in choice.chosen],
+        schema.classes[choice.default],
+        [candidate.rate for candidate in choice.chosen],
+        rows,
+    )
+
+
+def _listed(candidate: Candidate, schema: Schema, cases: Cases) -> Rule:
+    """Make a rule of a candidate, with its figures and in as few words as will do."""
+    rows = candidate.rows(len(cases.labels))
+    weights = cases.weights[rows]
+    counts = add_up(cases.labels[rows], weights, len(schema.classes)).tolist()
+    return Rule(
+        _in_few_words(candidate.conditions, schema),
+        schema.classes[candidate.label],
+        float(weights.sum()),
+        dict(zip(schema.classes, counts, strict=True)),
+        candidate.node,
+        cases=float(np.count_nonzero(weights)),
+        total=cases.total,
+        target=schema.target,
+    )
+
+
+def _in_few_words(
+    conditions: Sequence[Condition], schema: Schema
+) -> tuple[Condition, ...]:
+    # Conditions on a column follow each other: that is how a path is merged.
+    columns = {column.name: column for column in schema.columns}
+    groups = groupby(conditions, key=lambda condition: condition.column)
+    return tuple(
+        c for name, group in groups for c in simplified(tuple(group), columns[name])
+    )
