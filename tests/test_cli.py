@@ -135,7 +135,19 @@ def test_version():
 
 
 @pytest.mark.parametrize(
-    "verb", ["fit", "predict", "show", "rules", "evaluate", "prune", "schema", None]
+    "verb",
+    [
+        "fit",
+        "predict",
+        "show",
+        "rules",
+        "steps",
+        "evaluate",
+        "prune",
+        "export",
+        "schema",
+        None,
+    ],
 )
 def test_help_has_examples(verb):
     text = output(*([verb] if verb else []), "--help")

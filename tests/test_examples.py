@@ -146,6 +146,25 @@ def check_seed_004_digits(figures, output):
     assert output.count("[[") == 2  # confusion matrices: raw, bins
 
 
+def check_steps_for_teaching(figures, output):
+    assert figures["entropy"] == exactly(0.9402859586706311)
+    assert figures["gains"] == {
+        "outlook": exactly(0.24674981977443933),
+        "temperature": exactly(0.02922256565895487),
+        "humidity": exactly(0.15183550136234159),
+        "wind": exactly(0.04812703040826949),
+    }
+    assert figures["sunny"] == {
+        "outlook": None,
+        "temperature": pytest.approx(0.5709505945, abs=5e-11),
+        "humidity": pytest.approx(0.9709505945, abs=5e-11),
+        "wind": pytest.approx(0.0199730940, abs=5e-11),
+    }
+    assert figures["chosen"] == ("outlook", "humidity", "outlook")
+    assert figures["text"] in output
+    assert figures["files"] == ["steps.tex", "steps.md", "steps.html", "answers.html"]
+
+
 CHECKS = {
     "demo": check_demo,
     "rules_for_people": check_rules_for_people,
@@ -154,6 +173,7 @@ CHECKS = {
     "seed_002_tennis": check_seed_002_tennis,
     "seed_003_golf": check_seed_003_golf,
     "seed_004_digits": check_seed_004_digits,
+    "steps_for_teaching": check_steps_for_teaching,
 }
 
 

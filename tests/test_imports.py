@@ -27,6 +27,7 @@ LAYERS: list[set[str]] = [
     {"significance"},
     {"cuts", "groups", "branches"},
     {"search", "agreement"},
+    {"deciding"},
     {"tree"},
     {"sanity"},
     {"builder"},
@@ -46,6 +47,7 @@ LAYERS: list[set[str]] = [
     {"training"},
     {"validation"},
     {"pruning"},
+    {"steps"},
     {"model"},
     {"plot"},
     {"fitting"},
@@ -61,6 +63,7 @@ FOLDERS = {
     "prune",
     "estimators",
     "export",
+    "steps",
 }
 #: The same within the table: a table as the user has it becomes a schema.
 TABLE_LAYERS: list[set[str]] = [

@@ -226,11 +226,16 @@ class Criterion:
     name: str
     function: CriterionFunction | None = None
 
+    def mass(self, masses: Masses64) -> Callable[[Floats], Masses]:
+        """Return what gives groups of cases their mass; a user's function has none."""
+        mass: Callable[[Floats], Masses] = getattr(masses, _IMPURITY[self.name])
+        return mass
+
     def score(self, candidates: Candidates, masses: Masses64) -> Scores:
         """Score every candidate."""
         if self.function is not None:
             return _score_by_function(self, self.function, candidates)
-        impurity = getattr(masses, _IMPURITY[self.name])
+        impurity = self.mass(masses)
         known = candidates.known
         total = masses.weight(known) + candidates.unknown
         node = candidates.node
@@ -281,7 +286,7 @@ def merger_scores(
 
     ``groups`` has shape (nodes, groups, classes), ``pairs`` has two groups a row.
     """
-    impurity = getattr(masses, _IMPURITY[criterion.name])
+    impurity = criterion.mass(masses)
     first, second = pairs.T
     joined = groups[:, first] + groups[:, second]
 

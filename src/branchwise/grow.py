@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 from branchwise.agreement import with_surrogates
 from branchwise.counts import Ints
 from branchwise.criteria import Masses64, Moments64
+from branchwise.deciding import Stop, best_splits, stops
 from branchwise.engines.base import Engine
 from branchwise.missing import STOP
 from branchwise.recipes import Recipe
 from branchwise.replay import prescribed_splits
-from branchwise.search import Level, best_splits
+from branchwise.search import Level
 from branchwise.splits import Splits, Surrogates
 from branchwise.table.schema import Column
 from branchwise.tree import Tree
@@ -48,11 +49,12 @@ def grow(
     """Grow a tree from the rows of an engine."""
     level = engine.totals()
     n_cases = float(level.cases[0])
-    masses = _masses(level, engine, recipe)
+    masses = masses_of(level, engine, recipe)
     parts = _Parts(len(level))
     depth = 0
     while True:
-        open_nodes = _may_be_split(level, depth, recipe, n_cases, masses)
+        stop = stops(level, depth, recipe, n_cases, masses)
+        open_nodes = np.flatnonzero(stop == Stop.OPEN)
         engine.retain(open_nodes)
         if not len(open_nodes):
             parts.add(level, open_nodes, None)
@@ -96,20 +98,11 @@ def recount(
         origins.append(nodes)
 
 
-def _masses(root: Level, engine: Engine, recipe: Recipe) -> Masses64:
+def masses_of(root: Level, engine: Engine, recipe: Recipe) -> Masses64:
+    """Return the masses that suit the rows of an engine."""
     if recipe.predicts_numbers:
         return Moments64(root.weights[0], float(root.cases[0]))
     return Masses64(float(root.weights.sum()), engine.whole)
-
-
-def _may_be_split(
-    level: Level, depth: int, recipe: Recipe, n_cases: float, masses: Masses64
-) -> Ints:
-    """Nodes with more than one class, enough cases and room below them."""
-    if recipe.max_depth is not None and depth >= recipe.max_depth:
-        return np.empty(0, dtype=np.intp)
-    enough = level.cases >= recipe.cases_to_split(n_cases)
-    return np.flatnonzero(masses.mixed(level.weights) & enough)
 
 
 class _Parts:

@@ -23,6 +23,7 @@ from branchwise.recipes import Pruning, Recipe
 from branchwise.render.text import text_lines
 from branchwise.rulelist import RuleList, Source, generalised_rules
 from branchwise.ruleset import Rules, rules_of
+from branchwise.steps.result import Steps, worked_solution
 from branchwise.table.encode import encode_columns, learn_numbers
 from branchwise.table.frames import open_table
 from branchwise.table.schema import Columns, Schema
@@ -163,6 +164,30 @@ class Model:
         """
         source = Source(self.schema, self.tree, self.recipe)
         return generalised_rules(source, X, y, confidence, sample_weight)
+
+    def steps(
+        self, X: object, y: object, node: object = 0, sample_weight: object = None
+    ) -> Steps:
+        """Work out how the split of a node was found, as one writes it by hand.
+
+        Parameters
+        ----------
+        X, y : table and sequence
+            The very rows that the tree was grown from.
+        node : int, list of int or "all", default=0
+            Which nodes; 0 is the root.
+        sample_weight : sequence of float or None
+            The weights that the tree was grown with.
+
+        Returns
+        -------
+        Steps
+            The numbers; ``to_text``, ``to_markdown``, ``to_latex`` and ``to_html``
+            write them down.
+        """
+        return worked_solution(
+            self.schema, self.tree, self.recipe, X, y, node, sample_weight
+        )
 
     def prune(
         self,

@@ -38,7 +38,7 @@ def prescribed_splits(
     size = np.zeros(len(old.node))
     for index in np.unique(tree.column[nodes]).tolist():
         open_nodes = np.flatnonzero(tree.column[nodes] == index)
-        met = _met(source, columns[index], index, tree.cut[nodes], open_nodes)
+        met = _met(source, columns[index], index, tree, nodes, open_nodes)
         branch = old.find(met)
         np.add.at(size, branch[branch >= 0], met.weight[branch >= 0])
         strange = (branch < 0) & (met.code >= 0)
@@ -60,8 +60,14 @@ class _Met:
 
 
 def _met(
-    source: CountSource, column: Column, index: int, cut: Floats, open_nodes: Ints
+    source: CountSource,
+    column: Column,
+    index: int,
+    tree: Tree,
+    nodes: Ints,
+    open_nodes: Ints,
 ) -> _Met:
+    cut = tree.cut[nodes]
     counts = source.counts(index, open_nodes)
     missing = counts.code == source.missing_code(index)
     code = counts.code
@@ -72,7 +78,9 @@ def _met(
         code = np.where(above, ABOVE, AT_MOST)
     code = np.where(missing, -1, code)
     starts = run_starts(counts.node, code)
-    weight = np.add.reduceat(counts.weights.sum(axis=1), starts)
+    # Of numbers to predict the first of three moments is the weight.
+    whole = counts.weights[:, :1] if tree.predicts_numbers else counts.weights
+    weight = np.add.reduceat(whole.sum(axis=1), starts)
     return _Met(counts.node[starts], code[starts], weight)
 
 

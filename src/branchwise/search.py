@@ -1,14 +1,14 @@
-"""Stage 5: the best split of every open node; admissibility; the one tie rule.
+"""Stage 5: what every column can do for every open node; admissibility.
 
 Comes in: who can give counts (:class:`CountSource`), the class weights of the
-open nodes, and a recipe. Goes out: :class:`~branchwise.splits.Splits`.
+open nodes, and a recipe. Goes out: :class:`Scored` for each column, from which
+``deciding.py`` chooses, and the branches of what it has chosen.
 
 Candidates at a node are the columns that make at least two non-empty branches
 there (so a categorical column is asked at most once on a path), each branch with
-``min_samples_leaf`` cases. The highest score wins even at gain 0, so that XOR is
-learnt. Unless missing values are a branch, or their side is learnt, a column is
-judged by its known cases, its gain scaled by their share (Quinlan 1993, section
-3.2). C4.5 asks more of a column: see :func:`_gaining_enough` and ``cuts.py``.
+``min_samples_leaf`` cases. Unless missing values are a branch, or their side is
+learnt, a column is judged by its known cases, its gain scaled by their share
+(Quinlan 1993, section 3.2). C4.5 asks more of a column: see ``cuts.py``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from branchwise.branches import Branches, assembled
 from branchwise.counts import Counts, Floats, Ints, run_starts
-from branchwise.criteria import Candidates, Masses64
+from branchwise.criteria import Candidates, Masses64, Scores
 from branchwise.cuts import (
     BestCuts,
     Cuts,
@@ -42,12 +42,6 @@ from branchwise.significance import (
 )
 from branchwise.splits import ABOVE, AT_MOST, Splits
 from branchwise.table.schema import Column
-from branchwise.ties import first_best
-
-#: A column with values for this share of the training cases has very many.
-_MANY_VALUES = 0.3
-#: How far below the average a gain may be, in bits.
-_AVERAGE_SLACK = 1e-3
 
 
 class CountSource(Protocol):
@@ -74,78 +68,13 @@ class Level:
         return len(self.cases)
 
 
-def best_splits(
-    source: CountSource,
-    columns: Sequence[Column],
-    level: Level,
-    recipe: Recipe,
-    masses: Masses64,
-    n_training_cases: float,
-) -> Splits:
-    """Choose the split of every open node, or none where none is admissible."""
-    search = _Search(source, columns, level, recipe, masses, n_training_cases)
-    shape = (len(level), len(columns))
-    scores, gains = np.full(shape, -np.inf), np.full(shape, -np.inf)
-    cuts, log_ways = np.full(shape, np.nan), np.zeros(shape)
-    missing_to = np.full(shape, STOP, dtype=np.intp)
-    resolution = np.zeros(len(level))
-    for index, column in enumerate(columns):
-        scored = search.score(index, column)
-        scores[:, index] = scored.score
-        gains[:, index] = scored.gain
-        cuts[:, index] = scored.cut
-        missing_to[:, index] = scored.missing_to
-        log_ways[:, index] = scored.log_ways
-        np.maximum(resolution, scored.resolution, out=resolution)
-    n_candidates = np.count_nonzero(scores > -np.inf, axis=1)
-    if recipe.average_gain:
-        few = few_values(columns, n_training_cases)
-        scores[~_gaining_enough(gains, few)] = -np.inf
-    if recipe.min_gain:
-        # 0 is no bar: a user's criterion may be negative throughout.
-        scores[gains < recipe.min_gain - resolution[:, np.newaxis]] = -np.inf
-    starts = np.arange(len(level)) * len(columns)
-    best = first_best(scores.ravel(), starts, resolution) - starts
-    every = np.arange(len(level))
-    chosen = np.where(scores[every, best] > -np.inf, best, -1)
-    cut, missing_branch = cuts[every, best], missing_to[every, best]
-    if recipe.min_significance is not None:
-        log_tries = np.log(np.maximum(n_candidates, 1)) + log_ways[every, best]
-        lucky = search.log_luck(chosen, cut, missing_branch) + log_tries
-        chosen[lucky > np.log(recipe.min_significance)] = -1
-    return search.carry_out(chosen, cut, missing_branch)
-
-
-def few_values(columns: Sequence[Column], n_cases: float) -> NDArray[np.bool_]:
-    """Tell which columns count for the average gain: not those with very many values.
-
-    Unless all columns have very many.
-    """
-    few = [c.is_numeric or len(c.categories) < _MANY_VALUES * n_cases for c in columns]
-    return np.array(few) if any(few) else np.ones(len(columns), dtype=bool)
-
-
-def _gaining_enough(gains: Floats, few_values: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell which candidates gain as much as the average, nearly (Quinlan 1993, 2.2).
-
-    The ratio alone would prefer splits that part off next to nothing.
-    """
-    total = np.zeros(len(gains))
-    number = np.zeros(len(gains))
-    for index in np.flatnonzero(few_values).tolist():
-        admissible = gains[:, index] > -np.inf
-        total += np.where(admissible, gains[:, index], 0.0)
-        number += admissible
-    average = np.where(number > 0, total / np.maximum(number, 1.0), np.inf)
-    return gains >= average[:, np.newaxis] - _AVERAGE_SLACK
-
-
 @dataclass(frozen=True)
-class _Scored:
+class Scored:
     """The best that one column can do for each node; -inf where it can do nothing.
 
     ``missing_to`` is the branch that has the missing cases, too, if it is learnt;
-    ``log_ways`` is the logarithm of how many candidates it is the best of.
+    ``log_ways`` is the logarithm of how many candidates it is the best of; ``n_cuts``
+    is how many of them are cuts.
     """
 
     score: Floats
@@ -154,9 +83,11 @@ class _Scored:
     resolution: Floats
     missing_to: Ints
     log_ways: Floats
+    n_cuts: Ints
 
     @classmethod
-    def nothing(cls, n_nodes: int) -> _Scored:
+    def nothing(cls, n_nodes: int) -> Scored:
+        """Return a column that can do nothing for so many nodes."""
         return cls(
             np.full(n_nodes, -np.inf),
             np.full(n_nodes, -np.inf),
@@ -164,11 +95,14 @@ class _Scored:
             np.zeros(n_nodes),
             np.full(n_nodes, STOP, dtype=np.intp),
             np.zeros(n_nodes),
+            np.zeros(n_nodes, dtype=np.intp),
         )
 
 
 @dataclass(frozen=True)
-class _Search:
+class Search:
+    """What every column can do for the open nodes of one level."""
+
     source: CountSource
     columns: Sequence[Column]
     level: Level
@@ -186,10 +120,10 @@ class _Search:
         """The fewest cases of two branches at least."""
         return self.recipe.cases_in_branch(self.n_training_cases)
 
-    def score(self, index: int, column: Column) -> _Scored:
+    def score(self, index: int, column: Column) -> Scored:
         """Score one column at every open node."""
         counts = self.source.counts(index)
-        known, unknown = self._apart(index, counts)
+        known, unknown = self.apart(index, counts)
         if column.is_numeric:
             return self._score_cuts(index, known, unknown)
         joined, missing_to = self._joined(known, unknown)
@@ -211,7 +145,8 @@ class _Search:
         pairs = zip(values, groups, strict=True)
         return np.array([log_groupings(v, g) if g else 0.0 for v, g in pairs])
 
-    def _apart(self, index: int, counts: Counts) -> tuple[Counts, Counts]:
+    def apart(self, index: int, counts: Counts) -> tuple[Counts, Counts]:
+        """Return the counts of the known values of a column, and of missing ones."""
         missing = counts.code == self.source.missing_code(index)
         return counts.select(~missing), counts.select(missing)
 
@@ -246,9 +181,9 @@ class _Search:
             self.recipe.missing == "learned",
         )
 
-    def _score_values(self, known: Counts, unknown: Counts) -> _Scored:
+    def _score_values(self, known: Counts, unknown: Counts) -> Scored:
         """One branch for each value that has cases at the node."""
-        result = _Scored.nothing(len(self.level))
+        result = Scored.nothing(len(self.level))
         if not len(known.node):
             return result
         starts = run_starts(known.node)
@@ -260,7 +195,7 @@ class _Search:
         self._score_into(result, kept, unknown)
         return result
 
-    def _score_into(self, result: _Scored, branches: Counts, unknown: Counts) -> None:
+    def _score_into(self, result: Scored, branches: Counts, unknown: Counts) -> None:
         """Score one candidate for each node that has branches."""
         if not len(branches.node):
             return
@@ -277,26 +212,19 @@ class _Search:
         result.gain[node] = scores.gain
         result.resolution[node] = scores.resolution
 
-    def _score_cuts(self, index: int, known: Counts, unknown: Counts) -> _Scored:
+    def _score_cuts(self, index: int, known: Counts, unknown: Counts) -> Scored:
         """Two branches at the best cut, and a third if missing is a branch."""
-        result = _Scored.nothing(len(self.level))
+        result = Scored.nothing(len(self.level))
         if not len(known.node):
             return result
         values = self.source.values(index)
-        cuts = Cuts.between(known, values, len(self.level))
         third = self.recipe.missing == "branch" and len(unknown.node) > 0
-        missing_weights, missing_cases = unknown.totals(len(self.level))
-        if self.recipe.missing == "learned":
-            cuts = cuts.with_missing(missing_weights, missing_cases, self.masses)
-            missing_weights = np.zeros_like(missing_weights)
-        cuts = cuts.select(self._admissible(cuts))
-        if third:
-            few = (missing_cases > 0) & (missing_cases < self.cases_in_leaf)
-            cuts = cuts.select(~few[cuts.node])
-        n_cuts = np.bincount(cuts.node, minlength=len(self.level))
-        result.log_ways[:] = np.log(np.maximum(n_cuts, 1))
+        cuts, outside = self._possible_cuts(index, known, unknown)
+        cuts = cuts.select(self._admissible(cuts, unknown))
+        result.n_cuts[:] = np.bincount(cuts.node, minlength=len(self.level))
+        result.log_ways[:] = np.log(np.maximum(result.n_cuts, 1))
         if len(cuts.node):
-            candidates = cuts.candidates(missing_weights, third, self.masses)
+            candidates = cuts.candidates(outside, third, self.masses)
             best = self._best_cuts(cuts, candidates)
             result.score[best.node] = best.score
             result.gain[best.node] = best.gain
@@ -308,16 +236,51 @@ class _Search:
             self._score_known_against_missing(result, known, unknown, without_cut)
         return result
 
-    def _admissible(self, cuts: Cuts) -> NDArray[np.bool_]:
-        """Tell which cuts leave enough cases on both sides."""
-        least = np.full(len(cuts.node), max(self.cases_in_leaf, self.cases_in_branch))
+    def _possible_cuts(
+        self, index: int, known: Counts, unknown: Counts
+    ) -> tuple[Cuts, Floats]:
+        """Return every place to cut, and the weights of cases that are on no side."""
+        cuts = Cuts.between(known, self.source.values(index), len(self.level))
+        weights, cases = unknown.totals(len(self.level))
+        if self.recipe.missing != "learned":
+            return cuts, weights
+        return cuts.with_missing(weights, cases, self.masses), np.zeros_like(weights)
+
+    def _admissible(self, cuts: Cuts, unknown: Counts) -> NDArray[np.bool_]:
+        """Tell which cuts leave enough cases on both sides, and among the missing."""
+        admissible = cuts.fewest_cases >= self.cases_on_a_side(cuts)
+        if self.recipe.quinlan_cuts:
+            admissible &= cuts.apart
+        if self.recipe.missing == "branch" and len(unknown.node):
+            _, cases = unknown.totals(len(self.level))
+            few = (cases > 0) & (cases < self.cases_in_leaf)
+            admissible &= ~few[cuts.node]
+        return admissible
+
+    def cases_on_a_side(self, cuts: Cuts) -> Floats:
+        """Return the fewest cases on each side of cuts."""
         if not self.recipe.quinlan_cuts:
-            return cuts.fewest_cases >= least
+            least = max(self.cases_in_leaf, self.cases_in_branch)
+            return np.full(len(cuts.node), least)
         n_classes = self.level.weights.shape[1]
         wanted = quinlan_least(cuts, n_classes, self.cases_in_branch)
-        return (
-            cuts.fewest_cases >= np.maximum(wanted, self.cases_in_leaf)
-        ) & cuts.apart
+        return np.maximum(wanted, self.cases_in_leaf)
+
+    def tried_cuts(self, index: int) -> tuple[Cuts, Cuts, Scores | None]:
+        """Return every place to cut a column, those that are admissible, and the
+        scores of these; None where there is none.
+        """  # noqa: D205
+        known, unknown = self.apart(index, self.source.counts(index))
+        if not len(known.node):
+            nothing = Cuts.along(known, len(self.level))
+            return nothing, nothing, None
+        places, outside = self._possible_cuts(index, known, unknown)
+        cuts = places.select(self._admissible(places, unknown))
+        if not len(cuts.node):
+            return places, cuts, None
+        third = self.recipe.missing == "branch" and len(unknown.node) > 0
+        candidates = cuts.candidates(outside, third, self.masses)
+        return places, cuts, self.recipe.scoring.score(candidates, self.masses)
 
     def _best_cuts(self, cuts: Cuts, candidates: Candidates) -> BestCuts:
         scores = self.recipe.scoring.score(candidates, self.masses)
@@ -331,7 +294,7 @@ class _Search:
 
     def _score_known_against_missing(
         self,
-        result: _Scored,
+        result: Scored,
         known: Counts,
         unknown: Counts,
         nodes: NDArray[np.bool_],
@@ -365,7 +328,7 @@ class _Search:
         result = np.zeros(len(chosen))
         for index in np.unique(chosen[chosen >= 0]).tolist():
             nodes = np.flatnonzero(chosen == index)
-            made = self._branches(index, nodes, cut, missing_to)
+            made = self.branches(index, nodes, cut, missing_to)
             order = np.argsort(made.node, kind="stable")
             starts = run_starts(made.node[order])
             cases = np.add.reduceat(made.cases[order], starts)
@@ -377,17 +340,17 @@ class _Search:
     def carry_out(self, chosen: Ints, cut: Floats, missing_to: Ints) -> Splits:
         """Turn the chosen columns into branches."""
         made = [
-            self._branches(index, np.flatnonzero(chosen == index), cut, missing_to)
+            self.branches(index, np.flatnonzero(chosen == index), cut, missing_to)
             for index in np.unique(chosen[chosen >= 0]).tolist()
         ]
         return assembled(made, chosen, cut, missing_to, self.recipe)
 
-    def _branches(
+    def branches(
         self, index: int, nodes: Ints, cut: Floats, missing_to: Ints
     ) -> Branches:
         """Make the branches of the nodes that one column splits."""
         counts = self.source.counts(index, nodes)
-        known, unknown = self._apart(index, counts)
+        known, unknown = self.apart(index, counts)
         code = known.code
         if self.columns[index].is_numeric:
             with np.errstate(invalid="ignore"):

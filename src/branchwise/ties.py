@@ -20,14 +20,18 @@ def first_best(scores: Floats, starts: Ints, resolution: Floats) -> Ints:
     the lower column, the lower cut, the first branch, the first class in sorted
     order.
     """
-    top = np.maximum.reduceat(scores, starts)
-    with np.errstate(invalid="ignore"):
-        least = top - np.maximum(np.abs(top) * TIE, resolution)
-    least = np.where(np.isfinite(top), least, top)
+    least = least_of_equals(np.maximum.reduceat(scores, starts), resolution)
     width = np.diff(starts, append=len(scores))
     good = np.flatnonzero(scores >= np.repeat(least, width))
     owner = np.repeat(np.arange(len(starts)), width)[good]
     return good[run_starts(owner)]
+
+
+def least_of_equals(top: Floats, resolution: Floats) -> Floats:
+    """Return the lowest scores that are equal to the best ones."""
+    with np.errstate(invalid="ignore"):
+        least = top - np.maximum(np.abs(top) * TIE, resolution)
+    return np.where(np.isfinite(top), least, top)
 
 
 def larger_side(left: Floats, right: Floats) -> Ints:

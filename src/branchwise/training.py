@@ -59,13 +59,7 @@ def grown(
 ) -> Tree:
     """Grow a tree and prune it as far as the training rows alone allow."""
     grid = training.grid(recipe)
-    edges: Edges = {}
-    if recipe.max_bins is not None:
-        counted = None if grid.weights is None else grid.weights > 0
-        data, edges = bin_columns(
-            training.columns, training.data, recipe.max_bins, counted
-        )
-        training = replace(training, data=data)
+    training, edges = in_bins(training, grid, recipe)
     if native.serves(recipe):
         tree = native.grow_native(
             training.columns,
@@ -78,13 +72,25 @@ def grown(
             progress,
         )
     else:
-        target = _target(training, grid, recipe)
+        target = target_of(training, grid, recipe)
         engine = MemoryEngine(training.columns, training.data, target, grid)
         tree = grow(engine, training.columns, recipe, progress)
         if isinstance(target, Quantities):
             tree = _with_means(tree, target)
     tree = _trimmed(_answering(tree, recipe), training, grid, recipe)
     return _in_numbers(tree, edges) if edges else tree
+
+
+def in_bins(
+    training: Training, grid: WeightGrid, recipe: Recipe
+) -> tuple[Training, Edges]:
+    """Put the numbers of long columns in bins, where the recipe wants that."""
+    if recipe.max_bins is None:
+        return training, {}
+    counted = None if grid.weights is None else grid.weights > 0
+    columns = training.columns
+    data, edges = bin_columns(columns, training.data, recipe.max_bins, counted)
+    return replace(training, data=data), edges
 
 
 def _in_numbers(tree: Tree, edges: Edges) -> Tree:
@@ -96,9 +102,10 @@ def _in_numbers(tree: Tree, edges: Edges) -> Tree:
     return replace(tree, surrogate_cut=cut)
 
 
-def _target(
+def target_of(
     training: Training, grid: WeightGrid, recipe: Recipe
 ) -> Classes | Quantities:
+    """Make what is to be predicted ready to be counted."""
     if not recipe.predicts_numbers:
         return Classes(training.target.astype(np.intp), training.n_classes)
     # Rates of events are compared by their logarithms, so they have no other centre.
@@ -172,7 +179,7 @@ def recounter(
     training: Training, grid: WeightGrid, recipe: Recipe
 ) -> error_based.Recount:
     """Return who counts the training rows down other trees."""
-    target = _target(training, grid, recipe)
+    target = target_of(training, grid, recipe)
     engine = MemoryEngine(training.columns, training.data, target, grid)
     new_values = recipe.branching == "values"
 

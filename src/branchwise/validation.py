@@ -72,11 +72,7 @@ def held_out(training: Training, fraction: float) -> tuple[Training, Training]:
             "validation_fraction must be None or a share between 0 and 1, such as "
             f"0.25. Got {fraction!r} instead."
         )
-    order = _order(training)
-    # Evenly along the order, so that every class gives its share.
-    passed = np.floor(np.arange(len(order) + 1) * float(fraction) + 0.5)
-    aside = np.empty(len(order), dtype=bool)
-    aside[order] = np.diff(passed) > 0
+    aside = set_aside(training, float(fraction))
     parts = training.take(np.flatnonzero(~aside)), training.take(np.flatnonzero(aside))
     if not all(_total(part) > 0 for part in parts):
         raise DataError(
@@ -84,6 +80,15 @@ def held_out(training: Training, fraction: float) -> tuple[Training, Training]:
             f"validate with, of {training.data.n_rows:,}. Pass a validation set."
         )
     return parts
+
+
+def set_aside(training: Training, fraction: float) -> NDArray[np.bool_]:
+    """Tell which rows are set aside: evenly, so that every class gives its share."""
+    order = _order(training)
+    passed = np.floor(np.arange(len(order) + 1) * fraction + 0.5)
+    aside = np.empty(len(order), dtype=bool)
+    aside[order] = np.diff(passed) > 0
+    return aside
 
 
 def encode_validation(schema: Schema, recipe: Recipe, validation: object) -> Training:

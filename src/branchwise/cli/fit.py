@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import typer
 
 from branchwise.cli import growing
-from branchwise.cli.algorithms import given_recipe, only_given
+from branchwise.cli.algorithms import given_recipe, only_given, option_of
 from branchwise.cli.costs import read_costs
 from branchwise.cli.growing import Algorithm
 from branchwise.cli.models import located, refuse_two_streams
@@ -27,6 +28,8 @@ from branchwise.cli.options import (
 from branchwise.cli.results import report_model, size_of, write_model
 from branchwise.cli.streams import Reporter, check_output, counted
 from branchwise.cli.training import (
+    Roles,
+    Weights,
     assign_roles,
     case_weights,
     class_weights,
@@ -39,10 +42,34 @@ from branchwise.cli.training import (
     validation_rows,
 )
 from branchwise.fitting import fit_tree
+from branchwise.model import Model
+from branchwise.recipes import Recipe
 from branchwise.table.read import TableFile
 from branchwise.words import number
 
 _GROWING = "Growing the tree"
+#: Options that are parameters of the estimators as they are given.
+_AS_THEY_ARE = (
+    "criterion",
+    "max_depth",
+    "max_leaf_nodes",
+    "min_gain",
+    "min_significance",
+    "cut",
+    "max_bins",
+    "pruning",
+    "confidence",
+    "tolerance",
+    "validation",
+    "validation_fraction",
+    "class_weight",
+    "priors",
+    "costs",
+    "probabilities",
+    "m",
+)
+#: Options that are numbers of cases or shares.
+_CASES = ("min_samples_split", "min_samples_leaf", "min_samples_branch")
 
 
 def fit(
@@ -145,80 +172,103 @@ def fit(
       branchwise fit data.csv -t play --pruning reduced-error --validation more.csv
       zcat big.csv.gz | branchwise fit - --target play -o tree.json
     """
-    given = only_given(
-        criterion=criterion,
-        max_depth=max_depth,
-        max_leaf_nodes=max_leaf_nodes,
-        min_samples_split=samples("--min-samples-split", min_samples_split),
-        min_samples_leaf=samples("--min-samples-leaf", min_samples_leaf),
-        min_samples_branch=samples("--min-samples-branch", min_samples_branch),
-        min_gain=min_gain,
-        min_significance=min_significance,
-        group_values=group_values or None,
-        cut=cut,
-        missing=missing_policy,
-        unseen=unseen_policy,
-        max_bins=max_bins,
-        pruning=pruning,
-        prune=False if no_prune else None,
-        confidence=confidence,
-        raise_subtrees=False if no_raise_subtrees else None,
-        tolerance=tolerance,
-        validation=validation,
-        validation_fraction=validation_fraction,
-        ccp_alpha=number_or_rule("--ccp-alpha", ccp_alpha),
-        class_weight=class_weight,
-        priors=priors,
-        costs=costs,
-        probabilities=probabilities,
-        m=m,
-    )
-    recipe = given_recipe(algorithm, regression, given)
+    options = dict(locals())  # by name, as the verbs that grow share them
+    recipe = recipe_of(algorithm, regression, options)
     reporter = Reporter(quiet)
     refuse_two_streams(TABLE=table_path, **{"--validation": validation})
     check_output(output)
     file = TableFile(table_path)
-    roles = assign_roles(
-        file, target, weight, categorical, numeric, ignore, categories, regression
-    )
+    roles = roles_of(file, options)
     with reporter.working(f"Reading {file.label}") as say:
-        marks = missing_marks(missing)
-        table = file.read(
-            missing=marks,
-            text_columns=roles.text,
-            number_columns=roles.numbers,
-            ignore=roles.ignored,
-        )
-        labels, attributes = parted(table, roles, file)
-        weights = case_weights(table, weight, file)
-        weights = class_weights(class_weight, labels, weights)
-        weights = prior_weights(priors, labels, weights)
-        if costs is not None:
-            recipe = replace(recipe, costs=read_costs(costs, labels))
-        aside = None
-        if validation is not None:
-            aside = validation_rows(validation, table, roles, marks)
-        say(_GROWING)
-        with located(file, aside is None):
-            model = fit_tree(
-                attributes,
-                labels,
-                recipe,
-                sample_weight=weights,
-                categories=roles.categories or None,
-                validation=aside,
-                validation_fraction=validation_fraction,
-                target_name=target,
-                n_jobs=n_jobs,
-                progress=lambda nodes: say(f"{_GROWING}: {nodes:,} nodes"),
-            )
+        grown = grown_from(file, roles, recipe, options, say)
+        model = grown.model
         if output is not None:
             say("Writing")
             write_model(model, output)
-    remark_columns(attributes, roles, reporter)
-    remark_target(labels, roles, reporter)
+    remark_columns(grown.attributes, roles, reporter)
+    remark_target(grown.labels, roles, reporter)
     if isinstance(recipe.ccp_alpha, str):
         chosen = number(float(model.recipe.ccp_alpha))
         reporter.note(f"cross-validation chose --ccp-alpha {chosen}.")
-    rows = counted(table.num_rows, "row")
+    rows = counted(len(grown.labels), "row")
     report_model(model, f"{size_of(model)} from {rows}", output, form, reporter)
+
+
+def recipe_of(
+    algorithm: Algorithm, regression: bool, options: Mapping[str, Any]
+) -> Recipe:
+    """Fill in a recipe with the options of a verb that grows, by parameter."""
+    return given_recipe(algorithm, regression, growing_options(options))
+
+
+def growing_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are parameters of estimators, where they are given."""
+    plain = {name: options[name] for name in _AS_THEY_ARE}
+    cases = {name: samples(option_of(name), options[name]) for name in _CASES}
+    return only_given(
+        **plain,
+        **cases,
+        group_values=options["group_values"] or None,
+        missing=options["missing_policy"],
+        unseen=options["unseen_policy"],
+        prune=False if options["no_prune"] else None,
+        raise_subtrees=False if options["no_raise_subtrees"] else None,
+        ccp_alpha=number_or_rule("--ccp-alpha", options["ccp_alpha"]),
+    )
+
+
+def roles_of(file: TableFile, options: Mapping[str, Any]) -> Roles:
+    """Find out what every column is for, as the options of a verb that grows say."""
+    names = ("weight", "categorical", "numeric", "ignore", "categories", "regression")
+    return assign_roles(file, options["target"], **{n: options[n] for n in names})
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A model, and the rows that it was grown from."""
+
+    model: Model
+    attributes: Any
+    labels: Any
+    weights: Weights | None
+
+
+def grown_from(
+    file: TableFile,
+    roles: Roles,
+    recipe: Recipe,
+    options: Mapping[str, Any],
+    say: Callable[[str], None],
+) -> Grown:
+    """Read a table and grow a tree from it, as the options of a verb say."""
+    marks = missing_marks(options["missing"])
+    table = file.read(
+        missing=marks,
+        text_columns=roles.text,
+        number_columns=roles.numbers,
+        ignore=roles.ignored,
+    )
+    labels, attributes = parted(table, roles, file)
+    weights = case_weights(table, roles.weight, file)
+    weights = class_weights(options["class_weight"], labels, weights)
+    weights = prior_weights(options["priors"], labels, weights)
+    if options["costs"] is not None:
+        recipe = replace(recipe, costs=read_costs(options["costs"], labels))
+    aside = None
+    if options["validation"] is not None:
+        aside = validation_rows(options["validation"], table, roles, marks)
+    say(_GROWING)
+    with located(file, aside is None):
+        model = fit_tree(
+            attributes,
+            labels,
+            recipe,
+            sample_weight=weights,
+            categories=roles.categories or None,
+            validation=aside,
+            validation_fraction=options["validation_fraction"],
+            target_name=roles.target,
+            n_jobs=options["n_jobs"],
+            progress=lambda nodes: say(f"{_GROWING}: {nodes:,} nodes"),
+        )
+    return Grown(model, attributes, labels, weights)

@@ -25,6 +25,7 @@ from branchwise.cli.prune import prune
 from branchwise.cli.rules import rules
 from branchwise.cli.schema import schema
 from branchwise.cli.show import show
+from branchwise.cli.steps import steps
 from branchwise.cli.streams import complain
 from branchwise.errors import BranchwiseError, ParameterError
 
@@ -107,7 +108,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (fit, predict, show, rules, evaluate, prune, export, schema):
+for verb in (fit, predict, show, rules, steps, evaluate, prune, export, schema):
     app.command(cls=_Verb)(verb)
 
 
@@ -137,6 +138,7 @@ def _branchwise(
       branchwise fit data.csv --target play -o tree.json
       branchwise show tree.json
       branchwise rules tree.json --sort coverage
+      branchwise steps data.csv --target play
       branchwise evaluate tree.json test.csv
       branchwise prune tree.json --method error-based -o smaller.json
       branchwise predict tree.json new.csv -o out.csv

@@ -11,6 +11,7 @@ import typer
 
 from branchwise.cli.algorithms import check_method, only_given
 from branchwise.cli.growing import Pruning
+from branchwise.cli.known_rows import KnownRows, read_known_rows
 from branchwise.cli.models import located, open_model, refuse_two_streams
 from branchwise.cli.options import (
     Form,
@@ -21,7 +22,6 @@ from branchwise.cli.options import (
     missing_marks,
 )
 from branchwise.cli.results import report_model, size_of, write_model
-from branchwise.cli.rows import KnownRows, read_rows
 from branchwise.cli.streams import (
     Reporter,
     check_output,
@@ -215,7 +215,7 @@ def prune(
         if data_path is not None:
             marks = missing_marks(missing)
             file = TableFile(data_path)
-            rows = read_rows(model, file, target, weight, marks, reporter)
+            rows = read_known_rows(model, file, target, weight, marks, reporter)
         say("Pruning")
         if path:
             table = rows.model.pruning_path(rows.X, rows.y)

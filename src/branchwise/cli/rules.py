@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from branchwise.cli.known_rows import KnownRows, read_known_rows
 from branchwise.cli.models import located, open_model, refuse_two_streams
 from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
-from branchwise.cli.rows import KnownRows, read_rows
 from branchwise.cli.streams import Reporter, open_output, print_json, print_lines
 from branchwise.errors import ParameterError, quoted
 from branchwise.model import Model
@@ -159,7 +159,9 @@ def rules(
     model = open_model(model_path)
     marks = missing_marks(missing)
     with reporter.working("Reading") as say:
-        read = read_rows(model, TableFile(generalise), target, weight, marks, reporter)
+        read = read_known_rows(
+            model, TableFile(generalise), target, weight, marks, reporter
+        )
         say("Generalising")
         with _located(read):
             listed = read.model.generalised_rules(
@@ -168,7 +170,9 @@ def rules(
         tested = KnownRows(model)
         if test is not None:
             say("Testing")
-            tested = read_rows(model, TableFile(test), target, weight, marks, reporter)
+            tested = read_known_rows(
+                model, TableFile(test), target, weight, marks, reporter
+            )
         with _located(tested):
             table = listed.table(tested.X, tested.y, tested.weights)
     _print_list(listed, table, form)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from branchwise.counts import Floats, Ints
 from branchwise.criteria import BUILT_IN, SERIES, Masses64
+from branchwise.deciding import few_values
 from branchwise.extension import available, extension
 from branchwise.missing import POLICIES, UNSEEN_POLICIES
 from branchwise.prune.error_based import Estimate
 from branchwise.recipes import BRANCHINGS, Recipe
-from branchwise.search import few_values
 from branchwise.table.schema import Column, Columns
 from branchwise.table.weights import WeightGrid
 from branchwise.tree import ARRAYS, Tree

@@ -71,3 +71,14 @@ def cut_numbers(
         cuts = np.flatnonzero((column == index) & ~np.isnan(cut))
         result[cuts] = between[np.floor(cut[cuts]).astype(np.intp)]
     return result
+
+
+def cut_bins(
+    cut: NDArray[np.float64], column: NDArray[np.intp], edges: Edges
+) -> NDArray[np.float64]:
+    """Turn such cuts between numbers into cuts between bins again."""
+    result = cut.copy()
+    for index, between in edges.items():
+        cuts = np.flatnonzero((column == index) & ~np.isnan(cut))
+        result[cuts] = np.searchsorted(between, cut[cuts], side="left") + 0.5
+    return result

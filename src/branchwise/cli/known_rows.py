@@ -28,7 +28,7 @@ class KnownRows:
     file: TableFile | None = None
 
 
-def read_rows(
+def read_known_rows(
     model: Model,
     file: TableFile,
     target: str | None,

@@ -1,0 +1,280 @@
+"""``branchwise steps``: how a split was found, as one writes it by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext
+from enum import StrEnum
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from branchwise.cli import growing
+from branchwise.cli.algorithms import option_of
+from branchwise.cli.fit import growing_options, grown_from, recipe_of, roles_of
+from branchwise.cli.growing import Algorithm
+from branchwise.cli.known_rows import read_known_rows
+from branchwise.cli.models import located, open_model, refuse_two_streams
+from branchwise.cli.options import (
+    READING,
+    Categorical,
+    Ignore,
+    MissingMarks,
+    Numeric,
+    Quiet,
+    TablePath,
+    missing_marks,
+)
+from branchwise.cli.streams import Reporter, check_output, open_output
+from branchwise.cli.training import class_weights, prior_weights
+from branchwise.errors import ParameterError
+from branchwise.steps.nodes import ALL, encoded
+from branchwise.steps.result import DIGITS, Steps
+from branchwise.table.read import TableFile
+from branchwise.validation import set_aside
+
+
+class Style(StrEnum):
+    """How a worked solution is written."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    LATEX = "latex"
+    HTML = "html"
+    JSON = "json"
+
+
+#: Options of the table and of its weights, which a finished tree needs, too.
+_WITH_MODEL = ("class_weight", "priors")
+_NOT_PARAMETERS = ("regression", "categorical", "numeric", "ignore", "categories")
+
+
+def steps(
+    table_path: TablePath,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="COLUMN",
+            help="The column to predict; with --model, the target of the model.",
+            show_default=False,
+        ),
+    ] = None,
+    model_path: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="A model file, grown from this very table. Without it, a tree is "
+            "grown with the options below, as branchwise fit does.",
+            show_default=False,
+        ),
+    ] = None,
+    nodes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--node",
+            metavar="N|all",
+            help="The node to work out, or all of them; may be repeated. branchwise "
+            "show --nodes tells the numbers.",
+            show_default="0, the root",
+        ),
+    ] = None,
+    style: Annotated[
+        Style, typer.Option("--style", help="How to write it.")
+    ] = Style.TEXT,
+    digits: Annotated[
+        int,
+        typer.Option(
+            "--digits", min=1, max=15, metavar="N", help="The decimals of figures."
+        ),
+    ] = DIGITS,
+    reveal: Annotated[
+        bool,
+        typer.Option("--reveal", help="html: fold nothing away."),
+    ] = False,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The file to write; - is standard output.",
+            show_default="standard output",
+        ),
+    ] = None,
+    algorithm: Annotated[
+        Algorithm | None,
+        typer.Option(
+            "--algorithm",
+            "-a",
+            help="One branch per value by gain; Quinlan's C4.5; Breiman's two-way "
+            "splits.",
+            show_default="id3",
+        ),
+    ] = None,
+    regression: Annotated[
+        bool,
+        typer.Option(
+            "--regression", help="cart: predict the numbers of the target, not classes."
+        ),
+    ] = False,
+    quiet: Quiet = False,
+    categorical: Categorical = None,
+    numeric: Numeric = None,
+    ignore: Ignore = None,
+    missing: MissingMarks = None,
+    categories: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--categories",
+            metavar="COLUMN=A,B,...",
+            help="All possible values of a column, in order; may be repeated.",
+            show_default=False,
+            rich_help_panel=READING,
+        ),
+    ] = None,
+    criterion: growing.CriterionOf = None,
+    max_depth: growing.MaxDepth = None,
+    max_leaf_nodes: growing.MaxLeafNodes = None,
+    min_samples_split: growing.MinSamplesSplit = None,
+    min_samples_leaf: growing.MinSamplesLeaf = None,
+    min_samples_branch: growing.MinSamplesBranch = None,
+    min_gain: growing.MinGain = None,
+    min_significance: growing.MinSignificance = None,
+    group_values: growing.GroupValues = False,
+    cut: growing.CutAt = None,
+    missing_policy: growing.MissingPolicy = None,
+    unseen_policy: growing.UnseenPolicy = None,
+    max_bins: growing.MaxBins = None,
+    n_jobs: growing.Jobs = None,
+    pruning: growing.PruningBy = None,
+    no_prune: growing.NoPrune = False,
+    confidence: growing.Confidence = None,
+    no_raise_subtrees: growing.NoRaiseSubtrees = False,
+    tolerance: growing.Tolerance = None,
+    validation: growing.Validation = None,
+    validation_fraction: growing.ValidationFraction = None,
+    ccp_alpha: growing.Alpha = None,
+    weight: growing.Weight = None,
+    class_weight: growing.ClassWeight = None,
+    priors: growing.Priors = None,
+    costs: growing.Costs = None,
+    probabilities: growing.ProbabilitiesFrom = None,
+    m: growing.M = None,
+) -> None:
+    """Show how a tree was worked out: counts, entropies, gains, and the choice.
+
+    Every column at the node with its count table, its entropies with the fractions
+    written out and its gain; why it is chosen or out; and what becomes of the branches.
+
+    \b
+    Examples:
+      branchwise steps data.csv --target play
+      branchwise steps data.csv --target play --node all --style html -o steps.html
+      branchwise steps data.csv -t play --algorithm c4.5 --node 2
+      branchwise steps data.csv --model tree.json --style latex -o steps.tex
+      branchwise steps data.csv -t price -a cart --regression --style markdown
+    """
+    options = dict(locals())  # by name, as the verbs that grow share them
+    if reveal and style is not Style.HTML:
+        raise ParameterError(
+            f"--reveal has no effect unless --style is html. Got {style.value}."
+        )
+    wanted = _wanted(nodes)
+    refuse_two_streams(
+        TABLE=table_path, **{"--model": model_path, "--validation": validation}
+    )
+    check_output(output)
+    reporter = Reporter(quiet)
+    if model_path is None:
+        found = _grow(options, wanted, reporter)
+    else:
+        found = _open(model_path, options, wanted, reporter)
+    with open_output(output) as stream:
+        stream.write(_written(found, style, digits, reveal).encode("utf-8"))
+    if output is not None:
+        reporter.note(f"worked solution written to {output}.")
+
+
+def _wanted(given: list[str] | None) -> object:
+    """Read which nodes are wanted."""
+    if not given:
+        return 0
+    if given == [ALL]:
+        return ALL
+    try:
+        return [int(text) for text in given]
+    except ValueError:
+        raise typer.BadParameter(
+            f"--node must be the number of a node, or all by itself. Got "
+            f"{', '.join(given)!r}."
+        ) from None
+
+
+def _grow(options: Mapping[str, Any], wanted: object, reporter: Reporter) -> Steps:
+    """Grow a tree and work it out."""
+    if options["target"] is None:
+        raise ParameterError(
+            "--target must name the column to predict, unless --model has a tree that "
+            "knows it. Got neither."
+        )
+    algorithm = options["algorithm"] or Algorithm.ID3
+    recipe = recipe_of(algorithm, options["regression"], options)
+    file = TableFile(options["table_path"])
+    roles = roles_of(file, options)
+    with reporter.working(f"Reading {file.label}") as say:
+        grown = grown_from(file, roles, recipe, options, say)
+        model, X, y = grown.model, grown.attributes, grown.labels
+        weights = grown.weights
+        if options["validation_fraction"] is not None:
+            # The tree was grown from the other rows.
+            coded = encoded(model.schema, model.recipe, X, y, weights)
+            kept = np.flatnonzero(~set_aside(coded, options["validation_fraction"]))
+            X, y = X.take(kept), y.take(kept)
+            weights = None if weights is None else weights[kept]
+        say("Working it out")
+        return model.steps(X, y, wanted, weights)
+
+
+def _open(
+    path: str, options: Mapping[str, Any], wanted: object, reporter: Reporter
+) -> Steps:
+    """Work out a tree that was grown before."""
+    given = [name for name in growing_options(options) if name not in _WITH_MODEL]
+    given += [name for name in _NOT_PARAMETERS if options[name]]
+    given += [name for name in ("algorithm", "n_jobs") if options[name] is not None]
+    if given:
+        raise ParameterError(
+            f"{option_of(given[0])} has no effect beside --model, whose tree is grown "
+            "already. Leave out one of them."
+        )
+    model = open_model(path)
+    file = TableFile(options["table_path"])
+    with reporter.working(f"Reading {file.label}") as say:
+        marks = missing_marks(options["missing"])
+        rows = read_known_rows(
+            model, file, options["target"], options["weight"], marks, reporter
+        )
+        weights = class_weights(options["class_weight"], rows.y, rows.weights)
+        weights = prior_weights(options["priors"], rows.y, weights)
+        say("Working it out")
+        with nullcontext() if rows.file is None else located(rows.file):
+            return rows.model.steps(rows.X, rows.y, wanted, weights)
+
+
+def _written(found: Steps, style: Style, digits: int, reveal: bool) -> str:
+    match style:
+        case Style.TEXT:
+            return found.to_text(digits) + "\n"
+        case Style.MARKDOWN:
+            return found.to_markdown(digits) + "\n"
+        case Style.LATEX:
+            return found.to_latex(digits)
+        case Style.HTML:
+            return found.to_html(digits, reveal)
+        case Style.JSON:
+            return json.dumps(found.to_dict(), ensure_ascii=False, indent=2) + "\n"

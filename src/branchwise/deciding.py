@@ -1,0 +1,175 @@
+"""Stage 5, the decision: which column splits a node, or why none does.
+
+Comes in: what every column can do (``search.py``). Goes out: :class:`Verdicts`, and
+from them the :class:`~branchwise.splits.Splits` of the level.
+
+The highest score wins even at gain 0, so that XOR is learnt; of equals the first
+column wins. C4.5 asks more of a column: see :func:`average_gains`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.counts import Floats, Ints
+from branchwise.criteria import Masses64
+from branchwise.missing import STOP
+from branchwise.recipes import Recipe
+from branchwise.search import CountSource, Level, Search
+from branchwise.splits import Splits
+from branchwise.table.schema import Column
+from branchwise.ties import first_best
+
+#: A column with values for this share of the training cases has very many.
+_MANY_VALUES = 0.3
+#: How far below the average a gain may be, in bits.
+AVERAGE_SLACK = 1e-3
+
+
+class Stop(IntEnum):
+    """Why a node is not even searched for a split; OPEN where it is."""
+
+    OPEN = 0
+    PURE = 1
+    DEEP = 2
+    SMALL = 3
+
+
+def stops(
+    level: Level, depth: int, recipe: Recipe, n_cases: float, masses: Masses64
+) -> Ints:
+    """Tell of every node of a level whether it may be split, or why not."""
+    small = level.cases < recipe.cases_to_split(n_cases)
+    stop = np.where(small, int(Stop.SMALL), int(Stop.OPEN))
+    if recipe.max_depth is not None and depth >= recipe.max_depth:
+        stop[:] = Stop.DEEP
+    return np.where(masses.mixed(level.weights), stop, int(Stop.PURE))
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """How the open nodes of a level were decided, a row for each of them.
+
+    By column: what it can do (``found`` as its score, ``gains``, ``cuts``,
+    ``missing_to``, ``log_ways``, ``n_cuts``), and its score after the bars, -inf
+    where it is out. By node: what counts as noise, how many candidates there were,
+    the average gain where that is a bar (else NaN), the best column and the chosen
+    one, -1 being none, and the logarithm of the chance that the best is luck, where
+    that is tested (else NaN).
+    """
+
+    found: Floats
+    scores: Floats
+    gains: Floats
+    cuts: Floats
+    missing_to: Ints
+    log_ways: Floats
+    n_cuts: Ints
+    resolution: Floats
+    n_candidates: Ints
+    average: Floats
+    best: Ints
+    chosen: Ints
+    log_luck: Floats
+
+
+def best_splits(
+    source: CountSource,
+    columns: Sequence[Column],
+    level: Level,
+    recipe: Recipe,
+    masses: Masses64,
+    n_training_cases: float,
+) -> Splits:
+    """Choose the split of every open node, or none where none is admissible."""
+    search = Search(source, columns, level, recipe, masses, n_training_cases)
+    return carried_out(search, verdicts(search))
+
+
+def carried_out(search: Search, found: Verdicts) -> Splits:
+    """Turn verdicts into splits."""
+    best = np.arange(len(found.best)), found.best
+    return search.carry_out(found.chosen, found.cuts[best], found.missing_to[best])
+
+
+def verdicts(search: Search) -> Verdicts:
+    """Judge every column at every open node, and choose."""
+    level, columns, recipe = search.level, search.columns, search.recipe
+    shape = (len(level), len(columns))
+    scores, gains = np.full(shape, -np.inf), np.full(shape, -np.inf)
+    cuts, log_ways = np.full(shape, np.nan), np.zeros(shape)
+    missing_to = np.full(shape, STOP, dtype=np.intp)
+    n_cuts = np.zeros(shape, dtype=np.intp)
+    resolution = np.zeros(len(level))
+    for index, column in enumerate(columns):
+        scored = search.score(index, column)
+        scores[:, index] = scored.score
+        gains[:, index] = scored.gain
+        cuts[:, index] = scored.cut
+        missing_to[:, index] = scored.missing_to
+        log_ways[:, index] = scored.log_ways
+        n_cuts[:, index] = scored.n_cuts
+        np.maximum(resolution, scored.resolution, out=resolution)
+    found = scores.copy()
+    n_candidates = np.count_nonzero(found > -np.inf, axis=1)
+    average = np.full(len(level), np.nan)
+    if recipe.average_gain:
+        average = average_gains(gains, few_values(columns, search.n_training_cases))
+        scores[~(gains >= average[:, np.newaxis] - AVERAGE_SLACK)] = -np.inf
+    if recipe.min_gain:
+        # 0 is no bar: a user's criterion may be negative throughout.
+        scores[gains < recipe.min_gain - resolution[:, np.newaxis]] = -np.inf
+    starts = np.arange(len(level)) * len(columns)
+    best = first_best(scores.ravel(), starts, resolution) - starts
+    every = np.arange(len(level))
+    chosen = np.where(scores[every, best] > -np.inf, best, -1)
+    log_luck = np.full(len(level), np.nan)
+    if recipe.min_significance is not None:
+        log_tries = np.log(np.maximum(n_candidates, 1)) + log_ways[every, best]
+        picked = cuts[every, best], missing_to[every, best]
+        log_luck = search.log_luck(chosen, *picked) + log_tries
+        chosen[log_luck > np.log(recipe.min_significance)] = -1
+    return Verdicts(
+        found,
+        scores,
+        gains,
+        cuts,
+        missing_to,
+        log_ways,
+        n_cuts,
+        resolution,
+        n_candidates,
+        average,
+        best,
+        chosen,
+        log_luck,
+    )
+
+
+def few_values(columns: Sequence[Column], n_cases: float) -> NDArray[np.bool_]:
+    """Tell which columns count for the average gain: not those with very many values.
+
+    Unless all columns have very many.
+    """
+    few = [c.is_numeric or len(c.categories) < _MANY_VALUES * n_cases for c in columns]
+    return np.array(few) if any(few) else np.ones(len(columns), dtype=bool)
+
+
+def average_gains(gains: Floats, few_values: NDArray[np.bool_]) -> Floats:
+    """Return by node what candidates gain on average (Quinlan 1993, 2.2).
+
+    A candidate must gain as much, nearly: the ratio alone would prefer splits that
+    part off next to nothing.
+    """
+    total = np.zeros(len(gains))
+    number = np.zeros(len(gains))
+    for index in np.flatnonzero(few_values).tolist():
+        admissible = gains[:, index] > -np.inf
+        total += np.where(admissible, gains[:, index], 0.0)
+        number += admissible
+    return np.where(number > 0, total / np.maximum(number, 1.0), np.inf)

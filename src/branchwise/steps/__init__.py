@@ -1,0 +1,1 @@
+"""The worked solution: how the split of a node was found, as one writes it by hand."""

@@ -1,0 +1,284 @@
+"""The formulas of a worked solution, as parts that each medium writes in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps
+from branchwise.words import phrase, rounded, word
+
+#: Digits of weights that are not whole.
+_WEIGHT_DIGITS = 5
+#: Of more terms only the first are written.
+SHOWN_TERMS = 24
+_SYMBOLS = {
+    "gain": "H",
+    "gain_ratio": "H",
+    "gini": "Gini",
+    "variance": "Var",
+    "poisson": "D",
+}
+
+
+@dataclass(frozen=True)
+class Fraction:
+    """One amount over another."""
+
+    top: str
+    bottom: str
+
+
+@dataclass(frozen=True)
+class Squared:
+    """A fraction, squared."""
+
+    of: Fraction
+
+
+@dataclass(frozen=True)
+class Log2:
+    """The binary logarithm of a fraction or of a number."""
+
+    of: Fraction | str
+
+
+@dataclass(frozen=True)
+class Distances:
+    """The squared distances from a mean, added up; each times its weight."""
+
+    mean: str
+    weighted: bool
+
+
+@dataclass(frozen=True)
+class Times:
+    """Multiplied by."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """Words of the user, or of the language."""
+
+    text: str
+
+
+Part = str | Fraction | Squared | Log2 | Distances | Times | Name
+
+
+@dataclass(frozen=True)
+class Formula:
+    """``name(of) = terms = value``; terms bring their signs along."""
+
+    name: str
+    of: str
+    terms: tuple[tuple[Part, ...], ...]
+    value: str
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How figures are written: so many decimals, or digits for numbers to predict."""
+
+    digits: int
+    for_numbers: bool
+
+    def __call__(self, value: float | None) -> str:
+        """Write an impurity, a gain or a ratio."""
+        if value is None:
+            return "-"
+        if self.for_numbers:
+            return rounded(value, self.digits + 2)
+        written = f"{value:.{self.digits}f}"
+        # No minus before a zero.
+        return written.lstrip("-") if float(written) == 0 else written
+
+    def minus(self, value: float | None) -> str:
+        """Write what is taken off."""
+        return f" - {self._in_brackets(value)}"
+
+    def _in_brackets(self, value: float | None) -> str:
+        written = self(value)
+        return f"({written})" if written.startswith("-") else written
+
+    def factor(self, value: float | None) -> str:
+        """Write what is multiplied."""
+        return self._in_brackets(value)
+
+    def apart(self, one: float, other: float) -> tuple[str, str]:
+        """Write two figures with as many digits as it takes to tell them apart."""
+        for digits in range(self.digits, 17):
+            figures = Figures(digits, self.for_numbers)
+            if figures(one) != figures(other):
+                return figures(one), figures(other)
+        return self(one), self(other)
+
+
+def count(weight: float) -> str:
+    """Write a weight as part of a fraction."""
+    if weight == round(weight) and abs(weight) < 1e15:
+        return str(round(weight))
+    return rounded(weight, _WEIGHT_DIGITS)
+
+
+def symbol(bars: Bars) -> str:
+    """Return what formulas call the impurity."""
+    return _SYMBOLS.get(bars.criterion, "")
+
+
+def impurity(name: str, group: Group, bars: Bars, figures: Figures) -> Formula:
+    """Write how the impurity of a group comes about."""
+    terms: list[tuple[Part, ...]]
+    if bars.criterion == "variance":
+        mean = rounded(group.mean or 0.0, figures.digits + 2)
+        distances = Distances(mean, bars.weighted)
+        terms = [(Fraction("1", count(group.weight)), Times(), distances)]
+    elif bars.criterion == "poisson":
+        mean = rounded(group.mean or 0.0, figures.digits + 2)
+        terms = [("-", mean, " ", Log2(mean))] if group.mean else [("0",)]
+    elif bars.criterion == "gini":
+        squares = [Squared(f) for f in _shares(group)]
+        terms = [("1",), *((" - ", square) for square in squares)]
+    else:
+        terms = _logarithms(_shares(group))
+    return Formula(
+        symbol(bars), name, tuple(_shortened(terms)), figures(group.impurity)
+    )
+
+
+def _shares(group: Group) -> list[Fraction]:
+    whole = count(group.weight)
+    return [Fraction(count(weight), whole) for weight in group.weights if weight > 0]
+
+
+def _logarithms(shares: Sequence[Fraction]) -> list[tuple[Part, ...]]:
+    return [
+        (" - " if at else "-", share, " ", Log2(share))
+        for at, share in enumerate(shares)
+    ]
+
+
+def _shortened(terms: Sequence[tuple[Part, ...]]) -> list[tuple[Part, ...]]:
+    if len(terms) <= SHOWN_TERMS:
+        return list(terms)
+    more = len(terms) - SHOWN_TERMS
+    return [*terms[:SHOWN_TERMS], (" ... ", Name(f"({more:,} more)"))]
+
+
+def candidate_formulas(
+    candidate: Candidate, whole: Group, bars: Bars, figures: Figures
+) -> list[Formula]:
+    """Write how a column comes to its score."""
+    if candidate.known is None or not candidate.branches:
+        return []
+    name = word(candidate.column)
+    if bars.own_criterion:
+        return [_own_score(candidate, name, whole, figures)]
+    formulas = [
+        impurity(phrase(group.condition), group, bars, figures)
+        for group in candidate.branches[:SHOWN_TERMS]
+        if group.condition is not None
+    ]
+    outside = candidate.known.weight != whole.weight
+    if outside:
+        formulas.append(impurity(f"{name} is known", candidate.known, bars, figures))
+    formulas += [
+        _remainder(candidate, candidate.known, name, bars, figures),
+        _gain(candidate, candidate.known, name, whole, figures),
+    ]
+    if candidate.penalty is not None:
+        formulas += _penalised(candidate, name, whole, figures)
+    if candidate.split_information is not None:
+        formulas += _ratio(candidate, name, whole, figures)
+    return formulas
+
+
+def average_formula(node: NodeSteps, figures: Figures) -> Formula:
+    """Write how the average gain comes about that a candidate must have."""
+    gains = [c.gain for c in node.candidates if c.column in node.averaged]
+    terms: list[tuple[Part, ...]] = [
+        (" + " if at else "", figures.factor(gain)) for at, gain in enumerate(gains)
+    ]
+    terms[0] = (Fraction("1", str(len(gains))), Times(), "(", *terms[0])
+    terms = _shortened(terms)
+    terms[-1] = (*terms[-1], ")")
+    return Formula("average gain", "S", tuple(terms), figures(node.average))
+
+
+def _own_score(
+    candidate: Candidate, name: str, whole: Group, figures: Figures
+) -> Formula:
+    known = candidate.known
+    score = candidate.score
+    if known is None or known.weight == whole.weight or score is None:
+        return Formula("score", name, (), figures(score))
+    share = known.weight / whole.weight
+    factor = Fraction(count(known.weight), count(whole.weight))
+    term = (factor, Times(), figures.factor(score / share))
+    return Formula("score", name, (term,), figures(score))
+
+
+def _remainder(
+    candidate: Candidate, known: Group, name: str, bars: Bars, figures: Figures
+) -> Formula:
+    terms: list[tuple[Part, ...]] = []
+    for at, group in enumerate(candidate.branches):
+        share = Fraction(count(group.weight), count(known.weight))
+        sign = (" + ",) if at else ()
+        terms.append((*sign, share, Times(), figures.factor(group.impurity)))
+    left = f"S | {name}"
+    value = figures(candidate.remainder)
+    return Formula(symbol(bars), left, tuple(_shortened(terms)), value)
+
+
+def _gain(
+    candidate: Candidate, known: Group, name: str, whole: Group, figures: Figures
+) -> Formula:
+    before, left = figures(known.impurity), figures.minus(candidate.remainder)
+    terms: tuple[tuple[Part, ...], ...] = ((before,), (left,))
+    if known.weight != whole.weight:
+        factor = Fraction(count(known.weight), count(whole.weight))
+        terms = ((factor, Times(), f"({before}"), (f"{left})",))
+    return Formula("gain", name, terms, figures(candidate.raw_gain))
+
+
+def _penalised(
+    candidate: Candidate, name: str, whole: Group, figures: Figures
+) -> list[Formula]:
+    share = Fraction("1", count(whole.weight))
+    penalty = (share, Times(), Log2(str(candidate.n_cuts)))
+    left = (candidate.raw_gain or 0.0) - (candidate.penalty or 0.0)
+    gain = candidate.gain if candidate.gain is not None else left
+    return [
+        Formula("penalty", name, (penalty,), figures(candidate.penalty)),
+        Formula(
+            "lowered gain",
+            name,
+            ((figures(candidate.raw_gain),), (figures.minus(candidate.penalty),)),
+            figures(gain),
+        ),
+    ]
+
+
+def _ratio(
+    candidate: Candidate, name: str, whole: Group, figures: Figures
+) -> list[Formula]:
+    groups = [*candidate.branches]
+    if candidate.known is not None and candidate.known.weight != whole.weight:
+        groups += [] if candidate.missing is None else [candidate.missing]
+    whole_count = count(whole.weight)
+    shares = [Fraction(count(g.weight), whole_count) for g in groups if g.weight > 0]
+    terms = tuple(_shortened(_logarithms(shares)))
+    formulas = [
+        Formula("split information", name, terms, figures(candidate.split_information))
+    ]
+    if candidate.score is not None:
+        division: tuple[Part, ...] = (
+            figures(candidate.gain),
+            " / ",
+            figures(candidate.split_information),
+        )
+        formulas.append(
+            Formula("gain ratio", name, (division,), figures(candidate.score))
+        )
+    return formulas

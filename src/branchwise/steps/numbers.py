@@ -1,0 +1,255 @@
+"""The numbers of a worked solution: plain values, named, ready for JSON.
+
+Everything here was counted or scored by the search that grows trees. Impurities
+are entropies in bits, Gini impurities, variances or Poisson deviances, as the
+criterion has it; a user's criterion has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from branchwise.table.schema import Value
+from branchwise.words import Condition
+
+#: Why a column is no candidate, or is one no longer.
+Out = Literal[
+    "no value",
+    "one value",
+    "few cases in a branch",
+    "few large branches",
+    "few missing",
+    "no grouping",
+    "no cut",
+    "no information",
+    "average",
+    "min_gain",
+    "no score",
+]
+#: Why a node is a leaf.
+Ending = Literal[
+    "no cases",
+    "pure",
+    "max_depth",
+    "few cases",
+    "no candidate",
+    "luck",
+    "pruned",
+]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some of the cases of a node: all of them, those of a value, of a branch.
+
+    ``weights`` are by class, in class order; where numbers are predicted there are
+    none, but a ``mean``. ``cases`` is how many cases there are, whatever they weigh.
+    """
+
+    condition: Condition | None
+    weights: tuple[float, ...]
+    weight: float
+    cases: float
+    impurity: float | None
+    mean: float | None = None
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A cut that was tried: what it gains, before anything is taken off."""
+
+    cut: float
+    left: float
+    right: float
+    gain: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What one column can do for a node.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    numeric : bool
+        Whether it is cut in two.
+    values : tuple of Group
+        The cases of each of its values; empty for numbers.
+    branches : tuple of Group
+        The branches of the best split; empty where none is possible.
+    missing : Group or None
+        The cases whose value is missing and that no branch counts.
+    joined : int or None
+        The branch that counts the missing cases, where that was learnt.
+    known : Group or None
+        All cases that the branches share out.
+    remainder : float or None
+        What is left of the impurity of these.
+    raw_gain : float or None
+        What the split gains, before the penalty.
+    penalty : float or None
+        What is taken off for the choice among the cuts, as C4.5 does it.
+    gain, score : float or None
+        What counts; the score decides.
+    split_information : float or None
+        The entropy of the sizes of the branches, where the gain ratio is used.
+    places, n_cuts : int
+        Numbers: between how many neighbours a cut could lie, and how many of these
+        cuts were admissible.
+    least_on_a_side : float or None
+        Numbers: how many cases each side of a cut needs.
+    cuts : tuple of Cut
+        These cuts, unless they are very many.
+    equal_cuts : int
+        How many cuts are as good as the best.
+    cut : float or None
+        The best cut.
+    out : str or None
+        Why the column is out; None for a candidate to the end.
+    tied : bool
+        Whether its score is equal to the best.
+    gains_nothing : bool
+        Whether its gain is no more than what rounding may do.
+    """
+
+    column: str
+    numeric: bool
+    values: tuple[Group, ...] = ()
+    branches: tuple[Group, ...] = ()
+    missing: Group | None = None
+    joined: int | None = None
+    known: Group | None = None
+    remainder: float | None = None
+    raw_gain: float | None = None
+    penalty: float | None = None
+    gain: float | None = None
+    score: float | None = None
+    split_information: float | None = None
+    places: int = 0
+    n_cuts: int = 0
+    least_on_a_side: float | None = None
+    cuts: tuple[Cut, ...] = ()
+    equal_cuts: int = 0
+    cut: float | None = None
+    out: Out | None = None
+    tied: bool = False
+    gains_nothing: bool = False
+
+
+@dataclass(frozen=True)
+class Luck:
+    """The test whether the best split is nothing but luck.
+
+    ``chance`` is that of one such split, ``ways`` among how many cuts or groupings
+    it was chosen, ``candidates`` among how many columns, ``total`` their product.
+    """
+
+    chance: float
+    ways: float
+    candidates: int
+    total: float
+    limit: float
+
+
+@dataclass(frozen=True)
+class Child:
+    """A branch of the tree: where it leads, and what is there.
+
+    ``column`` is what the child asks about; a leaf has an ``ending`` instead.
+    """
+
+    node: int
+    condition: Condition
+    answer: str
+    cases: float
+    column: str | None
+    ending: Ending | None
+
+
+@dataclass(frozen=True)
+class Bars:
+    """What the recipe demands of splits, and whether some case weighs other than 1."""
+
+    algorithm: str
+    criterion: str
+    own_criterion: bool
+    max_depth: int | None
+    cases_to_split: float
+    cases_in_leaf: float
+    cases_in_branch: float
+    min_gain: float
+    min_significance: float | None
+    average_gain: bool
+    quinlan_cuts: bool
+    branching: str
+    missing: str
+    later: tuple[str, ...]
+    costs: bool
+    weighted: bool
+
+
+@dataclass(frozen=True)
+class NodeSteps:
+    """How one node was worked out.
+
+    Attributes
+    ----------
+    node, depth : int
+        Its number, and how many questions lead there.
+    path : tuple of Condition
+        What leads there; of a path of more than 100 conditions the last 100.
+    whole : Group
+        All its cases.
+    answer : str
+        What it answers.
+    candidates : tuple of Candidate
+        Every column; empty where the node was not searched.
+    average : float or None
+        The average gain, where candidates must gain as much (but for 0.001).
+    averaged : tuple of str
+        The columns whose gains it averages: not those with very many values.
+    luck : Luck or None
+        The test of the best split, where there is one.
+    chosen : str or None
+        The column that the search chooses.
+    column : str or None
+        The column that the tree asks about; None at a leaf.
+    as_chosen : bool
+        Whether the tree does what the search says.
+    ending : str or None
+        Why the node is a leaf.
+    children : tuple of Child
+        Its branches in the tree.
+    absent : tuple
+        Possible values without a case here, which have no branch.
+    missing_goes : str or None
+        Where missing cases of the column go that have no branch of their own.
+    """
+
+    node: int
+    depth: int
+    path: tuple[Condition, ...]
+    whole: Group
+    answer: str
+    candidates: tuple[Candidate, ...]
+    average: float | None
+    averaged: tuple[str, ...]
+    luck: Luck | None
+    chosen: str | None
+    column: str | None
+    as_chosen: bool
+    ending: Ending | None
+    children: tuple[Child, ...]
+    absent: tuple[Value, ...]
+    missing_goes: str | None
+
+    def candidate(self, column: str) -> Candidate:
+        """Return what one column can do."""
+        return next(c for c in self.candidates if c.column == column)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return asdict(self)

@@ -1,0 +1,230 @@
+"""Why a column is out, why another is chosen, why a leaf is a leaf: in words."""
+
+from __future__ import annotations
+
+from branchwise.errors import counted
+from branchwise.steps.formulas import Figures, count
+from branchwise.steps.numbers import Bars, Candidate, Child, Ending, NodeSteps
+from branchwise.words import amount, listed, mean, phrase, word
+
+#: Names of columns in a sentence.
+_SHOWN_NAMES = 8
+_OUT = {
+    "no value": "no case here has a value",
+    "one value": "all cases here have the same value",
+    "few large branches": "fewer than two branches would have the {branch} cases that "
+    "min_samples_branch asks for",
+    "few missing": "the branch of missing values would have fewer than the {leaf} "
+    "cases that min_samples_leaf asks for",
+    "no grouping": "no grouping of its values that was tried leaves enough cases "
+    "in the branches (min_samples_leaf asks for {leaf})",
+    "no score": "the criterion gives it no score",
+}
+
+
+def out_words(
+    candidate: Candidate, node: NodeSteps, bars: Bars, figures: Figures
+) -> str:
+    """Tell why a column is out; nothing where it is not."""
+    match candidate.out:
+        case None:
+            return ""
+        case "few cases in a branch":
+            return _few_cases(candidate, bars)
+        case "no cut":
+            return _no_cut(candidate, bars)
+        case "no information":
+            return _no_information(candidate, figures)
+        case "average":
+            return _below_average(candidate, node, figures)
+        case "min_gain":
+            return _below_min_gain(candidate, bars, figures)
+        case other:
+            return _OUT[other].format(
+                leaf=count(bars.cases_in_leaf), branch=count(bars.cases_in_branch)
+            )
+
+
+def _few_cases(candidate: Candidate, bars: Bars) -> str:
+    groups = [*candidate.values]
+    if bars.missing == "branch" and candidate.missing is not None:
+        groups.append(candidate.missing)
+    fewest = min(groups, key=lambda group: group.cases)
+    name = phrase(fewest.condition) if fewest.condition is not None else "a branch"
+    return (
+        f"{name} has {cases_words(fewest.cases)}, and min_samples_leaf asks for "
+        f"{count(bars.cases_in_leaf)} in every branch"
+    )
+
+
+def _no_cut(candidate: Candidate, bars: Bars) -> str:
+    least = cases_words(candidate.least_on_a_side or 0.0)
+    apart = " between numbers that are told apart" if bars.quinlan_cuts else ""
+    return f"no cut{apart} leaves {least} on both sides"
+
+
+def _no_information(candidate: Candidate, figures: Figures) -> str:
+    cuts = counted(candidate.n_cuts, "cut")
+    return (
+        f"its best cut gains {figures(candidate.raw_gain)}, no more than the penalty "
+        f"for the choice among {cuts}, {figures(candidate.penalty)}"
+    )
+
+
+def _below_average(candidate: Candidate, node: NodeSteps, figures: Figures) -> str:
+    gain, average = figures.apart(candidate.gain or 0.0, node.average or 0.0)
+    return f"its gain, {gain}, is below the average gain of the candidates, {average}"
+
+
+def _below_min_gain(candidate: Candidate, bars: Bars, figures: Figures) -> str:
+    gain = candidate.gain if candidate.score is not None else candidate.raw_gain
+    return f"its gain, {figures(gain)}, is below min_gain={bars.min_gain:g}"
+
+
+def cases_words(number: float) -> str:
+    """Write a number of cases."""
+    return f"{amount(number)} {'case' if number == 1 else 'cases'}"
+
+
+def measure(bars: Bars) -> str:
+    """Return the word for what decides."""
+    if bars.own_criterion:
+        return "score"
+    return "gain ratio" if bars.criterion == "gain_ratio" else "gain"
+
+
+def choice(node: NodeSteps, bars: Bars, figures: Figures) -> list[str]:
+    """Tell which column is chosen, and why; or why none is."""
+    left = [c for c in node.candidates if c.out is None and c.score is not None]
+    if not left:
+        return ["No column can split these cases."]
+    best = max(left, key=lambda c: c.score or 0.0)
+    tied = [c for c in left if c.tied]
+    first = tied[0] if tied else best
+    sentences = _comparison(first, tied, left, bars, figures)
+    if node.luck is not None:
+        sentences.append(_luck(node, first, bars))
+    return sentences
+
+
+def _comparison(
+    first: Candidate,
+    tied: list[Candidate],
+    left: list[Candidate],
+    bars: Bars,
+    figures: Figures,
+) -> list[str]:
+    name, what = word(first.column), measure(bars)
+    score = first.score or 0.0
+    sentences = []
+    if len(left) == 1:
+        sentences.append(f"{name} is chosen: it is the only candidate left.")
+    elif len(tied) > 1:
+        names = listed([c.column for c in tied], _SHOWN_NAMES)
+        sentences.append(
+            f"{names} have the same {what}, {figures(score)}. Of equals the first "
+            f"column of the table is taken: {name} is chosen."
+        )
+    else:
+        others = [c for c in left if c is not first]
+        second = max(others, key=lambda c: c.score or 0.0)
+        mine, next_best = figures.apart(score, second.score or 0.0)
+        sentences.append(
+            f"{name} is chosen: its {what}, {mine}, is the highest. Next is "
+            f"{word(second.column)} with {next_best}."
+        )
+    if bars.average_gain:
+        sentences.append("Only columns that gain the average are compared by ratio.")
+    if first.gains_nothing:
+        sentences.append(
+            "It gains nothing by itself. It is asked all the same, because the "
+            "questions below it may gain (as in exclusive or)."
+        )
+    return sentences
+
+
+def _luck(node: NodeSteps, first: Candidate, bars: Bars) -> str:
+    luck = node.luck
+    if luck is None:
+        return ""
+    test = "F-test" if bars.criterion in ("variance", "poisson") else "chi-square test"
+    ways = "" if luck.ways <= 1 else f" * {_way(luck.ways)} ways to split it"
+    verdict = "at most" if luck.total <= luck.limit else "more than"
+    so = "the split stands" if luck.total <= luck.limit else "the node stays a leaf"
+    return (
+        f"By a {test} the chance that {word(first.column)} splits so well by luck is "
+        f"{luck.chance:.3g}; for the best of many that is {luck.chance:.3g} * "
+        f"{counted(luck.candidates, 'column')}{ways} = {luck.total:.3g}, {verdict} "
+        f"min_significance={luck.limit:g}: {so}."
+    )
+
+
+def _way(ways: float) -> str:
+    return f"{round(ways):,}" if ways < 1e15 else f"{ways:.3g}"
+
+
+def afterwards(node: NodeSteps, bars: Bars) -> list[str]:
+    """Tell where the tree does not do what the search says."""
+    if node.as_chosen or node.ending not in (None, "pruned"):
+        return []
+    if node.ending == "pruned":
+        return [f"But {_pruned_away(bars)}, so the node is a leaf."]
+    asked = word(node.column or "")
+    if node.column == node.chosen:
+        return [f"The branches of {asked} were changed after the tree was grown."]
+    if any("error-based" in words for words in bars.later):
+        raised = "pruning has put a branch in the place of its parent"
+        why = f"{raised}, with a question that was chosen from that branch's own cases"
+    else:
+        why = "it was changed after it was grown"
+    return [f"But the tree asks about {asked} here: {why}."]
+
+
+def _pruned_away(bars: Bars) -> str:
+    if not bars.later:
+        return "the subtree was cut off by hand afterwards"
+    return f"the subtree was pruned away afterwards ({', '.join(bars.later)})"
+
+
+def ending_words(ending: Ending, bars: Bars) -> str:
+    """Tell why a node is a leaf."""
+    if ending == "pure":
+        numbers = bars.criterion in ("variance", "poisson")
+        return (
+            "all its numbers are equal" if numbers else "all its cases have one class"
+        )
+    if ending == "max_depth":
+        return f"max_depth={bars.max_depth} allows no further question"
+    if ending == "few cases":
+        return f"a split needs {count(bars.cases_to_split)} cases"
+    if ending == "luck":
+        return "its best split may be luck"
+    if ending == "pruned":
+        return _pruned_away(bars)
+    if ending == "no cases":
+        return "no training case gets here"
+    return "no column can split it"
+
+
+def child_words(child: Child, bars: Bars) -> str:
+    """Tell where a branch leads."""
+    head = f"{phrase(child.condition)}: node {child.node}, {child.answer}"
+    if child.ending is None:
+        return f"{head}, asks about {word(child.column or '')}"
+    return f"{head}, a leaf: {ending_words(child.ending, bars)}"
+
+
+def whole_words(node: NodeSteps, classes: list[str]) -> str:
+    """Tell how many cases a node has, and of what."""
+    whole = node.whole
+    cases = cases_words(whole.cases)
+    if whole.weight != whole.cases:
+        cases = f"{cases} of weight {count(whole.weight)}"
+    if whole.mean is not None:
+        return f"{cases}, mean {mean(whole.mean)}."
+    some = [
+        f"{count(weight)} {label}"
+        for weight, label in zip(whole.weights, classes, strict=True)
+        if weight > 0
+    ]
+    return f"{cases}: {', '.join(some)}." if some else f"{cases}."

@@ -1,0 +1,130 @@
+"""What ``model.steps`` returns: the numbers, and the page in every medium."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from branchwise.errors import ParameterError
+from branchwise.recipes import Recipe
+from branchwise.steps import html, latex, markdown, text
+from branchwise.steps.formulas import Figures
+from branchwise.steps.nodes import bars_of, encoded, node_steps, wanted_nodes
+from branchwise.steps.numbers import Bars, NodeSteps
+from branchwise.steps.page import Block, Context, page
+from branchwise.table.schema import Schema
+from branchwise.tree import Tree
+
+#: Decimals, as textbooks have them.
+DIGITS = 3
+_MOST_DIGITS = 15
+
+
+@dataclass(frozen=True, repr=False)
+class Steps:
+    """The worked solution of some nodes of a tree.
+
+    Attributes
+    ----------
+    nodes : tuple of NodeSteps
+        All numbers, node by node.
+    bars : Bars
+        What the recipe demands of splits.
+    schema : Schema
+        Names of columns and classes.
+    """
+
+    nodes: tuple[NodeSteps, ...]
+    bars: Bars
+    schema: Schema
+
+    def __getitem__(self, node: int) -> NodeSteps:
+        """Return the steps of one node by its number."""
+        for steps in self.nodes:
+            if steps.node == node:
+                return steps
+        raise KeyError(node)
+
+    def _page(self, digits: int) -> list[Block]:
+        whole = isinstance(digits, int) and not isinstance(digits, bool)
+        if not whole or not 1 <= digits <= _MOST_DIGITS:
+            raise ParameterError(
+                f"digits must be a whole number from 1 to {_MOST_DIGITS}: the decimals "
+                f"of figures. Got {digits!r} instead."
+            )
+        numbers = self.bars.criterion in ("variance", "poisson")
+        figures = Figures(digits, numbers and not self.bars.own_criterion)
+        return page(self.nodes, Context(self.schema, self.bars, figures))
+
+    def to_text(self, digits: int = DIGITS) -> str:
+        """Return the worked solution as text, figures with so many decimals."""
+        return text.to_text(self._page(digits))
+
+    def to_markdown(self, digits: int = DIGITS) -> str:
+        """Return the worked solution as Markdown."""
+        return markdown.to_markdown(self._page(digits))
+
+    def to_latex(self, digits: int = DIGITS, document: bool = True) -> str:
+        r"""Return the worked solution as LaTeX.
+
+        Without ``document`` it has no preamble, to be read into a document that uses
+        amsmath and textcomp.
+        """
+        return latex.to_latex(self._page(digits), document)
+
+    def to_html(self, digits: int = DIGITS, reveal: bool = False) -> str:
+        """Return the worked solution as a page of its own.
+
+        What there is to work out is folded away, unless ``reveal`` is true.
+        """
+        return html.to_html(self._page(digits), reveal)
+
+    def to_html_fragment(
+        self, digits: int = DIGITS, reveal: bool = False, heading: int = 1
+    ) -> str:
+        """Return a part of a page: a section, without style.
+
+        The page brings ``branchwise.steps.html.STYLE`` along; ``heading`` is the
+        level of the first heading.
+        """
+        return html.to_fragment(self._page(digits), reveal, heading)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers as plain values, ready for JSON."""
+        return {
+            "algorithm": self.bars.algorithm,
+            "criterion": self.bars.criterion,
+            "classes": list(self.schema.classes),
+            "nodes": [node.to_dict() for node in self.nodes],
+        }
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        numbers = ", ".join(str(steps.node) for steps in self.nodes[:5])
+        more = ", ..." if len(self.nodes) > 5 else ""
+        return f"<branchwise steps of nodes {numbers}{more}; print() shows them>"
+
+    def _repr_html_(self) -> str:
+        return f"<style>\n{html.STYLE}</style>\n{self.to_html_fragment()}"
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+
+def worked_solution(
+    schema: Schema,
+    tree: Tree,
+    recipe: Recipe,
+    X: object,
+    y: object,
+    node: object,
+    sample_weight: object,
+) -> Steps:
+    """Work out nodes of a tree from the rows that it was grown from."""
+    wanted = wanted_nodes(tree, node)
+    training = encoded(schema, recipe, X, y, sample_weight)
+    nodes = node_steps(schema, tree, recipe, training, wanted)
+    bars = bars_of(recipe, training, float(tree.cases[0]))
+    return Steps(tuple(nodes), bars, schema)

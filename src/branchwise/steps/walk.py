@@ -1,0 +1,167 @@
+"""Training rows walked down a finished tree, and the search asked again on the way.
+
+The search is the one that grows trees; nothing here scores anything. The rows go
+down the tree's own branches, so a node that pruning has moved, or a user has made,
+is searched with the cases that it has now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.counts import Ints
+from branchwise.criteria import Masses64
+from branchwise.deciding import Verdicts, carried_out, stops, verdicts
+from branchwise.engines.memory import MemoryEngine
+from branchwise.errors import DataError
+from branchwise.grow import masses_of
+from branchwise.recipes import Recipe
+from branchwise.replay import prescribed_splits
+from branchwise.search import Level, Search
+from branchwise.splits import Splits
+from branchwise.table.bins import Edges, cut_bins
+from branchwise.table.target import Classes, Quantities
+from branchwise.training import Training, in_bins, target_of
+from branchwise.tree import Tree
+
+#: Weights this close, relative to the larger, are equal.
+_SAME_WEIGHT = 1e-9
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a tree, ready to be counted down, and the tree in their terms."""
+
+    engine: MemoryEngine
+    target: Classes | Quantities
+    edges: Edges
+    #: As the model has it, but that cuts of binned columns are between bins.
+    tree: Tree
+
+    @classmethod
+    def of(cls, training: Training, tree: Tree, recipe: Recipe) -> Rows:
+        """Make encoded rows ready as growing does."""
+        grid = training.grid(recipe)
+        target = target_of(training, grid, recipe)
+        training, edges = in_bins(training, grid, recipe)
+        engine = MemoryEngine(training.columns, training.data, target, grid)
+        return cls(engine, target, edges, _in_bins(tree, edges))
+
+
+def _in_bins(tree: Tree, edges: Edges) -> Tree:
+    tree = replace(tree, cut=cut_bins(tree.cut, tree.column, edges))
+    if tree.surrogate_cut is None or tree.surrogate_column is None:
+        return tree
+    cut = cut_bins(tree.surrogate_cut, tree.surrogate_column, edges)
+    return replace(tree, surrogate_cut=cut)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Nodes of one level, and what the search says of them, row by row.
+
+    ``splits`` is what it would do with those that may be split.
+    """
+
+    nodes: Ints
+    level: Level
+    stop: Ints
+    search: Search
+    found: Verdicts
+    splits: Splits
+
+    @cached_property
+    def _first(self) -> tuple[list[int], list[int]]:
+        """The first branch of each node, and the first code of each branch."""
+        branch = np.concatenate([[0], np.cumsum(self.splits.n_branches)])
+        code = np.concatenate([[0], np.cumsum(self.splits.n_codes)])
+        return branch.tolist(), code.tolist()
+
+    def codes_of_branches(self, at: int) -> list[list[int]]:
+        """Return the codes that lead down each branch of the split of a row."""
+        branch, code = self._first
+        return [
+            self.splits.codes[code[b] : code[b + 1]].tolist()
+            for b in range(branch[at], branch[at + 1])
+        ]
+
+
+def visits(
+    rows: Rows, training: Training, recipe: Recipe, wanted: NDArray[np.bool_]
+) -> Iterator[Visit]:
+    """Walk the rows to the wanted nodes, and yield these level by level."""
+    tree, engine = rows.tree, rows.engine
+    on_way = _on_the_way(tree, wanted)
+    # How many nodes before each are on the way: more than none among its children?
+    upto = np.concatenate([[0], np.cumsum(on_way)])
+    level = engine.totals()
+    n_cases = float(level.cases[0])
+    masses = masses_of(level, engine, recipe)
+    nodes = np.zeros(1, dtype=np.intp)
+    depth = 0
+    while True:
+        _refuse_other_rows(level, tree, nodes, masses, rows.target)
+        kept = np.flatnonzero(on_way[nodes] & (level.cases > 0))
+        engine.retain(kept)
+        nodes = nodes[kept]
+        level = Level(level.weights[kept], level.cases[kept])
+        if wanted[nodes].any():
+            stop = stops(level, depth, recipe, n_cases, masses)
+            columns = training.columns
+            search = Search(engine, columns, level, recipe, masses, n_cases)
+            found = verdicts(search)
+            yield Visit(nodes, level, stop, search, found, carried_out(search, found))
+        first = tree.first_child[nodes]
+        open_nodes = np.flatnonzero(upto[first + tree.n_children[nodes]] > upto[first])
+        engine.retain(open_nodes)
+        if not len(open_nodes):
+            return
+        splits, nodes = prescribed_splits(
+            engine, training.columns, tree, nodes[open_nodes], new_values=False
+        )
+        level = engine.advance(splits)
+        depth += 1
+
+
+def _on_the_way(tree: Tree, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which nodes are wanted or lead to a wanted one."""
+    marked = wanted.copy()
+    front = np.flatnonzero(wanted)
+    while len(front):
+        above = np.unique(tree.parent[front])
+        front = above[(above >= 0) & ~marked[above]]
+        marked[front] = True
+    return marked
+
+
+def _refuse_other_rows(
+    level: Level,
+    tree: Tree,
+    nodes: Ints,
+    masses: Masses64,
+    target: Classes | Quantities,
+) -> None:
+    wanted = tree.weights[nodes]
+    counted = level.weights
+    if isinstance(target, Quantities):
+        counted = masses.weight(counted)[:, np.newaxis]
+    same = np.allclose(counted, wanted, rtol=_SAME_WEIGHT, atol=0.0)
+    if same and tree.mean is not None and isinstance(target, Quantities):
+        mean = target.centre + level.weights[:, 1] / np.maximum(
+            level.weights[:, 0], 1e-300
+        )
+        close = _SAME_WEIGHT * (np.abs(target.values).max(initial=0.0) + target.step)
+        some = level.weights[:, 0] > 0
+        same = bool((np.abs(mean - tree.mean[nodes])[some] <= close).all())
+    if not same:
+        raise DataError(
+            "X and y must be the rows that the tree was grown from, with their "
+            "sample_weight (class weights and priors multiply it), for the worked "
+            "solution shows what decided. These rows give other counts; leave out rows "
+            "that were set aside for pruning."
+        )

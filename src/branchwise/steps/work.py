@@ -1,0 +1,86 @@
+"""What the search says of a level, taken apart into the numbers of each node."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from branchwise.deciding import Stop
+from branchwise.recipes import Recipe
+from branchwise.steps.columns import ColumnWork
+from branchwise.steps.grouper import Grouper
+from branchwise.steps.numbers import Candidate, Ending, Group, Luck
+from branchwise.steps.walk import Rows, Visit
+from branchwise.ties import least_of_equals
+
+_ENDINGS: dict[int, Ending] = {
+    Stop.PURE: "pure",
+    Stop.DEEP: "max_depth",
+    Stop.SMALL: "few cases",
+}
+
+
+@dataclass(frozen=True)
+class Worked:
+    """All columns at the nodes of a visit: ``candidates[k]`` are those of row k."""
+
+    whole: tuple[Group, ...]
+    candidates: list[list[Candidate]]
+    luck: list[Luck | None]
+
+
+def worked(visit: Visit, rows: Rows, recipe: Recipe) -> Worked:
+    """Take a visit apart."""
+    grouper = Grouper(rows, recipe, visit.search.masses)
+    nodes: list[list[Candidate]] = [[] for _ in visit.nodes]
+    for index in range(len(visit.search.columns)):
+        column = ColumnWork(visit, rows, grouper, index)
+        for at, candidate in enumerate(column.candidates()):
+            nodes[at].append(candidate)
+    least = least_of_equals(visit.found.scores.max(axis=1), visit.found.resolution)
+    tied = (visit.found.scores >= least[:, np.newaxis]) & (visit.found.scores > -np.inf)
+    return Worked(
+        grouper.groups(
+            [None] * len(visit.nodes), visit.level.weights, visit.level.cases
+        ),
+        [
+            [replace(c, tied=bool(tied[at, j])) for j, c in enumerate(candidates)]
+            for at, candidates in enumerate(nodes)
+        ],
+        [_luck(visit, at, recipe) for at in range(len(visit.nodes))],
+    )
+
+
+def ending(visit: Visit, at: int) -> Ending:
+    """Tell why the node of a row is a leaf, given that it is one."""
+    stop = int(visit.stop[at])
+    if stop in _ENDINGS:
+        return _ENDINGS[stop]
+    found = visit.found
+    if found.chosen[at] >= 0:
+        return "pruned"
+    lucky = found.scores[at, found.best[at]] > -np.inf
+    return "luck" if lucky else "no candidate"
+
+
+def _luck(visit: Visit, at: int, recipe: Recipe) -> Luck | None:
+    found = visit.found
+    best = int(found.best[at])
+    if recipe.min_significance is None or found.scores[at, best] == -np.inf:
+        return None
+    n_candidates = int(found.n_candidates[at])
+    log_ways = float(found.log_ways[at, best])
+    log_total = float(found.log_luck[at])
+    return Luck(
+        math.exp(log_total - log_ways - math.log(n_candidates)),
+        _exp(log_ways),
+        n_candidates,
+        _exp(log_total),
+        float(recipe.min_significance),
+    )
+
+
+def _exp(logarithm: float) -> float:
+    return math.exp(logarithm) if logarithm < 700 else math.inf

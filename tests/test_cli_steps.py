@@ -1,0 +1,169 @@
+"""``branchwise steps``: how splits were found, on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from branchwise import datasets
+from branchwise.cli.main import app
+
+WEATHER = datasets.path("weather")
+TENNIS = datasets.path("tennis")
+
+
+def run(*arguments):
+    """Run a command; returns exit code, standard output and standard error."""
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def output(*arguments):
+    code, out, err = run(*arguments)
+    assert code == 0, err
+    return out
+
+
+def refusal(*arguments, code):
+    got, out, err = run(*arguments)
+    assert (got, out) == (code, "")
+    return err
+
+
+@pytest.fixture
+def tree(tmp_path):
+    path = tmp_path / "tree.json"
+    output("fit", WEATHER, "-t", "play", "-a", "c4.5", "-o", path)
+    return path
+
+
+def test_help():
+    text = output("steps", "--help")
+    assert "branchwise steps data.csv --target play" in text
+    for option in ("--node", "--style", "--model", "--min-gain", "--ccp-alpha", "-o"):
+        assert option in text
+    fitted = {w for w in output("fit", "--help").split() if w.startswith("--")}
+    here = {w for w in text.split() if w.startswith("--")}
+    assert fitted - here == {"--format"}
+
+
+def test_the_root_of_a_tree_that_is_grown():
+    text = output("steps", TENNIS, "--target", "play tennis")
+    assert "gain(outlook) = 0.940 - 0.694 = 0.247\n" in text
+    assert text.endswith("before it.\n")
+    assert "gain(outlook) = 0.94029" in output(
+        "steps", TENNIS, "-t", "play tennis", "--digits", 5
+    )
+
+
+def test_growing_options_count():
+    text = output("steps", WEATHER, "-t", "play", "-a", "cart", "--min-samples-leaf", 3)
+    assert "Worked solution: CART, gini" in text
+    assert "with at least 3 cases on each side" in text
+    text = output(
+        "steps",
+        WEATHER,
+        "-t",
+        "temperature",
+        "-a",
+        "cart",
+        "--regression",
+        "--node=all",
+    )
+    assert "Var(S) = 1/14 * sum of (y - 73.571)^2" in text
+    text = output("steps", WEATHER, "-t", "play", "--class-weight", "no=2")
+    assert "14 cases of weight 19: 10 no, 9 yes." in text
+    text = output("steps", WEATHER, "-t", "play", "--ignore", "outlook,windy")
+    assert "Column outlook" not in text
+
+
+def test_a_model_and_its_table(tree):
+    text = output("steps", WEATHER, "--model", tree, "--node", 3, "--node", 0)
+    assert text.count("\nNode ") == 2
+    assert "Node 3: outlook = sunny\n" in text
+    assert "gain ratio(outlook) = 0.247 / 1.577 = 0.156" in text
+
+
+def test_rows_that_are_set_aside_are_left_out(tmp_path):
+    arguments = (
+        WEATHER,
+        "-t",
+        "play",
+        "--pruning",
+        "reduced-error",
+        "--validation-fraction",
+        0.3,
+    )
+    text = output("steps", *arguments)
+    assert "\n10 cases: " in text
+    path = tmp_path / "t.json"
+    output("fit", *arguments, "-o", path)
+    message = refusal("steps", WEATHER, "--model", path, code=1)
+    assert "leave out rows that were set aside for pruning" in message
+
+
+def test_class_weights_of_a_model_are_given_again(tmp_path):
+    path = tmp_path / "t.json"
+    output("fit", WEATHER, "-t", "play", "--class-weight", "balanced", "-o", path)
+    assert "14 cases: 7 no, 7 yes." in output(
+        "steps", WEATHER, "--model", path, "--class-weight", "balanced"
+    )
+    assert "other counts" in refusal("steps", WEATHER, "--model", path, code=1)
+
+
+@pytest.mark.parametrize(
+    ("style", "begins", "holds"),
+    [
+        ("text", "Worked solution", "= 0.940"),
+        ("markdown", "# Worked solution", "| outlook |"),
+        ("latex", "\\documentclass", "\\tfrac{5}{14}"),
+        ("html", "<!DOCTYPE html>", "<details>"),
+        ("json", "{", '"criterion": "gain"'),
+    ],
+)
+def test_styles(style, begins, holds, tmp_path):
+    text = output("steps", TENNIS, "-t", "play tennis", "--style", style)
+    assert text.startswith(begins)
+    assert holds in text
+    assert text.endswith("\n")
+    path = tmp_path / "steps"
+    code, out, err = run(
+        "steps", TENNIS, "-t", "play tennis", "--style", style, "-o", path, "--node=all"
+    )
+    assert (code, out) == (0, "")
+    assert err == f"note: worked solution written to {path}.\n"
+    assert path.read_text(encoding="utf-8").startswith(begins)
+    if style == "json":
+        assert len(json.loads(path.read_text(encoding="utf-8"))["nodes"]) == 8
+
+
+def test_reveal():
+    shown = output("steps", TENNIS, "-t", "play tennis", "--style", "html", "--reveal")
+    assert "<details open>" in shown
+    message = refusal("steps", TENNIS, "-t", "play tennis", "--reveal", code=2)
+    assert "--reveal has no effect unless --style is html. Got text." in message
+
+
+def test_refusals(tree, tmp_path):
+    assert "--target must name the column" in refusal("steps", WEATHER, code=2)
+    assert "node must be the number of a node, from 0, the root, to 7" in refusal(
+        "steps", WEATHER, "--model", tree, "--node", 8, code=2
+    )
+    assert "--node must be the number of a node, or all" in refusal(
+        "steps", WEATHER, "-t", "play", "--node", "root", code=2
+    )
+    for option in ("--max-depth=2", "--algorithm=cart", "--n-jobs=2", "--ignore=windy"):
+        message = refusal("steps", WEATHER, "--model", tree, option, code=2)
+        assert f"{option.split('=')[0]} has no effect beside --model" in message
+    assert "--no-prune has no effect beside --model" in refusal(
+        "steps", WEATHER, "--model", tree, "--no-prune", code=2
+    )
+    assert "both -" in refusal("steps", "-", "--model", "-", code=2)
+    missing = tmp_path / "none" / "x.html"
+    assert "There is no directory" in refusal(
+        "steps", WEATHER, "-t", "play", "-o", missing, code=1
+    )
