@@ -39,6 +39,13 @@ def test_the_examples_of_a_page(page, tmp_path, monkeypatch):
     assert tried.attempted >= PAGES[page]
 
 
+def test_the_page_on_explanations():
+    page = str(ROOT / "docs" / "explain.md")
+    tried = doctest.testfile(page, module_relative=False)
+    assert tried.failed == 0
+    assert tried.attempted >= 15
+
+
 @pytest.mark.parametrize(
     "page",
     [

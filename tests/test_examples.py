@@ -43,6 +43,25 @@ def check_rules_for_people(figures, output):
     assert "If safety is low, then the answer is unacc (460 of 460" in output
 
 
+def check_explain_a_decision(figures, output):
+    wages = "wage-increase-first-year from 2.1 to more than 2.5"
+    assert figures == {
+        "answer": "bad",
+        "steps": ["wage-increase-first-year <= 2.5 (it is 2.1)"],
+        "changes": [wages, "statutory-holidays from 9 to 11 or more"],
+        "now_good": True,
+        "stuck": (
+            "No allowed change gives good. Without limits the smallest would be: "
+            f"{wages}; statutory-holidays from 9 to more than 10, but "
+            "wage-increase-first-year is immutable."
+        ),
+        "shares": [0.732, 0.268],
+        "agreement": exactly(47 / 57),
+    }
+    assert "95 % interval (Wilson) 60.6 % to 95.5 %" in output
+    assert "Answers: 10 of 57 rows change" in output
+
+
 def check_seed_000_votes(figures, output):
     assert figures["gains"] == {
         "Sex": pytest.approx(0.0199730940, abs=5e-11),
@@ -168,6 +187,7 @@ def check_steps_for_teaching(figures, output):
 CHECKS = {
     "demo": check_demo,
     "rules_for_people": check_rules_for_people,
+    "explain_a_decision": check_explain_a_decision,
     "seed_000_votes": check_seed_000_votes,
     "seed_001_fish_car": check_seed_001_fish_car,
     "seed_002_tennis": check_seed_002_tennis,
@@ -178,7 +198,7 @@ CHECKS = {
 
 
 def test_every_script_has_a_check():
-    assert list(CHECKS) == SCRIPTS
+    assert sorted(CHECKS) == SCRIPTS
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -25,6 +25,7 @@ LAYERS: list[set[str]] = [
     {"missing", "criteria"},
     {"splits", "recipes"},
     {"significance"},
+    {"intervals"},
     {"cuts", "groups", "branches"},
     {"search", "agreement"},
     {"deciding"},
@@ -43,7 +44,7 @@ LAYERS: list[set[str]] = [
     {"ruletable"},
     {"rulelist"},
     {"view"},
-    {"render", "persist", "export"},
+    {"render", "persist", "export", "explain"},
     {"training"},
     {"validation"},
     {"pruning"},
@@ -64,6 +65,7 @@ FOLDERS = {
     "estimators",
     "export",
     "steps",
+    "explain",
 }
 #: The same within the table: a table as the user has it becomes a schema.
 TABLE_LAYERS: list[set[str]] = [
@@ -72,7 +74,7 @@ TABLE_LAYERS: list[set[str]] = [
     {"raw", "delimited"},
     {"objects", "parquet"},
     {"frames", "read"},
-    {"choices", "matching"},
+    {"choices", "matching", "rows"},
     {"encode", "bins"},
 ]
 
@@ -261,7 +263,7 @@ VIEWS_AND_FILES = ("render", "persist", "document", "rules")
     "module", [n for n in INNER if n.split(".")[0] in VIEWS_AND_FILES]
 )
 def test_views_and_files_see_only_schema_and_tree(module):
-    allowed = {"errors", "table.schema", "tree", "words"}
+    allowed = {"errors", "intervals", "table.schema", "tree", "words"}
     if module == "document":
         allowed = {"errors", "missing", "recipes", "sanity", "table.schema", "tree"}
     if module == "persist":

@@ -28,8 +28,9 @@ from branchwise import (
     fit_tree,
 )
 from branchwise.builder import TreeBuilder
+from branchwise.intervals import share_interval
 from branchwise.recipes import C45, CART
-from branchwise.rules import Rule, wilson_interval
+from branchwise.rules import INTERVAL, Rule
 from branchwise.ruleset import Rules
 from branchwise.table import make
 from branchwise.table.schema import Column, Schema
@@ -302,7 +303,7 @@ def test_the_interval_solves_its_equation(cases):
     """Both ends are 1.96 standard deviations, of their own, from what was seen."""
     for right in range(0, cases + 1, max(1, cases // 7)):
         part = right / cases
-        low, high = wilson_interval(part, cases)
+        low, high = share_interval(part, cases, INTERVAL)
         assert 0 <= low <= part <= high <= 1
         for end in (low, high):
             if end in (0.0, 1.0) or abs(end - part) < 1e-12:
@@ -316,7 +317,7 @@ def test_the_interval_goes_by_cases_not_by_weight():
     one = fit_tree(X, ["a", "b", "b"], sample_weight=[3, 1, 4]).rules()[0]
     other = fit_tree(X, ["a", "b", "b"], sample_weight=[0.3, 0.1, 0.4]).rules()[0]
     assert one.interval == pytest.approx(other.interval)
-    assert one.interval == pytest.approx(wilson_interval(0.75, 2))
+    assert one.interval == pytest.approx(share_interval(0.75, 2, INTERVAL))
     assert (one.coverage, other.coverage) == pytest.approx((0.5, 0.5))
 
 

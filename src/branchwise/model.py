@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from branchwise import export, persist, pruning
 from branchwise.counts import Floats, Ints
 from branchwise.errors import ParameterError
+from branchwise.explain.diff import ModelDiff, Side, diff_models
+from branchwise.explain.explanation import Explanation, Explanations, explain_rows
+from branchwise.explain.what_if import Asker, WhatIf
+from branchwise.explain.wishes import Wishes
 from branchwise.files import atomic_write
 from branchwise.importance import column_importances
 from branchwise.missing import refuse_missing
@@ -25,7 +29,8 @@ from branchwise.rulelist import RuleList, Source, generalised_rules
 from branchwise.ruleset import Rules, rules_of
 from branchwise.steps.result import Steps, worked_solution
 from branchwise.table.encode import encode_columns, learn_numbers
-from branchwise.table.frames import open_table
+from branchwise.table.frames import Frame, open_table
+from branchwise.table.rows import Cells, open_rows
 from branchwise.table.schema import Columns, Schema
 from branchwise.threads import n_threads
 from branchwise.tree import Tree
@@ -71,10 +76,13 @@ class Model:
         return Walker(self.schema.columns, self.tree, self.recipe)
 
     def _encoded(self, X: object, n_jobs: int | None) -> Columns:
+        return self._encoded_frame(open_table(X), n_jobs)
+
+    def _encoded_frame(self, frame: Frame, n_jobs: int | None = None) -> Columns:
         used = self.tree.used_columns
         allow_unseen = self.recipe.unseen != "error"
         threads = n_threads(n_jobs)
-        data = encode_columns(open_table(X), self.schema, used, allow_unseen, threads)
+        data = encode_columns(frame, self.schema, used, allow_unseen, threads)
         if self.recipe.missing == "error":
             refuse_missing(((j, self.schema.columns[j]) for j in used), data)
         return data
@@ -187,6 +195,113 @@ class Model:
         """
         return worked_solution(
             self.schema, self.tree, self.recipe, X, y, node, sample_weight
+        )
+
+    def explain(self, X: object, level: float = 0.95) -> Explanation | Explanations:
+        """Tell why rows get their answers: the way in words, and how sure the leaf is.
+
+        Parameters
+        ----------
+        X : table or row
+            A row is a dict, a list, a series or an array of cells.
+        level : float, default=0.95
+            The confidence of the intervals at the leaves.
+
+        Returns
+        -------
+        Explanation or Explanations
+            One for a row, or for a table of one row; else a sequence of them.
+        """
+        frame = open_rows(X)
+        data, cells = self._encoded_frame(frame), Cells(frame, self.schema)
+        return explain_rows(
+            self.schema, self.tree, self.recipe, self.walker, cells, data, level
+        )
+
+    def what_if(
+        self,
+        row: object,
+        target: object = None,
+        *,
+        immutable: Collection[str] = (),
+        costs: Mapping[str, float | Mapping[Any, float] | Callable[..., float]]
+        | None = None,
+        monotone: Mapping[str, str] | None = None,
+        whole: Collection[str] = (),
+        allow_missing: bool = False,
+        how_many: int = 1,
+    ) -> WhatIf:
+        """Find the smallest change of a row that brings about an answer: exactly.
+
+        Of two changes the one that costs less is smaller, by default the one of fewer
+        columns; then the one by which numbers move less, each measured by the span of
+        its column's cuts in the tree; then the one of earlier columns and values.
+
+        Parameters
+        ----------
+        row : dict, list, series, array or table of one row
+            The row as it is.
+        target : class, pair of numbers, str or None
+            The wanted answer. For numbers a range: ``(10, 20)``, ``(10, None)`` or
+            ``">= 10"``. None is any other class than now.
+        immutable : collection of str
+            Columns that must stay as they are.
+        costs : dict or None
+            What it costs to change a column, in place of 1: a number; a table of
+            ``(old, new)`` pairs of values, others costing 1; or a function of old and
+            new, which must not fall the further a number moves. Infinity forbids.
+        monotone : dict or None
+            Columns (numbers, or categories in an order) that may go only ``"up"`` or
+            only ``"down"``.
+        whole : collection of str
+            Columns of whole numbers, such as a number of children.
+        allow_missing : bool, default=False
+            Whether a known value may become a missing one.
+        how_many : int, default=1
+            How many ways to look for, to different leaves.
+
+        Returns
+        -------
+        WhatIf
+            The changes in words, the new row, its answer and the cost; or the reason
+            why there is no such change.
+        """
+        frame = open_rows(row)
+        data, cells = self._encoded_frame(frame), Cells(frame, self.schema)
+        asker = Asker(self.schema, self.tree, self.recipe, self.walker, cells, data)
+        wishes = Wishes(immutable, costs, monotone, whole, allow_missing)
+        return asker.what_if(target, wishes, how_many)
+
+    def diff(self, other: Model, X: object = None, y: object = None) -> ModelDiff:
+        """Tell what sets a newer model apart from this one.
+
+        Parameters
+        ----------
+        other : Model
+            The newer model.
+        X : table or None
+            Rows whose answers are compared, too.
+        y : sequence or None
+            The true answers to them.
+
+        Returns
+        -------
+        ModelDiff
+            Which questions moved, and which rows change answer.
+        """
+        if not isinstance(other, Model):
+            raise ParameterError(
+                f"other must be a branchwise Model. Got {type(other).__name__}; a "
+                "fitted estimator has it as model_."
+            )
+        if y is not None and X is None:
+            raise ParameterError("y needs the rows X that it belongs to. Pass both.")
+        return diff_models(self._side(), other._side(), X, y)
+
+    def _side(self) -> Side:
+        algorithm = self.recipe.algorithm
+        return Side(
+            self.schema, self.tree, algorithm, self.predict, self.apply, self.score
         )
 
     def prune(

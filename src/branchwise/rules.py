@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import NormalDist
 
+from branchwise.intervals import share_interval
 from branchwise.table.schema import Column, Schema, Value
 from branchwise.tree import Tree
 from branchwise.words import (
@@ -80,7 +80,7 @@ class Rule:
         """
         if self.confidence is None:
             return None
-        return wilson_interval(self.confidence, self.cases or self.n)
+        return share_interval(self.confidence, self.cases or self.n, INTERVAL)
 
     def __str__(self) -> str:
         conclusion = f"{self._answer()} ({self._support()})"
@@ -129,17 +129,6 @@ class Rule:
             chance = percent(INTERVAL)
             parts.append(f"{chance} interval {percent_range(*self.interval)}")
         return "; ".join(parts)
-
-
-def wilson_interval(part: float, cases: float) -> tuple[float, float]:
-    """Return Wilson's interval for a share that was seen in so many cases."""
-    z = NormalDist().inv_cdf(0.5 + INTERVAL / 2)
-    square = z * z / cases
-    middle = part + square / 2
-    reach = z * math.sqrt(part * (1 - part) / cases + square / (4 * cases))
-    low, high = (middle - reach) / (1 + square), (middle + reach) / (1 + square)
-    # What rounding leaves of 0 and of 1 is neither.
-    return low if part > 0 else 0.0, high if part < 1 else 1.0
 
 
 def tree_rules(schema: Schema, tree: Tree, simplify: bool = False) -> list[Rule]:
@@ -294,3 +283,31 @@ def _rule(
         total=total,
         target=schema.target,
     )
+
+
+Way = dict[str, _Asked]
+
+
+def narrowed_way(way: Way, column: Column, condition: Condition) -> Way:
+    """Return a way from the root with one more condition, on some column, on it."""
+    asked = way.get(column.name) or _Asked(column)
+    return {**way, column.name: asked.narrowed(condition)}
+
+
+def way_conditions(way: Way) -> tuple[Condition, ...]:
+    """Return what a way asks for, the conditions on a column merged."""
+    return tuple(c for asked in way.values() for c in asked.conditions)
+
+
+def way_to(schema: Schema, tree: Tree, node: int) -> tuple[Condition, ...]:
+    """Return what leads from the root to any node, leaf or not."""
+    below = []
+    while node > 0:
+        below.append(node)
+        node = int(tree.parent[node])
+    way: Way = {}
+    for child in reversed(below):
+        column = schema.columns[int(tree.column[tree.parent[child]])]
+        asked = way.get(column.name) or _Asked(column)
+        way[column.name] = asked.narrowed(condition_of(schema, tree, child))
+    return way_conditions(way)

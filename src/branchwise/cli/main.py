@@ -17,7 +17,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from branchwise import __version__
+from branchwise.cli.diff import diff
 from branchwise.cli.evaluate import evaluate
+from branchwise.cli.explain import explain
 from branchwise.cli.export import export
 from branchwise.cli.fit import fit
 from branchwise.cli.predict import predict
@@ -27,6 +29,7 @@ from branchwise.cli.schema import schema
 from branchwise.cli.show import show
 from branchwise.cli.steps import steps
 from branchwise.cli.streams import complain
+from branchwise.cli.what_if import what_if
 from branchwise.errors import BranchwiseError, ParameterError
 
 BAD_DATA = 1
@@ -108,7 +111,20 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (fit, predict, show, rules, steps, evaluate, prune, export, schema):
+for verb in (
+    fit,
+    predict,
+    show,
+    rules,
+    steps,
+    explain,
+    what_if,
+    diff,
+    evaluate,
+    prune,
+    export,
+    schema,
+):
     app.command(cls=_Verb)(verb)
 
 
@@ -143,6 +159,9 @@ def _branchwise(
       branchwise prune tree.json --method error-based -o smaller.json
       branchwise predict tree.json new.csv -o out.csv
       branchwise export tree.json --to sql --verify data.csv -o tree.sql
+      branchwise explain tree.json new.csv --row 0
+      branchwise what-if tree.json new.csv --row 0
+      branchwise diff old.json new.json test.csv
 
     Tables are CSV, TSV or Parquet files; - is a standard stream. Results go to
     standard output, notes to standard error. The exit code is 0, 1 for bad data or 2

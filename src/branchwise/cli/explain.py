@@ -1,0 +1,66 @@
+"""``branchwise explain``: why rows get their answers."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from branchwise.cli.models import located, open_model, refuse_two_streams
+from branchwise.cli.options import MissingMarks, ModelPath, Quiet
+from branchwise.cli.rows import (
+    OptionalTable,
+    Settings,
+    WordsForm,
+    WordsFormat,
+    print_written,
+    read_rows,
+)
+from branchwise.cli.streams import Reporter
+from branchwise.explain.explanation import Explanation
+
+
+def explain(
+    model_path: ModelPath,
+    table_path: OptionalTable = None,
+    row: Annotated[
+        int | None,
+        typer.Option(
+            "--row",
+            min=0,
+            metavar="N",
+            help="The row to explain, counted from 0.",
+            show_default="all",
+        ),
+    ] = None,
+    settings: Settings = None,
+    level: Annotated[
+        float, typer.Option("--level", help="The confidence of the intervals.")
+    ] = 0.95,
+    missing: MissingMarks = None,
+    form: WordsFormat = WordsForm.TEXT,
+    quiet: Quiet = False,
+) -> None:
+    """Explain the answers to the rows of a table, or to one that is typed in.
+
+    Tells the way through the tree in words, what was missing or unseen and what was
+    done about it, and how sure the leaf is.
+
+    \b
+    Examples:
+      branchwise explain tree.json new.csv
+      branchwise explain tree.json new.csv --row 0
+      branchwise explain tree.json --set outlook=sunny --set humidity=70
+      branchwise explain tree.json new.csv --format json
+    """
+    refuse_two_streams(MODEL=model_path, TABLE=table_path)
+    reporter = Reporter(quiet)
+    model = open_model(model_path)
+    rows = read_rows(model, table_path, row, settings, missing, reporter)
+    with located(rows.file) if rows.file and row is None else nullcontext():
+        explained = rows.model.explain(rows.rows, level)
+    if isinstance(explained, Explanation):
+        explained = replace(explained, row=rows.first)
+    print_written(explained, form)

@@ -1,0 +1,173 @@
+"""``branchwise what-if``: the smallest change of a row with another answer."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from branchwise.cli.models import open_model, refuse_two_streams
+from branchwise.cli.options import MissingMarks, ModelPath, Quiet
+from branchwise.cli.rows import (
+    OptionalTable,
+    Settings,
+    WordsForm,
+    WordsFormat,
+    print_written,
+    read_rows,
+    split_pair,
+)
+from branchwise.cli.streams import Reporter
+from branchwise.errors import ParameterError
+from branchwise.model import Model
+from branchwise.table.schema import Value
+
+#: The heading of the options that say what a change may be.
+_LIMITS = "What may change, and at what price"
+
+
+def what_if(
+    model_path: ModelPath,
+    table_path: OptionalTable = None,
+    row: Annotated[
+        int | None,
+        typer.Option(
+            "--row",
+            min=0,
+            metavar="N",
+            help="The row, counted from 0.",
+            show_default="0",
+        ),
+    ] = None,
+    settings: Settings = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="ANSWER",
+            help='The wanted class; for numbers a range: ">= 10" or "10 to 20".',
+            show_default="any other class",
+        ),
+    ] = None,
+    immutable: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--immutable",
+            metavar="COLUMN",
+            help="A column that must stay as it is; may be repeated.",
+            show_default=False,
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    cost: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cost",
+            metavar="COLUMN=PRICE",
+            help="What a change of a column costs, in place of 1; may be repeated.",
+            show_default=False,
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    monotone: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--monotone",
+            metavar="COLUMN=up|down",
+            help="A column that may only go up, or only down; may be repeated.",
+            show_default=False,
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    whole: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--whole",
+            metavar="COLUMN",
+            help="A column of whole numbers; may be repeated.",
+            show_default=False,
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    allow_missing: Annotated[
+        bool,
+        typer.Option(
+            "--allow-missing",
+            help="Let known values become missing.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = False,
+    how_many: Annotated[
+        int,
+        typer.Option(
+            "--how-many", min=1, metavar="N", help="Ways to look for, to other leaves."
+        ),
+    ] = 1,
+    missing: MissingMarks = None,
+    form: WordsFormat = WordsForm.TEXT,
+    quiet: Quiet = False,
+) -> None:
+    """Find the smallest change of a row that makes the model answer otherwise.
+
+    The fewest columns (or the least cost) come first, then the shortest way for
+    numbers. The result is exact. Where no change will do, it says why.
+
+    \b
+    Examples:
+      branchwise what-if tree.json new.csv --row 0
+      branchwise what-if tree.json new.csv --row 0 --target yes --immutable age
+      branchwise what-if tree.json new.csv --cost humidity=2 --how-many 3
+      branchwise what-if prices.json new.csv --target ">= 10" --monotone age=up
+    """
+    refuse_two_streams(MODEL=model_path, TABLE=table_path)
+    reporter = Reporter(quiet)
+    model = open_model(model_path)
+    if table_path is not None:
+        row = row or 0
+    rows = read_rows(model, table_path, row, settings, missing, reporter)
+    names = model.schema.names
+    result = rows.model.what_if(
+        rows.rows,
+        _wanted(model, target),
+        immutable=_names(immutable, names),
+        costs=_prices(cost, names),
+        monotone=dict(split_pair("--monotone", m, names) for m in monotone or ()),
+        whole=_names(whole, names),
+        allow_missing=allow_missing,
+        how_many=how_many,
+    )
+    print_written(result, form)
+
+
+def _names(given: Sequence[str] | None, names: Sequence[str]) -> list[str]:
+    """Return the columns that an option names, one by one or as ``a,b``."""
+    found: list[str] = []
+    for entry in given or ():
+        found.extend([entry] if entry in names else next(csv.reader([entry])))
+    return found
+
+
+def _prices(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, Any]:
+    prices: dict[str, Any] = {}
+    for entry in given or ():
+        name, text = split_pair("--cost", entry, names)
+        try:
+            prices[name] = float(text)
+        except ValueError:
+            raise ParameterError(
+                f"--cost must be COLUMN=PRICE with a number of at least 0, or inf. Got "
+                f"{entry!r}."
+            ) from None
+    return prices
+
+
+def _wanted(model: Model, target: str | None) -> Value | str | None:
+    """Return the class that is written so; other texts as they are."""
+    for label in model.schema.classes:
+        if target is not None and str(label).lower() == target.lower():
+            exact = str(label) == target
+            if exact or not isinstance(label, str):
+                return label
+    return target

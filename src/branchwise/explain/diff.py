@@ -1,0 +1,335 @@
+"""What sets two models apart: their schemas, their questions, their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.errors import DataError, counted
+from branchwise.explain.alignment import KINDS, Difference, differences
+from branchwise.explain.explanation import answer_words
+from branchwise.explain.writing import (
+    Block,
+    Grid,
+    Heading,
+    Items,
+    Paragraph,
+    Written,
+)
+from branchwise.rules import way_to
+from branchwise.table.schema import Column, Schema, Value
+from branchwise.tree import Tree
+from branchwise.words import listed, number, phrase, share, word
+
+#: Entries of a list that are shown before the rest is only counted.
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Side:
+    """A model as the comparison needs it.
+
+    ``predict``, ``apply`` and ``score`` take a table (and the truth).
+    """
+
+    schema: Schema
+    tree: Tree
+    algorithm: str
+    predict: Callable[[object], NDArray[np.generic]]
+    apply: Callable[[object], NDArray[np.integer[Any]]]
+    score: Callable[[object, object], float]
+
+    def rule(self, node: int) -> str:
+        """Write what leads to a node."""
+        conditions = way_to(self.schema, self.tree, node)
+        return " and ".join(phrase(c) for c in conditions) or "always"
+
+
+@dataclass(frozen=True)
+class ChangedRow:
+    """A row that two models answer differently, and what led each to its answer."""
+
+    row: int
+    old: Value
+    new: Value
+    old_rule: str
+    new_rule: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of two models to the same rows.
+
+    ``old_score`` and ``new_score`` are accuracies, or shares of explained variance,
+    where the truth is given.
+    """
+
+    n_rows: int
+    changed: tuple[ChangedRow, ...]
+    crosstab: dict[tuple[Value, Value], int]
+    largest_gap: float | None
+    old_score: float | None
+    new_score: float | None
+
+    @property
+    def agreement(self) -> float:
+        """The share of rows with the same answer."""
+        return 1.0 if not self.n_rows else 1 - len(self.changed) / self.n_rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it in plain values."""
+        return {
+            "rows": self.n_rows,
+            "agreement": self.agreement,
+            "changed": [row.to_dict() for row in self.changed],
+            "crosstab": [
+                {"old": old, "new": new, "rows": n}
+                for (old, new), n in self.crosstab.items()
+            ],
+            "largest_gap": self.largest_gap,
+            "old_score": self.old_score,
+            "new_score": self.new_score,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class ModelDiff(Written):
+    """What sets two models apart.
+
+    Attributes
+    ----------
+    schema : tuple of str
+        How columns, their values and the classes differ, in words.
+    only_old, only_new : tuple of str
+        The columns that only one of the trees asks about.
+    differences : tuple of Difference
+        Where the trees part, from the root down.
+    answers : Answers or None
+        How the answers to rows differ, where rows were given.
+    """
+
+    sizes: tuple[str, str]
+    schema: tuple[str, ...]
+    only_old: tuple[str, ...]
+    only_new: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    answers: Answers | None = None
+
+    @cached_property
+    def by_kind(self) -> dict[str, list[Difference]]:
+        """The differences by kind, the kinds in a fixed order."""
+        groups: dict[str, list[Difference]] = {kind: [] for kind in KINDS}
+        for difference in self.differences:
+            groups[difference.kind].append(difference)
+        return {kind: found for kind, found in groups.items() if found}
+
+    @property
+    def same_questions(self) -> bool:
+        """Whether the trees ask and answer the same; cases do not count."""
+        return not self.schema and set(self.by_kind) <= {"size changed"}
+
+    @property
+    def same_answers(self) -> bool:
+        """Whether all rows have the same answer; without rows, as same_questions."""
+        if self.answers is None:
+            return self.same_questions
+        return not self.answers.changed
+
+    def __repr__(self) -> str:
+        told = counted(len(self.differences), "difference")
+        rows = self.answers
+        changed = f", {counted(len(rows.changed), 'changed answer')}" if rows else ""
+        return f"<diff of two models: {told}{changed}>"
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield what there is to say."""
+        yield Paragraph(f"Old: {self.sizes[0]}")
+        yield Paragraph(f"New: {self.sizes[1]}")
+        if self.schema:
+            yield Heading("Columns and classes")
+            yield Items(_shortened(self.schema))
+        for which, names in (("old", self.only_old), ("new", self.only_new)):
+            if names:
+                yield Paragraph(f"Only the {which} tree asks about {listed(names)}.")
+        if not self.differences:
+            yield Paragraph("The trees ask and answer the same.")
+        for kind, found in self.by_kind.items():
+            yield Heading(f"{kind.capitalize()}: {len(found):,}")
+            if kind != "size changed":
+                yield Items(_shortened([str(one) for one in found]))
+        if self.answers is not None:
+            yield from _answer_blocks(self.answers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it in plain values."""
+        return {
+            "old": self.sizes[0],
+            "new": self.sizes[1],
+            "same_questions": self.same_questions,
+            "same_answers": self.same_answers,
+            "schema": list(self.schema),
+            "only_old_asks": list(self.only_old),
+            "only_new_asks": list(self.only_new),
+            "differences": [one.to_dict() for one in self.differences],
+            "answers": None if self.answers is None else self.answers.to_dict(),
+        }
+
+
+def _shortened(lines: Sequence[str]) -> list[str]:
+    if len(lines) <= SHOWN:
+        return list(lines)
+    return [*lines[:SHOWN], f"... ({len(lines) - SHOWN:,} more)"]
+
+
+def _answer_blocks(answers: Answers) -> Iterator[Block]:
+    changed = answers.changed
+    yield Heading(
+        f"Answers: {len(changed):,} of {answers.n_rows:,} rows change "
+        f"({share(answers.agreement, 1)} agree)"
+    )
+    if answers.old_score is not None and answers.new_score is not None:
+        name = "R^2" if answers.largest_gap is not None else "Accuracy"
+        yield Paragraph(f"{name}: {answers.old_score:.4g} -> {answers.new_score:.4g}")
+    if answers.largest_gap is not None:
+        yield Paragraph(f"Largest change: {number(answers.largest_gap)}")
+    if answers.crosstab and changed:
+        yield Grid(
+            ["old", "new", "rows"],
+            [[word(a), word(b), f"{n:,}"] for (a, b), n in answers.crosstab.items()],
+            [False, False, True],
+        )
+    if changed:
+        yield Items(_shortened([_row_words(row) for row in changed]))
+
+
+def _row_words(row: ChangedRow) -> str:
+    old, new = answer_words(row.old), answer_words(row.new)
+    return f"row {row.row}: {old} ({row.old_rule}) -> {new} ({row.new_rule})"
+
+
+def diff_models(old: Side, new: Side, X: object = None, y: object = None) -> ModelDiff:
+    """Compare two models, and their answers to a table if there is one."""
+    used = [
+        {side.schema.names[at] for at in side.tree.used_columns} for side in (old, new)
+    ]
+    pair = (old.schema, old.tree), (new.schema, new.tree)
+    comparable = old.tree.predicts_numbers == new.tree.predicts_numbers
+    return ModelDiff(
+        (_size(old), _size(new)),
+        tuple(_schema_differences(old.schema, new.schema)),
+        tuple(name for name in old.schema.names if name in used[0] - used[1]),
+        tuple(name for name in new.schema.names if name in used[1] - used[0]),
+        tuple(differences(*pair)) if comparable else (),
+        None if X is None else _answers(old, new, X, y, comparable),
+    )
+
+
+def _size(side: Side) -> str:
+    tree = side.tree
+    return (
+        f"{side.algorithm}, {counted(len(tree), 'node')}, {tree.n_leaves:,} "
+        f"{'leaf' if tree.n_leaves == 1 else 'leaves'}, depth {tree.max_depth:,}"
+    )
+
+
+def _schema_differences(old: Schema, new: Schema) -> Iterator[str]:
+    before = {column.name: column for column in old.columns}
+    after = {column.name: column for column in new.columns}
+    for which, mine, other in (("old", before, after), ("new", after, before)):
+        names = [name for name in mine if name not in other]
+        if names:
+            noun = "column" if len(names) == 1 else "columns"
+            yield f"only the {which} model has the {noun} {listed(names)}"
+    for name, column in before.items():
+        if name in after:
+            yield from _column_differences(column, after[name])
+    if old.target != new.target and None not in (old.target, new.target):
+        yield f"target: {word(old.target or '')} -> {word(new.target or '')}"
+    if bool(old.classes) != bool(new.classes):
+        kinds = ["classes" if s.classes else "numbers" for s in (old, new)]
+        yield f"the old model predicts {kinds[0]}, the new one {kinds[1]}"
+    else:
+        yield from _value_differences("classes", old.classes, new.classes)
+
+
+def _column_differences(old: Column, new: Column) -> Iterator[str]:
+    name = word(old.name)
+    if old.kind != new.kind:
+        yield f"{name}: {old.kind} -> {new.kind}"
+    if not old.is_numeric and not new.is_numeric:
+        yield from _value_differences(
+            f"values of {name}", old.categories, new.categories
+        )
+
+
+def _value_differences(
+    what: str, old: Sequence[Value], new: Sequence[Value]
+) -> Iterator[str]:
+    gone = [value for value in old if value not in new]
+    come = [value for value in new if value not in old]
+    if gone:
+        yield f"{what}: no longer {listed(gone)}"
+    if come:
+        yield f"{what}: also {listed(come)}"
+
+
+def _answers(old: Side, new: Side, X: object, y: object, comparable: bool) -> Answers:
+    if not comparable:
+        raise DataError(
+            "The answers to X cannot be compared: one model predicts classes and the "
+            "other numbers. Leave out X to compare the models themselves."
+        )
+    before = _asked("old", old.predict, X)
+    after = _asked("new", new.predict, X)
+    scores: tuple[float | None, float | None] = (None, None)
+    if y is not None:
+        scores = _asked("old", old.score, X, y), _asked("new", new.score, X, y)
+    changed = tuple(_changed(old, new, X, before.tolist(), after.tolist()))
+    if not old.tree.predicts_numbers:
+        crosstab = _crosstab(old, new, before, after)
+        return Answers(len(before), changed, crosstab, None, *scores)
+    gap = float(np.abs(after.astype(float) - before.astype(float)).max(initial=0))
+    return Answers(len(before), changed, {}, gap, *scores)
+
+
+def _changed(
+    old: Side, new: Side, X: object, before: list[Value], after: list[Value]
+) -> Iterator[ChangedRow]:
+    rows = [at for at, answer in enumerate(before) if answer != after[at]]
+    if not rows:
+        return
+    nodes = [_asked("old", old.apply, X), _asked("new", new.apply, X)]
+    rules = [
+        {node: side.rule(node) for node in set(reached[rows].tolist())}
+        for side, reached in zip((old, new), nodes, strict=True)
+    ]
+    for row in rows:
+        led = [rule[int(at[row])] for rule, at in zip(rules, nodes, strict=True)]
+        yield ChangedRow(row, before[row], after[row], *led)
+
+
+def _asked(which: str, ask: Callable[..., Any], *arguments: object) -> Any:
+    try:
+        return ask(*arguments)
+    except DataError as error:
+        raise DataError(f"The {which} model cannot answer to X. {error}") from None
+
+
+def _crosstab(
+    old: Side, new: Side, before: NDArray[Any], after: NDArray[Any]
+) -> dict[tuple[Value, Value], int]:
+    """Count pairs of old and new classes, in the order of the classes."""
+    counts: dict[tuple[Value, Value], int] = {}
+    for pair in zip(before.tolist(), after.tolist(), strict=True):
+        counts[pair] = counts.get(pair, 0) + 1
+    pairs = ((a, b) for a in old.schema.classes for b in new.schema.classes)
+    return {pair: counts[pair] for pair in pairs if pair in counts}

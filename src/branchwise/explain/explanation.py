@@ -1,0 +1,365 @@
+"""Why a case gets its answer: the way in words, and how sure the leaf is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+
+from branchwise.explain.steps import Case, Step
+from branchwise.explain.writing import Block, Heading, Items, Paragraph, Written
+from branchwise.intervals import check_level, mean_interval, share_interval
+from branchwise.predict import Walker
+from branchwise.recipes import Recipe
+from branchwise.table.rows import Cells
+from branchwise.table.schema import Columns, Schema, Value
+from branchwise.tree import Tree
+from branchwise.words import (
+    SHOWN_VALUES,
+    amount,
+    deviation,
+    deviation_of,
+    label_of,
+    mean,
+    share,
+    word,
+)
+
+#: Leaves of a divided case that are shown before the rest is only counted.
+SHOWN_LEAVES = 10
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A node where a case, or a part of it, arrives.
+
+    Attributes
+    ----------
+    node : int
+        The leaf, or the node where the case has to stop.
+    share : float
+        The part of the case that arrives here; 1 unless it is divided.
+    label : Value
+        The answer of the node: a class or a mean.
+    cases, weight : float
+        The training cases at the node, and what they weigh.
+    counts : dict
+        The weight of each class; empty where numbers are predicted.
+    deviation : float or None
+        The standard deviation of the numbers; None for classes.
+    interval : tuple of float, or None
+        The interval of the answer's share in ``counts`` (Wilson), or of the mean
+        (Student), for as many cases as there are; None for the mean of one case.
+    level : float
+        The confidence of the interval.
+    """
+
+    case: Case
+    node: int
+    share: float
+    label: Value
+    cases: float
+    weight: float
+    counts: dict[Value, float]
+    deviation: float | None
+    interval: tuple[float, float] | None
+    level: float
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The questions on the way, in order."""
+        return self.case.steps(self.node)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether this is no leaf: the case could not go on."""
+        return bool(self.case.tree.n_children[self.node])
+
+    @property
+    def name(self) -> str:
+        """What the node is called: ``leaf 7`` or ``node 2``."""
+        return f"{'node' if self.stopped else 'leaf'} {self.node}"
+
+    def evidence(self) -> str:
+        """Tell the training cases of the node, and how sure they make it."""
+        cases = (
+            f"{amount(self.cases)} training {'case' if self.cases == 1 else 'cases'}"
+        )
+        if not np.isclose(self.cases, self.weight, rtol=1e-6):
+            cases += f" (of weight {amount(self.weight)})"
+        level = share(self.level, 1)
+        if self.deviation is not None:
+            return f"{cases}: {self._numbers(level)}"
+        right = self.counts[self.label]
+        low, high = (share(end, 1) for end in self.interval or (0.0, 1.0))
+        return (
+            f"{cases}: {_counted(self.counts)}. Share of {word(self.label)}: "
+            f"{share(right, self.weight)}, {level} interval (Wilson) {low} to {high}"
+        )
+
+    def _numbers(self, level: str) -> str:
+        spread = (
+            f"mean {mean(float(self.label))}, standard deviation "
+            f"{deviation(self.deviation or 0.0)}"
+        )
+        if self.interval is None:
+            return f"{spread}; one case has no interval"
+        low, high = (mean(end) for end in self.interval)
+        return f"{spread}; {level} interval of the mean (Student) {low} to {high}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ending in plain values."""
+        return {
+            "node": self.node,
+            "is_leaf": not self.stopped,
+            "share": self.share,
+            "answer": self.label,
+            "cases": self.cases,
+            "weight": self.weight,
+            "counts": [
+                {"class": label, "weight": weight, "share": weight / self.weight}
+                for label, weight in self.counts.items()
+            ],
+            "deviation": self.deviation,
+            "interval": None if self.interval is None else list(self.interval),
+            "level": self.level,
+            "steps": [step.to_dict() for step in self.steps],
+        }
+
+
+def _counted(counts: dict[Value, float]) -> str:
+    """List the classes that occur, those of most weight first."""
+    present = sorted(
+        ((label, weight) for label, weight in counts.items() if weight),
+        key=lambda pair: -pair[1],
+    )
+    words = [f"{word(label)} {amount(weight)}" for label, weight in present]
+    if len(words) > SHOWN_VALUES:
+        words[SHOWN_VALUES:] = [f"... ({len(words) - SHOWN_VALUES:,} more)"]
+    return ", ".join(words)
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(Written):
+    """Why one case gets its answer.
+
+    Attributes
+    ----------
+    row : int
+        Which row of the table this is, counted from 0.
+    answer : Value
+        What ``predict`` gives.
+    probabilities : dict
+        What ``predict_proba`` gives; empty where numbers are predicted.
+    endings : tuple of Ending
+        Where the case arrives, the largest share first; one, unless missing or
+        unseen values went down every branch.
+    """
+
+    row: int
+    answer: Value
+    probabilities: dict[Value, float]
+    endings: tuple[Ending, ...]
+    target: str | None = None
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The questions on the way to where the case, or most of it, arrives."""
+        return self.endings[0].steps
+
+    @property
+    def divided(self) -> bool:
+        """Whether the case arrives at several nodes."""
+        return len(self.endings) > 1
+
+    def to_text(self, max_leaves: int | None = SHOWN_LEAVES) -> str:
+        """Return the explanation as text, with so many leaves of a divided case."""
+        return self._limited(max_leaves).__str__()
+
+    def __str__(self) -> str:
+        return super().to_text()
+
+    def __repr__(self) -> str:
+        places = ", ".join(ending.name for ending in self.endings[:SHOWN_LEAVES])
+        return f"<explanation of row {self.row}: {answer_words(self.answer)}, {places}>"
+
+    def _limited(self, max_leaves: int | None) -> _Shown:
+        return _Shown(self, len(self.endings) if max_leaves is None else max_leaves)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield what there is to say."""
+        return self._limited(SHOWN_LEAVES).blocks()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation in plain values, with every leaf."""
+        return {
+            "row": self.row,
+            "answer": self.answer,
+            "probabilities": chances_list(self.probabilities),
+            "divided": self.divided,
+            "endings": [ending.to_dict() for ending in self.endings],
+        }
+
+
+@dataclass(frozen=True)
+class _Shown(Written):
+    """An explanation with no more than so many of its leaves."""
+
+    explanation: Explanation
+    max_leaves: int
+
+    def blocks(self) -> Iterator[Block]:
+        about = self.explanation
+        target = "The answer" if about.target is None else word(about.target)
+        chances = chances_words(about.probabilities)
+        yield Paragraph(f"{target}: {answer_words(about.answer)}{chances}")
+        if not about.divided:
+            (ending,) = about.endings
+            yield from _way(ending)
+            yield Paragraph(f"{ending.name.capitalize()} has {ending.evidence()}.")
+            return
+        yield Paragraph(
+            f"The case is divided among {len(about.endings):,} nodes, and their "
+            "answers are averaged by its shares."
+        )
+        for ending in about.endings[: self.max_leaves]:
+            yield Heading(
+                f"{share(ending.share, 1)} of the case: {ending.name}, "
+                f"{answer_words(ending.label)}"
+            )
+            yield from _way(ending)
+            yield Paragraph(f"{ending.evidence()}.")
+        rest = about.endings[self.max_leaves :]
+        if rest:
+            part = share(sum(ending.share for ending in rest), 1)
+            yield Heading(f"... and {len(rest):,} more, with {part} of the case")
+
+
+def _way(ending: Ending) -> Iterator[Block]:
+    if ending.steps:
+        yield Items([str(step) for step in ending.steps], numbered=True)
+
+
+def answer_words(answer: Value) -> str:
+    """Write an answer: a class as it is, a number with the digits of a mean."""
+    if isinstance(answer, float):
+        return mean(answer)
+    return word(answer)
+
+
+def chances_words(chances: dict[Value, float]) -> str:
+    """Write probabilities in brackets, the largest first, without those of 0."""
+    present = sorted((p for p in chances.items() if p[1]), key=lambda pair: -pair[1])
+    if not present:
+        return ""
+    words = [f"{word(label)} {share(chance, 1)}" for label, chance in present]
+    if len(words) > SHOWN_VALUES:
+        words[SHOWN_VALUES:] = [f"... ({len(words) - SHOWN_VALUES:,} more)"]
+    return f" ({', '.join(words)})"
+
+
+def chances_list(chances: dict[Value, float]) -> list[dict[str, Any]]:
+    """Return probabilities as a list: the keys of a JSON object can only be text."""
+    return [{"class": label, "probability": p} for label, p in chances.items()]
+
+
+class Explanations(Written, Sequence[Explanation]):
+    """The explanations of several rows, in their order."""
+
+    def __init__(self, explanations: Sequence[Explanation]) -> None:
+        self._all = tuple(explanations)
+
+    @overload
+    def __getitem__(self, index: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Explanations: ...
+    def __getitem__(self, index: int | slice) -> Explanation | Explanations:
+        if isinstance(index, slice):
+            return Explanations(self._all[index])
+        return self._all[index]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __repr__(self) -> str:
+        return f"<explanations of {len(self):,} rows>"
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield what there is to say of every row."""
+        for explanation in self._all:
+            yield Heading(f"Row {explanation.row}")
+            yield from explanation.blocks()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanations in plain values."""
+        return {"rows": [explanation.to_dict() for explanation in self._all]}
+
+
+def explain_rows(
+    schema: Schema,
+    tree: Tree,
+    recipe: Recipe,
+    walker: Walker,
+    cells: Cells,
+    data: Columns,
+    level: float = 0.95,
+) -> Explanation | Explanations:
+    """Explain the answers to encoded rows: one, or as many as there are."""
+    level = check_level(level)
+    arrivals = walker.walk(data)
+    if tree.predicts_numbers:
+        answers = (walker.numbers(arrivals) + 0.0).tolist()
+        chances = np.empty((data.n_rows, 0))
+    else:
+        answers = [schema.classes[int(code)] for code in walker.classify(data)]
+        chances = walker.distribution(arrivals)
+    starts = np.searchsorted(arrivals.row, np.arange(data.n_rows + 1))
+    explanations = []
+    for row in range(data.n_rows):
+        case = case_of(schema, tree, recipe, cells, data, row)
+        here = slice(starts[row], starts[row + 1])
+        parts = zip(
+            arrivals.node[here].tolist(), arrivals.share[here].tolist(), strict=True
+        )
+        endings = sorted(
+            (_ending(case, node, part, level) for node, part in parts),
+            key=lambda ending: (-ending.share, ending.node),
+        )
+        probabilities = dict(zip(schema.classes, chances[row].tolist(), strict=True))
+        explanations.append(
+            Explanation(row, answers[row], probabilities, tuple(endings), schema.target)
+        )
+    return explanations[0] if data.n_rows == 1 else Explanations(explanations)
+
+
+def case_of(
+    schema: Schema, tree: Tree, recipe: Recipe, cells: Cells, data: Columns, row: int
+) -> Case:
+    """Return a row as a case before the tree."""
+    used = tree.used_columns
+    values = {index: cells.value(index, row) for index in used}
+    codes = {
+        index: 0 if schema.columns[index].is_numeric else int(data.data[index][row])
+        for index in used
+    }
+    return Case(schema, tree, recipe, values, codes)
+
+
+def _ending(case: Case, node: int, part: float, level: float) -> Ending:
+    tree, schema = case.tree, case.schema
+    weights, n = tree.weights[node].tolist(), float(tree.cases[node])
+    weight = sum(weights)
+    label = label_of(schema, tree, node)
+    spread = deviation_of(tree, node)
+    if spread is None:
+        counts = dict(zip(schema.classes, weights, strict=True))
+        interval: tuple[float, float] | None = share_interval(
+            counts[label] / weight, n, level
+        )
+    else:
+        counts = {}
+        interval = mean_interval(float(label), spread, n, level)
+    return Ending(case, node, part, label, n, weight, counts, spread, interval, level)
