@@ -62,6 +62,15 @@ def check_explain_a_decision(figures, output):
     assert "Answers: 10 of 57 rows change" in output
 
 
+def check_pictures(figures, output):
+    assert figures["box"] in output
+    assert figures["box"].startswith("play\n├── outlook = overcast: yes (4)\n")
+    assert figures["width"] == 474
+    assert figures["mermaid"].startswith("flowchart TD\n")
+    assert "… 2 more" in output
+    assert set(figures["sizes"]) == {"tree.svg", "tree.dot"}
+
+
 def check_seed_000_votes(figures, output):
     assert figures["gains"] == {
         "Sex": pytest.approx(0.0199730940, abs=5e-11),
@@ -188,6 +197,7 @@ CHECKS = {
     "demo": check_demo,
     "rules_for_people": check_rules_for_people,
     "explain_a_decision": check_explain_a_decision,
+    "pictures": check_pictures,
     "seed_000_votes": check_seed_000_votes,
     "seed_001_fish_car": check_seed_001_fish_car,
     "seed_002_tennis": check_seed_002_tennis,

@@ -7,8 +7,18 @@ import json
 import numpy as np
 import pytest
 
-from branchwise import C45Classifier, CARTClassifier, CARTRegressor, datasets, fit_tree
+from branchwise import (
+    C45Classifier,
+    CARTClassifier,
+    CARTRegressor,
+    Model,
+    Recipe,
+    datasets,
+    fit_tree,
+)
+from branchwise.builder import TreeBuilder
 from branchwise.criteria import entropy
+from branchwise.table.schema import Column, Schema
 from branchwise.view import NODE_LISTS
 
 
@@ -40,6 +50,8 @@ def test_a_view_in_full(weather):
     ]
     assert nodes["summary"][0] == "yes (14/5)"
     assert nodes["answer"][:2] == ["yes", "yes"]
+    assert nodes["tally"][:2] == ["14 cases, 5 errors", "4 cases"]
+    assert seen["shortened"] == {}
     assert nodes["weights"][0] == [5, 9]
     assert nodes["cut"][3] == 77.5
     assert nodes["cut"][0] is None
@@ -99,3 +111,37 @@ def test_a_view_is_plain_and_agrees_with_the_model(estimator):
     for node, surrogates in seen["surrogates"].items():
         assert nodes["n_children"][int(node)] == 2
         assert all(len(surrogate["branches"]) == 2 for surrogate in surrogates)
+
+
+@pytest.mark.parametrize(
+    ("weights", "tally"),
+    [
+        ([1, 0], "1 case"),
+        ([1, 1], "2 cases, 1 error"),
+        ([2.5, 0.25], "2.75 cases, 0.25 errors"),
+        ([1e20, 0.001], "1e+20 cases, 0.001 errors"),
+    ],
+)
+def test_tallies(weights, tally):
+    schema = Schema((Column("c", "numeric"),), ("no", "yes"))
+    tree = TreeBuilder(schema, weights=weights).build()
+    assert Model(schema, tree, Recipe()).view()["nodes"]["tally"] == [tally]
+
+
+def test_tallies_of_numbers():
+    X = {"x": [1, 1, 8, 9]}
+    model = CARTRegressor(max_depth=1).fit(X, [1.0, 1.0, 5.0, 6.0]).model_
+    assert model.view()["nodes"]["tally"] == [
+        "4 cases, ± 2.28",
+        "2 cases",
+        "2 cases, ± 0.5",
+    ]
+
+
+def test_long_branches_are_there_in_full():
+    X = {"c": list("abcdefgh"), "n": range(8)}
+    model = CARTClassifier(max_depth=1).fit(X, [0] * 5 + [1] * 3).model_
+    assert model.view()["shortened"] == {}
+    seen = model.view(max_values=3)
+    assert seen["nodes"]["branch"][1] == "c in {a, b, c, ... (2 more)}"
+    assert seen["shortened"] == {"1": "c in {a, b, c, d, e}"}

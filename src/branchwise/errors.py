@@ -8,6 +8,7 @@ that code written for scikit-learn catches it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 
 
 class BranchwiseError(ValueError):
@@ -46,3 +47,15 @@ def quoted(names: Iterable[object], limit: int = 5) -> str:
 def counted(number: int, noun: str) -> str:
     """Write a number with its noun in the singular or the plural."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def check_limit(name: str, limit: object, least: int, optional: bool = True) -> None:
+    """Refuse a limit of what is shown that is no whole number, or too low a one."""
+    if limit is None and optional:
+        return
+    whole = isinstance(limit, Integral) and not isinstance(limit, bool)
+    if not whole or limit < least:  # type: ignore[operator]
+        raise ParameterError(
+            f"{name} must be {'None or ' if optional else ''}a whole number of at "
+            f"least {least}. Got {limit!r}."
+        )

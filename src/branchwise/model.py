@@ -24,6 +24,10 @@ from branchwise.missing import refuse_missing
 from branchwise.predict import Arrivals, Walker, visited
 from branchwise.pruning import PruningTable
 from branchwise.recipes import Pruning, Recipe
+from branchwise.render.dot import dot_lines
+from branchwise.render.drawn import PICTURED_VALUES
+from branchwise.render.mermaid import mermaid_lines
+from branchwise.render.svg import svg_lines
 from branchwise.render.text import text_lines
 from branchwise.rulelist import RuleList, Source, generalised_rules
 from branchwise.ruleset import Rules, rules_of
@@ -408,8 +412,9 @@ class Model:
         max_values: int = SHOWN_VALUES,
         empty_branches: bool = False,
         missing: bool = False,
+        style: str = "quinlan",
     ) -> str:
-        """Return the whole tree as text, in Quinlan's form.
+        """Return the whole tree as text.
 
         Parameters
         ----------
@@ -423,9 +428,52 @@ class Model:
             Whether to show where missing values go: ``or missing`` after the branch
             that takes them, a line of their own where they stop and get the node's
             answer. Where neither is there, they go down every branch.
+        style : {"quinlan", "box", "markdown"}
+            Quinlan's form; lines as the program ``tree`` draws them; or a nested list
+            in Markdown.
         """
         missing = missing and self.recipe.missing != "error"
-        return "\n".join(self._lines(max_depth, max_values, empty_branches, missing))
+        lines = self._lines(max_depth, max_values, empty_branches, missing, style)
+        return "\n".join(lines)
+
+    def to_svg(
+        self,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        max_values: int = PICTURED_VALUES,
+    ) -> str:
+        """Return a picture of the tree as an SVG document.
+
+        Parameters
+        ----------
+        max_depth : int or None
+            How many levels of questions to show.
+        max_nodes : int or None
+            How many nodes to show, those of upper levels first. What is left out is
+            counted in the picture.
+        max_values : int
+            How many values of a list to show before the rest is only counted; all of
+            them show when pointed at.
+        """
+        return "\n".join(svg_lines(self.view(max_values), max_depth, max_nodes))
+
+    def to_dot(
+        self,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        max_values: int = PICTURED_VALUES,
+    ) -> str:
+        """Return the tree in DOT, for Graphviz; parameters as in :meth:`to_svg`."""
+        return "\n".join(dot_lines(self.view(max_values), max_depth, max_nodes))
+
+    def to_mermaid(
+        self,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        max_values: int = PICTURED_VALUES,
+    ) -> str:
+        """Return the tree as a Mermaid flowchart; parameters as in :meth:`to_svg`."""
+        return "\n".join(mermaid_lines(self.view(max_values), max_depth, max_nodes))
 
     def _lines(self, *options: object) -> Iterator[str]:
         return text_lines(self.schema, self.tree, *options)  # type: ignore[arg-type]

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 from branchwise.errors import BranchwiseError, ParameterError
 from branchwise.model import Model
 from branchwise.pruning import PruningTable
+from branchwise.render import scene as drawing
+from branchwise.render.colours import CLASS_COLOURS, NUMBER_COLOUR, mixed
+from branchwise.render.drawn import PICTURED_VALUES, drawn
+from branchwise.render.scene import Scene, scene
 
 #: From so many leaves on, sizes are drawn on a logarithmic scale.
 _MANY_LEAVES = 50
+#: Pixels of a scene in an inch of a new figure, and its longest side in inches.
+_PER_INCH, _LONGEST = 90.0, 40.0
+_POINTS_PER_INCH = 72.0
+_INK, _FAINT, _LINE, _EDGE, _BOX = "#1b2430", "#5a6572", "#b9c2cc", "#ccd3da", "#f4f6f8"
+_TRACK, _WHITE, _TINT = "#dfe4e9", "#ffffff", 0.14
 
 
 def plot_pruning_path(
@@ -73,11 +84,241 @@ def plot_pruning_path(
     return ax
 
 
-def _new_axes() -> Any:
+def plot_tree(
+    model: Any,
+    ax: Any = None,
+    max_depth: int | None = None,
+    max_nodes: int | None = None,
+    max_values: int = PICTURED_VALUES,
+    legend: bool = True,
+) -> Any:
+    """Draw a tree as :meth:`Model.to_svg` does; the words always fit their boxes.
+
+    Parameters
+    ----------
+    model : Model or fitted estimator
+        What to draw.
+    ax : matplotlib axes or None
+        Where to draw; by default on a figure of its own, as large as the tree needs.
+    max_depth : int or None
+        How many levels of questions to show.
+    max_nodes : int or None
+        How many nodes to show, those of upper levels first. What is left out is
+        counted in the picture.
+    max_values : int
+        How many values of a list to show before the rest is only counted.
+    legend : bool
+        Whether to tell which colour is which class.
+
+    Returns
+    -------
+    matplotlib axes
+        The drawing.
+    """
+    view = _model(model).view(max_values)
+    picture = scene(drawn(view, max_depth, max_nodes))
+    width, height = picture.size
+    if ax is None:
+        scale = min(1.0 / _PER_INCH, _LONGEST / max(width, height))
+        ax = _new_axes((max(width * scale, 3.0), max(height * scale, 2.0)))
+    ax.set_axis_off()
+    ax.set_aspect("equal")
+    ax.set_xlim(-1.0, width + 1.0)
+    ax.set_ylim(height + 1.0, -1.0)
+    for artist in _artists(picture):
+        ax.add_artist(artist)
+    if legend and view["classes"]:
+        _add_legend(picture, ax)
+    return ax
+
+
+def _model(given: Any) -> Model:
+    if isinstance(given, Model):
+        return given
+    model = getattr(given, "model_", None)
+    if isinstance(model, Model):
+        return model
+    unfit = "that is not fitted yet; call its fit first."
+    raise ParameterError(
+        f"plot_tree draws a model or a fitted estimator. Got {type(given).__name__} "
+        f"{unfit if hasattr(given, 'fit') else 'instead.'}"
+    )
+
+
+def _artists(picture: Scene) -> Iterator[Any]:
+    """Yield the parts of a picture: few collections, and the words."""
+    from matplotlib.collections import PatchCollection, PathCollection  # noqa: PLC0415
+
+    every = range(len(picture.drawn))
+    dashes = ["--" if out else "-" for out in picture.drawn.left_out[1:]]
+    yield PathCollection(
+        [_curve(picture, index) for index in every[1:]],
+        facecolors="none",
+        edgecolors=_EDGE,
+        linewidths=[_points(picture, index) for index in every[1:]],
+        linestyles=dashes,
+        zorder=1,
+    )
+    boxes = [_box(picture, index) for index in every]
+    yield PatchCollection(boxes, match_original=True, zorder=2)
+    bars = [bar for index in every for bar in _bars(picture, index)]
+    yield PatchCollection(bars, match_original=True, zorder=3)
+    fitted = _fitted_text()
+    for index in every:
+        for x, y, text, size, style in _texts(picture, index):
+            yield fitted(x, y, text, size, style)
+
+
+def _points(picture: Scene, index: int) -> float:
+    """Return the width of a branch in points, which do not grow with the axes."""
+    return 1.0 if picture.drawn.left_out[index] else picture.edge_width(index) / 2
+
+
+def _curve(picture: Scene, index: int) -> Any:
+    from matplotlib.path import Path  # noqa: PLC0415
+
+    x, y, end_x, end_y = picture.edge(index)
+    middle = (y + end_y) / 2
+    points = [(x, y), (x, middle), (end_x, middle), (end_x, end_y)]
+    return Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+
+
+def _box(picture: Scene, index: int) -> Any:
+    from matplotlib.patches import BoxStyle, FancyBboxPatch  # noqa: PLC0415
+
+    tree = picture.drawn
+    width, height = picture.width[index], picture.height[index]
+    line, fill, stroke = _LINE, _BOX, 0.8
+    if tree.is_leaf(index):
+        line, stroke = _leaf_colour(picture, index), 1.2
+        fill = mixed(line, _WHITE, _tint(picture, index))
+    return FancyBboxPatch(
+        (picture.x[index] - width / 2, picture.y[index]),
+        width,
+        height,
+        boxstyle=BoxStyle("Round", pad=0.0, rounding_size=min(8.0, height / 2)),
+        facecolor=fill,
+        edgecolor=line,
+        linewidth=stroke,
+        linestyle="--" if tree.left_out[index] else "-",
+    )
+
+
+def _leaf_colour(picture: Scene, index: int) -> str:
+    if picture.scale is not None:
+        return NUMBER_COLOUR
+    return CLASS_COLOURS[picture.colour_of[picture.drawn.get("label", index)]]
+
+
+def _tint(picture: Scene, index: int) -> float:
+    if picture.scale is None:
+        return _TINT
+    return 0.05 + 0.3 * picture.strength(picture.drawn.get("mean", index))
+
+
+def _bars(picture: Scene, index: int) -> Iterator[Any]:
+    """Yield the rectangles of a node's bar."""
+    if picture.drawn.left_out[index]:
+        return
+    left = picture.x[index] - picture.width[index] / 2
+    top, thick = picture.y[index] + drawing.BAR_TOP, drawing.BAR_HEIGHT
+    room = picture.bar_width(index)
+    if picture.scale is None:
+        yield _bar(left + drawing.PADDING, top, room, thick, _TRACK)
+        for x, width, colour in picture.segments(index):
+            yield _bar(left + x, top, width, thick, CLASS_COLOURS[colour])
+        return
+    low, mean, high = picture.spread(index)
+    middle = top + thick / 2
+    band = mixed(NUMBER_COLOUR, _WHITE, 0.55)
+    yield _bar(left + drawing.PADDING, middle - 1.5, room, 3.0, _TRACK)
+    yield _bar(left + low, middle - 2.5, high - low, 5.0, band)
+    yield _bar(left + mean - 1.5, top - 1.0, 3.0, thick + 2.0, _INK)
+
+
+def _bar(x: float, y: float, width: float, height: float, colour: str) -> Any:
+    from matplotlib.patches import Rectangle  # noqa: PLC0415
+
+    return Rectangle((x, y), width, height, facecolor=colour, linewidth=0)
+
+
+def _texts(
+    picture: Scene, index: int
+) -> Iterator[tuple[float, float, str, float, dict[str, str]]]:
+    """Yield the words of a node: where, what, how large, and how."""
+    x, y = picture.x[index], picture.y[index]
+    if picture.drawn.left_out[index]:
+        yield x, y + 16.0, picture.head[index], drawing.NOTE, {"color": _FAINT}
+        return
+    bold = {"color": _INK, "fontweight": "bold"}
+    yield x, y + drawing.HEAD_LINE, picture.head[index], drawing.HEAD, bold
+    yield x, y + drawing.NOTE_LINE, picture.note[index], drawing.NOTE, {"color": _FAINT}
+    if label := picture.label[index]:
+        above = y + drawing.LABEL_LINE - drawing.LABEL_ROOM
+        yield x, above, label, drawing.LABEL, {"color": _INK}
+
+
+def _fitted_text() -> Any:
+    """Return a kind of text whose size is a length of its axes, however large."""
+    from matplotlib.text import Text  # noqa: PLC0415
+
+    class FittedText(Text):  # type: ignore[misc]
+        def __init__(
+            self, x: float, y: float, text: str, length: float, style: dict[str, str]
+        ) -> None:
+            super().__init__(
+                x, y, text, ha="center", va="baseline", parse_math=False, **style
+            )
+            self.length = length
+
+        def _fit(self) -> None:
+            (_, bottom), (_, top) = self.axes.transData.transform([(0, 0), (0, 1)])
+            dots = abs(top - bottom) * self.length
+            size = dots * _POINTS_PER_INCH / self.figure.dpi
+            if math.isfinite(size) and size > 0:
+                self.set_fontsize(size)
+
+        def get_window_extent(self, *args: Any, **options: Any) -> Any:
+            self._fit()
+            return super().get_window_extent(*args, **options)
+
+        def draw(self, renderer: Any) -> None:
+            self._fit()
+            super().draw(renderer)
+
+    return FittedText
+
+
+def _add_legend(picture: Scene, ax: Any) -> None:
+    from matplotlib.patches import Patch  # noqa: PLC0415
+
+    named = list(picture.class_names())
+    legend = ax.legend(
+        handles=[Patch(color=CLASS_COLOURS[colour]) for colour, _ in named],
+        labels=[str(colour) for colour, _ in named],
+        title=" ",
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=min(len(named), 6),
+        frameon=False,
+        fontsize="small",
+    )
+    names = [picture.drawn.view["target"], *(name for _, name in named)]
+    # Put in afterwards: as labels, those that begin with _ would be left out.
+    for text, name in zip(
+        [legend.get_title(), *legend.get_texts()], names, strict=True
+    ):
+        text.set_parse_math(False)
+        text.set_text(name)
+
+
+def _new_axes(size: tuple[float, float] | None = None) -> Any:
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415
     except ImportError:
         raise BranchwiseError(
             "Drawing needs matplotlib. Install it with: pip install 'branchwise[plot]'"
         ) from None
-    return plt.subplots()[1]
+    if size is None:
+        return plt.subplots()[1]
+    return plt.subplots(figsize=size, layout="constrained")[1]

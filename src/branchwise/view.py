@@ -5,7 +5,8 @@ A view holds words that are ready to be shown (names and values as
 and the numbers behind them. ``json.dumps`` takes it as it is. Nodes are parallel
 lists, one entry a node, numbered level by level from the root, 0; the children of a
 node are ``first_child[node]`` and the ``n_children[node] - 1`` nodes after it.
-:data:`NODE_LISTS` says what each list is.
+:data:`NODE_LISTS` says what each list is. Branches of more values than are shown are
+in ``view["shortened"]`` in full, by the number of the node.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from branchwise import words
 from branchwise.counts import Floats
+from branchwise.errors import check_limit
 from branchwise.importance import split_gains
 from branchwise.predict import class_chances
 from branchwise.recipes import Recipe
@@ -36,6 +38,7 @@ NODE_LISTS = {
     "answer": "what the node answers: a class or a number, in words",
     "label": "position of that class in view['classes']; None for numbers",
     "summary": "the answer with cases and errors: 'yes (4/1)'",
+    "tally": "cases and errors without the answer: '4 cases, 1 error'",
     "weight": "training weight at the node",
     "weights": "training weight of each class; for numbers [weight]",
     "chances": "probability of each class, as the model predicts; for numbers []",
@@ -65,12 +68,12 @@ def view(
     max_values : int
         How many values of a list are named before the rest is only counted.
     """
+    check_limit("max_values", max_values, 1, optional=False)
     numbers = tree.predicts_numbers
-    target = schema.target if schema.target is not None else "answer"
     return {
         "format": "branchwise-view",
         "version": 1,
-        "target": words.word(target),
+        "target": words.target(schema),
         "predicts": "numbers" if numbers else "classes",
         "classes": [words.word(label) for label in schema.classes],
         "algorithm": recipe.algorithm,
@@ -84,6 +87,7 @@ def view(
         "costs": None if recipe.costs is None else [list(row) for row in recipe.costs],
         "nodes": _nodes(schema, tree, recipe, max_values),
         "surrogates": _surrogates(schema, tree),
+        "shortened": _shortened(schema, tree, max_values),
     }
 
 
@@ -123,6 +127,7 @@ def _nodes(
         "answer": [words.reply(schema, tree, i) for i in every],
         "label": [None] * len(tree) if numbers else tree.label.tolist(),
         "summary": [words.answer(schema, tree, i) for i in every],
+        "tally": [words.tally(tree, i) for i in every],
         "weight": _plain(tree.weights.sum(axis=1)),
         "weights": _plain(tree.weights),
         "chances": [[]] * len(tree)
@@ -173,6 +178,18 @@ def _surrogates(schema: Schema, tree: Tree) -> dict[str, Any]:
             for surrogate in surrogates_of(schema, tree, node)
         ]
         for node in np.flatnonzero(tree.surrogates.number).tolist()
+    }
+
+
+def _shortened(schema: Schema, tree: Tree, max_values: int) -> dict[str, str]:
+    """Return, by node, the branches that name only some of their values, in full."""
+    long = np.flatnonzero(tree.n_codes > max_values).tolist()
+    full = ((i, words.condition_of(schema, tree, i)) for i in long)
+    # A number has no list: all that can be said of both sides is that it is known.
+    return {
+        str(node): words.phrase(condition, len(condition.value))
+        for node, condition in full
+        if isinstance(condition.value, tuple)
     }
 
 

@@ -24,6 +24,8 @@ from branchwise.tree import Tree
 
 #: How many values of a list are shown before the rest is only counted.
 SHOWN_VALUES = 8
+#: What a target is called that has no name.
+UNNAMED = "answer"
 _QUOTES = "'\""
 #: Digits of a mean and of a deviation.
 _MEAN_DIGITS = 5
@@ -135,6 +137,11 @@ def _in_quotes(text: str) -> str:
     return f"{quote}{text}{quote}"
 
 
+def target(schema: Schema) -> str:
+    """Write what a tree predicts."""
+    return UNNAMED if schema.target is None else word(schema.target)
+
+
 def plain(text: str) -> str:
     """Show characters that do not print as escapes."""
     if text.isprintable():
@@ -223,11 +230,37 @@ def _reply(
     if tree.predicts_numbers:
         apart = f", ± {deviation(spread)}" if spread else ""
         return f"{said} ({count}{apart})"
-    code = int(tree.label[node])
-    # Not the sum less what is right, which would lose small errors.
-    errors = float(weights[:code].sum() + weights[code + 1 :].sum())
+    errors = _errors(tree, node, weights)
     wrong = f"/{amount(errors)}" if errors else ""
     return f"{said} ({count}{wrong})"
+
+
+def _errors(tree: Tree, node: int, weights: Floats) -> float:
+    """Return the weight of the classes that are not a node's answer."""
+    code = int(tree.label[node])
+    # Not the sum less what is right, which would lose small errors.
+    return float(weights[:code].sum() + weights[code + 1 :].sum())
+
+
+def tally(tree: Tree, node: int) -> str:
+    """Write a node's cases and how far they are from its answer, without the answer."""
+    weights = tree.weights[node]
+    count = cases(float(weights.sum()))
+    if spread := deviation_of(tree, node):
+        return f"{count}, ± {deviation(spread)}"
+    if tree.predicts_numbers or not (errors := _errors(tree, node, weights)):
+        return count
+    return f"{count}, {_counted(errors, 'error')}"
+
+
+def cases(weight: float) -> str:
+    """Write how many cases there are."""
+    return _counted(weight, "case")
+
+
+def _counted(weight: float, noun: str) -> str:
+    count = amount(weight)
+    return f"{count} {noun}" + ("" if count == "1" else "s")
 
 
 def answer_to_none(schema: Schema, tree: Tree, node: int) -> str:

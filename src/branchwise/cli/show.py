@@ -1,15 +1,16 @@
-"""``branchwise show``: the tree as text, as rules or as JSON."""
+"""``branchwise show``: the tree as text or as a picture, as rules or as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from branchwise.cli.models import open_model
 from branchwise.cli.options import Form, Format, ModelPath
-from branchwise.cli.streams import print_json, print_lines
+from branchwise.cli.streams import check_output, print_json, print_lines
 from branchwise.errors import ParameterError
 from branchwise.model import Model
 from branchwise.rules import Rule
@@ -21,8 +22,33 @@ from branchwise.words import answer, condition_of, phrase
 _DEEPEST_INDENT = 24
 
 
+class Style(StrEnum):
+    """How the tree is shown."""
+
+    QUINLAN = "quinlan"
+    BOX = "box"
+    MARKDOWN = "markdown"
+    SVG = "svg"
+    DOT = "dot"
+    MERMAID = "mermaid"
+
+
+#: Those that are drawn, not written.
+_PICTURES = (Style.SVG, Style.DOT, Style.MERMAID)
+
+
 def show(
     model_path: ModelPath,
+    style: Annotated[
+        Style | None,
+        typer.Option(
+            "--style",
+            "-s",
+            help="Text in Quinlan's form, with lines, or as a Markdown list; or a "
+            "picture: SVG, DOT for Graphviz, or a Mermaid flowchart.",
+            show_default="quinlan",
+        ),
+    ] = None,
     rules: Annotated[
         bool, typer.Option("--rules", help="One rule for each leaf, not the tree.")
     ] = False,
@@ -33,6 +59,16 @@ def show(
             min=0,
             metavar="N",
             help="How many levels to show.",
+            show_default="all",
+        ),
+    ] = None,
+    max_nodes: Annotated[
+        int | None,
+        typer.Option(
+            "--max-nodes",
+            min=1,
+            metavar="N",
+            help="How many nodes a picture has; the others are counted in it.",
             show_default="all",
         ),
     ] = None,
@@ -52,8 +88,18 @@ def show(
         ),
     ] = False,
     form: Format = Form.TEXT,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write to; - is standard output.",
+            show_default="-",
+        ),
+    ] = None,
 ) -> None:
-    """Print a tree, its rules, or all about it as JSON.
+    """Print a tree, draw it, or tell its rules or all about it as JSON.
 
     A leaf is followed by (cases) or (cases/errors) of the training table.
 
@@ -61,6 +107,9 @@ def show(
     Examples:
       branchwise show tree.json
       branchwise show tree.json --max-depth 2
+      branchwise show tree.json --style box
+      branchwise show tree.json --style svg -o tree.svg
+      branchwise show tree.json --style dot | dot -Tpdf -o tree.pdf
       branchwise show tree.json --rules
       branchwise show tree.json --nodes --max-depth 2
       branchwise show tree.json --format json
@@ -69,16 +118,73 @@ def show(
         raise ParameterError(
             "--rules has only leaves and --nodes all nodes. Give one of them."
         )
+    given = {
+        "--style": style is not None,
+        "--rules": rules,
+        "--nodes": nodes,
+        "--max-depth": max_depth is not None,
+        "--max-nodes": max_nodes is not None,
+        "--empty-branches": empty_branches,
+    }
+    style = style or Style.QUINLAN
+    _refuse_idle(_shown_is(form, rules, nodes, style), given)
+    check_output(output)
     model = open_model(model_path)
     if form is Form.JSON:
-        print_json(described(model))
+        print_json(described(model), output)
     elif rules:
-        print_lines(str(rule) for rule in model.rules())
+        print_lines((str(rule) for rule in model.rules()), output)
     elif nodes:
-        print_lines(_numbered(model, max_depth))
+        print_lines(_numbered(model, max_depth), output)
     else:
-        text = model.to_text(max_depth=max_depth, empty_branches=empty_branches)
-        print_lines([text])
+        shown = _shown(model, style, max_depth, max_nodes, empty_branches)
+        print_lines([shown], output)
+
+
+def _shown_is(form: Form, rules: bool, nodes: bool, style: Style) -> str:
+    """Tell which option decides what is shown."""
+    if form is Form.JSON:
+        return "--format json"
+    if rules or nodes:
+        return "--rules" if rules else "--nodes"
+    return f"--style {style}"
+
+
+def _refuse_idle(shown: str, given: dict[str, bool]) -> None:
+    """Refuse options that change nothing about what is shown."""
+    text = {"--style", "--max-depth", "--empty-branches"}
+    picture = {"--style", "--max-depth", "--max-nodes"}
+    effective = {
+        "--format json": set[str](),
+        "--rules": {"--rules"},
+        "--nodes": {"--nodes", "--max-depth"},
+        **{f"--style {style}": text for style in Style},
+        **{f"--style {style}": picture for style in _PICTURES},
+    }
+    for option, is_given in given.items():
+        if is_given and option not in effective[shown]:
+            raise ParameterError(
+                f"{option} has no effect with {shown}. Leave one of them out."
+            )
+
+
+def _shown(
+    model: Model,
+    style: Style,
+    max_depth: int | None,
+    max_nodes: int | None,
+    empty_branches: bool,
+) -> str:
+    """Return the tree in a style."""
+    if style is Style.SVG:
+        return model.to_svg(max_depth, max_nodes)
+    if style is Style.DOT:
+        return model.to_dot(max_depth, max_nodes)
+    if style is Style.MERMAID:
+        return model.to_mermaid(max_depth, max_nodes)
+    return model.to_text(
+        max_depth=max_depth, empty_branches=empty_branches, style=str(style)
+    )
 
 
 def described(model: Model) -> dict[str, Any]:

@@ -158,13 +158,13 @@ def check_output(path: str | None) -> None:
         )
 
 
-def print_lines(lines: Iterable[str]) -> None:
-    """Write lines of a result to standard output, as UTF-8."""
-    with open_output(None) as file:
+def print_lines(lines: Iterable[str], path: str | None = None) -> None:
+    """Write lines of a result to a file, or to standard output, as UTF-8."""
+    with open_output(path) as file:
         for line in lines:
             file.write(line.encode("utf-8", "backslashreplace") + b"\n")
 
 
-def print_json(document: Any) -> None:
-    """Write a result to standard output as JSON."""
-    print_lines([json.dumps(document, ensure_ascii=False, indent=2)])
+def print_json(document: Any, path: str | None = None) -> None:
+    """Write a result to a file, or to standard output, as JSON."""
+    print_lines([json.dumps(document, ensure_ascii=False, indent=2)], path)

@@ -1,4 +1,4 @@
-"""The tree as text, in the form of Quinlan's programs.
+"""The tree as text: in the form of Quinlan's programs, with lines, or as Markdown.
 
 One line a branch; a leaf shows its answer with ``(cases)`` or
 ``(cases/errors)``, or, where numbers are predicted, ``(cases, ± deviation)``.
@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from branchwise.errors import ParameterError
+from branchwise.errors import ParameterError, check_limit
+from branchwise.render.styles import STYLES, Style
 from branchwise.table.schema import Schema
 from branchwise.tree import Tree
 from branchwise.words import (
@@ -25,6 +26,7 @@ from branchwise.words import (
     missing_stops,
     one_of,
     phrase,
+    target,
 )
 
 #: Levels of indentation before a subtree is broken off.
@@ -38,6 +40,7 @@ def text_lines(
     max_values: int = SHOWN_VALUES,
     empty_branches: bool = False,
     missing: bool = False,
+    style: str = "quinlan",
 ) -> Iterator[str]:
     """Yield the lines of the tree.
 
@@ -56,26 +59,21 @@ def text_lines(
         Whether to show where missing values go: ``or missing`` after the branch that
         takes them, a line of their own where they stop and get the node's answer.
         Where neither is there, they go down every branch.
+    style : {"quinlan", "box", "markdown"}
+        How lines are set.
     """
-    if max_depth is not None and max_depth < 0:
+    check_limit("max_depth", max_depth, 0)
+    check_limit("max_values", max_values, 1, optional=False)
+    if style not in STYLES:
         raise ParameterError(
-            f"max_depth must be None or a whole number of at least 0. Got {max_depth}."
+            f"style must be {', '.join(map(repr, list(STYLES)[:-1]))} or "
+            f"{list(STYLES)[-1]!r}. Got {style!r}. Pictures have methods of their own: "
+            "to_svg, to_dot, to_mermaid."
         )
-    if max_values < 1:
-        raise ParameterError(
-            f"max_values must be a whole number of at least 1. Got {max_values}."
-        )
-    if tree.n_children[0] == 0:
-        yield answer(schema, tree, 0)
-        return
-    printer = _Printer(schema, tree, max_depth, max_values, empty_branches, missing)
-    broken_off = [0]
-    for number, root in enumerate(broken_off):  # grows while it is walked
-        if root:
-            yield ""
-            yield f"Subtree [S{number}]"
-            yield ""
-        yield from printer.subtree(root, broken_off)
+    printer = _Printer(
+        schema, tree, max_depth, max_values, empty_branches, missing, STYLES[style]
+    )
+    yield from printer.lines()
 
 
 @dataclass(frozen=True)
@@ -86,29 +84,48 @@ class _Printer:
     max_values: int
     empty_branches: bool
     missing: bool
+    style: Style
 
-    def subtree(self, root: int, broken_off: list[int]) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the tree, then those of the subtrees broken off."""
+        if self.tree.n_children[0] == 0:
+            yield self.style.answer(answer(self.schema, self.tree, 0))
+            return
+        if self._hidden(0):
+            yield self.style.answer(f"{answer(self.schema, self.tree, 0)} ...")
+            return
+        yield from self.style.opening(target(self.schema))
+        broken_off = [0]
+        for number, root in enumerate(broken_off):  # grows while it is walked
+            if root:
+                yield ""
+                yield from self.style.heading(f"Subtree [S{number}]")
+            yield from self._subtree(root, broken_off)
+
+    def _subtree(self, root: int, broken_off: list[int]) -> Iterator[str]:
         """Yield the lines below a node, and add to the subtrees that come later."""
-        # An entry is a node to print below its parent, or (negative) a node whose
-        # cases without a branch are to be shown after its branches.
-        stack = [(root, -1)]
+        # An entry is a node, or a line for cases without a branch, with what its
+        # line and those below it begin with, and how deep it is.
+        stack: list[tuple[int | str, str, str, int]] = self._below(root, "", 0)
         while stack:
-            node, indent = stack.pop()
-            prefix = "|   " * indent
-            if node < 0:
-                yield from self._without_branch(-node - 1, prefix)
+            entry, start, start_below, indent = stack.pop()
+            if isinstance(entry, str):
+                yield start + entry
                 continue
-            if node != root:
-                end = self._end(node, indent, broken_off)
-                yield f"{prefix}{self._branch(node)}:{end}"
-                if end:
-                    continue
-            elif self._hidden(node):
-                yield f"{answer(self.schema, self.tree, node)} ..."
-                continue
-            children = self.tree.children(node)
-            stack.append((-node - 1, indent + 1))
-            stack.extend((child, indent + 1) for child in reversed(children))
+            end = self._end(entry, indent, broken_off)
+            yield start + self.style.branch(self._branch(entry), end)
+            if not end:
+                stack.extend(self._below(entry, start_below, indent + 1))
+
+    def _below(
+        self, node: int, start: str, indent: int
+    ) -> list[tuple[int | str, str, str, int]]:
+        """Return the entries below a node, the first one last."""
+        entries = [*self.tree.children(node), *self._without_branch(node)]
+        starts = [self.style.starts(start, last=False)] * (len(entries) - 1)
+        starts.append(self.style.starts(start, last=True))
+        every = zip(entries, starts, strict=True)
+        return [(entry, *pair, indent) for entry, pair in every][::-1]
 
     def _branch(self, node: int) -> str:
         return branch(self.schema, self.tree, node, self.max_values, self.missing)
@@ -121,22 +138,23 @@ class _Printer:
     def _end(self, node: int, indent: int, broken_off: list[int]) -> str:
         """Return what ends the line of a node; nothing if its branches follow."""
         if self.tree.n_children[node] == 0:
-            return f" {answer(self.schema, self.tree, node)}"
+            return answer(self.schema, self.tree, node)
         if self._hidden(node):
-            return f" {answer(self.schema, self.tree, node)} ..."
+            return f"{answer(self.schema, self.tree, node)} ..."
         if indent + 1 >= _DEEPEST_INDENT:
             broken_off.append(node)
-            return f" [S{len(broken_off) - 1}]"
+            return f"[S{len(broken_off) - 1}]"
         return ""
 
-    def _without_branch(self, node: int, prefix: str) -> Iterator[str]:
+    def _without_branch(self, node: int) -> Iterator[str]:
         """Yield lines for missing values that stop, and for values without cases."""
         column = self.schema.columns[int(self.tree.column[node])].name
         if self.missing and missing_stops(self.tree, node):
             reply = answer_to_stopped(self.schema, self.tree, node)
-            yield f"{prefix}{phrase(Condition(column, 'is missing'))}: {reply}"
+            yield self.style.branch(phrase(Condition(column, "is missing")), reply)
         if not self.empty_branches:
             return
         if values := absent_values(self.schema, self.tree, node):
             words = phrase(one_of(column, values), self.max_values)
-            yield f"{prefix}{words}: {answer_to_none(self.schema, self.tree, node)}"
+            reply = answer_to_none(self.schema, self.tree, node)
+            yield self.style.branch(words, reply)

@@ -1,0 +1,325 @@
+"""The tree as an SVG picture: one file, for browsers, papers and slides.
+
+Colours follow the reader's choice of light or dark. What is too long for its place
+is cut short and shows in full when pointed at; the description, which screen readers
+read, has the tree in words.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+from xml.sax.saxutils import escape
+
+from branchwise import words
+from branchwise.errors import counted
+from branchwise.render.colours import CLASS_COLOURS, NUMBER_COLOUR, ON_DARK
+from branchwise.render.drawn import Drawn, drawn
+from branchwise.render.measure import fitted, text_width
+from branchwise.render.scene import (
+    BAR_HEIGHT,
+    BAR_TOP,
+    HEAD_LINE,
+    LABEL,
+    LABEL_LINE,
+    LABEL_ROOM,
+    NOTE_LINE,
+    PADDING,
+    Scene,
+    scene,
+)
+
+_MARGIN = 20.0
+#: The legend: height of a row, size of a colour's square, blanks, widest name.
+_ROW, _SQUARE, _BLANK, _WIDEST_NAME = 22.0, 11.0, 16.0, 200.0
+_LEGEND_LEAST, _SCALE_WIDTH = 360.0, 120.0
+#: How many nodes the description tells in words.
+_TOLD = 200
+#: Characters that XML cannot hold, not even escaped.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_LIGHT = {
+    "page": "#ffffff",
+    "ink": "#1b2430",
+    "faint": "#5a6572",
+    "box": "#f4f6f8",
+    "line": "#b9c2cc",
+    "edge": "#ccd3da",
+    "track": "#dfe4e9",
+}
+_DARK = {
+    "page": "#12161c",
+    "ink": "#e9edf2",
+    "faint": "#a3adb9",
+    "box": "#1d232c",
+    "line": "#4a5563",
+    "edge": "#3d4754",
+    "track": "#343d49",
+}
+
+
+def svg_lines(
+    view: dict[str, Any], max_depth: int | None = None, max_nodes: int | None = None
+) -> Iterator[str]:
+    """Yield the lines of an SVG file.
+
+    Parameters
+    ----------
+    view : dict
+        What :meth:`Model.view` returns.
+    max_depth, max_nodes : int or None
+        How many levels of questions, and how many nodes, to show.
+    """
+    picture = scene(drawn(view, max_depth, max_nodes))
+    width, height = picture.size
+    legend, legend_height = _legend(picture, max(width, _LEGEND_LEAST))
+    width = max(width, *(entry[0] for entry in legend)) + 2 * _MARGIN
+    height += legend_height + 2 * _MARGIN
+    left = (width - picture.size[0]) / 2
+    yield from _opening(picture.drawn, width, height)
+    yield f'<g transform="translate({_n(_MARGIN)} {_n(_MARGIN)})">'
+    yield from (line for _, line in legend)
+    yield "</g>"
+    yield f'<g transform="translate({_n(left)} {_n(_MARGIN + legend_height)})">'
+    yield from _edges(picture)
+    for index in range(len(picture.drawn)):
+        yield from _node(picture, index)
+    yield "</g>"
+    yield "</svg>"
+
+
+def xml(text: str) -> str:
+    """Write text for XML, also what XML cannot hold."""
+    return escape(_NOT_XML.sub("\ufffd", text), {'"': "&quot;"})
+
+
+def _n(number: float) -> str:
+    """Write a length."""
+    return f"{number:.1f}".removesuffix(".0")
+
+
+def _opening(tree: Drawn, width: float, height: float) -> Iterator[str]:
+    target = tree.view["target"]
+    title = "Decision tree" + ("" if target == words.UNNAMED else f" for {target}")
+    told = "\n".join(_told(tree))
+    # Pictures of different trees on one page need different names.
+    name = f"branchwise-{zlib.crc32(told.encode('utf-8', 'replace')):08x}"
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="branchwise" role="img" '
+        f'aria-labelledby="{name}-title" aria-describedby="{name}-desc" '
+        f'width="{_n(width)}" height="{_n(height)}" '
+        f'viewBox="0 0 {_n(width)} {_n(height)}">'
+    )
+    yield f'<title id="{name}-title">{xml(title)}</title>'
+    yield f'<desc id="{name}-desc">{xml(told)}</desc>'
+    yield "<style>"
+    yield from _styles()
+    yield "</style>"
+    yield f'<rect class="page" width="{_n(width)}" height="{_n(height)}"/>'
+
+
+def _styles() -> Iterator[str]:
+    yield (
+        '.branchwise text{font-family:"Segoe UI","Helvetica Neue",Helvetica,Arial,'
+        '"Liberation Sans","DejaVu Sans",sans-serif;text-anchor:middle}'
+    )
+    yield ".branchwise .h{font-size:13px;font-weight:600}"
+    yield ".branchwise .t{font-size:11px}.branchwise .b{font-size:12px}"
+    yield ".branchwise .s{text-anchor:start}.branchwise .m{font-size:12px}"
+    yield ".branchwise .e{fill:none}"
+    yield ".branchwise .o{fill:none;stroke-dasharray:4 3;stroke-width:1.2}"
+    yield ".branchwise .n{stroke-width:1}.branchwise .l{stroke-width:1.6}"
+    yield from _colours(enumerate(CLASS_COLOURS))
+    yield f".branchwise .q{{fill:{NUMBER_COLOUR};stroke:{NUMBER_COLOUR}}}"
+    yield f".branchwise .d{{fill:{NUMBER_COLOUR};fill-opacity:.7}}"
+    yield from _shades(_LIGHT)
+    yield "@media (prefers-color-scheme:dark){"
+    yield from _shades(_DARK)
+    yield from _colours(ON_DARK.items())
+    yield "}"
+
+
+def _colours(coded: Iterable[tuple[int, str]]) -> Iterator[str]:
+    """Yield the colours of classes, in bars and as tints of leaves."""
+    for code, colour in coded:
+        yield (
+            f".branchwise .c{code}{{fill:{colour}}}.branchwise .k{code}"
+            f"{{fill:{colour};fill-opacity:.14;stroke:{colour}}}"
+        )
+
+
+def _shades(shade: dict[str, str]) -> Iterator[str]:
+    """Yield what differs between light and dark."""
+    yield f".branchwise .page,.branchwise .w{{fill:{shade['page']}}}"
+    yield f".branchwise text{{fill:{shade['ink']}}}"
+    yield f".branchwise .t,.branchwise .m{{fill:{shade['faint']}}}"
+    yield f".branchwise .n{{fill:{shade['box']};stroke:{shade['line']}}}"
+    yield f".branchwise .e{{stroke:{shade['edge']}}}"
+    yield f".branchwise .o{{stroke:{shade['line']}}}"
+    yield f".branchwise .r{{fill:{shade['track']}}}"
+    yield f".branchwise .i{{fill:{shade['ink']}}}"
+
+
+def _told(tree: Drawn) -> Iterator[str]:
+    """Yield the tree in words, one line a drawn node, branch by branch."""
+    view = tree.view
+    leaves = "1 leaf" if view["n_leaves"] == 1 else f"{view['n_leaves']:,} leaves"
+    yield f"{counted(view['n_nodes'], 'node')}, {leaves}, depth {view['depth']:,}."
+    stack, lines = [0], 0
+    while stack:
+        index = stack.pop()
+        first = tree.first_child[index]
+        stack.extend(reversed(range(first, first + tree.n_children[index])))
+        lines += 1
+        if lines > _TOLD:
+            yield "..."
+            return
+        yield _line(tree, index)
+
+
+def _line(tree: Drawn, index: int) -> str:
+    way = tree.get("branch", index) or "all cases"
+    if tree.left_out[index]:
+        return f"{way}: {tree.head[index]}"
+    asks = "" if tree.is_leaf(index) else f"; asks {tree.head[index]}"
+    return f"{way}: {tree.get('summary', index)}{asks}"
+
+
+def _edges(picture: Scene) -> Iterator[str]:
+    """Yield the branches, from the bottom of a node to the words on the branch."""
+    for index in range(1, len(picture.drawn)):
+        x, y, end_x, end_y = picture.edge(index)
+        middle = (y + end_y) / 2
+        curve = (
+            f"M{_n(x)} {_n(y)}C{_n(x)} {_n(middle)} {_n(end_x)} {_n(middle)} "
+            f"{_n(end_x)} {_n(end_y)}"
+        )
+        if picture.drawn.left_out[index]:
+            yield f'<path class="o" d="{curve}"/>'
+        else:
+            width = f"{picture.edge_width(index):.2f}"
+            yield f'<path class="e" stroke-width="{width}" d="{curve}"/>'
+
+
+def _node(picture: Scene, index: int) -> Iterator[str]:
+    tree = picture.drawn
+    left = picture.x[index] - picture.width[index] / 2
+    yield f'<g transform="translate({_n(left)} {_n(picture.y[index])})">'
+    yield f"<title>{xml(_hint(tree, index))}</title>"
+    middle = picture.width[index] / 2
+    if picture.label[index]:
+        yield _text("b", middle, LABEL_LINE - LABEL_ROOM, picture.label[index])
+    yield _box(picture, index)
+    if tree.left_out[index]:
+        yield _text("t", middle, 16.0, picture.head[index])
+    else:
+        yield _text("h", middle, HEAD_LINE, picture.head[index])
+        bar = _class_bar if picture.scale is None else _number_bar
+        yield from bar(picture, index)
+        yield _text("t", middle, NOTE_LINE, picture.note[index])
+    yield "</g>"
+
+
+def _text(kind: str, x: float, y: float, text: str) -> str:
+    return f'<text class="{kind}" x="{_n(x)}" y="{_n(y)}">{xml(text)}</text>'
+
+
+def _rect(kind: str, x: float, y: float, width: float, height: float, r: float) -> str:
+    corner = f' rx="{_n(r)}"' if r else ""
+    return (
+        f'<rect class="{kind}" x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" '
+        f'height="{_n(height)}"{corner}/>'
+    )
+
+
+def _box(picture: Scene, index: int) -> str:
+    tree = picture.drawn
+    size = picture.width[index], picture.height[index]
+    if tree.left_out[index]:
+        box = _rect("n", 0, 0, *size, size[1] / 2)
+        return box.replace("/>", ' stroke-dasharray="4 3"/>')
+    # Opaque, so that nothing shines through the tint of a leaf.
+    if not tree.is_leaf(index):
+        return _rect("n", 0, 0, *size, 8)
+    ground = _rect("w", 0, 0, *size, 8)
+    if picture.scale is None:
+        colour = picture.colour_of[tree.get("label", index)]
+        return ground + _rect(f"l k{colour}", 0, 0, *size, 8)
+    tint = 0.05 + 0.3 * picture.strength(tree.get("mean", index))
+    box = _rect("l q", 0, 0, *size, 8)
+    return ground + box.replace("/>", f' fill-opacity="{tint:.2f}"/>')
+
+
+def _class_bar(picture: Scene, index: int) -> Iterator[str]:
+    """Yield a bar with the share of each class."""
+    yield _rect("r", PADDING, BAR_TOP, picture.bar_width(index), BAR_HEIGHT, 0)
+    for x, width, colour in picture.segments(index):
+        yield _rect(f"c{colour}", x, BAR_TOP, width, BAR_HEIGHT, 0)
+
+
+def _number_bar(picture: Scene, index: int) -> Iterator[str]:
+    """Yield the scale of all numbers, with the mean and a deviation around it."""
+    low, mean, high = picture.spread(index)
+    middle = BAR_TOP + BAR_HEIGHT / 2
+    yield _rect("r", PADDING, middle - 1.5, picture.bar_width(index), 3, 1.5)
+    yield _rect("d", low, middle - 2.5, high - low, 5, 2.5)
+    yield _rect("i", mean - 1.5, BAR_TOP - 1, 3, BAR_HEIGHT + 2, 1.5)
+
+
+def _hint(tree: Drawn, index: int) -> str:
+    """Write what shows when a node is pointed at."""
+    if tree.left_out[index]:
+        return f"{counted(tree.left_out[index], 'node')} not shown"
+    lines = [tree.way(index), tree.get("summary", index)]
+    if not tree.is_leaf(index):
+        lines += [f"asks {tree.head[index]}", tree.missing(index)]
+    classes, weights = tree.view["classes"], tree.get("weights", index)
+    lines.extend(
+        f"{classes[label]}: {words.amount(weight)}"
+        for label, weight in enumerate(weights)
+        if classes and weight
+    )
+    return "\n".join(lines)
+
+
+def _legend(picture: Scene, room: float) -> tuple[list[tuple[float, str]], float]:
+    """Return the right edge and the line of each entry, and the height of all."""
+    view = picture.drawn.view
+    target = fitted(view["target"], _WIDEST_NAME, LABEL, bold=True)
+    entries = [_entry("s h", 0.0, 12.0, target, 13.0)]
+    start = entries[0][0] + _BLANK
+    if picture.scale is not None:
+        return [*entries, *_scale_entries(picture.scale, start)], _ROW + 10
+    x, y = start, 0.0
+    for colour, name in picture.class_names():
+        text = fitted(name, _WIDEST_NAME, LABEL)
+        width = _SQUARE + 5 + text_width(text, LABEL)
+        if x + width > room and x > start:
+            x, y = start, y + _ROW
+        square = _rect(f"c{colour}", x, y + 2, _SQUARE, _SQUARE, 2)
+        right, words_ = _entry("s m", x + _SQUARE + 5, y + 12, text, LABEL)
+        entries.append((right, square + words_))
+        x = right + _BLANK
+    return entries, y + _ROW + 10
+
+
+def _entry(kind: str, x: float, y: float, text: str, size: float) -> tuple[float, str]:
+    width = text_width(text, size, bold=kind.endswith("h"))
+    return x + width, _text(kind, x, y, text)
+
+
+def _scale_entries(scale: tuple[float, float], x: float) -> Iterator[tuple[float, str]]:
+    """Yield the scale that the bars of numbers share, and what they show."""
+    low, high = (words.mean(number) for number in scale)
+    right, line = _entry("s m", x, 12.0, low, LABEL)
+    start = right + 8
+    band = start + _SCALE_WIDTH / 3
+    yield right, line
+    yield right, _rect("r", start, 6.5, _SCALE_WIDTH, 3, 1.5)
+    yield right, _rect("d", band, 5.5, _SCALE_WIDTH / 3, 5, 2.5)
+    yield right, _rect("i", start + _SCALE_WIDTH / 2 - 1.5, 3.5, 3, 9, 1.5)
+    right, line = _entry("s m", start + _SCALE_WIDTH + 8, 12.0, high, LABEL)
+    yield right, line
+    yield _entry("s m", right + _BLANK, 12.0, "(mean ± deviation)", LABEL)
