@@ -5,16 +5,16 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all lint bench parity sanitize clean
+.PHONY: demo test test-all lint bench parity sanitize screenshots clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
 
 test: lint
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 test-all: lint
-	$(BIN)/python -m pytest -n auto -m ""
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m ""
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -31,6 +31,10 @@ SHARED ?= ../shared
 
 parity: $(VENV)/.installed
 	$(BIN)/python benchmarks/parity.py --shared $(SHARED) --output docs/parity.md
+
+# The pictures of docs/viewer.md, made in Chromium.
+screenshots: $(VENV)/.installed
+	$(BIN)/python docs/make_screenshots.py
 
 # The test suite with the extension built under AddressSanitizer and UBSan, in an
 # environment of its own. Leaks are not looked for: Python itself keeps memory.

@@ -26,6 +26,7 @@ PAGES = {
     "rules.md": 20,
     "export_onnx.md": 8,
     "export_pmml.md": 4,
+    "viewer.md": 6,
 }
 
 
@@ -44,6 +45,21 @@ def test_the_page_on_explanations():
     tried = doctest.testfile(page, module_relative=False)
     assert tried.failed == 0
     assert tried.attempted >= 15
+
+
+def test_the_keys_of_the_viewer():
+    page = ROOT / "docs" / "viewer.md"
+    source = ROOT / "src" / "branchwise" / "render" / "assets" / "keys.js"
+    keys = source.read_text(encoding="utf-8").partition("const KEYS = [")[2]
+    helped = re.findall(r'\["(.*?)", "(.*?)"\]', keys.partition("];")[0])
+    table = re.findall(r"^\| `(.*?)` \| (.*?) \|$", page.read_text("utf-8"), re.M)
+    assert table == helped
+    assert len(helped) >= 10
+
+
+def test_pictures_are_small():
+    for picture in (ROOT / "docs" / "images").iterdir():
+        assert picture.stat().st_size < 150_000, picture.name
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,14 @@ def check_pictures(figures, output):
     assert set(figures["sizes"]) == {"tree.svg", "tree.dot"}
 
 
+def check_interactive_tree(figures, output):
+    assert figures["nodes"] == 182
+    assert "<title>Which cars are acceptable?</title>" in figures["page"]
+    assert not figures["network"]
+    assert figures["shown"].startswith('<iframe sandbox="allow-scripts"')
+    assert "all in one file" in output
+
+
 def check_seed_000_votes(figures, output):
     assert figures["gains"] == {
         "Sex": pytest.approx(0.0199730940, abs=5e-11),
@@ -198,6 +206,7 @@ CHECKS = {
     "rules_for_people": check_rules_for_people,
     "explain_a_decision": check_explain_a_decision,
     "pictures": check_pictures,
+    "interactive_tree": check_interactive_tree,
     "seed_000_votes": check_seed_000_votes,
     "seed_001_fish_car": check_seed_001_fish_car,
     "seed_002_tennis": check_seed_002_tennis,

@@ -19,7 +19,7 @@ from branchwise import (
 from branchwise.builder import TreeBuilder
 from branchwise.criteria import entropy
 from branchwise.table.schema import Column, Schema
-from branchwise.view import NODE_LISTS
+from branchwise.view import NODE_LISTS, view
 
 
 @pytest.fixture
@@ -64,6 +64,15 @@ def test_every_list_is_documented_and_has_every_node(weather):
     nodes = weather.view()["nodes"]
     assert list(nodes) == list(NODE_LISTS)
     assert {len(entries) for entries in nodes.values()} == {8}
+
+
+def test_a_view_of_some_lists(weather):
+    whole = weather.view()
+    some = view(weather.schema, weather.tree, weather.recipe, lists=("edge", "gain"))
+    assert list(some["nodes"]) == ["edge", "gain"]
+    for name, entries in some["nodes"].items():
+        assert entries == whole["nodes"][name]
+    assert {**some, "nodes": None} == {**whole, "nodes": None}
 
 
 def random_table(rng, n=200):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from branchwise.missing import refuse_missing
 from branchwise.predict import Arrivals, Walker, visited
 from branchwise.pruning import PruningTable
 from branchwise.recipes import Pruning, Recipe
+from branchwise.render import html
 from branchwise.render.dot import dot_lines
 from branchwise.render.drawn import PICTURED_VALUES
 from branchwise.render.mermaid import mermaid_lines
@@ -478,6 +479,38 @@ class Model:
     def _lines(self, *options: object) -> Iterator[str]:
         return text_lines(self.schema, self.tree, *options)  # type: ignore[arg-type]
 
+    @overload
+    def to_html(self, path: None = None, title: str | None = None) -> str: ...
+
+    @overload
+    def to_html(
+        self, path: str | os.PathLike[str], title: str | None = None
+    ) -> None: ...
+
+    def to_html(
+        self, path: str | os.PathLike[str] | None = None, title: str | None = None
+    ) -> str | None:
+        """Return the tree as one HTML page that needs nothing else, not even a network.
+
+        Parameters
+        ----------
+        path : str, path or None
+            A file to write, whole or not at all; None returns the page.
+        title : str or None
+            The heading of the page; by default what is predicted.
+        """
+        page = html.page(_page_view(self), str(self), title)
+        if path is None:
+            return page
+        html.save_page(path, page)
+        return None
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook; of large trees the first levels."""
+        text, cut = str(self), html.beyond_a_notebook(self.tree)
+        seen = _page_view(self.snip(*cut) if cut else self)
+        return html.in_frame(html.page(html.abridged(seen, len(self.tree)), text), text)
+
     def __str__(self) -> str:
         lines = list(islice(self._lines(), _PRINTED_LINES + 1))
         if len(lines) > _PRINTED_LINES:
@@ -538,6 +571,11 @@ class Model:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, whole or not at all."""
         persist.save(path, self.schema, self.tree, self.recipe)
+
+
+def _page_view(model: Model) -> dict[str, Any]:
+    lists = html.lists_for(model.tree)
+    return view(model.schema, model.tree, model.recipe, lists=lists)
 
 
 def _explained(wanted: Floats, got: Floats) -> float:

@@ -7,10 +7,15 @@ lists, one entry a node, numbered level by level from the root, 0; the children 
 node are ``first_child[node]`` and the ``n_children[node] - 1`` nodes after it.
 :data:`NODE_LISTS` says what each list is. Branches of more values than are shown are
 in ``view["shortened"]`` in full, by the number of the node.
+
+Whoever knows more may add ``"candidates"``: by node (as text) a list of ``{"column",
+"score", "chosen", "note"}``, the columns that could have been asked.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -58,6 +63,7 @@ def view(
     tree: Tree,
     recipe: Recipe,
     max_values: int = words.SHOWN_VALUES,
+    lists: Collection[str] = tuple(NODE_LISTS),
 ) -> dict[str, Any]:
     """Return the dictionary that views are drawn from.
 
@@ -67,6 +73,8 @@ def view(
         The model.
     max_values : int
         How many values of a list are named before the rest is only counted.
+    lists : collection of str
+        Which of :data:`NODE_LISTS` to make: words take time where nodes are many.
     """
     check_limit("max_values", max_values, 1, optional=False)
     numbers = tree.predicts_numbers
@@ -85,9 +93,13 @@ def view(
         "depth": tree.max_depth,
         "columns": [_column(c, i in tree.used_columns) for i, c in _numbered(schema)],
         "costs": None if recipe.costs is None else [list(row) for row in recipe.costs],
-        "nodes": _nodes(schema, tree, recipe, max_values),
+        "nodes": {
+            name: make()
+            for name, make in _makers(schema, tree, recipe, max_values).items()
+            if name in lists
+        },
         "surrogates": _surrogates(schema, tree),
-        "shortened": _shortened(schema, tree, max_values),
+        "shortened": _shortened(schema, tree, max_values) if "branch" in lists else {},
     }
 
 
@@ -110,37 +122,55 @@ def _column(column: Column, used: bool) -> dict[str, Any]:
     }
 
 
-def _nodes(
+def _makers(
     schema: Schema, tree: Tree, recipe: Recipe, max_values: int
-) -> dict[str, list[Any]]:
+) -> dict[str, Callable[[], list[Any]]]:
+    """Return what makes each list of the nodes."""
     every = range(len(tree))
+    none: list[None] = [None] * len(tree)
     numbers = tree.predicts_numbers
     return {
-        "parent": tree.parent.tolist(),
-        "depth": tree.depth.tolist(),
-        "n_children": tree.n_children.tolist(),
-        "first_child": tree.first_child.tolist(),
-        "column": tree.column.tolist(),
-        "cut": [None if cut != cut else cut + 0.0 for cut in tree.cut.tolist()],
-        "branch": ["", *(words.branch(schema, tree, i, max_values) for i in every[1:])],
-        "edge": ["", *(words.edge(schema, tree, i, max_values) for i in every[1:])],
-        "answer": [words.reply(schema, tree, i) for i in every],
-        "label": [None] * len(tree) if numbers else tree.label.tolist(),
-        "summary": [words.answer(schema, tree, i) for i in every],
-        "tally": [words.tally(tree, i) for i in every],
-        "weight": _plain(tree.weights.sum(axis=1)),
-        "weights": _plain(tree.weights),
-        "chances": [[]] * len(tree)
-        if numbers
-        else class_chances(tree.weights, tree.weights[0], recipe).tolist(),
-        "mean": [None] * len(tree) if tree.mean is None else tree.mean.tolist(),
-        "deviation": [words.deviation_of(tree, i) for i in every],
-        "impurity": _impurities(tree, recipe).tolist(),
-        "gain": split_gains(tree, recipe.criterion == "gini").tolist(),
-        "codes": [tree.codes_of(i) for i in every],
-        "missing_to": tree.missing_to.tolist(),
-        "unseen_to": tree.unseen_to.tolist(),
+        "parent": tree.parent.tolist,
+        "depth": tree.depth.tolist,
+        "n_children": tree.n_children.tolist,
+        "first_child": tree.first_child.tolist,
+        "column": tree.column.tolist,
+        "cut": lambda: [None if c != c else c + 0.0 for c in tree.cut.tolist()],
+        "branch": lambda: [
+            "",
+            *(words.branch(schema, tree, i, max_values) for i in every[1:]),
+        ],
+        "edge": lambda: [
+            "",
+            *(words.edge(schema, tree, i, max_values) for i in every[1:]),
+        ],
+        "answer": lambda: [words.reply(schema, tree, i) for i in every],
+        "label": lambda: none if numbers else tree.label.tolist(),
+        "summary": lambda: [words.answer(schema, tree, i) for i in every],
+        "tally": lambda: [words.tally(tree, i) for i in every],
+        "weight": lambda: _plain(tree.weights.sum(axis=1)),
+        "weights": lambda: _plain(tree.weights),
+        "chances": lambda: _chances(tree, recipe),
+        "mean": lambda: none if tree.mean is None else tree.mean.tolist(),
+        "deviation": lambda: [words.deviation_of(tree, i) for i in every],
+        "impurity": lambda: _impurities(tree, recipe).tolist(),
+        "gain": lambda: split_gains(tree, recipe.criterion == "gini").tolist(),
+        "codes": lambda: _codes(tree),
+        "missing_to": tree.missing_to.tolist,
+        "unseen_to": tree.unseen_to.tolist,
     }
+
+
+def _chances(tree: Tree, recipe: Recipe) -> list[Any]:
+    if tree.predicts_numbers:
+        return [[]] * len(tree)
+    chances: list[Any] = class_chances(tree.weights, tree.weights[0], recipe).tolist()
+    return chances
+
+
+def _codes(tree: Tree) -> list[list[int]]:
+    codes, ends = tree.codes.tolist(), tree.code_starts.tolist()
+    return [codes[start:stop] for start, stop in pairwise(ends)]
 
 
 def _plain(weights: Floats) -> list[Any]:

@@ -29,6 +29,7 @@ from branchwise.cli.schema import schema
 from branchwise.cli.show import show
 from branchwise.cli.steps import steps
 from branchwise.cli.streams import complain
+from branchwise.cli.view import view
 from branchwise.cli.what_if import what_if
 from branchwise.errors import BranchwiseError, ParameterError
 
@@ -115,6 +116,7 @@ for verb in (
     fit,
     predict,
     show,
+    view,
     rules,
     steps,
     explain,
@@ -153,6 +155,7 @@ def _branchwise(
       branchwise schema data.csv
       branchwise fit data.csv --target play -o tree.json
       branchwise show tree.json
+      branchwise view tree.json
       branchwise rules tree.json --sort coverage
       branchwise steps data.csv --target play
       branchwise evaluate tree.json test.csv

@@ -183,6 +183,19 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the number of leaves."""
         return self.tree_.n_leaves
 
+    def _repr_html_inner(self) -> str:
+        """Show what scikit-learn shows, and below it the tree if there is one."""
+        return str(super()._repr_html_inner()) + self._tree_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:  # not where the user has asked for text
+            bundle["text/html"] += self._tree_html()
+        return bundle
+
+    def _tree_html(self) -> str:
+        return self.model_._repr_html_() if hasattr(self, "model_") else ""
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 

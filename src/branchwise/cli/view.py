@@ -1,0 +1,107 @@
+"""``branchwise view``: the tree as an interactive page, in the browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from branchwise.cli.models import open_model
+from branchwise.cli.options import ModelPath, Quiet
+from branchwise.cli.streams import Reporter, check_output, counted, open_output
+from branchwise.errors import DataError, ParameterError
+from branchwise.render.html import GENERATOR
+from branchwise.table.read import STANDARD_STREAM
+
+#: So much of a file is read to tell whether it is a page of ours.
+_HEAD = 4096
+#: On these systems there is always a screen.
+_WITH_SCREEN = ("darwin", "win32", "cygwin")
+
+
+def view(
+    model_path: ModelPath,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The page to write; - is standard output.",
+            show_default="the model's name, ending in .html",
+        ),
+    ] = None,
+    title: Annotated[
+        str | None,
+        typer.Option(
+            "--title",
+            metavar="TEXT",
+            help="The heading of the page.",
+            show_default="what is predicted",
+        ),
+    ] = None,
+    no_open: Annotated[
+        bool, typer.Option("--no-open", help="Write the page, but do not open it.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write the tree as one HTML page and open it in the browser.
+
+    The page needs no network: it can be sent to anyone, and works as a file.
+
+    \b
+    Examples:
+      branchwise view tree.json
+      branchwise view tree.json -o report.html --title "Who buys again?"
+      branchwise view tree.json --no-open
+    """
+    model = open_model(model_path)
+    target = output if output is not None else _beside(model_path)
+    check_output(target)
+    page = model.to_html(title=title)
+    with open_output(target) as file:
+        file.write(page.encode("utf-8"))
+    if target == STANDARD_STREAM:
+        return
+    opened = not no_open and _open(target)
+    nodes = counted(len(model.tree), "node")
+    end = "opened in the browser." if opened else "open it in a browser."
+    Reporter(quiet).note(f"page of a tree of {nodes} written to {target}; {end}")
+
+
+def _beside(model_path: str) -> str:
+    """Return the name of a page next to a model, if nothing of the user's is there."""
+    if model_path == STANDARD_STREAM:
+        raise ParameterError(
+            "-o must name the page where the model comes from standard input: there "
+            "is no file name to take one from. Add -o tree.html."
+        )
+    path = Path(model_path).with_suffix(".html")
+    if path.is_file() and not _is_ours(path):
+        raise DataError(
+            f"{str(path)!r} is there and was not written by branchwise. Name the page "
+            f"with -o; -o {path} replaces that file."
+        )
+    return str(path)
+
+
+def _is_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        return GENERATOR.encode("ascii") in file.read(_HEAD)
+
+
+def _open(path: str) -> bool:
+    """Open a page in the browser of the user, if there is a screen to show it on."""
+    screen = sys.platform in _WITH_SCREEN or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    )
+    if not screen:
+        return False
+    try:
+        return webbrowser.open(Path(path).resolve().as_uri())
+    except webbrowser.Error:
+        return False

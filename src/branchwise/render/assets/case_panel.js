@@ -1,0 +1,164 @@
+// Try a case: a form with the columns that the tree asks, and the way of the case.
+
+const MISSING_CELL = "missing";
+const MOST_STEPS = 24; // of a way that are told
+const fields = new Map(); // column -> its control
+
+function buildForm() {
+  const form = h("form", { id: "form", autocomplete: "off" });
+  DATA.columns.forEach((column, at) => {
+    if (!column.used) return;
+    const control = column.kind === "numeric" ? numberField(at) : valueField(column, at);
+    fields.set(at, control);
+    const name = h("span", { title: column.name }, bdi(column.name));
+    form.append(h("label", { class: "field" }, name, control));
+  });
+  if (!fields.size) form.append(muted("This tree asks nothing: all cases get the same answer."));
+  form.addEventListener("input", tryCase);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  const example = () => fillForm(exampleOf(nodeOf(state.selected)));
+  const buttons = h(
+    "div",
+    { class: "buttons" },
+    button("Fill in from the selected node", example, { id: "fill" }),
+    button("Clear", clearCase, { id: "clear" }),
+  );
+  const result = h("div", { id: "result", role: "status", "aria-live": "polite" });
+  const intro = muted("Choose values and watch the way through the tree. What is empty is missing.");
+  byId("case").replaceChildren(intro, result, form, buttons);
+}
+
+function numberField(at) {
+  return h("input", { type: "number", step: "any", placeholder: "missing", "data-column": at });
+}
+
+function valueField(column, at) {
+  const select = h("select", { "data-column": at });
+  select.append(h("option", { value: MISSING_CELL }, "missing"));
+  column.values.forEach((value, code) => select.append(h("option", { value: code }, value)));
+  select.append(h("option", { value: UNSEEN }, "another value"));
+  return select;
+}
+
+/** The row that the form describes; null where something typed is no number. */
+function rowOfForm() {
+  const row = DATA.columns.map(() => null);
+  for (const [at, control] of fields) {
+    if (control.validity.badInput) return null;
+    const value = control.value;
+    if (value !== "" && value !== MISSING_CELL) row[at] = Number(value);
+  }
+  return row;
+}
+
+function fillForm(row) {
+  for (const [at, control] of fields) {
+    const empty = control.type === "number" ? "" : MISSING_CELL;
+    control.value = row[at] === null ? empty : String(row[at]);
+  }
+  tryCase();
+}
+
+function clearCase() {
+  for (const control of fields.values()) {
+    control.value = control.type === "number" ? "" : MISSING_CELL;
+  }
+  showNoWay();
+}
+
+function showNoWay(...instead) {
+  state.way.clear();
+  state.shares.clear();
+  byId("result").replaceChildren(...instead);
+  draw();
+}
+
+function tryCase() {
+  const row = rowOfForm();
+  const refused = row === null ? "That is no number." : refusal(row);
+  if (refused) {
+    showNoWay(h("p", { class: "refused" }, refused));
+    return;
+  }
+  const answer = decide(row);
+  showWay(answer.arrivals);
+  byId("result").replaceChildren(resultOf(row, answer));
+}
+
+function mainArrival(arrivals) {
+  return arrivals.reduce((best, one) => (one.share > best.share ? one : best)).node;
+}
+
+/** Mark the way in the drawing, open it, and go to where most of the case arrives. */
+function showWay(arrivals) {
+  state.way = new Set();
+  state.shares = new Map();
+  for (const { node, share } of arrivals) {
+    state.shares.set(node, share);
+    for (let at = node; at >= 0 && !state.way.has(at); at = TREE.parent[at]) state.way.add(at);
+  }
+  const largest = [...arrivals].sort((one, other) => other.share - one.share);
+  for (const { node } of largest.slice(0, MOST_STEPS)) reveal(node);
+  select(mainArrival(arrivals));
+}
+
+function resultOf(row, { arrivals, chances, label, number: mean }) {
+  const said = NUMBERS ? rounded(mean, 6) : DATA.classes[label];
+  const dot = NUMBERS ? null : swatch(colourOf(label));
+  const nodes = `${grouped(arrivals.length)} nodes`;
+  const divided = `The case is divided: it arrives at ${nodes}, whose answers are averaged.`;
+  return h(
+    "div",
+    { class: "result" },
+    h("p", { class: "kicker" }, "Answer"),
+    h("p", { class: "answer" }, dot, bdi(said)),
+    NUMBERS ? null : chanceTable(chances),
+    arrivals.length > 1 ? muted(divided) : null,
+    steps(row, wayTo(mainArrival(arrivals))),
+  );
+}
+
+function chanceTable(chances) {
+  const rows = largestFirst(chances).map((label) => {
+    const name = meter(chances[label], colourOf(label), DATA.classes[label]);
+    return tableRow(name, cell(percent(chances[label], 1)));
+  });
+  return table([bdi(DATA.target), "chance"], rows);
+}
+
+/** The way in words, from question to question; of a divided case its main part. */
+function steps(row, way) {
+  const list = h("ol", { class: "steps" });
+  way.forEach((node, at) => {
+    const left = way.length - MOST_STEPS;
+    if (left > 0 && at >= MOST_STEPS / 2 && at < MOST_STEPS / 2 + left) {
+      const more = h("li", { class: "muted" }, `… ${grouped(left)} more …`);
+      if (at === MOST_STEPS / 2) list.append(more);
+      return;
+    }
+    const words = stepWords(node, way[at + 1], row);
+    if (words) list.append(h("li", {}, words));
+  });
+  return list;
+}
+
+/** What happens to a row at a node on its way; next is where its main part goes. */
+function stepWords(node, next, row) {
+  const column = TREE.column[node];
+  if (column < 0) return null;
+  const { name, kind, values } = DATA.columns[column];
+  const value = row[column];
+  if (value === null) return [bdi(name), " is missing: ", bdi(missingWords(node, next, row))];
+  const numeric = kind === "numeric";
+  if (!numeric && value === UNSEEN) {
+    return [bdi(name), " has another value: ", bdi(routeWords(node, TREE.unseenTo[node]))];
+  }
+  if (next !== undefined) return [link(next, branchOf(next))];
+  const word = bdi(numeric ? number(value) : values[value]);
+  return [bdi(name), " = ", word, ` has no branch: ${routeWords(node, STOP)}`];
+}
+
+function missingWords(node, next, row) {
+  const replaced = standIn(node, row) !== undefined;
+  return replaced ? `surrogates lead to “${edgeOf(next)}”` : routeWords(node, TREE.missingTo[node]);
+}

@@ -1,0 +1,234 @@
+// Selecting, opening, tools, themes, printing; and the start.
+
+const root = document.documentElement;
+
+/** Make an item the selected one: shown, told about and in view. */
+function select(item, focus = false) {
+  const node = nodeOf(item);
+  if (item >= 0 && !isShown(item)) reveal(item);
+  state.selected = item;
+  layOut();
+  bringIntoView(item);
+  draw();
+  if (focus) focusCard();
+  tellWhere(node);
+  showNode(node);
+}
+
+function focusCard() {
+  drawn.cards.get(state.selected)?.focus({ preventScroll: true });
+}
+
+/** The way to the selected node in words, for all to see and hear. */
+function tellWhere(node) {
+  const way = wayTo(node).slice(1);
+  const parts = way.map((step) => ({ step }));
+  if (way.length > 8) parts.splice(3, way.length - 7, { skipped: way.length - 7 });
+  const words = parts.map(({ step, skipped }) => {
+    if (!skipped) return link(step, branchOf(step));
+    return h("span", { class: "muted" }, `… ${grouped(skipped)} more …`);
+  });
+  const end = isLeaf(node) ? [bdi(answerOf(node))] : [bdi(columnOf(node).name), "?"];
+  const all = [link(0, "All cases"), ...words, h("b", {}, ...end)];
+  const then = () => h("span", { class: "then" }, "›");
+  byId("path").replaceChildren(...all.flatMap((part, at) => (at ? [then(), part] : [part])));
+}
+
+function openOrClose(item, focus = false) {
+  if (item < 0) forget(item); // the number of branches that it stands for changes
+  keepInPlace(nodeOf(item), () => {
+    toggle(item);
+    layOut();
+  });
+  select(item < 0 ? state.selected : item, focus);
+}
+
+function forget(item) {
+  drawn.cards.get(item)?.remove();
+  drawn.cards.delete(item);
+}
+
+/** Draw everything anew, after something about all of it has changed. */
+function redraw() {
+  if (state.selected < 0 || !isShown(state.selected)) state.selected = 0;
+  for (const item of [...drawn.cards.keys()]) forget(item);
+  layOut();
+  fit(false, 0.6);
+  if (state.selected) bringIntoView(state.selected, false);
+  draw();
+  tellWhere(state.selected);
+  showNode(state.selected);
+}
+
+function setDepth(depth) {
+  const focused = document.activeElement?.closest(".card");
+  openToDepth(depth);
+  redraw();
+  byId("depth").value = String(Math.min(depth, TREE.maxDepth));
+  if (focused) focusCard();
+}
+
+function turn() {
+  state.direction = state.direction === "right" ? "down" : "right";
+  root.dataset.direction = state.direction;
+  byId("turn").setAttribute("aria-pressed", String(state.direction === "down"));
+  redraw();
+}
+
+function setTheme(theme) {
+  root.dataset.theme = theme;
+  byId("theme").setAttribute("aria-pressed", String(theme === "dark"));
+}
+
+function switchTheme() {
+  setTheme(root.dataset.theme === "dark" ? "light" : "dark");
+}
+
+function openTab(name, focus = false) {
+  for (const [tab, panel] of [["tab-node", "about"], ["tab-case", "case"]]) {
+    const chosen = panel === name;
+    byId(tab).setAttribute("aria-selected", String(chosen));
+    byId(tab).tabIndex = chosen ? 0 : -1;
+    byId(panel).hidden = !chosen;
+  }
+  if (focus) byId(name).querySelector("input, select")?.focus();
+}
+
+function buildTools() {
+  const actions = {
+    smaller: () => zoomBy(0.8),
+    larger: () => zoomBy(1.25),
+    scale: () => zoomBy(1 / camera.scale),
+    fit: () => fit(true),
+    turn,
+    theme: switchTheme,
+    help: () => byId("keys").showModal(),
+    "tab-node": () => openTab("about"),
+    "tab-case": () => openTab("case"),
+  };
+  for (const [id, action] of Object.entries(actions)) byId(id).addEventListener("click", action);
+  document.querySelector("[role=tablist]").addEventListener("keydown", (event) => {
+    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+    const other = document.querySelector("[role=tab][aria-selected=false]:not([hidden])");
+    other?.click();
+    other?.focus();
+  });
+  const depth = byId("depth");
+  depth.append(h("option", { value: "", hidden: true }, "–"));
+  for (let level = 1; level < Math.min(TREE.maxDepth, 13); level++) {
+    depth.append(h("option", { value: level }, String(level)));
+  }
+  depth.append(h("option", { value: TREE.maxDepth }, "all"));
+  depth.value = "";
+  depth.disabled = TREE.maxDepth === 0;
+  depth.addEventListener("change", () => setDepth(Number(depth.value)));
+}
+
+function buildFacts() {
+  const facts = [
+    `${DATA.algorithm} tree`,
+    counted(TREE.count, "node"),
+    counted(DATA.n_leaves, "leaf", "leaves"),
+    `depth ${grouped(TREE.maxDepth)}`,
+    counted(TREE.weight[0], "case"),
+  ];
+  byId("facts").textContent = facts.join(" · ");
+  if (!DATA.abridged) return;
+  // Cases would stop where the levels end, so there is no trying of cases either.
+  byId("tab-case").hidden = true;
+  byId("banner").hidden = false;
+  byId("banner").textContent =
+    `Only the first levels of a tree of ${grouped(DATA.abridged.n_nodes)} nodes, so that the ` +
+    'notebook stays small: to_html("tree.html") writes all of it, with “Try a case”.';
+}
+
+function buildLegend() {
+  const key = (...parts) => byId("legend").append(h("span", { class: "key" }, ...parts));
+  if (NUMBERS) {
+    const marks = [h("i", { class: "band wide" }), h("i", { class: "mean middle" })];
+    const ends = `from ${rounded(TREE.low, 3)} to ${rounded(TREE.high, 3)}`;
+    key(h("span", { class: "scale small" }, marks), ` mean ± deviation, ${ends}`);
+    return;
+  }
+  const labels = range(0, DATA.classes.length)
+    .filter((label) => rankOfClass[label] < COLOURS)
+    .sort((one, other) => rankOfClass[one] - rankOfClass[other]);
+  for (const label of labels) {
+    const name = DATA.classes[label];
+    key(swatch(colourOf(label)), h("span", { class: "name", title: name }, bdi(name)));
+  }
+  const rest = DATA.classes.length - labels.length;
+  if (rest) key(swatch("var(--class-other)"), `${grouped(rest)} others`);
+}
+
+/** On paper the whole tree that is open, in light colours, as wide as the paper. */
+function listenForPrinting() {
+  let before = null;
+  window.addEventListener("beforeprint", () => {
+    before ??= { theme: root.dataset.theme, camera: { ...camera } };
+    setTheme("light");
+    drawn.everything = true;
+    const { width, height } = state.items.size;
+    const scale = Math.min(1, 1000 / (width + 2 * MARGIN));
+    Object.assign(camera, { scale, x: MARGIN, y: MARGIN, base: { x: 0, y: 0 } });
+    stage.style.height = `${height * scale + 4 * MARGIN}px`;
+    draw();
+  });
+  window.addEventListener("afterprint", () => {
+    if (!before) return;
+    setTheme(before.theme);
+    drawn.everything = false;
+    stage.style.height = "";
+    Object.assign(camera, before.camera);
+    before = null;
+    draw();
+  });
+}
+
+function listenForClicks() {
+  const itemAt = (event) => event.target.closest(".card")?.dataset.item;
+  host.addEventListener("click", (event) => {
+    const item = itemAt(event);
+    if (item === undefined) return;
+    if (Number(item) < 0 || event.target.closest(".knob")) openOrClose(Number(item), true);
+    else select(Number(item), true);
+  });
+  host.addEventListener("dblclick", (event) => {
+    const item = itemAt(event);
+    if (Number(item) >= 0 && !event.target.closest(".knob")) openOrClose(Number(item), true);
+  });
+  host.addEventListener("keydown", onTreeKey);
+  document.addEventListener("keydown", onKey);
+  document.addEventListener("click", (event) => {
+    const to = event.target.closest("[data-goto]");
+    if (to) select(Number(to.dataset.goto));
+  });
+}
+
+function followTheSystem() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const follow = () => setTheme(dark.matches ? "dark" : "light");
+  dark.addEventListener("change", follow);
+  follow();
+}
+
+function start() {
+  followTheSystem();
+  root.dataset.direction = state.direction;
+  byId("app").hidden = false;
+  for (const build of [buildFacts, buildLegend, buildTools, buildHelp, buildForm]) build();
+  openFirst();
+  layOut();
+  fit(false, 0.75);
+  draw();
+  tellWhere(0);
+  showNode(0);
+  for (const listen of [listenForMoves, listenForSearch, listenForPrinting, listenForClicks]) listen();
+  new ResizeObserver(requestDraw).observe(stage);
+  // What tests and other scripts may ask.
+  const asked = { decide, refusal, arrivalsOf, exampleOf, find, impurityOf };
+  const spoken = { ruleOf, branchOf, edgeOf };
+  window.branchwise = { ...asked, ...spoken, select, setDepth, state, tree: TREE };
+}
+
+start();

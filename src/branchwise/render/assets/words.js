@@ -1,0 +1,172 @@
+// Conditions, answers and numbers in words, as branchwise.words writes them.
+
+const SHOWN_VALUES = 8;
+
+/** A number as Python writes it: reading it back gives the very same one. */
+function number(value) {
+  const size = Math.abs(value);
+  if (!size || (size >= 1e-4 && size < 1e16)) return String(value);
+  return withExponent(value);
+}
+
+function withExponent(value) {
+  return value.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
+}
+
+/** A number with so many digits, and all that it has before the point. */
+function rounded(value, digits) {
+  const size = Math.abs(value);
+  if (!size) return "0";
+  if (size < 1e-4 || size >= 1e15) return withExponent(Number(value.toPrecision(digits)));
+  const places = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
+  return String(Number(value.toFixed(places)));
+}
+
+/** A weight: whole numbers as such, others with two decimals at most. */
+function amount(weight) {
+  if (weight && (weight < 0.01 || weight >= 1e15)) return rounded(weight, 3);
+  // Halves go to the even digit, as Python rounds; only eighths are halves here.
+  const half = Number.isInteger(weight * 8) && (weight * 100) % 1 === 0.5;
+  const even = 2 * Math.round(weight * 50);
+  return String(half ? even / 100 : Number(weight.toFixed(2)));
+}
+
+/** The same for reading: with commas. */
+function cases(weight) {
+  if (weight && (weight < 0.01 || weight >= 1e15)) return rounded(weight, 3);
+  return Number(amount(weight)).toLocaleString("en-US", { maximumFractionDigits: 2 });
+}
+
+/** A whole number for reading. */
+function grouped(count) {
+  return count.toLocaleString("en-US");
+}
+
+/** An impurity, a gain or a score. */
+function figure(value) {
+  const size = Math.abs(value);
+  if (!size) return "0";
+  return size < 1e-4 || size >= 1e6 ? rounded(value, 4) : value.toFixed(3);
+}
+
+function percent(part, whole) {
+  return `${Math.floor(1000 * (part / whole) + 0.5) / 10} %`;
+}
+
+function counted(count, noun, plural = `${noun}s`) {
+  return `${cases(count)} ${count === 1 ? noun : plural}`;
+}
+
+/** What a branch asks for: { column, op, value } with codes or a cut as value. */
+function conditionOf(node) {
+  const parent = TREE.parent[node];
+  const column = TREE.column[parent];
+  const codes = codesOf(node);
+  if (!codes.length) return { column, op: "is missing" };
+  if (DATA.columns[column].kind !== "numeric") return { column, op: "in", codes };
+  if (codes.length > 1) return { column, op: "is known" };
+  return { column, op: codes[0] === 0 ? "<=" : ">", cut: TREE.cut[parent] };
+}
+
+function phrase(condition, limit = SHOWN_VALUES) {
+  const { name, values } = DATA.columns[condition.column];
+  if (condition.op === "in") {
+    const { codes } = condition;
+    if (codes.length === 1) return `${name} = ${values[codes[0]]}`;
+    return `${name} in {${listed(condition, limit)}}`;
+  }
+  if (condition.cut === undefined) return `${name} ${condition.op}`;
+  return `${name} ${condition.op} ${number(condition.cut)}`;
+}
+
+function listed({ column, codes }, limit = SHOWN_VALUES) {
+  const { values } = DATA.columns[column];
+  const shown = codes.slice(0, limit).map((code) => item(values[code]));
+  const more = codes.length - limit;
+  if (more > 0) shown.push(`... (${grouped(more)} more)`);
+  return shown.join(", ");
+}
+
+/** A value of a list, in quotes if it could be taken for several. */
+function item(value) {
+  if (!value.includes(",") || "'\"".includes(value[0])) return value;
+  return value.includes("'") ? `"${value}"` : `'${value}'`;
+}
+
+/** What leads to a node, without the column, which the parent shows. */
+function edgeOf(node, limit = SHOWN_VALUES) {
+  const condition = conditionOf(node);
+  if (condition.op === "in") {
+    if (condition.codes.length > 1) return listed(condition, limit);
+    return DATA.columns[condition.column].values[condition.codes[0]];
+  }
+  if (condition.cut === undefined) return condition.op.replace("is ", "");
+  return `${condition.op} ${number(condition.cut)}`;
+}
+
+function branchOf(node) {
+  return phrase(conditionOf(node));
+}
+
+function answerOf(node) {
+  return NUMBERS ? DATA.answer[node] : DATA.classes[DATA.label[node]];
+}
+
+/** How sure an answer is: "9 of 14 cases, 64.3 %". */
+function supportOf(node, write = cases) {
+  const weight = TREE.weight[node];
+  if (NUMBERS) {
+    const noun = weight === 1 ? "case" : "cases";
+    const spread = rounded(DATA.deviation[node], 3);
+    return `${write(weight)} ${noun}, standard deviation ${spread}`;
+  }
+  const right = classWeights(node)[DATA.label[node]];
+  return `${write(right)} of ${write(weight)} cases, ${percent(right, weight)}`;
+}
+
+/** All that a way asks, with what it asks of one column put together. */
+function mergedConditions(node) {
+  const merged = new Map();
+  for (const step of wayTo(node).slice(1)) {
+    const next = conditionOf(step);
+    if (!merged.has(next.column)) merged.set(next.column, {});
+    narrow(merged.get(next.column), next);
+  }
+  return [...merged].flatMap(([column, asked]) => boundsOf(column, asked));
+}
+
+function narrow(asked, next) {
+  if (next.op === ">") asked.lower = Math.max(asked.lower ?? -Infinity, next.cut);
+  else if (next.op === "<=") asked.upper = Math.min(asked.upper ?? Infinity, next.cut);
+  else if (next.op === "in" && asked.codes) {
+    const allowed = new Set(next.codes);
+    asked.codes = asked.codes.filter((code) => allowed.has(code));
+  } else if (next.op === "in") asked.codes = next.codes;
+  else asked.other = next.op;
+}
+
+function boundsOf(column, asked) {
+  const found = [];
+  if (asked.lower !== undefined) found.push({ column, op: ">", cut: asked.lower });
+  if (asked.upper !== undefined) found.push({ column, op: "<=", cut: asked.upper });
+  const bounded = found.length > 0;
+  if (asked.other === "is missing") found.push({ column, op: "is missing" });
+  else if (asked.codes) found.push({ column, op: "in", codes: asked.codes });
+  else if (asked.other && !bounded) found.push({ column, op: asked.other });
+  return found;
+}
+
+/** The rule of a node, in the words of Model.rules(). */
+function ruleOf(node) {
+  const conclusion = `${answerOf(node)} (${supportOf(node, amount)})`;
+  const conditions = mergedConditions(node).map((c) => phrase(c));
+  if (!conditions.length) return `always ${conclusion}`;
+  return `if ${conditions.join(" and ")} then ${conclusion}`;
+}
+
+/** Where a value goes that no branch names. */
+function routeWords(node, to) {
+  if (to === STOP) return `stop here and get this node’s answer, ${answerOf(node)}`;
+  if (to === EVERY_BRANCH) return "go down every branch, by the branches’ cases";
+  return `follow the branch “${edgeOf(TREE.firstChild[node] + to)}”`;
+}
