@@ -223,3 +223,15 @@ def test_the_script_is_sound(tmp_path):
         ["node", "--check", str(script)], capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stderr
+
+
+def test_with_its_rows_a_page_tells_what_every_column_would_have_gained(weather):
+    table = datasets.load("weather")
+    found = data_of(weather.to_html(X=table.X, y=table.y))["candidates"]
+    gains = {c["column"]: c["score"] for c in found["0"]}
+    assert gains["outlook"] == pytest.approx(0.24674981977443933)
+    assert gains["windy"] == pytest.approx(0.04812703040826949)
+    assert [c["column"] for c in found["0"] if c["chosen"]] == ["outlook"]
+    assert set(found) == {"0", "2", "3"}
+    stump = fit_tree({"a": [1, 1]}, ["no", "no"])
+    assert data_of(stump.to_html(X={"a": [1, 1]}, y=["no", "no"]))["candidates"] == {}

@@ -49,6 +49,8 @@ LAYERS: list[set[str]] = [
     {"validation"},
     {"pruning"},
     {"steps"},
+    {"answering"},
+    {"reading", "showing"},
     {"model"},
     {"plot"},
     {"fitting"},
