@@ -124,4 +124,19 @@ def test_bad_paths(model, tmp_path):
 def test_help_has_examples():
     code, out, _ = run("view", "--help")
     assert code == 0
-    assert "branchwise view tree.json --no-open" in out
+    assert "branchwise view tree.json --data data.csv --no-open" in out
+
+
+def test_with_its_table_a_page_shows_what_columns_would_have_gained(model, tmp_path):
+    page = tmp_path / "page.html"
+    plain, table = ("view", model, "-o", page, "--no-open"), datasets.path("weather")
+    assert run(*plain)[0] == 0
+    assert '"candidates"' not in page.read_text()
+    assert run(*plain, "--data", table)[0] == 0
+    assert '"candidates"' in page.read_text()
+    other = tmp_path / "other.csv"
+    lines = Path(table).read_text().splitlines(keepends=True)
+    other.write_text("".join(lines[:8]))
+    code, _, err = run(*plain, "--data", other)
+    assert code == 1
+    assert "grown from" in err

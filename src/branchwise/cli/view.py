@@ -10,12 +10,13 @@ from typing import Annotated
 
 import typer
 
-from branchwise.cli.models import open_model
-from branchwise.cli.options import ModelPath, Quiet
+from branchwise.cli.known_rows import read_known_rows
+from branchwise.cli.models import open_model, refuse_two_streams
+from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
 from branchwise.cli.streams import Reporter, check_output, counted, open_output
 from branchwise.errors import DataError, ParameterError
 from branchwise.render.html import GENERATOR
-from branchwise.table.read import STANDARD_STREAM
+from branchwise.table.read import STANDARD_STREAM, TableFile
 
 #: So much of a file is read to tell whether it is a page of ours.
 _HEAD = 4096
@@ -44,6 +45,17 @@ def view(
             show_default="what is predicted",
         ),
     ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="TABLE",
+            help="The table that the tree was grown from: nodes then show what every "
+            "column would have gained.",
+            show_default=False,
+        ),
+    ] = None,
+    missing: MissingMarks = None,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Write the page, but do not open it.")
     ] = False,
@@ -57,12 +69,19 @@ def view(
     Examples:
       branchwise view tree.json
       branchwise view tree.json -o report.html --title "Who buys again?"
-      branchwise view tree.json --no-open
+      branchwise view tree.json --data data.csv --no-open
     """
+    refuse_two_streams(MODEL=model_path, TABLE=data)
+    reporter = Reporter(quiet)
     model = open_model(model_path)
     target = output if output is not None else _beside(model_path)
     check_output(target)
-    page = model.to_html(title=title)
+    if data is None:
+        page = model.to_html(title=title)
+    else:
+        marks = missing_marks(missing)
+        rows = read_known_rows(model, TableFile(data), None, None, marks, reporter)
+        page = rows.model.to_html(title=title, X=rows.X, y=rows.y)
     with open_output(target) as file:
         file.write(page.encode("utf-8"))
     if target == STANDARD_STREAM:
@@ -70,7 +89,7 @@ def view(
     opened = not no_open and _open(target)
     nodes = counted(len(model.tree), "node")
     end = "opened in the browser." if opened else "open it in a browser."
-    Reporter(quiet).note(f"page of a tree of {nodes} written to {target}; {end}")
+    reporter.note(f"page of a tree of {nodes} written to {target}; {end}")
 
 
 def _beside(model_path: str) -> str:
