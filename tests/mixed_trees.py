@@ -50,6 +50,18 @@ HOSTILE = (
     "\ufeffbom",
     "class",
     "return",
+    "ends with a backslash\\",
+    "'''; open('x', 'w'); \"\"\"",
+    "*\\/ #define int char",
+    "%:include <x> ??/",
+    "`${globalThis.x = 1}`",
+    "]]> <!--<script>",
+    "__proto__",
+    "constructor",
+    "cells",
+    "tree go",
+    "Größe",
+    "GROSSE",
 )
 ESTIMATORS = (
     ID3Classifier,
@@ -86,6 +98,9 @@ def random_model(kind: int, seed: int, hostile: bool = True) -> Model:
     gaps = getattr(estimator, "missing", None) != "error"
     names = words.sample(HOSTILE, 6) if hostile else [f"column {i}" for i in range(6)]
     table = {name: random_column(rng, words, n_rows, gaps, hostile) for name in names}
+    if words.random() < 0.3:  # numbers that are values
+        few = [name for name in names if len(set(map(str, table[name]))) < 20]
+        estimator.set_params(categorical_features=few)
     return fit(estimator, table, rng, words, n_rows, hostile)
 
 

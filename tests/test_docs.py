@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import doctest
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import branchwise
+import branchwise.datasets
+import branchwise.export
 
 ROOT = Path(__file__).parent.parent
 
@@ -60,6 +65,41 @@ def test_the_keys_of_the_viewer():
 def test_pictures_are_small():
     for picture in (ROOT / "docs" / "images").iterdir():
         assert picture.stat().st_size < 150_000, picture.name
+
+
+def test_the_page_on_exports():
+    page = str(ROOT / "docs" / "export.md")
+    tried = doctest.testfile(page, module_relative=False)
+    assert tried.failed == 0
+    assert tried.attempted >= 15
+
+
+#: How the programs of the page on exports are run, given the tree and themselves.
+PROGRAMS = {
+    "c": ("tree.c", "caller.c", ["cc", "-std=c99", "caller.c", "tree.c", "-lm"]),
+    "javascript": ("tree.js", "caller.js", ["node", "caller.js"]),
+    "py": ("tree.py", "caller.py", [sys.executable, "caller.py"]),
+}
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_programs_of_the_page_on_exports(language, tmp_path):
+    text = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+    fences = rf"```{language}\n(.*?)```\n\n```text\n(.*?)```"
+    ((program, output),) = re.findall(fences, text, re.DOTALL)
+    tree, caller, command = PROGRAMS[language]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"there is no {command[0]} here")
+    weather = branchwise.datasets.load("weather")
+    model = branchwise.fit_tree(weather.X, weather.y)
+    target = {"py": "python"}.get(language, language)
+    (tmp_path / tree).write_bytes(branchwise.export.write(model, target))
+    (tmp_path / caller).write_text(program, encoding="utf-8")
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    if language == "c":
+        command = ["./a.out"]
+        done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert done.stdout.decode() == output
 
 
 @pytest.mark.parametrize(

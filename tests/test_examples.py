@@ -201,6 +201,18 @@ def check_steps_for_teaching(figures, output):
     assert figures["files"] == ["steps.tex", "steps.md", "steps.html", "answers.html"]
 
 
+def check_ship_a_tree(figures, output):
+    assert figures == {
+        "c": 0,
+        "javascript": 0,
+        "json": 0,
+        "python": 0,
+        "answer": "democrat",
+    }
+    assert "python: 435 rows in a Python process: 0 differences" in output
+    assert "def _part_0(cells, s0, todo):" in output
+
+
 CHECKS = {
     "demo": check_demo,
     "rules_for_people": check_rules_for_people,
@@ -213,6 +225,7 @@ CHECKS = {
     "seed_003_golf": check_seed_003_golf,
     "seed_004_digits": check_seed_004_digits,
     "steps_for_teaching": check_steps_for_teaching,
+    "ship_a_tree": check_ship_a_tree,
 }
 
 

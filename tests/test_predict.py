@@ -7,8 +7,12 @@ import pytest
 
 from branchwise import DataError, ID3Classifier, Model, Recipe, fit_tree
 from branchwise.builder import TreeBuilder
+from branchwise.export.answers import Answer, model_answers, sample_of_rows
+from branchwise.export.plan import Row, make_plan
+from branchwise.export.probes import probe_rows
 from branchwise.predict import Walker, visited
 from branchwise.table.schema import Column, Columns, Schema
+from mixed_trees import random_model
 from test_naive import KERNELS
 
 
@@ -253,6 +257,21 @@ def test_a_tie_of_shared_out_chances_goes_to_the_first_class() -> None:
     builder.child(0, "colour", values=["red"], weights=[2, 0])
     model = Model(NUMBERS_AND_COLOURS, builder.build("split"), Recipe(missing="split"))
     assert ask(model, None, 1.0) == ("no", pytest.approx([0.5, 0.5]))
+
+
+def test_a_label_does_not_depend_on_the_rows_beside_it() -> None:
+    """Costs and smoothed chances may give another label than the node has."""
+    model = random_model(7, seed=1020)
+    assert model.recipe.costs is not None
+    assert model.recipe.probabilities == "laplace"
+    plan = make_plan(model.schema, model.tree, model.recipe)
+    rows = probe_rows(plan, 60)
+
+    def answers(some: list[Row]) -> list[Answer]:
+        sample = sample_of_rows(some, model.schema, model.tree)
+        return model_answers(model.schema, model.tree, model.recipe, sample)
+
+    assert answers(rows) == [answers([row])[0] for row in rows]
 
 
 def test_the_way_of_a_shared_out_row_has_every_node_once() -> None:

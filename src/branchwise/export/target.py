@@ -85,21 +85,36 @@ def run_program(
     Labels are class codes, so that no language has to tell true from 1.
     """
     lines = "".join(json.dumps(row) + "\n" for row in rows)
+    told = run_in_folder([command], files, lines.encode())
+    return [_answer(json.loads(line), plan) for line in told.splitlines()]
+
+
+def run_in_folder(
+    commands: Sequence[Sequence[str]],
+    files: Mapping[str, bytes],
+    given: bytes = b"",
+    result: str | None = None,
+) -> bytes:
+    """Run programs one after the other in a folder of their own that holds some files.
+
+    Returns what the last one wrote: to its standard output, or the file ``result``.
+    """
     with TemporaryDirectory(prefix="branchwise-") as folder:
         for name, content in files.items():
             (Path(folder) / name).write_bytes(content)
-        done = subprocess.run(  # noqa: S603
-            list(command),
-            cwd=folder,
-            input=lines.encode(),
-            capture_output=True,
-            timeout=_PATIENCE,
-            check=False,
-        )
-    if done.returncode:
-        told = done.stderr.decode(errors="replace").strip()[-2000:]
-        raise ExportError(f"The export does not run: {command[0]} says: {told}")
-    return [_answer(json.loads(line), plan) for line in done.stdout.splitlines()]
+        for command in commands:
+            done = subprocess.run(  # noqa: S603
+                list(command),
+                cwd=folder,
+                input=given,
+                capture_output=True,
+                timeout=_PATIENCE,
+                check=False,
+            )
+            if done.returncode:
+                told = done.stderr.decode(errors="replace").strip()[-2000:]
+                raise ExportError(f"The export does not run: {command[0]} says: {told}")
+        return done.stdout if result is None else (Path(folder) / result).read_bytes()
 
 
 def _answer(line: list[float] | None, plan: Plan) -> Answer:

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from branchwise.errors import ExportError, ParameterError, counted, quoted
-from branchwise.export import json_rules, onnx, pmml
+from branchwise.export import (
+    c_source,
+    javascript,
+    json_rules,
+    onnx,
+    pmml,
+    python_source,
+)
 from branchwise.export.answers import (
     Answer,
     Sample,
@@ -24,7 +31,15 @@ from branchwise.table.schema import Schema
 from branchwise.tree import Tree
 
 TARGETS = {
-    target.name: target for target in (json_rules.TARGET, onnx.TARGET, pmml.TARGET)
+    target.name: target
+    for target in (
+        c_source.TARGET,
+        javascript.TARGET,
+        json_rules.TARGET,
+        onnx.TARGET,
+        pmml.TARGET,
+        python_source.TARGET,
+    )
 }
 
 #: Rows that an export is tried with where none are given.

@@ -1,0 +1,249 @@
+"""Export to JavaScript: one file for Node.js and for pages, without dependencies."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+
+from branchwise.errors import ParameterError
+from branchwise.export import javascript_text as text
+from branchwise.export.answers import Answer
+from branchwise.export.braces import BraceSource
+from branchwise.export.nested import OneOf, Part, Table
+from branchwise.export.plan import Field, Plan, Row
+from branchwise.export.spelling import (
+    checked_name,
+    comment,
+    finite,
+    whole_within_doubles,
+    wrapped,
+)
+from branchwise.export.target import Options, Runner, Target, run_program
+from branchwise.table.schema import Value, ValueType
+
+_TYPES: dict[ValueType, str] = {
+    "text": "string",
+    "boolean": "boolean",
+    "number": "number",
+}
+#: Names that a page or Node.js gives a meaning to.
+_TAKEN = re.compile(
+    "module|exports|require|process|global|globalThis|window|document|location|name|"
+    "top|parent|frames|status|event|history|navigator|origin|length|closed"
+)
+
+
+def literal(value: Value) -> str:
+    """Write a value so that JavaScript reads the same, and a page reads nothing."""
+    if isinstance(value, float):
+        return repr(finite(value))
+    return json.dumps(value).replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _array(items: Sequence[str]) -> str:
+    """Write an array, in one line if it fits."""
+    line = f"[{', '.join(items)}]"
+    return line if len(line) < 60 else "\n".join(["[", *wrapped(items, "    "), "]"])
+
+
+class JavaScriptSource(BraceSource):
+    """Writes the parts of a plan in JavaScript."""
+
+    equal = "==="
+    missing = "null"
+    other = "OTHER"
+    isnan = "Number.isNaN"
+    constant = "const"
+
+    def function(self, part: Part, body: Iterable[str]) -> Iterator[str]:
+        """Yield the lines of a function, which take what they need from the cells."""
+        more = ", s0, todo" if self.plan.divides else ""
+        yield f"function part_{part.number}(cells{more}) {{"
+        for field in part.fields:
+            yield f"    const {self.names[field]} = cells[{field}];"
+        yield from body
+        yield from ("}", "")
+
+    def number(self, value: float) -> str:
+        """Write a number in a condition."""
+        return literal(value)
+
+    def value(self, field: int, code: int) -> str:
+        """Write a value that fields are compared with."""
+        return literal(self.plan.fields[field].values[code])
+
+    def in_set(self, name: str, test: OneOf) -> str:
+        """Look for a value in a Set."""
+        values = [self.value(test.field, code) for code in test.codes]
+        table = f"SET_{len(self.tables)}"
+        self.tables.append(f"const {table} = new Set({_array(values)});")
+        return f"{table}.has({name})"
+
+    def go(self, to: str, share: str | None) -> str:
+        """Return where the case goes, or list it."""
+        return f"return {to};" if share is None else f"todo.push([{to}, {share}]);"
+
+    def choice(self, name: str) -> str | None:
+        """Declare a variable."""
+        return f"let {name};"
+
+    def lookup(self, table: Table) -> str:
+        """Look a value up in a Map."""
+        values = self.plan.fields[table.field].values
+        entries = [
+            *zip(map(literal, values), table.of_codes, strict=True),
+            (self.missing, table.of_missing),
+            (self.other, table.of_other),
+        ]
+        written = [f"[{key}, {to}]" for key, to in entries if to is not None]
+        name = f"TABLE_{table.node}"
+        self.tables.append(f"const {name} = new Map({_array(written)});")
+        return f"{name}.get({self.names[table.field]})"
+
+    def everywhere(self, table: Table) -> list[str]:
+        """List all the places where the parts of a case go."""
+        name = f"EVERY_{table.node}"
+        entries = [f"[{to}, {literal(part)}]" for to, part in table.every]
+        self.tables.append(f"const {name} = {_array(entries)};")
+        return [
+            f"for (const [to, part] of {name}) {{",
+            f"    todo.push([to, s{table.share} * part]);",
+            "}",
+        ]
+
+
+def write(plan: Plan, options: Options) -> bytes:
+    """Write a script."""
+    name = checked_name(options["name"], "javascript")
+    if _TAKEN.fullmatch(name):
+        raise ParameterError(
+            "name of the export to 'javascript' must be no name that browsers or "
+            f"Node.js give a meaning to. Got {name!r}."
+        )
+    whole_within_doubles(plan.classes, "JavaScript")
+    for field in plan.fields:
+        whole_within_doubles(field.values, "JavaScript")
+    source = JavaScriptSource(plan)
+    functions = list(source.functions())
+    uses = text.NUMBERS_USE if plan.predicts_numbers else text.CLASSES_USE
+    about = comment(plan.about)
+    columns = [literal(field.name) for field in plan.fields]
+    lines = [
+        text.HEAD.format(about=about, uses=uses.format(name=name), name=name),
+        f"const CLASSES = Object.freeze({_array([*map(literal, plan.classes)])});",
+        f"const COLUMNS = Object.freeze({_array(columns)});",
+        "const OTHER = {};  // stands for values that training did not have",
+        *source.tables,
+        "",
+        *functions,
+        *_answers(plan),
+        *_columns(plan),
+        "",
+        _read(plan) + _parts(source) + _predict(plan, source) + _tail(plan, name),
+    ]
+    return "\n".join(lines).encode("ascii")
+
+
+def _answers(plan: Plan) -> Iterator[str]:
+    yield "// What every node answers."
+    yield "const ANSWERS = ["
+    for position, node in enumerate(plan.nodes):
+        if node.number is not None:
+            answer = literal(node.number)
+        else:
+            chances = ", ".join(map(literal, node.chances))
+            answer = f"[{literal(plan.classes[node.label])}, [{chances}]]"
+        yield f"    {answer},  // {position}"
+    yield "];"
+    if plan.divides and plan.costs is not None:
+        yield "// What it costs to answer (column) where something is true (row)."
+        costs = [f"[{', '.join(map(literal, row))}]" for row in plan.costs]
+        yield f"const COSTS = {_array(costs)};"
+
+
+def _columns(plan: Plan) -> Iterator[str]:
+    yield "// The types of the columns, and the values that training had."
+    yield f"const TYPES = {_array([_type(field) for field in plan.fields])};"
+    yield "const VALUES = ["
+    for field in plan.fields:
+        values = _array([literal(value) for value in field.values])
+        yield "    null," if field.numeric else f"    new Set({values}),"
+    yield "];"
+
+
+def _type(field: Field) -> str:
+    """Write a type; null where training had no value at all."""
+    return literal(_TYPES[field.kind]) if field.numeric or field.values else "null"
+
+
+def _read(plan: Plan) -> str:
+    missing = text.REFUSE_MISSING if plan.refuses_missing else text.ALLOW_MISSING
+    unseen = text.REFUSE_UNSEEN if plan.refuses_unseen else text.ALLOW_UNSEEN
+    return text.READ.format(missing=missing, unseen=unseen)
+
+
+def _parts(source: JavaScriptSource) -> str:
+    """Write the list of the functions, if there is more than one."""
+    if len(source.parts) == 1:
+        return ""
+    return f"const PARTS = {_array([f'part_{p.number}' for p in source.parts])};\n\n"
+
+
+def _predict(plan: Plan, source: JavaScriptSource) -> str:
+    if not plan.divides:
+        on = text.GO_ON if len(source.parts) > 1 else ""
+        answer = text.PREDICT_NUMBER if plan.predicts_numbers else text.PREDICT_CLASS
+        return text.ARRIVE.format(on=on) + answer
+    if plan.predicts_numbers:
+        return text.ARRIVE_DIVIDED + text.PREDICT_NUMBER_DIVIDED
+    scores = "chances" if plan.costs is None else text.PRICES
+    return text.ARRIVE_DIVIDED + text.PREDICT_CLASS_DIVIDED.format(scores=scores)
+
+
+def _tail(plan: Plan, name: str) -> str:
+    names = ["CLASSES", "COLUMNS", "predict"]
+    if not plan.predicts_numbers:
+        names.append("predictProba")
+    return text.TAIL.format(names=", ".join(names), name=name)
+
+
+_DRIVER = b"""\
+const fs = require("fs");
+const tree = require("./exported_tree.js");
+const lines = fs.readFileSync(0, "utf8").split("\\n");
+const answers = [];
+for (const line of lines) {
+    if (line === "") { continue; }
+    const cells = JSON.parse(line);
+    const row = Object.create(null);
+    tree.COLUMNS.forEach((name, i) => { row[name] = cells[i]; });
+    try {
+        const label = tree.predict(row);
+        answers.push(JSON.stringify(tree.predictProba === undefined ? [label]
+            : [tree.CLASSES.indexOf(label), ...tree.predictProba(row)]));
+    } catch (error) {
+        if (!(error instanceof RangeError)) { throw error; }
+        answers.push("null");
+    }
+}
+process.stdout.write(answers.map((answer) => answer + "\\n").join(""));
+"""
+
+
+def _absent() -> str | None:
+    if shutil.which("node") is None:
+        return "there is no Node.js here (node)"
+    return None
+
+
+def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Answer]:
+    node = shutil.which("node") or "node"
+    files = {"exported_tree.js": content, "driver.js": _DRIVER}
+    return run_program([node, "driver.js"], files, rows, plan)
+
+
+_RUNNER = Runner("Node.js", _absent, _run)
+
+TARGET = Target("javascript", ".js", write, lambda _: [_RUNNER], {"name": ("tree",)})
