@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -89,6 +90,7 @@ def random_models(n: int, seed: int = 0, hostile: bool = True) -> Iterator[Model
         yield random_model(number, seed + number, hostile)
 
 
+@lru_cache(maxsize=64)
 def random_model(kind: int, seed: int, hostile: bool = True) -> Model:
     """Fit the estimator of some kind to a random table."""
     rng = np.random.default_rng(seed)
