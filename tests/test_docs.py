@@ -32,6 +32,8 @@ PAGES = {
     "export_onnx.md": 8,
     "export_pmml.md": 4,
     "viewer.md": 6,
+    "export_sql.md": 8,
+    "export_excel.md": 8,
 }
 
 

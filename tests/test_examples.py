@@ -79,6 +79,15 @@ def check_interactive_tree(figures, output):
     assert "all in one file" in output
 
 
+def check_score_in_sql(figures, output):
+    assert figures["verified"]
+    assert figures["same"]
+    assert len(figures["labels"]) == 14
+    assert figures["likely"] == figures["labels"].count("yes") == 9
+    assert "CASE\n" in output
+    assert "14 rows scored in the database, 9 of them likely to play." in output
+
+
 def check_seed_000_votes(figures, output):
     assert figures["gains"] == {
         "Sex": pytest.approx(0.0199730940, abs=5e-11),
@@ -219,6 +228,7 @@ CHECKS = {
     "explain_a_decision": check_explain_a_decision,
     "pictures": check_pictures,
     "interactive_tree": check_interactive_tree,
+    "score_in_sql": check_score_in_sql,
     "seed_000_votes": check_seed_000_votes,
     "seed_001_fish_car": check_seed_001_fish_car,
     "seed_002_tennis": check_seed_002_tennis,

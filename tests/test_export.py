@@ -16,7 +16,9 @@ from mixed_trees import ESTIMATORS, random_models
 #: Options with which a target carries what it would refuse.
 ALL_CARRIED = {"pmml": {"divided": "unanswered"}}
 #: Models to try where a run takes seconds to begin.
-SLOW_TO_START = {"pmml": 1}
+SLOW_TO_START = {"pmml": 1, "excel": 1, "sql": 7}
+#: Trees and rows of the long test where they would take hours.
+LESS = {"excel": (50, 500)}
 
 
 @pytest.fixture
@@ -141,8 +143,9 @@ def test_random_trees_are_exported_without_a_difference(target):
 @pytest.mark.slow
 @pytest.mark.parametrize("target", sorted(export.TARGETS))
 def test_many_trees_and_rows_without_a_difference(target, monkeypatch):
-    monkeypatch.setattr(verification, "_N_PROBES", 10_000)
-    for model in random_models(200, seed=1000):
+    n_models, n_rows = LESS.get(target, (200, 10_000))
+    monkeypatch.setattr(verification, "_N_PROBES", n_rows)
+    for model in random_models(n_models, seed=1000):
         try:
             export.write(model, target, **ALL_CARRIED.get(target, {}))
         except export.ExportError:

@@ -84,7 +84,7 @@ TABLE_LAYERS: list[set[str]] = [
 LEARNING = {"sklearn", "scipy", "joblib"}
 FRAMES = {"pandas", "polars", "pyarrow", "narwhals"}
 SCREEN = {"typer", "rich", "click", "matplotlib"}
-ELSEWHERE = {"onnx", "onnxruntime", "jpmml_evaluator"}
+ELSEWHERE = {"onnx", "onnxruntime", "jpmml_evaluator", "duckdb", "psycopg", "pyspark"}
 ALLOWED_OUTSIDE = {
     "sklearn": {"estimators", "cli.evaluate"},
     "scipy": {"estimators"},
@@ -102,6 +102,9 @@ ALLOWED_OUTSIDE = {
     "onnxruntime": {"export.onnx"},
     "jpmml_evaluator": {"export.pmml_driver"},
     "pandas": {"export.pmml_driver"},
+    "duckdb": {"export.sql_runners"},
+    "psycopg": {"export.sql_runners"},
+    "pyspark": {"export.sql_runners"},
 }
 
 

@@ -48,6 +48,8 @@ class Target:
     default first; an option with a single choice takes any text. What is not ``binary``
     is text in UTF-8. ``runners`` returns
     the ways to run what was written with some options; all of them are tried.
+    A target that cannot hold every row says in ``domain`` which it holds; ``fitting``
+    returns the nearest such row, or None.
     """
 
     name: str
@@ -56,6 +58,8 @@ class Target:
     runners: Callable[[Options], Sequence[Runner]]
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     binary: bool = False
+    fitting: Callable[[Plan, Row], Row | None] | None = None
+    domain: str = ""
 
     def options(self, given: Mapping[str, str]) -> Options:
         """Return all options: those given, checked, and the defaults of the others."""

@@ -9,11 +9,13 @@ from typing import Protocol
 from branchwise.errors import ExportError, ParameterError, counted, quoted
 from branchwise.export import (
     c_source,
+    excel,
     javascript,
     json_rules,
     onnx,
     pmml,
     python_source,
+    sql,
 )
 from branchwise.export.answers import (
     Answer,
@@ -34,11 +36,13 @@ TARGETS = {
     target.name: target
     for target in (
         c_source.TARGET,
+        excel.TARGET,
         javascript.TARGET,
         json_rules.TARGET,
         onnx.TARGET,
         pmml.TARGET,
         python_source.TARGET,
+        sql.TARGET,
     )
 }
 
@@ -74,7 +78,8 @@ class Verification:
     """What came of running an export.
 
     ``ran`` names what it was run with, ``checked`` what was only checked for its form,
-    ``absent`` says of everything else why it was not run here.
+    ``absent`` says of everything else why it was not run here, ``left_out`` which rows
+    were not tried because the target cannot hold them.
     """
 
     target: str
@@ -83,6 +88,7 @@ class Verification:
     checked: tuple[str, ...]
     absent: tuple[str, ...]
     differences: tuple[Difference, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -101,6 +107,7 @@ class Verification:
             lines.append(f"{self.target}: {self.n_rows:,} rows in {runner}: {found}")
         lines += [f"{self.target}: not run; {check}" for check in self.checked]
         lines += [f"{self.target}: not run: {reason}" for reason in self.absent]
+        lines += [f"{self.target}: {reason}" for reason in self.left_out]
         lines += [f"  {d}" for d in self.differences[:_SHOWN]]
         return "\n".join(lines)
 
@@ -143,7 +150,7 @@ def exported(
     all_options = chosen.options(options)
     plan = make_plan(model.schema, model.tree, model.recipe)
     content = chosen.write(plan, all_options)
-    sample = _sample(model, plan, rows)
+    sample = _sample(model, chosen, plan, rows)
     done = _verified(model, chosen, plan, sample, content, all_options)
     if done.differences:
         raise ExportError(
@@ -179,14 +186,18 @@ def verify(
     chosen = target_named(target)
     all_options = chosen.options(options)
     plan = make_plan(model.schema, model.tree, model.recipe)
-    sample = _sample(model, plan, rows)
+    sample = _sample(model, chosen, plan, rows)
     content = chosen.write(plan, all_options)
     return _verified(model, chosen, plan, sample, content, all_options)
 
 
-def _sample(model: Exportable, plan: Plan, rows: object) -> Sample:
+def _sample(model: Exportable, target: Target, plan: Plan, rows: object) -> Sample:
     if rows is None:
-        return sample_of_rows(probe_rows(plan, _N_PROBES), model.schema, model.tree)
+        probes = probe_rows(plan, _N_PROBES)
+        if target.fitting is not None:
+            nearest = (target.fitting(plan, row) for row in probes)
+            probes = [row for row in nearest if row is not None]
+        return sample_of_rows(probes, model.schema, model.tree)
     return sample_of_table(rows, model.schema, model.tree)
 
 
@@ -199,9 +210,12 @@ def _verified(
     options: Options,
 ) -> Verification:
     leave_divided = options.get("divided") == UNANSWERED
-    wanted = model_answers(
+    answers = model_answers(
         model.schema, model.tree, model.recipe, sample, leave_divided
     )
+    held = _held(target, plan, sample.rows)
+    rows = [sample.rows[index] for index in held]
+    wanted = [answers[index] for index in held]
     ran, checked, absent = [], [], []
     differences: list[Difference] = []
     for runner in target.runners(options):
@@ -209,20 +223,34 @@ def _verified(
         if reason is not None:
             absent.append(reason)
             continue
-        got = runner.run(content, plan, sample.rows)
+        got = runner.run(content, plan, rows)
         if got is None:
             checked.append(runner.only_checks or runner.name)
             continue
         ran.append(runner.name)
-        differences += _differences(runner, plan, sample.rows, wanted, got)
+        differences += _differences(runner, plan, rows, wanted, got)
     return Verification(
         target.name,
-        len(sample.rows),
+        len(rows),
         tuple(ran),
         tuple(checked),
         tuple(absent),
         tuple(differences),
+        _left_out(target, len(sample.rows) - len(rows)),
     )
+
+
+def _held(target: Target, plan: Plan, rows: Sequence[Row]) -> list[int]:
+    """Return which rows a target can hold as they are."""
+    if target.fitting is None:
+        return list(range(len(rows)))
+    return [i for i, row in enumerate(rows) if target.fitting(plan, row) == row]
+
+
+def _left_out(target: Target, n_rows: int) -> tuple[str, ...]:
+    if not n_rows:
+        return ()
+    return (f"{counted(n_rows, 'row')} not tried: {target.domain}",)
 
 
 def _differences(

@@ -1,8 +1,8 @@
-"""Text columns of Arrow tables. pyarrow is loaded only when a file is read."""
+"""Columns of Arrow tables. pyarrow is loaded only when it is needed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -130,3 +130,12 @@ def converted(
             row = int(np.argmax(found))
             raise refuse(row, cells[int(codes[row])])
     return pa.chunked_array([pa.array(values, arrow_type).take(array.indices)])
+
+
+def table_of_rows(rows: Iterable[Sequence[Any]], names: dict[str, str]) -> Any:
+    """Make a table of rows; ``names`` has the Arrow type of every column."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    cells = list(zip(*rows, strict=True)) or [()] * len(names)
+    arrays = [pa.array(c, t) for c, t in zip(cells, names.values(), strict=True)]
+    return pa.Table.from_arrays(arrays, list(names))

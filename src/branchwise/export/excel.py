@@ -1,0 +1,378 @@
+"""Export to Excel: a sheet to type rows into that answers with formulas.
+
+The workbook has four sheets. "Rows" is for the user: a column for each one that the
+tree asks about, then the prediction and the probabilities. "Steps" follows every row
+through the tree, one column a question deep; "Tree" has the tree as a table of states
+(see ``machine.py``), "Values" the values and classes. Names and values are cells of
+their own, never parts of formulas. Where cases are divided, ``excel_shares.py`` adds
+their shares to "Steps".
+
+Programs for spreadsheets keep 15 digits of what is typed, and take numbers for equal
+that differ later than that: LibreOffice from a relative 2**-48 on. So the sheet is
+exact for numbers of up to 14 digits, and its bounds are the largest of those that the
+model has on the same side of the cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+from branchwise.errors import ExportError, ParameterError
+from branchwise.export.excel_runner import normal, runners
+from branchwise.export.excel_shares import Shares
+from branchwise.export.machine import Machine, make_machine
+from branchwise.export.plan import Cell, Field, Plan, Row
+from branchwise.export.target import Options, Target
+from branchwise.export.workbook import (
+    MOST_CHARACTERS,
+    Content,
+    Formula,
+    Sheet,
+    column_name,
+    workbook,
+)
+from branchwise.words import word
+
+#: Digits that every program for spreadsheets tells apart.
+_DIGITS = 14
+#: Numbers beyond these are not held by every one of them.
+_LARGEST, _SMALLEST = 1e300, 1e-300
+#: What a workbook may have: cells with formulas, columns, rows of a table.
+_MOST_FORMULAS = 400_000
+_MOST_COLUMNS = 16_000
+_MOST_STATES = 1_000_000
+_MOST_ROWS = 10_000
+_MOST_CLASSES = 250
+_MOST_FIELDS = 250
+_DOMAIN = (
+    "the sheet takes rows with something in them, numbers of up to 14 digits between "
+    "1e-300 and 1e300, and no empty text"
+)
+
+
+def write(plan: Plan, options: Options) -> bytes:
+    """Write the workbook."""
+    n_rows = _n_rows(options["lines"])
+    _refuse_alike(plan)
+    machine = make_machine(plan)
+    steps = _Steps(plan, machine)
+    _refuse_large(plan, machine, steps, n_rows)
+    rows = range(2, n_rows + 2)
+    answers = _answer_names(plan)
+    inputs: list[Content] = [_header(field.name) for field in plan.fields]
+    texts = frozenset(i for i, f in enumerate(plan.fields) if f.kind == "text")
+    skipped: list[Content] = [None] * len(plan.fields)
+    return workbook(
+        [
+            Sheet(
+                "Rows",
+                [[*inputs, *answers], *([*skipped, *steps.answers(r)] for r in rows)],
+                [_width(str(name)) for name in [*inputs, *answers]],
+                texts,
+            ),
+            Sheet("Steps", [steps.header(), *(steps.row(r) for r in rows)]),
+            Sheet("Tree", _tree(plan, machine)),
+            Sheet("Values", _values(plan)),
+        ]
+    )
+
+
+def _n_rows(given: str) -> int:
+    if not re.fullmatch("[0-9]{1,6}", given) or not 1 <= int(given) <= _MOST_ROWS:
+        raise ParameterError(
+            f"lines of the export to 'excel' must be a whole number from 1 to "
+            f"{_MOST_ROWS:,}. Got {given!r}."
+        )
+    return int(given)
+
+
+def _refuse_alike(plan: Plan) -> None:
+    """Refuse values and classes that a sheet cannot tell apart."""
+    lists = [(f"Column {f.name!r}", f.values) for f in plan.fields]
+    for what, values in [*lists, ("The target", plan.classes)]:
+        seen: dict[str, str] = {}
+        for value in values:
+            if isinstance(value, str):
+                other = seen.setdefault(normal(value), value)
+                if other != value:
+                    raise ExportError(
+                        f"{what} has the values {other!r} and {value!r}: programs for "
+                        "spreadsheets take these for the same, because they change "
+                        "line breaks and tabs. Rename one and fit again."
+                    )
+    for field in plan.fields:
+        for value in field.values:
+            if not isinstance(value, (str, bool)) and _held(value) != value:
+                raise ExportError(
+                    f"Column {field.name!r} has the value {value!r}, and programs for "
+                    f"spreadsheets tell {_DIGITS} digits of a number apart. Use text "
+                    "for such values and fit again."
+                )
+
+
+def _refuse_large(plan: Plan, machine: Machine, steps: _Steps, n_rows: int) -> None:
+    """Refuse a tree that makes too much of a workbook, before it is written."""
+    n_columns = len(steps.header())
+    problem = None
+    if n_columns > _MOST_COLUMNS:
+        problem = f"needs {n_columns:,} columns, and a sheet has {_MOST_COLUMNS:,}"
+    elif n_columns * n_rows > _MOST_FORMULAS:
+        problem = (
+            f"needs {n_columns:,} formulas in each of {n_rows:,} lines, more than "
+            f"{_MOST_FORMULAS:,} in all"
+        )
+    elif max(len(machine), len(machine.to)) > _MOST_STATES:
+        problem = f"has more than {_MOST_STATES:,} states"
+    elif len(plan.fields) > _MOST_FIELDS or len(plan.classes) > _MOST_CLASSES:
+        problem = f"has more than {_MOST_FIELDS} columns or classes"
+    if problem is not None:
+        raise ExportError(
+            f"An Excel workbook cannot carry this tree: it {problem}. Ask for fewer "
+            "lines, prune the tree, or export it to another target."
+        )
+
+
+def _answer_names(plan: Plan) -> list[Content]:
+    chances = [_header(f"probability of {word(c)}") for c in plan.classes]
+    return ["prediction", *chances]
+
+
+def _header(name: str) -> str:
+    return name[:MOST_CHARACTERS]
+
+
+def _width(name: str) -> int:
+    return min(40, max(10, len(name) + 2))
+
+
+def bound(cut: float) -> float:
+    """Return the largest number of 14 digits that is not above a cut."""
+    exact = Decimal(cut)
+    above = float(Context(_DIGITS, ROUND_CEILING).create_decimal(exact))
+    if above <= cut:
+        return above
+    return float(Context(_DIGITS, ROUND_FLOOR).create_decimal(exact))
+
+
+class _Steps:
+    """The sheet that follows rows through the tree: a header, and a row's formulas."""
+
+    def __init__(self, plan: Plan, machine: Machine) -> None:
+        self._plan = plan
+        self._machine = machine
+        self._n_levels = _longest_way(machine)
+        #: After the fields, whether the row is refused; then a column a level.
+        self._first = len(plan.fields) + 1
+        after = self._first + self._n_levels
+        self._shares = Shares(plan, machine, after) if plan.divides else None
+
+    def header(self) -> list[Content]:
+        """Return the names of the columns."""
+        names: list[Content] = [_header(field.name) for field in self._plan.fields]
+        levels: list[Content] = [f"level {i}" for i in range(self._n_levels)]
+        shares = [] if self._shares is None else self._shares.header()
+        return [*names, "refused", *levels, *shares]
+
+    def row(self, row: int) -> list[Content]:
+        """Return the formulas of a row."""
+        fields = enumerate(self._plan.fields)
+        codes = [_code(field, column, row) for column, field in fields]
+        before = range(self._first, self._first + self._n_levels - 1)
+        levels = ["0", *(self._next(column, row) for column in before)]
+        shares = [] if self._shares is None else self._shares.row(row)
+        return [Formula(f) for f in [*codes, self._refused(row), *levels, *shares]]
+
+    def _next(self, column: int, row: int) -> str:
+        """Return the state after the one in a column."""
+        state = f"{column_name(column)}{row}"
+        last = column_name(len(self._plan.fields) - 1)
+        asked = f"INDEX(Tree!$B:$B,{state}+2)"
+        value = f"INDEX($A{row}:${last}{row},1,{asked})"
+        side = f'IF({value}="",2,IF({value}<=INDEX(Tree!$D:$D,{state}+2),0,1))'
+        reply = f"IF(INDEX(Tree!$C:$C,{state}+2)=1,{side},{value})"
+        to = f"INDEX(Tree!$G:$G,INDEX(Tree!$E:$E,{state}+2)+2+{reply})"
+        return f"IF({state}<0,{state},IF({asked}=0,{state},{to}))"
+
+    def _refused(self, row: int) -> str:
+        """Return 1 for a row that has no answer, else 0."""
+        tests = []
+        for column, field in enumerate(self._plan.fields):
+            cell, missing = f"{column_name(column)}{row}", len(field.values)
+            if self._plan.refuses_missing:
+                tests.append(f'({cell}="")' if field.numeric else f"({cell}={missing})")
+            if self._plan.refuses_unseen and not field.numeric:
+                tests.append(f"({cell}={missing + 1})")
+        return f"IF({'+'.join(tests)}>0,1,0)" if tests else "0"
+
+    def answers(self, row: int) -> list[Content]:
+        """Return the formulas of a row on the first sheet."""
+        n_fields = len(self._plan.fields)
+        end = f"Steps!{column_name(self._first + self._n_levels - 1)}{row}"
+        hidden = f"Steps!{column_name(n_fields)}{row}=1"
+        if n_fields:
+            filled = f"COUNTA(A{row}:{column_name(n_fields - 1)}{row})"
+            hidden = f"OR({filled}=0,{hidden})"
+        return [
+            Formula(f'IF({hidden},"",{answer})') for answer in self._answers(end, row)
+        ]
+
+    def _answers(self, end: str, row: int) -> list[str]:
+        """Return what a row that ends somewhere is told."""
+        own = [
+            f"INDEX(Tree!${column}:${column},{end}+2)"
+            for column in map(column_name, _answer_columns(self._plan))
+        ]
+        if self._shares is not None:
+            divided = [f"Steps!{cell}" for cell in self._shares.answers(row)]
+            own = [
+                f"IF({end}<0,{d},{mine})" for d, mine in zip(divided, own, strict=True)
+            ]
+        if self._plan.predicts_numbers:
+            return own
+        label = f"INDEX(Values!$A:$A,{own[0]}+2)"
+        if isinstance(self._plan.classes[0], str):
+            label += '&""'
+        return [label, *own[1:]]
+
+
+def _longest_way(machine: Machine) -> int:
+    """Return how many states a case passes at most."""
+    level = [0] * len(machine)
+    order = sorted(range(len(machine)), key=lambda s: (machine.owner[s], s))
+    for state in order:
+        for to in machine.replies(state):
+            if to >= 0 and to != state:
+                level[to] = max(level[to], level[state] + 1)
+    return max(level) + 1
+
+
+def _code(field: Field, column: int, row: int) -> str:
+    """Return the reply of a cell: its code, or for a numeric field the number."""
+    cell = f"Rows!{column_name(column)}{row}"
+    empty = f"LEN({cell})=0"
+    if field.numeric:
+        return f'IF({empty},"",IF(ISNUMBER({cell}),{cell},NA()))'
+    n_values = len(field.values)
+    values, shifts = (
+        f"Values!${c}$2:${c}${n_values + 1}"
+        for c in map(column_name, (2 * column + 1, 2 * column + 2))
+    )
+    unseen = n_values + 1
+    if not n_values:
+        return f"IF({empty},0,1)"
+    if field.kind == "boolean":
+        code = str(unseen)
+        for position, value in enumerate(field.values):
+            code = f"IF({cell}={'TRUE' if value else 'FALSE'},{position},{code})"
+        return f"IF({empty},{n_values},{code})"
+    same = f"EXACT({values},{cell})" if field.kind == "text" else f"({values}={cell})"
+    return f"IF({empty},{n_values},{unseen}+SUMPRODUCT(--{same},{shifts}))"
+
+
+def _answer_columns(plan: Plan) -> range:
+    """Return the columns of the tree's sheet with label and chances, or number."""
+    return range(8, 9 + len(plan.classes))
+
+
+def _tree(plan: Plan, machine: Machine) -> list[list[Content]]:
+    """Return the table of states: what they ask, where replies lead, the answers."""
+    costs = plan.costs or ()
+    shares = _node_shares(plan)
+    rows: list[list[Content]] = [
+        [
+            *("state", "field", "numeric", "up to", "first reply", None, "leads to"),
+            "share",
+            "answer",
+            *(_header(f"probability of {word(c)}") for c in plan.classes),
+            *(["costs"] if costs else []),
+        ]
+    ]
+    for line in range(max(len(machine), len(machine.to), len(costs))):
+        cells: list[Content] = [None] * 6
+        if line < len(machine):
+            cells = _state(plan, machine, line)
+        cells.append(machine.to[line] if line < len(machine.to) else None)
+        answer: list[Content] = [None] * (2 + len(plan.classes))
+        if line < len(plan.nodes):
+            node = plan.nodes[line]
+            first = node.label if node.number is None else node.number
+            answer = [shares[line], first, *node.chances]
+        cells += answer
+        if line < len(costs):
+            cells += costs[line]
+        rows.append(cells)
+    return rows
+
+
+def _state(plan: Plan, machine: Machine, state: int) -> list[Content]:
+    if not machine.asks[state]:
+        return [state, 0, 0, None, machine.first[state], None]
+    field, cut = machine.field[state], machine.cut[state]
+    # Without a cut all numbers are on one side, and both replies lead there.
+    up_to = None
+    if plan.fields[field].numeric:
+        up_to = 0.0 if cut is None else bound(cut)
+    numeric = int(plan.fields[field].numeric)
+    return [state, field + 1, numeric, up_to, machine.first[state], None]
+
+
+def _node_shares(plan: Plan) -> list[float]:
+    """Return the share of a divided case that goes down to every node."""
+    shares = [1.0] * len(plan.nodes)
+    for node in plan.nodes:
+        if node.question is not None:
+            for branch, share in enumerate(node.question.shares):
+                shares[node.child(branch)] = share
+    return shares
+
+
+def _values(plan: Plan) -> list[list[Content]]:
+    """Return the classes, then for every field its values and what to add for each.
+
+    Added to the code of unseen values, it gives the code of the value.
+    """
+    columns: list[Sequence[Content]] = [["classes", *plan.classes]]
+    for field in plan.fields:
+        columns.append([_header(field.name), *field.values])
+        unseen = len(field.values) + 1
+        columns.append(["code", *(i - unseen for i in range(len(field.values)))])
+    height = max(len(column) for column in columns)
+    return [
+        [c[line] if line < len(c) else None for c in columns] for line in range(height)
+    ]
+
+
+def _held(number: float) -> Cell:
+    """Return the nearest number that a sheet holds and tells from others, or None."""
+    near = float(f"{number:.{_DIGITS}g}")
+    return near if near == 0 or _SMALLEST <= abs(near) <= _LARGEST else None
+
+
+def fitting(plan: Plan, row: Row) -> Row | None:
+    """Return the row nearest to one that the sheet can hold; None if it has none."""
+    cells = tuple(map(_fitting_cell, plan.fields, row))
+    return None if plan.fields and not any(c is not None for c in cells) else cells
+
+
+def _fitting_cell(field: Field, cell: Cell) -> Cell:
+    if isinstance(cell, str):
+        known = {normal(value) for value in field.values if isinstance(value, str)}
+        same = cell in field.values or normal(cell) not in known
+        return cell if 0 < len(cell) <= MOST_CHARACTERS and same else None
+    if cell is None or isinstance(cell, bool):
+        return cell
+    return _held(cell)
+
+
+TARGET = Target(
+    "excel",
+    ".xlsx",
+    write,
+    runners,
+    {"lines": ("100",)},
+    binary=True,
+    fitting=fitting,
+    domain=_DOMAIN,
+)

@@ -1,0 +1,227 @@
+"""What is special about Excel: formulas, digits, texts, sizes, what is refused."""
+
+from __future__ import annotations
+
+import math
+import re
+from io import BytesIO
+from random import Random
+from zipfile import ZipFile
+
+import pytest
+
+from branchwise import (
+    C45Classifier,
+    CARTRegressor,
+    ExportError,
+    ID3Classifier,
+    ParameterError,
+    datasets,
+    export,
+    fit_tree,
+)
+from branchwise.export import biff, excel, excel_runner
+from branchwise.export.plan import STOP, Field, Node, Plan, Question, make_plan
+from branchwise.export.workbook import column_name, escaped
+from mixed_trees import HOSTILE, random_models
+
+needs_libreoffice = pytest.mark.skipif(
+    excel_runner._absent() is not None, reason="LibreOffice is not here"
+)
+#: All that formulas are made of: no text but the empty one.
+FORMULA = re.compile(
+    r"(?:\"\"|[A-Z]+\(|(?:Rows|Steps|Tree|Values)!|\$?[A-Z]{1,3}(?:\$?\d+)?|"
+    r"TRUE|FALSE|\d+|[-+*/<>=,:()&])+"
+)
+
+
+@pytest.fixture
+def weather():
+    table = datasets.load("weather")
+    return fit_tree(table.X, table.y)
+
+
+def parts_of(content):
+    with ZipFile(BytesIO(content)) as archive:
+        return {name: archive.read(name).decode() for name in archive.namelist()}
+
+
+def plan_with(field, classes=("no", "yes"), cut=None):
+    question = Question(0, cut, ((0,), (1,)), STOP, STOP, (0.5, 0.5))
+    leaves = [Node(None, -1, code, (1.0 - code, float(code)), None) for code in (0, 1)]
+    root = Node(question, 1, 0, (0.5, 0.5), None)
+    nodes = (root, *leaves)
+    return Plan("t", "a tree", (field,), classes, nodes, False, False, None)
+
+
+def test_nothing_that_users_wrote_is_in_a_formula():
+    """Names and values are texts of their own; formulas are made of known parts."""
+    tried = 0
+    for model in random_models(28, seed=40):
+        try:
+            parts = parts_of(export.write(model, "excel", lines="2"))
+        except ExportError:
+            continue
+        sheets = "".join(p for name, p in parts.items() if "worksheets" in name)
+        formulas = re.findall("<f>([^<]*)</f>", sheets)
+        assert formulas
+        for formula in formulas:
+            plain = formula.replace("&lt;", "<").replace("&gt;", ">")
+            assert FORMULA.fullmatch(plain.replace("&amp;", "&")), formula
+            assert len(formula) < 8192
+        tried += 1
+    assert tried > 15
+
+
+def test_the_workbook_is_one():
+    openpyxl = pytest.importorskip("openpyxl")
+    table = datasets.load("weather")
+    model = C45Classifier().fit(table.X, table.y).model_
+    content = export.write(model, "excel", lines="7")
+    assert content == export.write(model, "excel", lines="7")
+    book = openpyxl.load_workbook(BytesIO(content))
+    assert book.sheetnames == ["Rows", "Steps", "Tree", "Values"]
+    header, first, *others = book["Rows"].values
+    assert header == (
+        *("outlook", "humidity", "windy", "prediction"),
+        *("probability of no", "probability of yes"),
+    )
+    assert first[:3] == (None, None, None)
+    assert first[3].startswith("=IF(OR(COUNTA(A2:C2)=0,")
+    assert len(others) == 6
+
+
+def test_bounds_decide_as_cuts_do():
+    random = Random(3)
+    cuts = [0.1, 0.3, 77.5, 1 / 3, -1 / 3, 2 / 3, 1e16 + 2, 0.0, -0.7]
+    cuts += [random.gauss(0, 1) * 10.0 ** random.randint(-9, 9) for _ in range(500)]
+    for cut in cuts:
+        bound = excel.bound(cut)
+        assert float(f"{bound:.14g}") == bound
+        tries = {bound, float(f"{cut:.14g}"), float(f"{cut:.3g}")}
+        digit = 10.0 ** (math.floor(math.log10(abs(cut))) - 13) if cut else 1e-14
+        tries |= {float(f"{bound + step * digit:.14g}") for step in (-1, 1, 2)}
+        for number in tries:
+            assert (number <= bound) == (number <= cut), (cut, number)
+
+
+def test_texts_are_escaped_as_workbooks_do():
+    assert escaped("a\rb_x0041_c\0") == "a_x000D_b_x005F_x0041_c_x0000_"
+    assert escaped("line\nand\ttab _x") == "line\nand\ttab _x"
+    with pytest.raises(ExportError, match=r"at most 32,767 characters.* has 40,000"):
+        escaped("a" * 40_000)
+    with pytest.raises(ExportError, match="no valid Unicode"):
+        escaped("\ud800")
+    assert [column_name(i) for i in (0, 25, 26, 701, 702)] == [
+        *("A", "Z", "AA", "ZZ", "AAA")
+    ]
+
+
+def test_rows_that_a_sheet_cannot_hold():
+    number = Field("x", 0, "number", True, ())
+    text = Field("t", 1, "text", False, ("a\rb", "é"))
+    plan = plan_with(number)
+    fields = (number, text)
+    plan = Plan("t", "", fields, plan.classes, plan.nodes, False, False, None)
+    assert excel.fitting(plan, (0.1, "é")) == (0.1, "é")
+    assert excel.fitting(plan, (1 / 3, "")) == (0.33333333333333, None)
+    assert excel.fitting(plan, (5e-324, "a\rb")) == (None, "a\rb")
+    # A line break is all the same to a sheet: the second is no unknown value there.
+    assert excel.fitting(plan, (1.0, "a\nb")) == (1.0, None)
+    assert excel.fitting(plan, (None, None)) is None
+
+
+@pytest.mark.parametrize("lines", ["0", "-1", "many", "10001", "1.5"])
+def test_a_number_of_lines_that_cannot_be(weather, lines):
+    with pytest.raises(ParameterError, match=r"lines of .* from 1 to 10,000\. Got"):
+        export.write(weather, "excel", lines=lines)
+
+
+def test_values_that_a_sheet_takes_for_the_same():
+    field = Field("t", 0, "text", False, ("a\r\nb", "a\nb"))
+    with pytest.raises(ExportError, match=r"Column 't' has the values .* the same"):
+        excel.write(plan_with(field), {"lines": "1"})
+    field = Field("n", 0, "number", False, (0.1, math.nextafter(0.1, 1)))
+    with pytest.raises(ExportError, match=r"'n' has the value .* 14 digits"):
+        excel.write(plan_with(field), {"lines": "1"})
+
+
+def test_what_is_too_large_is_refused(monkeypatch, weather):
+    for limit in ("_MOST_COLUMNS", "_MOST_FORMULAS", "_MOST_STATES", "_MOST_FIELDS"):
+        with monkeypatch.context() as patch:
+            patch.setattr(excel, limit, 1)
+            with pytest.raises(ExportError, match=r"cannot carry this tree: it .*Ask"):
+                export.write(weather, "excel")
+
+
+def test_numbers_that_cancel_are_refused():
+    X = {"a": ["x", "y", None, "y"]}
+    tree = CARTRegressor(missing="split", min_samples_leaf=1)
+    model = tree.fit(X, [-1.0, 1.0, 1.0, 1.0]).model_
+    with pytest.raises(ExportError, match="adds up numbers of both signs"):
+        export.write(model, "excel")
+
+
+@needs_libreoffice
+def test_hostile_texts_are_texts():
+    """Every text as a value, among them formulas: none is evaluated."""
+    values = tuple(text for text in HOSTILE if text)
+    question = Question(
+        0, None, tuple((i,) for i in range(len(values))), STOP, STOP, (0.5, 0.5)
+    )
+    nodes = [Node(question, 1, 0, (1.0,) * len(values), None)]
+    nodes += [Node(None, -1, i, (0.0,) * len(values), None) for i in range(len(values))]
+    field = Field("=1+1", 0, "text", False, values)
+    plan = Plan("t", "", (field,), values, tuple(nodes), False, False, None)
+    rows = [(text,) for text in values] + [("PLAIN",), ("plain ",), ("pl*",), ("2",)]
+    (runner,) = excel.TARGET.runners({"lines": "100"})
+    got = runner.run(excel.write(plan, {"lines": "100"}), plan, rows)
+    assert [answer[0] for answer in got] == [*values, *[values[0]] * 4]
+
+
+@needs_libreoffice
+def test_divided_cases_and_rows_that_are_left_out():
+    table = datasets.load("weather")
+    model = C45Classifier(costs=[[0, 1], [3, 0]]).fit(table.X, table.y).model_
+    plan = make_plan(model.schema, model.tree, model.recipe)
+    assert plan.divides
+    X = {name: [*column, None, None] for name, column in table.X.items()}
+    X["humidity"][-1] = 77.50000000000001
+    done = export.verify(model, "excel", X, lines="9")
+    assert done.ok, str(done)
+    assert done.n_rows == 14
+    assert str(done).splitlines() == [
+        "excel: 14 rows in LibreOffice: 0 differences",
+        f"excel: 2 rows not tried: {excel.TARGET.domain}",
+    ]
+
+
+@needs_libreoffice
+def test_refused_rows_are_left_empty():
+    X = {"colour": ["red", "blue"] * 3, "n": [1.0, 2.0] * 3}
+    model = ID3Classifier(missing="error", unseen="error").fit(X, [True, False] * 3)
+    rows = {"colour": ["red", None, "green", "blue"], "n": [1.0, 1.0, 2.0, None]}
+    done = export.verify(model.model_, "excel", rows)
+    assert done.ok, str(done)
+
+
+def test_what_is_not_here_is_said(monkeypatch, weather):
+    monkeypatch.setattr(excel_runner.shutil, "which", lambda name: None)
+    done = export.verify(weather, "excel")
+    assert done.absent[0].startswith("LibreOffice is not installed")
+
+
+def test_what_does_not_calculate_is_said(monkeypatch, weather):
+    monkeypatch.setattr(excel_runner, "_program", lambda: "false")
+    with pytest.raises(ExportError, match="did not calculate the workbook"):
+        export.verify(weather, "excel")
+    with pytest.raises(ExportError, match="no compound file"):
+        biff.formula_results(b"PK")
+
+
+def test_too_many_columns_to_read():
+    fields = tuple(Field(f"c{i}", i, "number", True, ()) for i in range(255))
+    plan = plan_with(fields[0], cut=1.0)
+    plan = Plan("t", "", fields, plan.classes, plan.nodes, False, False, None)
+    with pytest.raises(ExportError, match="more than 256 columns"):
+        excel_runner._run(b"", plan, [])
