@@ -281,6 +281,12 @@ def test_five_thousand_levels(form):
     assert labels(plan, rows, form=form) == wanted
 
 
+def test_spark_bears_five_hundred():
+    sql.write(chain(500), options("spark"))
+    with pytest.raises(ExportError, match=r"'spark' .* at most 500 .* one has 501\."):
+        sql.write(chain(501), options("spark"))
+
+
 def test_what_nests_too_deeply_takes_further_steps(monkeypatch):
     monkeypatch.setattr(sql_case, "MOST_NESTED", 1)
     monkeypatch.setattr(verification, "_N_PROBES", 100)

@@ -10,7 +10,7 @@ from functools import partial
 
 from branchwise.errors import ExportError
 from branchwise.export.plan import Plan
-from branchwise.export.sql_case import Cases
+from branchwise.export.sql_case import Cases, sizes_and_depth
 from branchwise.export.sql_conditions import Wording, ends_at
 from branchwise.export.sql_dialects import DIALECTS, Dialect
 from branchwise.export.sql_names import Names
@@ -22,6 +22,7 @@ from branchwise.export.target import Options, Target
 def write(plan: Plan, options: Options) -> bytes:
     """Write the query, or the expression."""
     dialect = DIALECTS[options["dialect"]]
+    _refuse_deep(plan, dialect)
     names = Names(plan, dialect, options["table"])
     if options["form"] == "expression":
         lines = _expression(plan, dialect, names)
@@ -30,6 +31,16 @@ def write(plan: Plan, options: Options) -> bytes:
     else:
         lines = [*_head(plan), *_query(plan, dialect, names)]
     return ("\n".join(lines) + "\n").encode()
+
+
+def _refuse_deep(plan: Plan, dialect: Dialect) -> None:
+    _, depth = sizes_and_depth(plan)
+    if dialect.most_levels is not None and depth > dialect.most_levels:
+        raise ExportError(
+            f"The dialect {dialect.name!r} bears trees of at most "
+            f"{dialect.most_levels} levels, and this one has {depth:,}. Prune the "
+            "tree, fit it with a smaller max_depth, or choose another dialect."
+        )
 
 
 def _head(plan: Plan) -> list[str]:

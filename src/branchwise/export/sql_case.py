@@ -41,7 +41,7 @@ class Cases:
         self._plan = plan
         self._wording = wording
         self._end = end
-        self._sizes, depth = _sizes_and_depth(plan)
+        self._sizes, depth = sizes_and_depth(plan)
         self._as_drawn = depth <= _SHALLOW
         #: Nodes that are too deep, to be asked about in a further step.
         self.postponed: list[int] = []
@@ -123,7 +123,7 @@ class Cases:
         )
 
 
-def _sizes_and_depth(plan: Plan) -> tuple[list[int], int]:
+def sizes_and_depth(plan: Plan) -> tuple[list[int], int]:
     """Return the number of nodes from each node down, and the depth of the tree."""
     sizes, levels = [1] * len(plan.nodes), [0] * len(plan.nodes)
     for position, parent in enumerate(plan.parents):

@@ -26,7 +26,8 @@ class Dialect:
     none. ``same`` compares two columns of which both may be missing. ``keep`` follows
     the name of a step that is to be computed once. ``truths`` are false and true.
     ``folds`` maps names to what the dialect takes for the same name; ``most_bytes`` is
-    the length of a name, and ``forbidden`` what a name cannot hold.
+    the length of a name, and ``forbidden`` what a name cannot hold. ``most_levels`` is
+    the depth of a tree that the engine bears.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Dialect:
     folds: Callable[[str], str] = str
     most_bytes: int | None = None
     forbidden: str | None = None
+    most_levels: int | None = None
 
     def named(self, name: str) -> str:
         """Quote a name."""
@@ -273,6 +275,8 @@ SPARK = Dialect(
     quote="`",
     folds=str.casefold,
     forbidden="${",
+    # It compiles expressions: 500 levels run, 5,000 exhaust a heap of 1 GB.
+    most_levels=500,
 )
 
 DIALECTS = {d.name: d for d in (ANSI, SQLITE, DUCKDB, POSTGRESQL, SPARK)}
