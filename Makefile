@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all lint bench parity sanitize screenshots clean
+.PHONY: demo test test-all lint bench parity sanitize screenshots notebooks clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -35,6 +35,10 @@ parity: $(VENV)/.installed
 # The pictures of docs/viewer.md, made in Chromium.
 screenshots: $(VENV)/.installed
 	$(BIN)/python docs/make_screenshots.py
+
+# examples/notebooks, made from the studies of examples/ and run.
+notebooks: $(VENV)/.installed
+	$(BIN)/python examples/make_notebooks.py
 
 # The test suite with the extension built under AddressSanitizer and UBSan, in an
 # environment of its own. Leaks are not looked for: Python itself keeps memory.

@@ -13,49 +13,72 @@ import numpy as np
 from _textbook import entropy, work_out
 from branchwise import ID3Classifier, datasets
 
+# %%
+# ## Five animals
+#
+# Can it live without surfacing, and has it flippers? The first question brings more.
+
+fish = datasets.load("fish")
+surfacing, flippers = fish.X
+questions = work_out("Five animals", fish)
+
+# %%
+# The document computes with shares that were rounded to 32 bits. Doing the same gives
+# its figures to the last digit.
+
 
 def single_precision_entropy(counts: list[int]) -> float:
-    """Entropy from shares that were rounded to 32 bits, as the document has it."""
     shares = [float(np.float32(n) / np.float32(sum(counts))) for n in counts]
     return -sum(share * log2(share) for share in shares)
 
 
-def main() -> dict[str, object]:
-    fish = datasets.load("fish")
-    surfacing, flippers = fish.X
-    questions = work_out("Five animals", fish)
-    exact = {
-        "all": entropy([2, 3]),
-        "surfacing = yes": 3 / 5 * questions[surfacing].entropies["yes"],
-        "flippers = yes": 4 / 5 * questions[flippers].entropies["yes"],
-    }
-    single = {
-        "all": single_precision_entropy([2, 3]),
-        "surfacing = yes": float(np.float32(0.6)) * single_precision_entropy([2, 1]),
-        "flippers = yes": float(np.float32(0.8)) * single_precision_entropy([2, 2]),
-    }
-    print("Share times entropy, exact and as the document's arithmetic gives it:")
-    for name, bits in exact.items():
-        print(f"  {name:<16} {bits:.15f}   {single[name]:.15f}")
+exact = {
+    "all": entropy([2, 3]),
+    "surfacing = yes": 3 / 5 * questions[surfacing].entropies["yes"],
+    "flippers = yes": 4 / 5 * questions[flippers].entropies["yes"],
+}
+single = {
+    "all": single_precision_entropy([2, 3]),
+    "surfacing = yes": float(np.float32(0.6)) * single_precision_entropy([2, 1]),
+    "flippers = yes": float(np.float32(0.8)) * single_precision_entropy([2, 2]),
+}
+print("Share times entropy, exact and as the document's arithmetic gives it:")
+for name, bits in exact.items():
+    print(f"  {name:<16} {bits:.15f}   {single[name]:.15f}")
 
-    tree = ID3Classifier().fit(fish.X, fish.y)
-    print(f"\n{tree.model_}\n")
+# %%
+# The tree is the document's.
 
-    car = datasets.load("car")
-    cars = ID3Classifier().fit(car.X, car.y)
-    right = int((cars.predict(car.X) == car.y).sum())
-    print(f"Car: {right} of {len(car.y)} right, {cars.model_!r}")
-    print(cars.model_.to_text(max_depth=2))
-    return {
-        "gains": {column: question.gain for column, question in questions.items()},
-        "weighted": exact,
-        "single_precision": single,
-        "fish_tree": str(tree.model_),
-        "fish_size": (len(tree.tree_), tree.get_n_leaves(), tree.get_depth()),
-        "car_right": (right, len(car.y)),
-        "car_size": (len(cars.tree_), cars.get_n_leaves(), cars.get_depth()),
-    }
+tree = ID3Classifier().fit(fish.X, fish.y)
+print(tree.model_)
 
+# %%
+# ## 1728 cars
+#
+# Six columns of text, four classes, and every combination of values once: so nothing
+# contradicts, and a full tree is right about every car.
 
-if __name__ == "__main__":
-    main()
+car = datasets.load("car")
+cars = ID3Classifier().fit(car.X, car.y)
+right = int((cars.predict(car.X) == car.y).sum())
+print(f"{right} of {len(car.y)} right, {cars.model_!r}")
+print(cars.model_.to_text(max_depth=2))
+
+# %% [script only]
+
+figures = {
+    "gains": {column: question.gain for column, question in questions.items()},
+    "weighted": exact,
+    "single_precision": single,
+    "fish_tree": str(tree.model_),
+    "fish_size": (len(tree.tree_), tree.get_n_leaves(), tree.get_depth()),
+    "car_right": (right, len(car.y)),
+    "car_size": (len(cars.tree_), cars.get_n_leaves(), cars.get_depth()),
+}
+gallery = {
+    "fish: gain of surfacing, in bits": questions[surfacing].gain,
+    "fish: gain of flippers, in bits": questions[flippers].gain,
+    "fish: leaves": tree.get_n_leaves(),
+    "car: leaves": cars.get_n_leaves(),
+    "car: right, of 1728": right,
+}

@@ -12,9 +12,38 @@ from math import log2
 from _textbook import compare, entropy, where, work_out
 from branchwise import ID3Classifier, datasets
 
+# %%
+# ## Every gain
+
+golf = datasets.load("golf")
+at = {
+    "root": work_out("All days", golf),
+    "Sunny": work_out("Sunny days", where(golf, "Outlook", "Sunny")),
+    "Rain": work_out("Rain", where(golf, "Outlook", "Rain")),
+}
+wind = at["root"]["Wind"]
+
+# %%
+# ## The document's figures
+
+print("The document's figures, ours, and how they compare:")
+verdicts = compare(
+    {
+        "entropy of all days": ("0.940", entropy([9, 5])),
+        "entropy of strong wind": ("1", wind.entropies["Strong"]),
+        "gain of Wind": ("0.048", wind.gain),
+        "gain of Outlook": ("0.246", at["root"]["Outlook"].gain),
+    }
+)
+
+# %%
+# ## The gain is the mutual information
+#
+# It says how many bits a column and the class tell about each other, and needs no
+# entropy to be worked out.
+
 
 def mutual_information(column: list[str], labels: list[str]) -> float:
-    """Bits that a column and the labels tell about each other."""
     n = len(labels)
     values, classes = Counter(column), Counter(labels)
     pairs = Counter(zip(column, labels, strict=True))
@@ -24,44 +53,39 @@ def mutual_information(column: list[str], labels: list[str]) -> float:
     )
 
 
-def main() -> dict[str, object]:
-    golf = datasets.load("golf")
-    at = {
-        "root": work_out("All days", golf),
-        "Sunny": work_out("Sunny days", where(golf, "Outlook", "Sunny")),
-        "Rain": work_out("Rain", where(golf, "Outlook", "Rain")),
-    }
-    wind = at["root"]["Wind"]
+mutual = {name: mutual_information(golf.X[name], golf.y) for name in golf.X}
+print("Mutual information of each column and the class:")
+for name, bits in mutual.items():
+    print(f"  {name:<12} {bits:.6f}")
 
-    print("The document's figures, ours, and how they compare:")
-    verdicts = compare(
-        {
-            "entropy of all days": ("0.940", entropy([9, 5])),
-            "entropy of strong wind": ("1", wind.entropies["Strong"]),
-            "gain of Wind": ("0.048", wind.gain),
-            "gain of Outlook": ("0.246", at["root"]["Outlook"].gain),
-        }
-    )
-    mutual = {name: mutual_information(golf.X[name], golf.y) for name in golf.X}
-    print("Mutual information of each column and the class:")
-    for name, bits in mutual.items():
-        print(f"  {name:<12} {bits:.6f}")
+# %%
+# ## The tree
+#
+# As text, and in a notebook as a page to open and to try days in.
 
-    tree = ID3Classifier().fit(golf.X, golf.y)
-    print(f"\n{tree.model_}")
-    return {
-        "wind_counts": wind.counts,
-        "wind_entropies": wind.entropies,
-        "gains": {
-            place: {column: question.gain for column, question in questions.items()}
-            for place, questions in at.items()
-        },
-        "mutual_information": mutual,
-        "verdicts": verdicts,
-        "tree": str(tree.model_),
-        "size": (len(tree.tree_), tree.get_n_leaves(), tree.get_depth()),
-    }
+tree = ID3Classifier().fit(golf.X, golf.y)
+print(tree.model_)
 
+# %%
+tree.model_
 
-if __name__ == "__main__":
-    main()
+# %% [script only]
+
+figures = {
+    "wind_counts": wind.counts,
+    "wind_entropies": wind.entropies,
+    "gains": {
+        place: {column: question.gain for column, question in questions.items()}
+        for place, questions in at.items()
+    },
+    "mutual_information": mutual,
+    "verdicts": verdicts,
+    "tree": str(tree.model_),
+    "size": (len(tree.tree_), tree.get_n_leaves(), tree.get_depth()),
+}
+gallery = {
+    "gain of Outlook, in bits": at["root"]["Outlook"].gain,
+    "mutual information of Outlook, in bits": mutual["Outlook"],
+    "gain of Wind, in bits": wind.gain,
+    "leaves": tree.get_n_leaves(),
+}

@@ -1,5 +1,7 @@
 """Every script of examples/ runs, quickly and quietly, and says what it should."""
 
+import json
+import re
 import runpy
 import time
 from pathlib import Path
@@ -7,9 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(
-    path.stem for path in EXAMPLES.glob("*.py") if not path.name.startswith("_")
+    path.stem
+    for path in EXAMPLES.glob("[!_]*.py")
+    if path.name != "make_notebooks.py"  # tests/test_notebooks.py
 )
 #: Seconds of processor time, so that a busy machine does not fail a quick script.
 LIMIT = 10
@@ -169,7 +174,7 @@ def check_seed_003_golf(figures, output):
 
 
 def check_seed_004_digits(figures, output):
-    toy, digits = figures["toy"], figures["digits"]
+    toy = figures["toy"]
     assert toy["size"] == (11, 6)
     assert toy["size_with_empty"] == (13, 8)
     assert toy["text"].count("(0)") == 2
@@ -180,15 +185,122 @@ def check_seed_004_digits(figures, output):
     one, other = toy["running_gains"]
     assert abs(one - other) > 0.1
 
-    assert digits["rows"] == (1257, 540)
-    raw, bins, numbers, *scikit = digits["accuracy"].values()
+    assert figures["rows"] == (1257, 540)
+    raw, bins, numbers, *others = figures["accuracy"].values()
     assert f"{np.mean(raw):.4f}" == "0.4572"
     assert f"{np.mean(bins):.4f}" == "0.7953"
-    # Thresholds on the same pixels: another library's trees, so no exact figures.
-    for scores in (numbers, *scikit):
+    assert all(len(scores) == 20 for scores in (raw, bins, numbers, *others))
+    # Thresholds on the same pixels: other libraries' trees, so no exact figures.
+    for scores in (numbers, *others):
         assert 0.8 < np.mean(scores) < 0.9
-    assert output.count("weighted avg") == 3  # reports: toy, raw, bins
-    assert output.count("[[") == 2  # confusion matrices: raw, bins
+    assert list(figures["f1_by_depth"]) == [10, 12, 14, 16, 18, 20]
+    assert all(0.75 < score < 0.85 for score in figures["f1_by_depth"].values())
+    parameters, in_folds, on_test = figures["tuned"]
+    assert len(parameters) == 1
+    assert 0.82 < in_folds < 0.88
+    assert 0.75 < on_test < 0.88
+    # Reports: toy; scikit-learn's default, entropy, tuned; ID3 raw, in bins.
+    assert output.count("weighted avg") == 6
+    assert output.count("[[") == 5  # confusion matrices: all but the toy
+    assert "    ::##++              **##::" in output  # the first digits, drawn
+    assert [picture.name for picture in figures["pictures"]] == [
+        "digits",
+        "confusion_default",
+        "predicted_default",
+        "confusion_entropy",
+        "search",
+        "confusion_tuned",
+        "confusion_id3_raw",
+        "confusion_id3_bins",
+        "predicted_id3_bins",
+    ]
+
+
+def check_mushroom(figures, output):
+    assert figures["rows"] == (4062, 4062)
+    scores = figures["scores"]
+    assert [scores[name].leaves for name in ("ID3", "C4.5", "CART")] == [24, 21, 7]
+    assert scores["ID3"].test == scores["C4.5"].test == 1
+    assert scores["CART"].test == exactly(4058 / 4062)
+    assert scores["scikit-learn, one-hot"].train == 1
+    assert figures["few"] == {
+        41: [361, 361, 361],
+        82: [45, 54, 47],
+        204: [45, 54, 47],
+        407: [42, 54, 45],
+        2031: [6, 6, 6],
+    }
+    assert figures["rules"] == (21, 14)
+    assert figures["listed_right"] == 1
+    assert figures["answers"] == ("p", "e")
+    assert figures["with_a_cold"] == {
+        "C4.5, divided": (1904, 2104),
+        "C4.5, an error costs 1000": (0, 0),
+        "CART, surrogates": (214, 1794),
+        "C4.5, grown without odor": (0, 2104),
+    }
+    assert "If odor is f, then the answer is p (1056 of 1056" in output
+    assert "The case is divided among 9 nodes" in output
+
+
+def check_adult(figures, output):
+    assert figures["rows"] == (4000, 2000)
+    scores = figures["scores"]
+    assert {name: (s.leaves, s.test) for name, s in scores.items() if "C" in name} == {
+        "C4.5": (48, 0.8425),
+        "CART": (559, 0.808),
+        "CART, best price": (56, 0.85),
+        "CART, 1-se price": (5, 0.835),
+    }
+    assert scores["ID3"].test == 0.7875
+    assert scores["ID3, pruned by errors"].test == 0.8125
+    assert figures["path"] == (175, 559)
+    assert figures["policies"] == {
+        "largest": 0.851,
+        "branch": 0.838,
+        "split": 0.8525,
+        "learned": 0.8425,
+        "surrogate": 0.8515,
+    }
+    assert (figures["answer"], figures["agreement"]) == (">50K", exactly(0.911))
+    brier = {name: score for name, (score, _) in figures["trusted"].items()}
+    assert sorted(brier, key=brier.get) == [
+        "CART, 20 cases a leaf",
+        "C4.5, Laplace",
+        "C4.5",
+        "CART",
+    ]
+    assert figures["found"] == {"Female": exactly(29 / 65), "Male": exactly(227 / 436)}
+    assert "3. capital-gain > 5095.5 (it is 7688)" in output
+
+
+def check_credit(figures, output):
+    assert figures["rows"] == (700, 300)
+    assert figures["scores"]["CART, best price"].test == exactly(233 / 300)
+    costs = figures["costs"]
+    assert min(costs, key=costs.get) == "CART, 20 cases a leaf, costs"
+    assert figures["matrix"] == [[84, 6], [128, 82]]
+    assert costs["CART, 20 cases a leaf, costs"] == exactly((6 * 5 + 128) / 300)
+    assert figures["in_folds"] == {
+        "CART": 0.881,
+        "CART, 20 cases a leaf": 0.976,
+        "CART, 20 cases a leaf, costs": 0.668,
+    }
+    assert figures["brier"] == {
+        "CART": pytest.approx(0.27128, abs=5e-6),
+        "CART, 20 cases a leaf, costs": pytest.approx(0.17187, abs=5e-6),
+    }
+    assert figures["rules"] == (25, 6)
+    assert figures["answer"] == "bad"
+    assert figures["anything"] == [
+        "checking_status from <0 to one of >=200, no checking"
+    ]
+    assert figures["advice"] == [
+        "duration from 12 to 11 or less",
+        "property_magnitude from life insurance to real estate",
+    ]
+    assert figures["now_good"]
+    assert "9. installment_commitment > 3.5 (it is 4)" in output
 
 
 def check_steps_for_teaching(figures, output):
@@ -223,7 +335,10 @@ def check_ship_a_tree(figures, output):
 
 
 CHECKS = {
+    "adult": check_adult,
+    "credit": check_credit,
     "demo": check_demo,
+    "mushroom": check_mushroom,
     "rules_for_people": check_rules_for_people,
     "explain_a_decision": check_explain_a_decision,
     "pictures": check_pictures,
@@ -239,6 +354,40 @@ CHECKS = {
 }
 
 
+#: Studies without a figure of another library: their notebooks must say the same.
+TOLD_BY_US = ["seed_000_votes", "seed_001_fish_car", "seed_002_tennis", "seed_003_golf"]
+
+
+def printed_in_notebook(script):
+    file = EXAMPLES / "notebooks" / f"{script}.ipynb"
+    cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", ())]
+    return "".join("".join(output.get("text", ())) for output in outputs)
+
+
+def section_of_gallery(script):
+    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    sections = re.split(r"^## ", page, flags=re.MULTILINE)
+    (section,) = [text for text in sections if f"examples/{script}.py" in text]
+    assert f"examples/notebooks/{script}.ipynb" in section
+    return section
+
+
+def check_gallery(script, gallery):
+    """Every figure of the page is the script's, to the digits that are shown."""
+    rows = re.findall(r"^\| (.+?) \| ([\d.| ]+) \|$", section_of_gallery(script), re.M)
+    assert sorted(label for label, _ in rows) == sorted(gallery)
+    for label, cells in rows:
+        figures = (
+            gallery[label] if isinstance(gallery[label], tuple) else [gallery[label]]
+        )
+        for shown, figure in zip(cells.split(" | "), figures, strict=True):
+            digits = len(shown.partition(".")[2])
+            # scikit-learn's trees break ties by a random generator.
+            slack = max(0.02, figure / 10) if "scikit" in label else 0.5001 / 10**digits
+            assert abs(float(shown) - figure) <= slack, (script, label, shown, figure)
+
+
 def test_every_script_has_a_check():
     assert sorted(CHECKS) == SCRIPTS
 
@@ -249,11 +398,15 @@ def test_script(script, tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(EXAMPLES)  # what running a script does
     started = time.process_time()
     names = runpy.run_path(str(EXAMPLES / f"{script}.py"))
-    figures = names["main"]()
+    figures = names["main"]() if "main" in names else names["figures"]
     seconds = time.process_time() - started
     output = capsys.readouterr()
 
     CHECKS[script](figures, output.out)
+    if "gallery" in names:
+        check_gallery(script, names["gallery"])
+    if script in TOLD_BY_US:
+        assert output.out == printed_in_notebook(script)
     assert names["__doc__"]
     assert output.err == ""
     assert seconds < LIMIT
@@ -264,4 +417,13 @@ def test_script(script, tmp_path, monkeypatch, capsys):
 def test_scripts_are_listed_and_can_be_started(script):
     assert f"{script}.py" in (EXAMPLES / "README.md").read_text(encoding="utf-8")
     source = (EXAMPLES / f"{script}.py").read_text(encoding="utf-8")
-    assert source.endswith('if __name__ == "__main__":\n    main()\n')
+    study = "\n# %%\n" in source
+    assert study or source.endswith('if __name__ == "__main__":\n    main()\n')
+
+
+def test_data_of_the_studies_is_small_and_has_a_source():
+    files = list((EXAMPLES / "data").glob("*.gz"))
+    readme = (EXAMPLES / "data" / "README.md").read_text(encoding="utf-8")
+    assert all(f"`{file.name}`" in readme for file in files)
+    assert len(files) == 4
+    assert sum(file.stat().st_size for file in files) < 200_000
