@@ -202,7 +202,7 @@ def test_the_help_of_fit_has_headings():
         "Weights, costs and probabilities:",
     ]
     options = [line.split()[0] for line in lines if line.startswith("  -")]
-    assert len(options) == len(set(options)) == 40
+    assert len(options) == len(set(options)) == 50
 
 
 def test_bad_usage(tmp_path):
@@ -727,9 +727,11 @@ def test_notes_on_columns_without_use(write):
     err = run("fit", path, "-t", "y")[2]
     assert "note: no row has a value in columns 'void', 'gone'.\n" in err
     assert (
-        "note: every row has another value in column 'id'. If that identifies the "
-        "rows, leave it out: --ignore id.\n" in err
+        "note: column 'id' names rows rather than describes them: every row has "
+        "another value. Information gain would pick it, and new rows have other "
+        "values: leave it out with --ignore id.\n" in err
     )
+    assert run("fit", path, "-t", "y", "--quiet")[2] == ""
 
 
 def test_a_note_on_words_among_numbers(write):
@@ -1480,7 +1482,14 @@ def test_schema(write):
     path = write("id,code,zip,size,word,count,void,same\n" + rows)
     code, out, err = run("schema", path)
     assert code == 0
-    lines = {line.split()[0]: " ".join(line.split()) for line in out.splitlines()}
+    described, warnings = out.split("\n\n")
+    lines = {line.split()[0]: " ".join(line.split()) for line in described.splitlines()}
+    assert [line.split()[:3] for line in warnings.splitlines()] == [
+        ["warning:", "column", "'id'"],
+        ["warning:", "column", "'void'"],
+        ["warning:", "column", "'same'"],
+        ["warning:", "columns", "'zip'"],
+    ]
     assert lines == {
         "column": "column kind values missing hint",
         "id": "id categorical 12: u0, u1, u10, u11, u2, ... (7 more) 0 another value "
@@ -1538,6 +1547,7 @@ def test_schema_with_corrections_as_json(write):
                 "hint": "--categorical n if these numbers are names",
             },
         ],
+        "warnings": [],
     }
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import doctest
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import branchwise
 import branchwise.datasets
 import branchwise.export
+from branchwise.cli.main import app
 
 ROOT = Path(__file__).parent.parent
 
@@ -90,6 +93,22 @@ def test_programs_of_the_page_on_exports(language, tmp_path):
         command = ["./a.out"]
         done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     assert done.stdout.decode() == output
+
+
+def test_the_page_on_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "files.md"
+    tried = doctest.testfile(str(page), module_relative=False)
+    assert tried.failed == 0
+    assert tried.attempted >= 30
+    # The commands are run on the files that the examples have made.
+    blocks = re.findall(r"```console\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    shown = [part for block in blocks for part in re.split(r"^\$ ", block, flags=re.M)]
+    commands = [part.rstrip("\n").partition("\n") for part in shown if part]
+    assert len(commands) >= 4
+    for command, _, wanted in commands:
+        done = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert (done.stderr + done.stdout).rstrip("\n") == wanted, command
 
 
 @pytest.mark.parametrize(

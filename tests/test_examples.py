@@ -334,9 +334,18 @@ def check_ship_a_tree(figures, output):
     assert "def _part_0(cells, s0, todo):" in output
 
 
+def check_any_file(figures, output):
+    sizes = [figures[form] for form in ("CSV", "ARFF", "C4.5", "SQLite")]
+    assert sizes == [(8, 1.0)] * 4
+    assert figures["declared"] == ["sunny", "overcast", "rainy"]
+    assert figures["findings"] == [("leak", "cancelled"), ("identifier", "day")]
+    assert "decides the class all alone" in output
+
+
 CHECKS = {
     "adult": check_adult,
     "credit": check_credit,
+    "any_file": check_any_file,
     "demo": check_demo,
     "mushroom": check_mushroom,
     "rules_for_people": check_rules_for_people,

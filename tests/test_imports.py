@@ -20,7 +20,8 @@ LAYERS: list[set[str]] = [
     {"extension", "threads"},
     {"datasets"},
     {"table"},
-    {"counts"},
+    {"counts", "partitions"},
+    {"findings"},
     {"ties"},
     {"missing", "criteria"},
     {"splits", "recipes"},
@@ -71,10 +72,12 @@ FOLDERS = {
 }
 #: The same within the table: a table as the user has it becomes a schema.
 TABLE_LAYERS: list[set[str]] = [
-    {"schema", "weights", "arrow", "write", "make", "text"},
-    {"target"},
-    {"raw", "delimited"},
-    {"objects", "parquet"},
+    {"schema", "weights", "arrow", "write", "make", "text", "reading", "contents"},
+    {"target", "encodings", "typed", "cells"},
+    {"raw", "records"},
+    {"rewritten"},
+    {"objects", "delimited", "arff", "c45_files", "parquet", "workbook", "database"},
+    {"forms"},
     {"frames", "read"},
     {"choices", "matching", "rows"},
     {"encode", "bins"},
@@ -84,7 +87,15 @@ TABLE_LAYERS: list[set[str]] = [
 LEARNING = {"sklearn", "scipy", "joblib"}
 FRAMES = {"pandas", "polars", "pyarrow", "narwhals"}
 SCREEN = {"typer", "rich", "click", "matplotlib"}
-ELSEWHERE = {"onnx", "onnxruntime", "jpmml_evaluator", "duckdb", "psycopg", "pyspark"}
+ELSEWHERE = {
+    "duckdb",
+    "jpmml_evaluator",
+    "onnx",
+    "onnxruntime",
+    "psycopg",
+    "pyspark",
+    "python_calamine",
+}
 ALLOWED_OUTSIDE = {
     "sklearn": {"estimators", "cli.evaluate"},
     "scipy": {"estimators"},
@@ -92,6 +103,8 @@ ALLOWED_OUTSIDE = {
     "rich": {"cli"},
     "narwhals": {"table.frames", "table.make"},
     "pyarrow": {"table"},
+    "duckdb": {"export.sql_runners", "table.database"},
+    "python_calamine": {"table.workbook"},
     "matplotlib": {"plot"},
     "onnx": {
         "export.onnx",
@@ -102,7 +115,6 @@ ALLOWED_OUTSIDE = {
     "onnxruntime": {"export.onnx"},
     "jpmml_evaluator": {"export.pmml_driver"},
     "pandas": {"export.pmml_driver"},
-    "duckdb": {"export.sql_runners"},
     "psycopg": {"export.sql_runners"},
     "pyspark": {"export.sql_runners"},
 }
@@ -291,9 +303,11 @@ def test_the_package_itself_only_gives_names():
         "datasets",
         "errors",
         "estimators",
+        "findings",
         "fitting",
         "model",
         "recipes",
+        "table.read",
     }
     assert outer_imports("") == set()
 

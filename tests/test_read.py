@@ -184,7 +184,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(write):
 
 
 def test_a_header_without_rows(write):
-    for content in ("a,b\n", "a,b", "a,b\n\n\n"):
+    for content in ("a,b\n", "a,b", "a,b\n\n\n", "a,b\n\ufeff"):
         assert cells(read_table(write(content))) == {"a": [], "b": []}
 
 
@@ -246,7 +246,9 @@ def test_an_empty_file(write):
 
 def test_no_file_and_a_directory(tmp_path):
     assert "There is no file" in error(tmp_path / "none.csv")
-    assert "is a directory. Give the CSV, TSV or Parquet file in it." in error(tmp_path)
+    assert "is a directory. Give the CSV, TSV, ARFF, Parquet or other" in error(
+        tmp_path
+    )
     assert "cannot be read: embedded null byte" in error("a\0b")
 
 
@@ -262,29 +264,44 @@ def test_a_file_that_may_not_be_read(write, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        ("a,b\n1,2\n".encode("utf-16"), "is text in UTF-16, not in UTF-8"),
-        (b"\x1f\x8b\x08\x00", "is compressed. Unpack it on the way: gzip -dc"),
-        (b"PK\x03\x04\x00", "is a spreadsheet or a zip file"),
-        (b"\x89PNG\r\n\x1a\n\0\0", "is not a text file"),
+        (b"PK\x03\x04\x00", "is a zip archive or a damaged workbook, not"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "is a PNG picture, not a table. Give a CSV"),
+        (b"\xff\xd8\xff\xe0", "is a JPEG picture"),
+        (b"\x80\x04\x95\x00", "is a Python pickle"),
+        (b"%PDF-1.5\n\xe2\xe3", "is a PDF document"),
+        (b"a,b\n1,\x00\n", "has a NUL byte in line 2, column 3. If it is text in"),
     ],
 )
 def test_binary_files(write, content, what):
     assert what in error(write(content))
 
 
+def test_text_that_begins_like_something_else(write):
+    assert cells(read_table(write("MZ,GIF8\n1,2\n"))) == {"MZ": [1], "GIF8": [2]}
+    assert cells(read_table(write("%PDF-,b\n1,2\n"))) == {"%PDF-": [1], "b": [2]}
+
+
 @pytest.mark.parametrize("wanted", [{}, {"text_columns": ["b"]}])
 def test_another_encoding(write, wanted):
     path = write("a,b\n1,x\n2,café\n".encode("latin1"))
-    assert error(path, **wanted).startswith("data.csv is not UTF-8 text: see line 3.")
+    assert error(path, **wanted) == (
+        "data.csv is not UTF-8 text: see line 3, column 6 (byte 0xe9). Say what it is "
+        "with --encoding: cp1252 is usual for files from Windows, latin-1 for older "
+        "ones from elsewhere."
+    )
     header = write("a,café\n1,x\n".encode("latin1"))
-    assert "see line 1. Convert it" in error(header)
+    assert "see line 1, column 6 (byte 0xe9)" in error(header)
+    late = write(b"a,b\r\n" + b"\xc3\xa4,1\r\n" * 1_000_000 + b"\xc3\xa4\xff,1\r\n")
+    assert "see line 1,000,002, column 2 (byte 0xff)" in error(late)
+    assert "line 2, column 3 (byte 0xc3)" in error(write(b"a,b\n1,\xc3"))
 
 
 def test_names_that_occur_twice(write):
     path = write("a,b,a\n1,2,3\n")
     assert error(path) == (
         "data.csv has more than one column named 'a'. Every column needs a name of its "
-        "own: rename them in the header, or leave them out with --ignore a."
+        "own: rename them in the header, or leave them out with --ignore a. If the "
+        "first line is a row like the others, add --no-header."
     )
     assert cells(read_table(path, ignore=["a"])) == {"b": [2]}
 

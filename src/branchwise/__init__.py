@@ -9,9 +9,11 @@ from branchwise.errors import (
     ModelFileError,
     ParameterError,
 )
+from branchwise.findings import Finding, inspect_table
 from branchwise.fitting import fit_tree
 from branchwise.model import Model, load, pruning_path
 from branchwise.recipes import Recipe
+from branchwise.table.read import read_table
 
 __version__ = "0.1.0"
 
@@ -23,6 +25,7 @@ __all__ = [
     "CARTRegressor",
     "DataError",
     "ExportError",
+    "Finding",
     "ID3Classifier",
     "Model",
     "ModelFileError",
@@ -30,8 +33,10 @@ __all__ = [
     "Recipe",
     "datasets",
     "fit_tree",
+    "inspect_table",
     "load",
     "pruning_path",
+    "read_table",
 ]
 _ESTIMATORS = ("C45Classifier", "CARTClassifier", "CARTRegressor", "ID3Classifier")
 

@@ -9,6 +9,7 @@ import typer
 
 from branchwise.cli.models import open_model, read_for_model, refuse_two_streams
 from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
+from branchwise.cli.reading import refuse_without_table
 from branchwise.cli.rows import OptionalTable, WordsForm, WordsFormat, print_written
 from branchwise.cli.streams import Reporter
 from branchwise.cli.truth import true_classes, true_numbers
@@ -16,6 +17,7 @@ from branchwise.errors import DataError, ParameterError
 from branchwise.explain.diff import ModelDiff, Side, diff_models
 from branchwise.model import Model
 from branchwise.table.read import TableFile
+from branchwise.table.reading import Reading
 
 #: The exit code that --exit-code asks for where answers differ.
 DIFFERENT = 1
@@ -46,6 +48,8 @@ def diff(
     missing: MissingMarks = None,
     form: WordsFormat = WordsForm.TEXT,
     quiet: Quiet = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Tell what sets a new model apart from an old one.
 
@@ -60,13 +64,15 @@ def diff(
       branchwise diff old.json new.json test.csv --exit-code
     """
     refuse_two_streams(OLD=old_path, NEW=new_path, TABLE=table_path)
+    refuse_without_table(reading, "TABLE", table_path)
     old, new = open_model(old_path), open_model(new_path)
     if table_path is None:
         if target is not None:
             raise ParameterError("--target names a column of a TABLE. Give one, too.")
         found = old.diff(new)
     else:
-        found = _compared(old, new, TableFile(table_path), target, missing, quiet)
+        table = TableFile(table_path, reading)
+        found = _compared(old, new, table, target, missing, quiet)
     print_written(found, form)
     if exit_code and not found.same_answers:
         raise typer.Exit(DIFFERENT)

@@ -31,6 +31,7 @@ from branchwise.cli.truth import Truth, true_classes, true_column, true_numbers
 from branchwise.errors import quoted
 from branchwise.model import Model
 from branchwise.table.read import TableFile
+from branchwise.table.reading import Reading
 from branchwise.words import aligned, word
 
 _AVERAGES = ("macro avg", "weighted avg")
@@ -56,6 +57,8 @@ def evaluate(
     missing: MissingMarks = None,
     form: Format = Form.TEXT,
     quiet: Quiet = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Compare predictions with the true classes, or numbers, of a table.
 
@@ -71,7 +74,7 @@ def evaluate(
     reporter = Reporter(quiet)
     refuse_two_streams(MODEL=model_path, TABLE=table_path)
     model = open_model(model_path)
-    file = TableFile(table_path)
+    file = TableFile(table_path, reading)
     target = true_column(model.schema, target, file)
     marks = missing_marks(missing)
     scores: ClassScores | NumberScores

@@ -20,6 +20,7 @@ from branchwise.cli.rows import (
 )
 from branchwise.cli.streams import Reporter
 from branchwise.explain.explanation import Explanation
+from branchwise.table.reading import Reading
 
 
 def explain(
@@ -42,6 +43,8 @@ def explain(
     missing: MissingMarks = None,
     form: WordsFormat = WordsForm.TEXT,
     quiet: Quiet = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Explain the answers to the rows of a table, or to one that is typed in.
 
@@ -58,7 +61,7 @@ def explain(
     refuse_two_streams(MODEL=model_path, TABLE=table_path)
     reporter = Reporter(quiet)
     model = open_model(model_path)
-    rows = read_rows(model, table_path, row, settings, missing, reporter)
+    rows = read_rows(model, table_path, row, settings, missing, reporter, reading)
     with located(rows.file) if rows.file and row is None else nullcontext():
         explained = rows.model.explain(rows.rows, level)
     if isinstance(explained, Explanation):

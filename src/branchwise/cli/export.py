@@ -15,10 +15,12 @@ from branchwise.cli.models import (
     refuse_two_streams,
 )
 from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
+from branchwise.cli.reading import refuse_without_table
 from branchwise.cli.streams import Reporter, check_output, open_output
 from branchwise.errors import ParameterError
 from branchwise.model import Model
 from branchwise.table.read import TableFile
+from branchwise.table.reading import Reading
 
 _TARGETS = "|".join(exports.TARGETS)
 
@@ -68,6 +70,8 @@ def export(
     ] = False,
     missing: MissingMarks = None,
     quiet: Quiet = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Write a tree as code, rules or a file of another program.
 
@@ -83,6 +87,7 @@ def export(
     """
     if verify is not None and no_verify:
         raise ParameterError("--verify and --no-verify exclude each other. Give one.")
+    refuse_without_table(reading, "--verify", verify)
     reporter = Reporter(quiet)
     target = exports.target_named(to)
     refuse_two_streams(MODEL=model_path, TABLE=verify)
@@ -93,7 +98,9 @@ def export(
     if no_verify:
         content = exports.write(model, target.name, **options)
     else:
-        content = _verified(model, target.name, options, verify, missing, reporter)
+        content = _verified(
+            model, target.name, options, verify, missing, reporter, reading
+        )
     with open_output(output) as stream:
         stream.write(content)
 
@@ -125,12 +132,13 @@ def _verified(
     verify: str | None,
     missing: list[str] | None,
     reporter: Reporter,
+    reading: Reading,
 ) -> bytes:
     if verify is None:
         with reporter.working("Verifying"):
             content, done = exports.exported(model, target, **options)
     else:
-        file = TableFile(verify)
+        file = TableFile(verify, reading)
         with reporter.working(f"Reading {file.label}") as say:
             marks = missing_marks(missing)
             model, table = read_for_model(model, file, marks, reporter)

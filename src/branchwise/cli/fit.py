@@ -25,6 +25,7 @@ from branchwise.cli.options import (
     TablePath,
     missing_marks,
 )
+from branchwise.cli.reading import remark_header
 from branchwise.cli.results import report_model, size_of, write_model
 from branchwise.cli.streams import Reporter, check_output, counted
 from branchwise.cli.training import (
@@ -37,6 +38,7 @@ from branchwise.cli.training import (
     parted,
     prior_weights,
     remark_columns,
+    remark_findings,
     remark_target,
     samples,
     validation_rows,
@@ -45,6 +47,7 @@ from branchwise.fitting import fit_tree
 from branchwise.model import Model
 from branchwise.recipes import Recipe
 from branchwise.table.read import TableFile
+from branchwise.table.reading import Reading
 from branchwise.words import number
 
 _GROWING = "Growing the tree"
@@ -154,6 +157,8 @@ def fit(
     costs: growing.Costs = None,
     probabilities: growing.ProbabilitiesFrom = None,
     m: growing.M = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Grow a decision tree from a table and write it to a model file.
 
@@ -170,14 +175,16 @@ def fit(
       branchwise fit data.csv -t play -a cart --ccp-alpha 1-se
       branchwise fit data.csv -t price -a cart --regression --min-samples-leaf 5
       branchwise fit data.csv -t play --pruning reduced-error --validation more.csv
-      zcat big.csv.gz | branchwise fit - --target play -o tree.json
+      branchwise fit weather.arff -t play -o tree.json
+      branchwise fit data.sqlite --table customers -t buys -o tree.json
+      cat iris.data | branchwise fit - --no-header -t x4 -o tree.json
     """
     options = dict(locals())  # by name, as the verbs that grow share them
     recipe = recipe_of(algorithm, regression, options)
     reporter = Reporter(quiet)
     refuse_two_streams(TABLE=table_path, **{"--validation": validation})
     check_output(output)
-    file = TableFile(table_path)
+    file = TableFile(table_path, reading)
     roles = roles_of(file, options)
     with reporter.working(f"Reading {file.label}") as say:
         grown = grown_from(file, roles, recipe, options, say)
@@ -185,7 +192,9 @@ def fit(
         if output is not None:
             say("Writing")
             write_model(model, output)
+    remark_header(file, reading, reporter)
     remark_columns(grown.attributes, roles, reporter)
+    remark_findings(grown.attributes, grown.labels, roles, reporter)
     remark_target(grown.labels, roles, reporter)
     if isinstance(recipe.ccp_alpha, str):
         chosen = number(float(model.recipe.ccp_alpha))
@@ -256,7 +265,9 @@ def grown_from(
         recipe = replace(recipe, costs=read_costs(options["costs"], labels))
     aside = None
     if options["validation"] is not None:
-        aside = validation_rows(options["validation"], table, roles, marks)
+        aside = validation_rows(
+            options["validation"], table, roles, marks, options["reading"]
+        )
     say(_GROWING)
     with located(file, aside is None):
         model = fit_tree(

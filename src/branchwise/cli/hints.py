@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from branchwise.findings import Finding
+from branchwise.table.frames import Frame
 from branchwise.table.raw import Coded, Numbers, RawColumn
 from branchwise.table.schema import Value
 
@@ -94,6 +96,31 @@ def stray_words(raw: Coded) -> list[str]:
 def as_missing(words: Sequence[str]) -> str:
     """Write the options that make words missing values."""
     return " ".join(option("--missing", text) for text in words)
+
+
+def without_mistaken(findings: Sequence[Finding], frame: Frame) -> list[Finding]:
+    """Leave out text that is only text because of a few words among its numbers.
+
+    It does not name rows: it is to be read as numbers, as another hint says.
+    """
+    kept = []
+    for finding in findings:
+        if finding.kind == "identifier":
+            raw = frame.column(frame.names.index(finding.columns[0]))
+            if isinstance(raw, Coded) and stray_words(raw):
+                continue
+        kept.append(finding)
+    return kept
+
+
+def with_option(finding: Finding) -> str:
+    """Write a finding with the option that does what it advises."""
+    flag = "--categorical" if finding.kind == "codes" else "--ignore"
+    said = finding.message[0].lower() + finding.message[1:]
+    if not finding.advice.endswith((" out.", " categorical.")):
+        return f"{said} {finding.advice}"
+    correction = option(flag, finding.columns[-1])
+    return f"{said} {finding.advice.removesuffix('.')} with {correction}."
 
 
 def option(name: str, value: str) -> str:

@@ -24,6 +24,7 @@ from branchwise.cli.export import export
 from branchwise.cli.fit import fit
 from branchwise.cli.predict import predict
 from branchwise.cli.prune import prune
+from branchwise.cli.reading import with_reading
 from branchwise.cli.rules import rules
 from branchwise.cli.schema import schema
 from branchwise.cli.show import show
@@ -127,7 +128,7 @@ for verb in (
     export,
     schema,
 ):
-    app.command(cls=_Verb)(verb)
+    app.command(cls=_Verb)(with_reading(verb))
 
 
 def _print_version(wanted: bool) -> None:
@@ -166,9 +167,10 @@ def _branchwise(
       branchwise what-if tree.json new.csv --row 0
       branchwise diff old.json new.json test.csv
 
-    Tables are CSV, TSV or Parquet files; - is a standard stream. Results go to
-    standard output, notes to standard error. The exit code is 0, 1 for bad data or 2
-    for bad usage.
+    Tables are CSV, TSV, ARFF, C4.5, Parquet, Arrow, Excel, SQLite or DuckDB files,
+    text also packed with gzip or zstd; - is a standard stream. Results go to standard
+    output, notes to standard error. The exit code is 0, 1 for bad data or 2 for bad
+    usage.
     """
 
 

@@ -19,7 +19,7 @@ from branchwise.table.raw import Numbers
 from branchwise.table.read import STANDARD_STREAM, TableFile
 from branchwise.table.schema import Column, value_type
 
-_TABLES = (".csv", ".tsv", ".parquet")
+_TABLES = (".csv", ".tsv", ".arff", ".data", ".parquet", ".feather", ".xlsx", ".sqlite")
 _ROW = re.compile(r"\bin row (\d+)\b")
 
 

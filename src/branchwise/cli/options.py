@@ -13,7 +13,7 @@ from branchwise.table.read import MISSING, TableFile
 
 #: The heading of the options that say how a table is read.
 READING = "Reading the table"
-_TABLE = "A CSV, TSV or Parquet file; - is standard input."
+_TABLE = "A CSV, TSV, ARFF, Parquet, Excel or other table file; - is standard input."
 
 
 class Form(StrEnum):

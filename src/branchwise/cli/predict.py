@@ -25,6 +25,7 @@ from branchwise.cli.streams import Reporter, check_output, counted, open_output
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.model import Model
 from branchwise.table.read import STANDARD_STREAM, TableFile
+from branchwise.table.reading import Reading
 from branchwise.table.write import FileFormat, write_columns
 from branchwise.words import word
 
@@ -70,6 +71,8 @@ def predict(
         ),
     ] = None,
     quiet: Quiet = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Predict the class, or the number, of every row of a table.
 
@@ -93,7 +96,7 @@ def predict(
             "--proba adds the probabilities of classes, and this model has none: it "
             "predicts numbers. Do without --proba."
         )
-    file = TableFile(table_path)
+    file = TableFile(table_path, reading)
     with reporter.working(f"Reading {file.label}") as say:
         marks = missing_marks(missing)
         model, table = read_for_model(model, file, marks, reporter)

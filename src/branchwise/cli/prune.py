@@ -21,6 +21,7 @@ from branchwise.cli.options import (
     Quiet,
     missing_marks,
 )
+from branchwise.cli.reading import refuse_without_table
 from branchwise.cli.results import report_model, size_of, write_model
 from branchwise.cli.streams import (
     Reporter,
@@ -32,6 +33,7 @@ from branchwise.cli.training import number_or_rule
 from branchwise.errors import ParameterError
 from branchwise.model import Model
 from branchwise.table.read import TableFile
+from branchwise.table.reading import Reading
 from branchwise.words import aligned
 
 #: What only one method knows.
@@ -177,6 +179,8 @@ def prune(
     missing: MissingMarks = None,
     form: Format = Form.TEXT,
     quiet: Quiet = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Make the tree of a model file smaller, without growing it anew.
 
@@ -206,6 +210,7 @@ def prune(
         raise ParameterError(
             "--change-probabilities has no effect without --merge-same-leaves."
         )
+    refuse_without_table(reading, "--data", data_path)
     reporter = Reporter(quiet)
     refuse_two_streams(MODEL=model_path, **{"--data": data_path})
     check_output(output)
@@ -214,7 +219,7 @@ def prune(
         rows = KnownRows(model)
         if data_path is not None:
             marks = missing_marks(missing)
-            file = TableFile(data_path)
+            file = TableFile(data_path, reading)
             rows = read_known_rows(model, file, target, weight, marks, reporter)
         say("Pruning")
         if path:

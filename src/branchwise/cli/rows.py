@@ -11,11 +11,13 @@ import typer
 
 from branchwise.cli.models import read_for_model
 from branchwise.cli.options import missing_marks
+from branchwise.cli.reading import refuse_without_table
 from branchwise.cli.streams import Reporter, print_lines
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.explain.writing import Written
 from branchwise.model import Model
 from branchwise.table.read import TableFile
+from branchwise.table.reading import Reading
 from branchwise.table.schema import Column, Value
 
 _TRUTH = {"true": True, "false": False}
@@ -77,8 +79,10 @@ def read_rows(
     settings: Sequence[str] | None,
     missing: Sequence[str] | None,
     reporter: Reporter,
+    reading: Reading,
 ) -> Rows:
     """Read the rows of a table, or the chosen one, and fill in what was typed."""
+    refuse_without_table(reading, "TABLE", table)
     typed = _typed_cells(model, settings or (), missing_marks(missing))
     if table is None:
         if not typed:
@@ -90,7 +94,7 @@ def read_rows(
             raise ParameterError("--row chooses a row of a TABLE. Give one, too.")
         empty: dict[str, Any] = dict.fromkeys(model.schema.names)
         return Rows(model, [empty | typed], None, 0)
-    file = TableFile(table)
+    file = TableFile(table, reading)
     model, content = read_for_model(model, file, missing_marks(missing), reporter)
     first = 0
     if chosen is not None:

@@ -12,6 +12,7 @@ import typer
 from branchwise.cli.known_rows import KnownRows, read_known_rows
 from branchwise.cli.models import located, open_model, refuse_two_streams
 from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
+from branchwise.cli.reading import refuse_without_table
 from branchwise.cli.streams import Reporter, open_output, print_json, print_lines
 from branchwise.errors import ParameterError, quoted
 from branchwise.model import Model
@@ -19,6 +20,7 @@ from branchwise.rulelist import RuleList
 from branchwise.ruleset import Rules
 from branchwise.ruletable import RuleTable
 from branchwise.table.read import TableFile
+from branchwise.table.reading import Reading
 from branchwise.table.schema import Value
 from branchwise.table.write import write_columns
 
@@ -129,6 +131,8 @@ def rules(
         RulesForm, typer.Option("--format", help="How to write the rules.")
     ] = RulesForm.TEXT,
     quiet: Quiet = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Print the rules of a tree as sentences, with coverage and confidence.
 
@@ -151,6 +155,7 @@ def rules(
             confidence=confidence,
             missing=missing,
         )
+        refuse_without_table(reading, "--generalise", None)
         model = open_model(model_path)
         _print_rules(_plain(model, simplify is not False, label, sort), form)
         return
@@ -160,7 +165,7 @@ def rules(
     marks = missing_marks(missing)
     with reporter.working("Reading") as say:
         read = read_known_rows(
-            model, TableFile(generalise), target, weight, marks, reporter
+            model, TableFile(generalise, reading), target, weight, marks, reporter
         )
         say("Generalising")
         with _located(read):
@@ -171,7 +176,12 @@ def rules(
         if test is not None:
             say("Testing")
             tested = read_known_rows(
-                model, TableFile(test), target, weight, marks, reporter
+                model,
+                TableFile(test, reading, further=True),
+                target,
+                weight,
+                marks,
+                reporter,
             )
         with _located(tested):
             table = listed.table(tested.X, tested.y, tested.weights)

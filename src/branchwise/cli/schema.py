@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
-from branchwise.cli.hints import hint, option, present_values
+from branchwise.cli.hints import (
+    hint,
+    option,
+    present_values,
+    with_option,
+    without_mistaken,
+)
 from branchwise.cli.options import (
     Categorical,
     Form,
@@ -21,25 +28,41 @@ from branchwise.cli.options import (
     column_names,
     missing_marks,
 )
+from branchwise.cli.reading import remark_header
 from branchwise.cli.streams import Reporter, counted, print_json, print_lines
 from branchwise.errors import DataError
+from branchwise.findings import Finding, inspect_table
 from branchwise.table.frames import open_table
 from branchwise.table.raw import Coded, RawColumn
 from branchwise.table.read import TableFile
+from branchwise.table.reading import Reading
 from branchwise.table.schema import Value
-from branchwise.words import aligned, listed, number, word
+from branchwise.words import aligned, listed, number, plain, word
 
 
 def schema(
     table_path: TablePath,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="COLUMN",
+            help="The column to predict: also warns of classes with one row, and of "
+            "columns that decide the class all alone.",
+            show_default=False,
+        ),
+    ] = None,
     categorical: Categorical = None,
     numeric: Numeric = None,
     ignore: Ignore = None,
     missing: MissingMarks = None,
     form: Format = Form.TEXT,
     quiet: Quiet = False,
+    *,
+    reading: Reading,
 ) -> None:
-    """Tell what columns are taken for, and how to correct it.
+    """Tell what columns are taken for, how to correct it, and what may be wrong.
 
     Takes the options that fit takes for reading a table, to try them out.
 
@@ -47,10 +70,16 @@ def schema(
     Examples:
       branchwise schema data.csv
       branchwise schema data.csv --categorical zip --ignore id --missing NA
+      branchwise schema data.csv --target play
       branchwise schema data.csv --format json
+      branchwise schema iris.data --no-header
+      branchwise schema data.xlsx --sheet 2
+      branchwise schema data.sqlite --query "select * from visits where year = 2024"
     """
     reporter = Reporter(quiet)
-    file = TableFile(table_path)
+    file = TableFile(table_path, reading)
+    if target is not None:
+        file.check_names([target])
     numbers = column_names(file, numeric)
     marks = missing_marks(missing)
     with reporter.working(f"Reading {file.label}"):
@@ -61,15 +90,18 @@ def schema(
             ignore=column_names(file, ignore),
         )
         columns = _describe_all(table, file, marks)
+        warnings = _warnings(table, target)
+    remark_header(file, reading, reporter)
     if form is Form.JSON:
         document = {
             "file": file.label,
             "rows": table.num_rows,
             "columns": [column.as_dict() for column in columns],
+            "warnings": [_as_dict(finding) for finding in warnings],
         }
         print_json(document)
     else:
-        print_lines(_lines(columns))
+        print_lines([*_lines(columns), *_warning_lines(warnings)])
         reporter.note(
             f"{counted(table.num_rows, 'row')}, {counted(len(columns), 'column')}. "
             "--categorical COLUMN takes numbers as names, --numeric COLUMN insists on "
@@ -115,6 +147,29 @@ def _lines(columns: list[_Description]) -> list[str]:
         [word(c.name), c.kind, c.content(), f"{c.missing:,}", c.hint] for c in columns
     ]
     return aligned([head, *rows], [False, False, False, True, False])
+
+
+def _warnings(table: Any, target: str | None) -> list[Finding]:
+    if target is None or target not in table.column_names:
+        found = inspect_table(table)
+    else:
+        attributes = table.drop_columns([target])
+        found = inspect_table(attributes, table[target], target)
+    return without_mistaken(found, open_table(table))
+
+
+def _warning_lines(warnings: list[Finding]) -> list[str]:
+    lines = [f"warning: {plain(with_option(finding))}" for finding in warnings]
+    return ["", *lines] if lines else []
+
+
+def _as_dict(finding: Finding) -> dict[str, Any]:
+    return {
+        "kind": finding.kind,
+        "columns": list(finding.columns),
+        "message": finding.message,
+        "advice": finding.advice,
+    }
 
 
 def _describe_all(

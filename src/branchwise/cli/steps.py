@@ -33,6 +33,7 @@ from branchwise.errors import ParameterError
 from branchwise.steps.nodes import ALL, encoded
 from branchwise.steps.result import DIGITS, Steps
 from branchwise.table.read import TableFile
+from branchwise.table.reading import Reading
 from branchwise.validation import set_aside
 
 
@@ -165,6 +166,8 @@ def steps(
     costs: growing.Costs = None,
     probabilities: growing.ProbabilitiesFrom = None,
     m: growing.M = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Show how a tree was worked out: counts, entropies, gains, and the choice.
 
@@ -224,7 +227,7 @@ def _grow(options: Mapping[str, Any], wanted: object, reporter: Reporter) -> Ste
         )
     algorithm = options["algorithm"] or Algorithm.ID3
     recipe = recipe_of(algorithm, options["regression"], options)
-    file = TableFile(options["table_path"])
+    file = TableFile(options["table_path"], options["reading"])
     roles = roles_of(file, options)
     with reporter.working(f"Reading {file.label}") as say:
         grown = grown_from(file, roles, recipe, options, say)
@@ -253,7 +256,7 @@ def _open(
             "already. Leave out one of them."
         )
     model = open_model(path)
-    file = TableFile(options["table_path"])
+    file = TableFile(options["table_path"], options["reading"])
     with reporter.working(f"Reading {file.label}") as say:
         marks = missing_marks(options["missing"])
         rows = read_known_rows(

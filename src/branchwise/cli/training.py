@@ -14,25 +14,30 @@ from numpy.typing import NDArray
 from branchwise.cli.hints import (
     as_missing,
     has_no_value,
-    is_identifier,
     option,
     stray_words,
+    with_option,
+    without_mistaken,
 )
 from branchwise.cli.models import read_alike
 from branchwise.cli.options import categorical_names, column_names
 from branchwise.cli.streams import Reporter, counted
 from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.findings import grave_findings
 from branchwise.recipes import ALPHA_RULES
 from branchwise.table.encode import learn_target
 from branchwise.table.frames import open_table, read_vector
 from branchwise.table.raw import Coded, Numbers
 from branchwise.table.read import TableFile
+from branchwise.table.reading import Reading
 from branchwise.table.schema import Value
 
 Weights = NDArray[np.float64]
 
 #: So many whole numbers are hardly meant as classes.
 _MANY_CLASSES = 50
+#: So many are a mistake.
+_TOO_MANY_CLASSES = 200
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,7 @@ def parted(table: Any, roles: Roles, file: TableFile) -> tuple[Any, Any]:
 
 
 def validation_rows(
-    path: str, table: Any, roles: Roles, missing: Sequence[str]
+    path: str, table: Any, roles: Roles, missing: Sequence[str], reading: Reading
 ) -> tuple[Any, Any]:
     """Read the attributes and the target of rows to prune with.
 
@@ -113,8 +118,10 @@ def validation_rows(
         What the columns are for.
     missing : sequence of str
         The cells that are missing values.
+    reading : Reading
+        How the training table is read, and this one too as far as that fits.
     """
-    file = TableFile(path)
+    file = TableFile(path, reading, further=True)
     wanted = [name for name in table.column_names if name != roles.weight]
     rows = read_alike(file, table.select(wanted), missing)
     labels, attributes = parted(rows, roles, file)
@@ -213,6 +220,14 @@ def _check_target(labels: Any, roles: Roles, file: TableFile) -> None:
                 f"numbers into classes, take them as names with "
                 f"{option('--categorical', target)}, or predict the numbers themselves "
                 "with --algorithm cart --regression."
+            )
+        classes = len(np.unique(raw.values))
+        if classes >= _TOO_MANY_CLASSES:
+            raise DataError(
+                f"The target {target!r} of {file.label} has {classes:,} different "
+                "numbers, and each would be a class. Predict the numbers themselves "
+                "with --algorithm cart --regression; or, if they are names, say so "
+                f"with {option('--categorical', target)}."
             )
 
 
@@ -332,9 +347,9 @@ def remark_target(labels: Any, roles: Roles, reporter: Reporter) -> None:
 
 
 def remark_columns(attributes: Any, roles: Roles, reporter: Reporter) -> None:
-    """Note columns that cannot help, help too well, or are taken for text."""
+    """Note columns that cannot help, or are taken for text."""
     frame = open_table(attributes)
-    empty, telling = [], []
+    empty = []
     for index, name in enumerate(frame.names):
         raw = frame.column(index)
         if has_no_value(raw):
@@ -346,15 +361,19 @@ def remark_columns(attributes: Any, roles: Roles, reporter: Reporter) -> None:
                     f"column {name!r} is taken for text because of {quoted(words)}; it "
                     f"is numeric with {as_missing(words)}."
                 )
-            elif is_identifier(raw):
-                telling.append(name)
     if empty:
         reporter.note(f"no row has a value in {_columns(empty)}.")
-    if telling:
-        reporter.note(
-            f"every row has another value in {_columns(telling)}. If that identifies "
-            f"the rows, leave it out: {option('--ignore', telling[0])}."
-        )
+
+
+def remark_findings(
+    attributes: Any, labels: Any, roles: Roles, reporter: Reporter
+) -> None:
+    """Note columns that help too well: they name rows, or give the class away."""
+    if reporter.quiet:
+        return
+    found = grave_findings(attributes, None if roles.regression else labels)
+    for finding in without_mistaken(found, open_table(attributes)):
+        reporter.note(with_option(finding))
 
 
 def _columns(names: Sequence[str]) -> str:

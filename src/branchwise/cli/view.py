@@ -13,10 +13,12 @@ import typer
 from branchwise.cli.known_rows import read_known_rows
 from branchwise.cli.models import open_model, refuse_two_streams
 from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
+from branchwise.cli.reading import refuse_without_table
 from branchwise.cli.streams import Reporter, check_output, counted, open_output
 from branchwise.errors import DataError, ParameterError
 from branchwise.render.html import GENERATOR
 from branchwise.table.read import STANDARD_STREAM, TableFile
+from branchwise.table.reading import Reading
 
 #: So much of a file is read to tell whether it is a page of ours.
 _HEAD = 4096
@@ -60,6 +62,8 @@ def view(
         bool, typer.Option("--no-open", help="Write the page, but do not open it.")
     ] = False,
     quiet: Quiet = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Write the tree as one HTML page and open it in the browser.
 
@@ -72,6 +76,7 @@ def view(
       branchwise view tree.json --data data.csv --no-open
     """
     refuse_two_streams(MODEL=model_path, TABLE=data)
+    refuse_without_table(reading, "--data", data)
     reporter = Reporter(quiet)
     model = open_model(model_path)
     target = output if output is not None else _beside(model_path)
@@ -80,7 +85,8 @@ def view(
         page = model.to_html(title=title)
     else:
         marks = missing_marks(missing)
-        rows = read_known_rows(model, TableFile(data), None, None, marks, reporter)
+        table = TableFile(data, reading)
+        rows = read_known_rows(model, table, None, None, marks, reporter)
         page = rows.model.to_html(title=title, X=rows.X, y=rows.y)
     with open_output(target) as file:
         file.write(page.encode("utf-8"))

@@ -22,6 +22,7 @@ from branchwise.cli.rows import (
 from branchwise.cli.streams import Reporter
 from branchwise.errors import ParameterError
 from branchwise.model import Model
+from branchwise.table.reading import Reading
 from branchwise.table.schema import Value
 
 #: The heading of the options that say what a change may be.
@@ -108,6 +109,8 @@ def what_if(
     missing: MissingMarks = None,
     form: WordsFormat = WordsForm.TEXT,
     quiet: Quiet = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Find the smallest change of a row that makes the model answer otherwise.
 
@@ -126,7 +129,7 @@ def what_if(
     model = open_model(model_path)
     if table_path is not None:
         row = row or 0
-    rows = read_rows(model, table_path, row, settings, missing, reporter)
+    rows = read_rows(model, table_path, row, settings, missing, reporter, reading)
     names = model.schema.names
     result = rows.model.what_if(
         rows.rows,

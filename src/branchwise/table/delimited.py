@@ -1,29 +1,26 @@
-"""CSV and TSV: header, body and the line of every mishap.
-
-pyarrow parses the body in parallel, but knows nothing of lines. Where it gives
-up, the text is walked once more with :mod:`csv` to say what is wrong and where.
-"""
+"""CSV and TSV: what stands between the cells, the header, and the rows after it."""
 
 from __future__ import annotations
 
-import codecs
 import csv
-import mmap
+import io
 import re
-import shlex
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NoReturn
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from branchwise.errors import DataError
-from branchwise.table.arrow import is_text, sorted_dictionary, value_type
+from branchwise.table.contents import Buffer, refuse_binary
+from branchwise.table.encodings import as_utf8, text_start
+from branchwise.table.reading import BLANKS, Reading
+from branchwise.table.records import Lines, Records, csv_reader, line_spans
 
-Buffer = bytes | mmap.mmap
-
-_DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon"}
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+_DELIMITERS = (",", "\t", ";", "|")
 _QUOTED = re.compile(r'"[^"]*"?')
-#: Arrow falls back to plain text beyond this many distinct values in a block.
-_NO_LIMIT = 2**31 - 1
+_QUOTED_OR_BLANKS = re.compile(rb'(?<![^\s])"(?:[^"]|"")*"|[ \t]+')
+_ENDS = (b"\n", b"\r", b"")
+#: So many lines show whether a delimiter divides them all alike.
+_SAMPLE_LINES = 50
+_SAMPLE_BYTES = 2**16
 
 
 class DelimitedFile:
@@ -35,262 +32,161 @@ class DelimitedFile:
         The whole file.
     label : str
         What messages call it.
-    delimiter : str or None
-        The delimiter; None finds out from the header line.
+    reading : Reading
+        Separator, encoding and names, if they are given.
     """
 
-    def __init__(self, content: Buffer, label: str, delimiter: str | None) -> None:
+    def __init__(self, content: Buffer, label: str, reading: Reading) -> None:
         self.label = label
-        self._content = content
-        start = 3 if content[:3] == codecs.BOM_UTF8 else 0
-        self._refuse_binary()
-        lines = _Lines(content, start, self._refuse_encoding)
-        first = next((line for line in lines if line.strip("\r\n")), None)
-        if first is None:
-            raise DataError(
-                f"{label} is empty. A table needs a header line with the names of its "
-                "columns, and a line for each row."
-            )
-        self._delimiter = delimiter or _sniff(first)
+        content = as_utf8(content, label, reading.encoding, reading.most_bytes)
+        refuse_binary(content, label)
+        first = _first_line(content, label)
+        delimiter = reading.separator or _sniff(first, content)
+        if delimiter == BLANKS:
+            content = _with_single_blanks(content)
+            delimiter = " "
+        elif len(delimiter) > 1:
+            delimiter = delimiter[0]
+            content = _without_blanks(content, delimiter, label)
+        lines = Lines(content, text_start(content), label)
+        for line in lines:
+            if line.strip("\r\n"):
+                lines.put_back(line)
+                break
         # A name in quotes may go on in the next line.
-        lines.put_back(first)
-        self.names: tuple[str, ...] = tuple(next(self._reader(lines)))
-        self._body = lines.position
-        self._header_lines = lines.count
-        self._has_quotes = content.find(b'"', self._body) >= 0
+        cells = tuple(next(csv_reader(lines, delimiter), ()))
+        start, before, names, header = lines.position, lines.count, cells, "its header"
+        if not reading.has_header:
+            names = reading.names or tuple(f"x{at}" for at in range(len(cells)))
+            start, before = text_start(content), 0
+            header = "--names" if reading.names else "its first line"
+            self._check_number(names, cells)
+        self._records = Records(content, label, names, delimiter, start, before, header)
+        self._has_header = reading.has_header
+        self.names: tuple[str, ...] = names
 
     def load(
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
     ) -> list[Any]:
-        """Read columns as numbers, or as dictionaries of the text in the file.
-
-        Parameters
-        ----------
-        indices : sequence of int
-            Which columns to read.
-        text : collection of int
-            Those whose text is wanted even if it looks like numbers.
-        missing : sequence of str
-            The cells that are missing values.
-
-        Returns
-        -------
-        list of pyarrow.ChunkedArray
-            A column for each index: int64, double, dictionary of string or null.
-        """
-        import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
-
-        if not re.search(rb"[^\r\n]", memoryview(self._content)[self._body :]):
-            return [pa.chunked_array([pa.nulls(0)]) for _ in indices]
-        last = len(self.names) - 1
-        wanted = sorted({*indices, last} if self._has_quotes else {*indices})
-        table = self._parse(wanted, text, missing)
-        columns = {index: table[str(index)] for index in wanted}
-        # A date or a time is the text that it was; only Arrow sees more in it.
-        dated = [i for i, c in columns.items() if pa.types.is_temporal(c.type)]
-        if dated:
-            again = self._parse(dated, dated, missing)
-            columns.update((index, again[str(index)]) for index in dated)
-        if any(pa.types.is_binary(value_type(c.type)) for c in columns.values()):
-            self._refuse_encoding()
-        if self._has_quotes:
-            self._refuse_open_quote(columns[last])
-        return [_in_order(columns[index]) for index in indices]
+        """Read columns as numbers, or as dictionaries of the text in the file."""
+        self._refuse_header_again()
+        return self._records.load(indices, text, missing)
 
     def place(self, row: int) -> str:
         """Tell in which line of the file a row begins."""
-        for number, (line, _) in enumerate(self._numbered_records()):
-            if number == row:
-                return f"line {line:,}"
-        return f"row {row + 1:,}"
+        return self._records.place(row)
 
-    def _parse(
-        self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
-    ) -> Any:
-        import pyarrow as pa  # noqa: PLC0415
-        from pyarrow import csv as arrow_csv  # noqa: PLC0415
-
-        category = pa.dictionary(pa.int32(), pa.string())
-        convert = arrow_csv.ConvertOptions(
-            include_columns=[str(index) for index in indices],
-            column_types={str(index): category for index in indices if index in text},
-            null_values=list(missing),
-            strings_can_be_null=True,
-            auto_dict_encode=True,
-            auto_dict_max_cardinality=_NO_LIMIT,
-            # TRUE and false are words like any others.
-            true_values=[],
-            false_values=[],
-        )
-        parse = arrow_csv.ParseOptions(
-            delimiter=self._delimiter,
-            # Only a quoted cell can hold a line break, and looking for them is slow.
-            newlines_in_values=self._has_quotes,
-        )
-        buffer = pa.py_buffer(self._content)[self._body :]
-        names = [str(index) for index in range(len(self.names))]
-
-        def attempt(block_size: int | None) -> Any:
-            return arrow_csv.read_csv(
-                pa.BufferReader(buffer),
-                arrow_csv.ReadOptions(column_names=names, block_size=block_size),
-                parse,
-                convert,
-            )
-
-        try:
-            try:
-                return attempt(None)
-            except pa.ArrowInvalid as error:
-                if "straddling" not in str(error):
-                    raise
-                # A row longer than a block: take the file as one.
-                return attempt(min(len(buffer) + 1, _NO_LIMIT))
-        except pa.ArrowInvalid as error:
-            self._diagnose(str(error))
-
-    def _reader(self, lines: Iterator[str]) -> Any:
-        csv.field_size_limit(_NO_LIMIT)
-        return csv.reader(lines, delimiter=self._delimiter)
-
-    def _numbered_records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield every record of the body with the line in which it begins."""
-        lines = _Lines(self._content, self._body, self._refuse_encoding)
-        reader = self._reader(lines)
-        begin = 1
-        for record in reader:
-            if record:  # Arrow skips empty lines, too
-                yield self._header_lines + begin, record
-            begin = reader.line_num + 1
-
-    def _diagnose(self, arrow_message: str) -> NoReturn:
-        try:
-            self._refuse_ragged()
-        except csv.Error as error:
-            arrow_message = str(error)
-        raise DataError(
-            f"{self.label} cannot be read as text with {self._named_delimiter}s "
-            f"between the cells: {arrow_message}"
-        )
-
-    @property
-    def _named_delimiter(self) -> str:
-        return _DELIMITERS[self._delimiter]
-
-    def _refuse_ragged(self) -> None:
-        expected = len(self.names)
-        for line, record in self._numbered_records():
-            if len(record) == expected:
-                continue
-            cells = "1 cell" if len(record) == 1 else f"{len(record):,} cells"
-            running = "".join(record).count("\n")
-            advice = (
-                f"A quoted cell there runs on for {running:,} lines; is its closing "
-                "quotation mark missing?"
-                if running
-                else f"Look for a missing or a surplus {self._named_delimiter}; a cell "
-                "that contains one must be in double quotes."
-            )
+    def _check_number(self, names: Sequence[str], cells: Sequence[str]) -> None:
+        if len(names) != len(cells):
             raise DataError(
-                f"{self.label} has {cells} in line {line:,}, but {expected:,} in its "
-                f"header. {advice}"
+                f"{self.label} has {len(cells):,} cells in its first line, but --names "
+                f"has {len(names):,} names. Name every column, and check the "
+                "separator."
             )
 
-    def _refuse_open_quote(self, column: Any) -> None:
-        """Refuse a quote that is never closed: it would swallow all later rows.
-
-        If the row has enough cells nevertheless, the cell is the very last.
-        """
-        import pyarrow as pa  # noqa: PLC0415
-
-        if not pa.types.is_dictionary(column.type) or not column[-1].is_valid:
+    def _refuse_header_again(self) -> None:
+        """Refuse a second header, as files have that were put together."""
+        if not self._has_header or len(self.names) < 2:
             return
-        cell = '"' + column[-1].as_py().replace('"', '""')
-        tail = cell.encode()
-        if self._content[-len(tail) :] == tail:
+        content, start = self._records.content, self._records.start
+        header = content[:start].strip(b"\r\n\xef\xbb\xbf").rpartition(b"\n")[2]
+        if not _has_line(content, header, start):
+            return
+        names = list(self.names)
+        again = (line for line, row in self._records.numbered() if row == names)
+        line = next(again, None)
+        if line is not None:
             raise DataError(
-                f"{self.label} has a quotation mark in {self.place(len(column) - 1)} "
-                "that is never closed, so that the rest of the file would be one cell. "
-                "Close it, or double it if it is part of the text."
+                f"{self.label} has its header once more in line {line:,}. Take that "
+                "line out; or, if the first line is a row like the others, add "
+                "--no-header."
             )
 
-    def _refuse_binary(self) -> None:
-        head = bytes(self._content[: 2**16])
-        advice = "Save the table as CSV in UTF-8, or as Parquet."
-        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise DataError(f"{self.label} is text in UTF-16, not in UTF-8. {advice}")
-        if head.startswith(b"\x1f\x8b"):
-            name = shlex.quote(self.label)
-            raise DataError(
-                f"{self.label} is compressed. Unpack it on the way: "
-                f"gzip -dc {name} | branchwise ... -"
-            )
-        if head.startswith(b"PK\x03\x04"):
-            raise DataError(f"{self.label} is a spreadsheet or a zip file. {advice}")
-        if b"\0" in head:
-            raise DataError(f"{self.label} is not a text file. {advice}")
 
-    def _refuse_encoding(self) -> NoReturn:
-        """Say where the first byte is that is not UTF-8."""
-        line = 1
-        for begin, end in _line_spans(self._content, 0):
-            try:
-                self._content[begin:end].decode("utf-8")
-            except UnicodeDecodeError:
-                break
-            line += 1
+def _first_line(content: Buffer, label: str) -> str:
+    lines = Lines(content, text_start(content), label)
+    first = next((line for line in lines if line.strip("\r\n")), None)
+    if first is None:
         raise DataError(
-            f"{self.label} is not UTF-8 text: see line {line:,}. Convert it, for "
-            f"example with: iconv -f latin1 -t utf-8 {shlex.quote(self.label)}"
+            f"{label} is empty. A table needs a header line with the names of its "
+            "columns, and a line for each row."
         )
+    return first
 
 
-class _Lines:
-    """The lines of a text, decoded one by one, with the position of the next."""
+def _sniff(first: str, content: Buffer) -> str:
+    """Choose what divides the first lines alike; the comma among equals.
 
-    def __init__(
-        self, content: Buffer, start: int, refuse: Callable[[], NoReturn]
-    ) -> None:
-        self.position = start
-        self.count = 0
-        self._content = content
-        self._spans = _line_spans(content, start)
-        self._refuse = refuse
-        self._waiting: str | None = None
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        if self._waiting is not None:
-            line, self._waiting = self._waiting, None
-            return line
-        begin, end = next(self._spans)
-        self.position = end
-        self.count += 1
-        try:
-            return self._content[begin:end].decode("utf-8")
-        except UnicodeDecodeError:
-            self._refuse()
-
-    def put_back(self, line: str) -> None:
-        """Let the next line be this one."""
-        self._waiting = line
+    Of several the one that the first line has most, as also where none does.
+    """
+    bare = _QUOTED.sub("", first)
+    found = sorted(
+        (mark for mark in _DELIMITERS if mark in bare), key=bare.count, reverse=True
+    )
+    sample = _sample(content)
+    for mark in found:
+        if len({_QUOTED.sub("", line).count(mark) for line in sample}) == 1:
+            return mark
+    if found:
+        return found[0]
+    widths = {len(line.split()) for line in sample}
+    return BLANKS if len(sample) > 1 and len(widths) == 1 and widths != {1} else ","
 
 
-def _line_spans(content: Buffer, start: int) -> Iterator[tuple[int, int]]:
-    while start < len(content):
-        found = _LINE_END.search(content, start)
-        end = found.end() if found else len(content)
-        yield start, end
-        start = end
+def _sample(content: Buffer) -> list[str]:
+    """Return the first whole lines; bytes that are no text do not matter here."""
+    start = text_start(content)
+    head = content[start : start + _SAMPLE_BYTES]
+    lines = [head[b:e].decode("utf-8", "replace") for b, e in line_spans(head, 0)]
+    if len(head) == _SAMPLE_BYTES and len(lines) > 1:
+        lines.pop()
+    return [line for line in lines if line.strip("\r\n")][:_SAMPLE_LINES]
 
 
-def _sniff(header: str) -> str:
-    """Choose the delimiter that the header line has most, the comma among equals."""
-    bare = _QUOTED.sub("", header)
-    return max(_DELIMITERS, key=bare.count)
+def _has_line(content: Buffer, wanted: bytes, start: int) -> bool:
+    """Tell whether a line occurs; in quotes it may be a part of a cell."""
+    if content[start : start + len(wanted)] == wanted:
+        return True
+    for end in (b"\n", b"\r"):
+        at = content.find(end + wanted, start)
+        while at >= 0:
+            after = at + 1 + len(wanted)
+            if content[after : after + 1] in _ENDS:
+                return True
+            at = content.find(end + wanted, after)
+    return False
 
 
-def _in_order(column: Any) -> Any:
-    return sorted_dictionary(column) if is_text(column.type) else column
+def _without_blanks(content: Buffer, delimiter: str, label: str) -> bytes:
+    """Take blanks away from around cells; lines stay where they are."""
+    if content.find(b'"') < 0:
+        mark = delimiter.encode()
+        return b"\n".join(
+            mark.join(cell.strip() for cell in line.split(mark))
+            for line in _lines(content)
+        )
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    lines = Lines(content, text_start(content), label)
+    for row in csv_reader(lines, delimiter, skipinitialspace=True):
+        writer.writerow([cell.strip(" \t") for cell in row])
+    return out.getvalue().encode()
+
+
+def _lines(content: Buffer) -> list[bytes]:
+    return bytes(content).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+
+
+def _with_single_blanks(content: Buffer) -> bytes:
+    """Make one blank of every run of blanks and tabs, and none at the ends."""
+
+    def shorter(found: re.Match[bytes]) -> bytes:
+        if found[0].startswith(b'"'):
+            return found[0]
+        before = content[max(found.start() - 1, 0) : found.start()]
+        after = content[found.end() : found.end() + 1]
+        return b"" if before in _ENDS or after in _ENDS else b" "
+
+    if content.find(b'"') >= 0:
+        return _QUOTED_OR_BLANKS.sub(shorter, content)
+    return b"\n".join(b" ".join(line.split()) for line in _lines(content))

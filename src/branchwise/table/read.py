@@ -1,49 +1,33 @@
-"""A CSV, TSV or Parquet file, or standard input -> an Arrow table.
+"""A file of any known form, or standard input -> an Arrow table.
 
 Words stay as they are in the file: TRUE, 2020-01-02 and, where a column is wanted
-as text, 007. Text comes as dictionary columns whose values are sorted, so that
-nothing depends on the order of the rows.
+as text, 007. Text comes as dictionary columns: values that the file declares are in
+the order of their declaration, others sorted, so that nothing depends on the order
+of the rows.
 """
 
 from __future__ import annotations
 
 import difflib
-import mmap
 import os
 import shlex
-import stat
-import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.table.arrow import as_list, converted, is_text
-from branchwise.table.delimited import Buffer, DelimitedFile
-from branchwise.table.parquet import MAGIC, ParquetFile
+from branchwise.table.contents import STANDARD_STREAM
+from branchwise.table.forms import HEADED_FORMS, TEXT_FORMS, open_form
+from branchwise.table.reading import Reading, make_reading
+
+__all__ = ["MISSING", "STANDARD_STREAM", "TableFile", "read_table"]
 
 #: Cells that are missing values unless the user says otherwise.
 MISSING = ("", "?")
-#: The name of standard input, and of standard output.
-STANDARD_STREAM = "-"
 
+_NO_HEADER = " If the first line is a row like the others, add --no-header."
 _TRUTH = {"true": True, "false": False}
-
-
-class _Format(Protocol):
-    """What a file format has to offer."""
-
-    label: str
-    names: tuple[str, ...]
-
-    def load(
-        self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
-    ) -> list[Any]:
-        """Read columns, those in ``text`` as dictionaries of text."""
-
-    def place(self, row: int) -> str:
-        """Tell where in the file a row is."""
 
 
 class TableFile:
@@ -52,18 +36,24 @@ class TableFile:
     Parameters
     ----------
     source : str or path
-        A CSV, TSV or Parquet file; ``-`` is standard input.
+        A file; ``-`` is standard input.
+    reading : Reading or None
+        How to read it, where the file itself does not tell.
+    further : bool
+        Whether it is a further table beside the one that ``reading`` is for: options
+        that do not fit its form have no effect then.
     """
 
-    def __init__(self, source: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        source: str | os.PathLike[str],
+        reading: Reading | None = None,
+        further: bool = False,
+    ) -> None:
         name = os.fspath(source)
-        self.label = "standard input" if name == STANDARD_STREAM else name
-        content = _content(name, self.label)
-        if content[:4] == MAGIC:
-            self._format: _Format = ParquetFile(content, self.label)
-        else:
-            delimiter = "\t" if name.lower().endswith((".tsv", ".tab")) else None
-            self._format = DelimitedFile(content, self.label, delimiter)
+        label = "standard input" if name == STANDARD_STREAM else name
+        self.form, self._format = open_form(name, label, reading or Reading(), further)
+        self.label = self._format.label
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,8 +62,8 @@ class TableFile:
 
     @property
     def is_text(self) -> bool:
-        """Whether the file is CSV or TSV, where all cells are text."""
-        return isinstance(self._format, DelimitedFile)
+        """Whether the file is text, so that all cells are."""
+        return self.form in TEXT_FORMS
 
     def place(self, row: int) -> str:
         """Tell where in the file a row is, counted from 0: ``line 7``."""
@@ -144,7 +134,7 @@ class TableFile:
         return pa.table(columns, names=names)
 
     def read_as_is(self) -> dict[str, list[Any]]:
-        """Read all columns: of delimited text every cell, of Parquet every value."""
+        """Read all columns: of text every cell, of other forms every value."""
         table = self.read(missing=(), text_columns="all" if self.is_text else ())
         return {name: as_list(table[name]) for name in table.column_names}
 
@@ -168,6 +158,7 @@ class TableFile:
                 f"{self.label} has more than one column named {quoted(double)}. Every "
                 "column needs a name of its own: rename them in the header, or leave "
                 f"them out with --ignore {shlex.quote(double[0])}."
+                f"{_NO_HEADER if self.form in HEADED_FORMS else ''}"
             )
 
     def _as_numbers(self, name: str, column: Any) -> Any:
@@ -213,15 +204,27 @@ def read_table(
     text_columns: Collection[str] | Literal["all"] = (),
     number_columns: Collection[str] = (),
     ignore: Collection[str] = (),
+    form: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    header: bool = True,
+    names: Sequence[str] | None = None,
+    names_file: str | os.PathLike[str] | None = None,
+    sheet: str | int | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    max_size: str | int | None = None,
 ) -> Any:
-    """Read a CSV, TSV or Parquet file into a table.
+    """Read a file into a table that ``fit`` takes.
+
+    CSV, TSV, ARFF, C4.5's files, Parquet, Arrow, Excel, SQLite and DuckDB; text also
+    packed with gzip or zstd. The form is known by the content, else by the name.
+    Opening a file never runs code.
 
     Parameters
     ----------
     source : str or path
-        The file; ``-`` is standard input. Parquet is known by its content, a name
-        that ends in .tsv by tabs; else the header tells whether commas, tabs or
-        semicolons stand between the cells.
+        The file; ``-`` is standard input.
     missing : sequence of str
         The cells that are missing values.
     text_columns : collection of str or "all"
@@ -230,11 +233,33 @@ def read_table(
         Columns that must hold numbers.
     ignore : collection of str
         Columns to leave out.
+    form : str or None
+        What the file is, if that cannot be told: "csv", "tsv", "arff", "c4.5",
+        "parquet", "arrow", "excel", "sqlite" or "duckdb".
+    separator : str or None
+        What stands between the cells of CSV: a character, "tab" or "blanks".
+    encoding : str or None
+        The encoding of text, such as "cp1252"; without it UTF-8, or what a byte order
+        mark says.
+    header : bool
+        Whether the first row has the names of the columns; else they are x0, x1, ...
+    names : sequence of str or None
+        The names of the columns of a file without a header.
+    names_file : str, path or None
+        A file with these names, one a line, or a C4.5 names file.
+    sheet : str, int or None
+        The sheet of a workbook, by name or by number from 1; without it the first.
+    table, query : str or None
+        The table of a database, or a query to it.
+    max_size : int, str or None
+        How many bytes may come through a pipe or out of a packed file; without it 8
+        GB. ``"20GB"`` will do.
 
     Returns
     -------
     pyarrow.Table
-        Number columns, and text as dictionary columns with sorted values.
+        Number columns, and text as dictionary columns: declared values in the order
+        of their declaration, others sorted.
 
     Examples
     --------
@@ -245,35 +270,24 @@ def read_table(
     >>> table["windy"].unique().to_pylist()
     ['FALSE', 'TRUE']
     """
-    return TableFile(source).read(
+    reading = make_reading(
+        form,
+        separator,
+        encoding,
+        header,
+        names,
+        None if names_file is None else os.fspath(names_file),
+        sheet,
+        table,
+        query,
+        max_size,
+    )
+    return TableFile(source, reading).read(
         missing=missing,
         text_columns=text_columns,
         number_columns=number_columns,
         ignore=ignore,
     )
-
-
-def _content(name: str, label: str) -> Buffer:
-    """Return the bytes of a file, without reading them where that is possible."""
-    if name == STANDARD_STREAM:
-        if sys.stdin is None:
-            raise DataError("Standard input is closed, so no table can be read from it")
-        return sys.stdin.buffer.read()
-    try:
-        with Path(name).open("rb") as file:
-            status = os.fstat(file.fileno())
-            if stat.S_ISREG(status.st_mode) and status.st_size:
-                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            return file.read()
-    except FileNotFoundError:
-        raise DataError(f"There is no file {label!r}. Check the path.") from None
-    except IsADirectoryError:
-        raise DataError(
-            f"{label!r} is a directory. Give the CSV, TSV or Parquet file in it."
-        ) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DataError(f"{label!r} cannot be read: {reason}.") from None
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:

@@ -1,0 +1,395 @@
+"""What may be wrong with a table, seen from its columns alone.
+
+Every column becomes codes of its distinct values first; all else is counting. The
+functions are pure: columns come in, findings go out, in words that name the columns
+and say what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.errors import DataError, quoted
+from branchwise.partitions import (
+    WITHOUT_GAPS,
+    Coding,
+    codes_of,
+    errors_in_part,
+    errors_without_own,
+    in_order,
+    same_order,
+    same_partition,
+)
+from branchwise.table.frames import open_table, read_labels
+from branchwise.table.raw import Coded, Numbers, RawColumn
+
+Kind = Literal[
+    "leak",
+    "identifier",
+    "empty",
+    "constant",
+    "mostly_missing",
+    "codes",
+    "duplicate",
+    "rare_class",
+]
+
+#: A table with fewer rows says nothing about which column is an identifier.
+_ENOUGH_ROWS = 10
+#: With so large a share of distinct values, a column names rows.
+_NEARLY_ALL = 0.95
+#: Whole numbers are ranges more often than names: they need more rows, and no gaps.
+_ENOUGH_NUMBERS = 20
+#: So few distinct whole numbers, so often each, look like codes.
+_FEW_CODES = (3, 10)
+_OFTEN = 5
+#: A column that decides the class has to spare the majority so many errors ...
+_ENOUGH_ERRORS = 10
+#: ... and may leave this share of them.
+_LEFT_OVER = 0.01
+#: A part of the rows shows quickly what decides nothing: more errors than this.
+_MANY_LEFT = 0.05
+#: With more columns, only those that are exactly alike are sought.
+_MOST_COMPARED = 300
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to look at before a tree is grown.
+
+    ``kind`` is what, ``columns`` are where, ``message`` says it in words and
+    ``advice`` what to do about it.
+    """
+
+    kind: Kind
+    columns: tuple[str, ...]
+    message: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.advice}"
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A column with all that the checks ask of it.
+
+    There is no ``coding`` of numbers that hardly ever repeat.
+    """
+
+    name: str
+    raw: RawColumn
+    coding: Coding | None
+
+    @cached_property
+    def n_rows(self) -> int:
+        raw = self.raw
+        return len(raw.values if isinstance(raw, Numbers) else raw.codes)
+
+    @cached_property
+    def n_known(self) -> int:
+        if self.coding is not None:
+            return int(self.coding.counts.sum())
+        return self.n_rows - int(np.isnan(self.numbers).sum())
+
+    @cached_property
+    def n_values(self) -> int:
+        """How many values occur; about as many as there are rows without coding."""
+        return self.n_known if self.coding is None else self.coding.n_values
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        return self.raw.values if isinstance(self.raw, Numbers) else np.empty(0)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it holds whole numbers only."""
+        known = self.numbers[~np.isnan(self.numbers)]
+        whole = (known == np.rint(known)) & np.isfinite(known)
+        return bool(len(known) and whole.all())
+
+    @property
+    def repeats(self) -> bool:
+        """Whether values repeat: else any two columns would divide rows alike."""
+        return 2 * self.n_values <= self.n_known
+
+
+def inspect_table(X: Any, y: Any = None, target: str = "target") -> list[Finding]:
+    """Find what may be wrong with a table, the gravest first.
+
+    Columns that name rows, are constant, empty or mostly missing, whole numbers that
+    look like codes, columns that are nearly the same; and, if there are labels,
+    classes with one row and columns that decide the class all alone.
+
+    Parameters
+    ----------
+    X : table
+        Anything that ``fit`` takes.
+    y : labels or None
+        The classes; numbers are for regression and are not looked at.
+    target : str
+        What messages call the labels.
+
+    Returns
+    -------
+    list of Finding
+
+    Examples
+    --------
+    >>> import branchwise
+    >>> rows = {"id": list("abcdefghijkl"), "one": ["x"] * 12}
+    >>> for finding in branchwise.inspect_table(rows):
+    ...     print(finding.kind, finding.columns)
+    identifier ('id',)
+    constant ('one',)
+    """
+    frame = open_table(X)
+    subjects = []
+    for index, name in enumerate(frame.names):
+        try:
+            raw = frame.column(index)
+        except DataError:  # dates, nested values: fit will say what to do
+            continue
+        subjects.append(_Subject(name, raw, codes_of(raw)))
+    labels = None if y is None else _class_codes(y)
+    return [
+        *_each(_leak(labels), subjects),
+        *_each(_identifier, subjects),
+        *_each(_empty, subjects),
+        *_each(_constant, subjects),
+        *_each(_mostly_missing, subjects),
+        *_duplicates(subjects),
+        *_each(_code_like, subjects),
+        *_rare_classes(labels, target),
+    ]
+
+
+def grave_findings(X: Any, y: Any = None) -> list[Finding]:
+    """Find only what spoils a tree: columns that name rows, or give the class away."""
+    frame = open_table(X)
+    labels = None if y is None else _class_codes(y)
+    found: list[Finding] = []
+    leak = _leak(labels)
+    for index, name in enumerate(frame.names):
+        raw = frame.column(index)
+        subject = _Subject(name, raw, codes_of(raw))
+        found.extend(f for f in (leak(subject), _identifier(subject)) if f is not None)
+    return found
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The classes of the rows, and those that have only one."""
+
+    coding: Coding
+    single: tuple[Any, ...]
+
+
+def _class_codes(y: Any) -> _Labels | None:
+    raw = read_labels(y)
+    if isinstance(raw, Numbers) and (raw.values != np.rint(raw.values)).any():
+        return None
+    coding = codes_of(raw)
+    if coding is None:
+        return None
+    single = [int(np.argmax(coding.codes == at)) for at in _single(coding)]
+    names = (
+        [raw.values[int(raw.codes[row])] for row in single]
+        if isinstance(raw, Coded)
+        else [int(raw.values[row]) for row in single]
+    )
+    return _Labels(coding, tuple(names))
+
+
+def _single(coding: Coding) -> list[int]:
+    return np.flatnonzero(coding.counts == 1).tolist()
+
+
+def _each(
+    check: Callable[[_Subject], Finding | None], subjects: Sequence[_Subject]
+) -> Iterator[Finding]:
+    return (found for found in map(check, subjects) if found is not None)
+
+
+def _identifier(subject: _Subject) -> Finding | None:
+    known, values = subject.n_known, subject.n_values
+    if isinstance(subject.raw, Numbers):
+        # Without coding they have gaps, or are no whole numbers.
+        if known < _ENOUGH_NUMBERS or values < known or subject.coding is None:
+            return None
+        if len(subject.coding.counts) > WITHOUT_GAPS * known:
+            return None
+    elif known < _ENOUGH_ROWS or values < _NEARLY_ALL * known:
+        return None
+    every = (
+        "every row has another value"
+        if values == known
+        else f"{values:,} values in {known:,} rows"
+    )
+    return Finding(
+        "identifier",
+        (subject.name,),
+        f"Column {subject.name!r} names rows rather than describes them: {every}.",
+        "Information gain would pick it, and new rows have other values: leave it out.",
+    )
+
+
+def _empty(subject: _Subject) -> Finding | None:
+    if subject.n_known or not subject.n_rows:
+        return None
+    return Finding(
+        "empty",
+        (subject.name,),
+        f"Column {subject.name!r} has no value in any row.",
+        "Leave it out, or check the marks of missing values.",
+    )
+
+
+def _constant(subject: _Subject) -> Finding | None:
+    rows = subject.n_rows
+    if rows < 2 or subject.n_values != 1 or subject.n_known < rows:
+        return None
+    return Finding(
+        "constant",
+        (subject.name,),
+        f"Column {subject.name!r} has the same value in every row.",
+        "No tree can ask for it: leave it out.",
+    )
+
+
+def _mostly_missing(subject: _Subject) -> Finding | None:
+    rows = subject.n_rows
+    missing = rows - subject.n_known
+    if not subject.n_known or not missing > rows / 2:
+        return None
+    # Not rounded up: 100 % would mean that no value is there.
+    percent = int(100 * missing / rows)
+    return Finding(
+        "mostly_missing",
+        (subject.name,),
+        f"Column {subject.name!r} is missing in {missing:,} of {rows:,} rows "
+        f"({percent} %).",
+        "Check how missing values are treated, or leave it out.",
+    )
+
+
+def _code_like(subject: _Subject) -> Finding | None:
+    few, many = _FEW_CODES
+    values, known = subject.n_values, subject.n_known
+    if not few <= values <= many or known < _OFTEN * values or not subject.is_whole:
+        return None
+    return Finding(
+        "codes",
+        (subject.name,),
+        f"Column {subject.name!r} has only {values} different whole numbers.",
+        "If they are names and not amounts, take it as categorical.",
+    )
+
+
+def _leak(labels: _Labels | None) -> Callable[[_Subject], Finding | None]:
+    def check(subject: _Subject) -> Finding | None:
+        if labels is None or labels.coding.n_values < 2:
+            return None
+        counts = labels.coding.counts
+        base = int(counts.sum() - counts.max())
+        if base < _ENOUGH_ERRORS or not _decides(subject, labels.coding, base):
+            return None
+        return Finding(
+            "leak",
+            (subject.name,),
+            f"Column {subject.name!r} decides the class all alone.",
+            "Is it known before the class is? If it is made from the class, or after "
+            "it, leave it out.",
+        )
+
+    return check
+
+
+def _decides(subject: _Subject, classes: Coding, base: int) -> bool:
+    """Tell whether the other rows of the same value, or a few cuts, give the class."""
+    coding = subject.coding
+    if coding is not None and subject.repeats:
+        if errors_in_part(coding, classes) > _MANY_LEFT:
+            return False
+        if errors_without_own(coding, classes) <= _LEFT_OVER * base:
+            return True
+    if not isinstance(subject.raw, Numbers):
+        return False
+    return in_order(subject.numbers, classes.codes)
+
+
+def _duplicates(subjects: Sequence[_Subject]) -> Iterator[Finding]:
+    """Find columns that are nearly the same as one before them."""
+    able = [subject for subject in subjects if subject.n_values > 1]
+    done: set[str] = set()
+    for first, second in _exactly_alike(able):
+        done.add(second)
+        yield _duplicate(first, second, "the same rows have the same values")
+    able = [subject for subject in able if subject.name not in done]
+    if len(able) > _MOST_COMPARED:
+        return
+    for at, subject in enumerate(able):
+        for other in able[:at]:
+            how = None if other.name in done else _alike(other, subject)
+            if how is not None:
+                done.add(subject.name)
+                yield _duplicate(other.name, subject.name, how)
+                break
+
+
+def _exactly_alike(subjects: Sequence[_Subject]) -> Iterator[tuple[str, str]]:
+    by_sizes: dict[bytes, list[tuple[str, Coding]]] = {}
+    for subject in subjects:
+        if subject.coding is not None and subject.repeats:
+            found = by_sizes.setdefault(subject.coding.sizes, [])
+            found.append((subject.name, subject.coding))
+    for group in by_sizes.values():
+        firsts: dict[bytes, str] = {}
+        for name, coding in group if len(group) > 1 else ():
+            first = firsts.setdefault(coding.signature, name)
+            if first != name:
+                yield first, name
+
+
+def _alike(one: _Subject, other: _Subject) -> str | None:
+    both = isinstance(one.raw, Numbers) and isinstance(other.raw, Numbers)
+    if both and same_order(one.numbers, other.numbers):
+        return "they put the rows in the same order"
+    if one.coding is None or other.coding is None:
+        return None
+    if not one.repeats or not other.repeats:
+        return None
+    if same_partition(one.coding, other.coding):
+        return "more than 99 % of the rows agree"
+    return None
+
+
+def _duplicate(first: str, second: str, how: str) -> Finding:
+    return Finding(
+        "duplicate",
+        (first, second),
+        f"Columns {first!r} and {second!r} say the same: {how}.",
+        "Importances will be shared between them by chance: leave one out.",
+    )
+
+
+def _rare_classes(labels: _Labels | None, target: str) -> Iterator[Finding]:
+    if labels is None:
+        return
+    single = labels.single
+    if not single:
+        return
+    classes = "class" if len(single) == 1 else "classes"
+    yield Finding(
+        "rare_class",
+        (target,),
+        f"The {classes} {quoted(single)} of {target!r} "
+        f"{'has' if len(single) == 1 else 'have'} only one row.",
+        "Nothing can be learnt or tested from one: join classes, or find more rows.",
+    )

@@ -1,0 +1,91 @@
+"""Cells as Python has them, from a sheet or a database -> a typed column."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from branchwise.errors import DataError
+from branchwise.table.arrow import sorted_dictionary
+
+_LARGEST = 2**63
+
+
+def column_of_cells(
+    cells: Sequence[Any], name: str, label: str, as_text: bool, missing: Sequence[str]
+) -> Any:
+    """Return a column of numbers, of booleans or, if they are mixed, of text.
+
+    Parameters
+    ----------
+    cells : sequence
+        Texts, numbers, booleans, dates and None.
+    name, label : str
+        What messages call the column and the file.
+    as_text : bool
+        Whether text is wanted in any case.
+    missing : sequence of str
+        The texts that are missing values.
+    """
+    import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
+
+    marks = frozenset(missing)
+    cells = [
+        None if cell is None or (isinstance(cell, str) and cell in marks) else cell
+        for cell in cells
+    ]
+    kinds = {type(cell) for cell in cells} - {type(None)}
+    if not kinds:
+        return pa.chunked_array([pa.nulls(len(cells))])
+    if kinds == {bool} and not as_text:
+        return pa.chunked_array([pa.array(cells, pa.bool_())])
+    if kinds <= {int, float} and not as_text:
+        return pa.chunked_array([_numbers(cells)])
+    texts = [None if cell is None else _text(cell, name, label) for cell in cells]
+    try:
+        column = pa.chunked_array([pa.array(texts, pa.string())])
+    except UnicodeEncodeError:
+        raise DataError(
+            f"Column {name!r} of {label} has a text that is no Unicode. Correct it, or "
+            f"leave the column out with --ignore {shlex.quote(name)}."
+        ) from None
+    return sorted_dictionary(column)
+
+
+def _numbers(cells: Sequence[Any]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if all(cell is None or _is_whole(cell) for cell in cells):
+        whole = [None if cell is None else int(cell) for cell in cells]
+        return pa.array(whole, pa.int64())
+    return pa.array([None if c is None else float(c) for c in cells], pa.float64())
+
+
+def _is_whole(cell: float) -> bool:
+    if isinstance(cell, int):
+        return True
+    return cell.is_integer() and -_LARGEST <= cell < _LARGEST
+
+
+def _text(cell: Any, name: str, label: str) -> str:
+    """Write a cell as CSV would have it."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, bool):
+        return "TRUE" if cell else "FALSE"
+    if isinstance(cell, float):
+        return str(int(cell)) if abs(cell) < 1e15 and cell == int(cell) else repr(cell)
+    if isinstance(cell, datetime) and cell.time() == time():
+        return cell.date().isoformat()
+    if isinstance(cell, datetime):
+        return cell.isoformat(" ")
+    if isinstance(cell, (date, time)):
+        return cell.isoformat()
+    if isinstance(cell, (int, timedelta)):
+        return str(cell)
+    raise DataError(
+        f"Column {name!r} of {label} holds values of type {type(cell).__name__}, which "
+        f"are no text and no numbers. Leave it out with --ignore {shlex.quote(name)}."
+    )

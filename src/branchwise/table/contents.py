@@ -1,0 +1,222 @@
+"""The bytes of a file or of standard input, unpacked and within bounds.
+
+A file is mapped, not read. What comes through a pipe or out of a packed file is
+counted while it comes, and kept in a temporary file once it gets large: a bomb is
+refused before it takes memory, and two gigabytes through a pipe need none.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import mmap
+import os
+import stat
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from branchwise.errors import DataError
+
+Buffer = bytes | mmap.mmap
+
+#: The name of standard input, and of standard output.
+STANDARD_STREAM = "-"
+GZIP = b"\x1f\x8b"
+ZSTD = b"\x28\xb5\x2f\xfd"
+
+_CHUNK = 2**22
+#: Beyond this, bytes go to a temporary file.
+_IN_MEMORY = 2**26
+_TABLES = "CSV, TSV, ARFF, Parquet or other table"
+#: How files begin that are no tables.
+_NO_TABLES = {
+    b"\x89PNG\r\n\x1a\n": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF8": "a GIF picture",
+    b"%PDF-": "a PDF document",
+    b"\x7fELF": "a program",
+    b"MZ": "a program for Windows",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!": "a RAR archive",
+    b"BZh": "packed with bzip2",
+    b"\xfd7zXZ\0": "packed with xz",
+    b"\x93NUMPY": "a NumPy array",
+    b"\x89HDF": "an HDF5 file",
+    b"\x80\x04\x95": "a Python pickle",
+    b"\x80\x05\x95": "a Python pickle",
+    b"FEA1": "a Feather file of version 1, which pyarrow.feather can rewrite",
+}
+#: Those of which the first bytes alone do not tell them from text.
+_MAYBE_TEXT = frozenset((b"GIF8", b"%PDF-", b"MZ", b"Rar!", b"BZh", b"FEA1"))
+
+
+def contents(name: str, label: str, most_bytes: int) -> Buffer:
+    """Return the bytes of a file, unpacked, without reading them where possible.
+
+    Parameters
+    ----------
+    name : str
+        The file; ``-`` is standard input.
+    label : str
+        What messages call it.
+    most_bytes : int
+        How much may come through a pipe or out of a packed file.
+    """
+    content = _stored(name, label, most_bytes)
+    if content[:2] == GZIP:
+        return _unpacked(content, label, most_bytes, _open_gzip)
+    if content[:4] == ZSTD:
+        return _unpacked(content, label, most_bytes, _open_zstd)
+    return content
+
+
+def gathered(chunks: Iterator[bytes], label: str, most_bytes: int) -> Buffer:
+    """Put bytes together, in a temporary file if they are many; refuse too many."""
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
+        size = 0
+        for chunk in chunks:
+            size += len(chunk)
+            if size > most_bytes:
+                raise DataError(
+                    f"{label} has more than {_amount(most_bytes)}, unpacked or "
+                    "through a pipe. If that is what it should have, allow more with "
+                    "--max-size, such as --max-size 50GB."
+                )
+            _keep(file, chunk, label)
+        file.seek(0)
+        if size <= _IN_MEMORY:
+            return file.read()
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def refuse_binary(content: Buffer, label: str) -> None:
+    """Refuse what is no text, and say what it looks like."""
+    head = bytes(content[: 2**16])
+    for magic, what in _NO_TABLES.items():
+        sure = magic not in _MAYBE_TEXT or b"\0" in head or not _is_utf8(head)
+        if head.startswith(magic) and sure:
+            raise DataError(
+                f"{label} is {what}, not a table. Give a {_TABLES} file, plain or "
+                "packed with gzip or zstd."
+            )
+    if head.startswith(b"PK\x03\x04"):
+        raise DataError(
+            f"{label} is a zip archive or a damaged workbook, not a table. Unpack it "
+            "and give the table that is in it, or save the workbook again."
+        )
+    if b"\0" in head:
+        line, column = position(head, head.index(b"\0"))
+        raise DataError(
+            f"{label} is not a text file: it has a NUL byte in line {line:,}, column "
+            f"{column:,}. If it is text in UTF-16, say so with --encoding utf-16-le; "
+            "else save the table as CSV in UTF-8, or as Parquet."
+        )
+
+
+def position(content: Buffer, at: int) -> tuple[int, int]:
+    """Return the line and the column, from 1, of a byte; columns count characters."""
+    ends = content[:at].replace(b"\r\n", b"\n\n").replace(b"\r", b"\n")
+    begin = ends.rfind(b"\n") + 1
+    pairs = content[:at].count(b"\r\n")
+    line = ends.count(b"\n") - pairs + 1
+    return line, len(content[begin:at].decode("utf-8", "replace")) + 1
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _amount(size: int) -> str:
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size:,} bytes"
+
+
+def _stored(name: str, label: str, most_bytes: int) -> Buffer:
+    if name == STANDARD_STREAM:
+        if sys.stdin is None:
+            raise DataError("Standard input is closed, so no table can be read from it")
+        return gathered(_chunks(sys.stdin.buffer), label, most_bytes)
+    try:
+        with Path(name).open("rb") as file:
+            status = os.fstat(file.fileno())
+            if stat.S_ISREG(status.st_mode) and status.st_size:
+                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            return gathered(_chunks(file), label, most_bytes)
+    except FileNotFoundError:
+        raise DataError(f"There is no file {label!r}. Check the path.") from None
+    except IsADirectoryError:
+        raise DataError(
+            f"{label!r} is a directory. Give the {_TABLES} file in it."
+        ) from None
+    except DataError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{label!r} cannot be read: {reason}.") from None
+
+
+def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+    return iter(lambda: stream.read(_CHUNK), b"")
+
+
+def _keep(file: Any, chunk: bytes, label: str) -> None:
+    try:
+        file.write(chunk)
+    except OSError as error:
+        raise DataError(
+            f"{label} is large, and {tempfile.gettempdir()!r} has no room for it: "
+            f"{error.strerror}. Name another place with TMPDIR, or give a plain file."
+        ) from None
+
+
+def _unpacked(
+    content: Buffer, label: str, most_bytes: int, unpack: Callable[[Buffer], Any]
+) -> Buffer:
+    def chunks() -> Iterator[bytes]:
+        try:
+            with unpack(content) as stream:
+                yield from _chunks(stream)
+        except (EOFError, OSError, zlib.error) as error:
+            cut = isinstance(error, EOFError) or "Truncated" in str(error)
+            what = (
+                "is cut off: the packed data have no end"
+                if cut
+                else f"cannot be unpacked: {error}"
+            )
+            raise DataError(f"{label} {what}. Copy or download it again.") from None
+
+    unpacked = gathered(chunks(), label, most_bytes)
+    if unpacked[:2] == GZIP or unpacked[:4] == ZSTD:
+        raise DataError(f"{label} is packed twice. Unpack it once before.")
+    return unpacked
+
+
+def _open_gzip(content: Buffer) -> Any:
+    return gzip.GzipFile(fileobj=_as_file(content), mode="rb")
+
+
+def _as_file(content: Buffer) -> BinaryIO:
+    if isinstance(content, bytes):
+        return io.BytesIO(content)
+    with suppress(ValueError):
+        content.seek(0)
+    return content  # type: ignore[return-value]
+
+
+def _open_zstd(content: Buffer) -> Any:
+    import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
+
+    source = pa.BufferReader(pa.py_buffer(content))
+    return pa.CompressedInputStream(source, "zstd")

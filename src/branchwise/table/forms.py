@@ -1,0 +1,188 @@
+"""What form a file has: by what the user says, by its content, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from branchwise.errors import DataError
+from branchwise.table.arff import looks_like_arff, open_arff
+from branchwise.table.c45_files import (
+    ENDINGS,
+    NAMES,
+    data_file_of,
+    names_file_of,
+    open_c45,
+)
+from branchwise.table.contents import STANDARD_STREAM, Buffer, contents
+from branchwise.table.database import DUCKDB, SQLITE, DuckDBFile, SQLiteFile
+from branchwise.table.delimited import DelimitedFile
+from branchwise.table.encodings import as_utf8
+from branchwise.table.parquet import ARROW, PARQUET, ArrowFile, ParquetFile
+from branchwise.table.reading import FORMS, Reading
+from branchwise.table.workbook import OLD_EXCEL, ZIP, Workbook, is_workbook
+
+#: The forms whose cells are all text.
+TEXT_FORMS = frozenset(("csv", "tsv", "arff", "c4.5"))
+#: The forms whose names are in the first row, if they are.
+HEADED_FORMS = frozenset(("csv", "tsv", "excel"))
+
+_TABS = (".tsv", ".tab")
+_PACKED = (".gz", ".zst")
+
+
+class Format(Protocol):
+    """What a file format has to offer."""
+
+    @property
+    def label(self) -> str:
+        """What messages call the file."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+
+    def load(
+        self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
+    ) -> list[Any]:
+        """Read columns, those in ``text`` as dictionaries of text."""
+
+    def place(self, row: int) -> str:
+        """Tell where in the file a row is."""
+
+
+def open_form(
+    name: str, label: str, reading: Reading, further: bool
+) -> tuple[str, Format]:
+    """Find out what form a file has, and open it.
+
+    Parameters
+    ----------
+    name : str
+        The file; ``-`` is standard input.
+    label : str
+        What messages call it.
+    reading : Reading
+        How to read it, as far as the user says.
+    further : bool
+        Whether options that do not fit the form have no effect.
+
+    Returns
+    -------
+    tuple of str and Format
+        The form and the opened file.
+    """
+    said = None if further else reading.form
+    names_path = _names_path(name, reading, said)
+    if names_path is not None and reading.names_file is None:
+        name = label = data_file_of(name)
+    content = contents(name, label, reading.most_bytes)
+    form = "c4.5" if names_path is not None else said or _known(content, name)
+    if further:
+        reading = reading.fitted(form)
+    else:
+        reading.check(form, label)
+    return form, _opened(form, content, name, label, names_path, reading)
+
+
+def _names_path(name: str, reading: Reading, said: str | None) -> str | None:
+    """Return the names file, if the form is that of C4.5."""
+    given = reading.names_file
+    if given is not None and given.lower().endswith(NAMES):
+        return given
+    if said not in (None, "c4.5") or name == STANDARD_STREAM:
+        found = None
+    else:
+        found = names_file_of(name)
+    if said == "c4.5" and found is None:
+        stem = Path(name).with_suffix("") if name.endswith(ENDINGS) else name
+        raise DataError(
+            f"There is no file '{stem}{NAMES}', which must declare the columns of "
+            f"{name}. Name it with --names-file."
+        )
+    return found
+
+
+def _known(content: Buffer, name: str) -> str:
+    """Tell the form by the content, or of text by the name."""
+    head = content[:16]
+    if head.startswith(PARQUET):
+        return "parquet"
+    if head.startswith(ARROW):
+        return "arrow"
+    if head.startswith(SQLITE):
+        return "sqlite"
+    if head[8:12] == DUCKDB:
+        return "duckdb"
+    if head.startswith(OLD_EXCEL) or (head.startswith(ZIP) and is_workbook(content)):
+        return "excel"
+    plain = name.lower()
+    for ending in _PACKED:
+        plain = plain.removesuffix(ending)
+    if plain.endswith(_TABS):
+        return "tsv"
+    if plain.endswith(".arff") or looks_like_arff(content):
+        return "arff"
+    return "csv"
+
+
+def _opened(
+    form: str,
+    content: Buffer,
+    name: str,
+    label: str,
+    names_path: str | None,
+    reading: Reading,
+) -> Format:
+    if form == "c4.5" and names_path is not None:
+        return open_c45(content, label, names_path, reading)
+    if form == "arff":
+        return open_arff(content, label, reading)
+    if form == "parquet":
+        return ParquetFile(content, label)
+    if form == "arrow":
+        return ArrowFile(content, label)
+    if form == "excel":
+        return Workbook(content, label, _with_names(reading))
+    if form == "sqlite":
+        _refuse_stream(name, label, form, SQLITE, 0)
+        return SQLiteFile(name, label, reading)
+    if form == "duckdb":
+        _refuse_stream(name, label, form, DUCKDB, 8)
+        return DuckDBFile(name, label, reading)
+    if form == "tsv" and reading.separator is None:
+        reading = replace(reading, separator="\t")
+    return DelimitedFile(content, label, _with_names(reading))
+
+
+def _refuse_stream(name: str, label: str, form: str, magic: bytes, at: int) -> None:
+    """Refuse a database that is not a plain file: it is opened, not read."""
+    if name != STANDARD_STREAM:
+        with Path(name).open("rb") as file:
+            if file.read(at + len(magic))[at:] == magic:
+                return
+    raise DataError(
+        f"{label} is no plain {FORMS[form]} file. A database cannot be packed or come "
+        "through a pipe: store it in a file first."
+    )
+
+
+def _with_names(reading: Reading) -> Reading:
+    """Read the names of columns from the file that has them, one a line."""
+    path = reading.names_file
+    if path is None:
+        return reading
+    content = contents(path, path, reading.most_bytes)
+    content = as_utf8(content, path, reading.encoding, reading.most_bytes)
+    try:
+        text = bytes(content).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 text: {error.reason}.") from None
+    names = tuple(line.strip() for line in text.splitlines() if line.strip())
+    if len(set(names)) < len(names) or not names:
+        raise DataError(
+            f"{path} must have the names of all columns, one a line, each its own."
+        )
+    return replace(reading, names=names, names_file=None)

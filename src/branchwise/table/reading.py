@@ -1,0 +1,224 @@
+"""How a file is to be read, where the file itself does not tell."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from typing import Any
+
+from branchwise.errors import ParameterError, quoted
+
+#: The forms that a table may have, with what messages call them.
+FORMS: Mapping[str, str] = {
+    "csv": "CSV",
+    "tsv": "TSV",
+    "arff": "ARFF",
+    "c4.5": "C4.5",
+    "parquet": "Parquet",
+    "arrow": "Arrow",
+    "excel": "Excel",
+    "sqlite": "SQLite",
+    "duckdb": "DuckDB",
+}
+#: Runs of blanks and tabs between the cells.
+BLANKS = "blanks"
+#: What standard input or a packed file may have, unless the user says otherwise.
+MOST_BYTES = 8 * 10**9
+
+_TEXT = frozenset(("csv", "tsv", "arff", "c4.5"))
+_DELIMITED = frozenset(("csv", "tsv"))
+_DATABASES = frozenset(("sqlite", "duckdb"))
+#: The forms that each option is for; the others are for all.
+_FOR: Mapping[str, frozenset[str]] = {
+    "separator": _DELIMITED,
+    "encoding": _TEXT,
+    "header": _DELIMITED | {"excel"},
+    "names": _DELIMITED | {"excel"},
+    "names_file": _DELIMITED | {"excel", "c4.5"},
+    "sheet": frozenset(("excel",)),
+    "table": _DATABASES,
+    "query": _DATABASES,
+}
+_SEPARATORS = {
+    "tab": "\t",
+    "\\t": "\t",
+    "comma": ",",
+    "semicolon": ";",
+    "pipe": "|",
+    "blank": BLANKS,
+    "space": " ",
+}
+#: Codecs that are no encodings of files, or that take quadratic time.
+_NO_ENCODINGS = frozenset(
+    ("idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape")
+)
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmgt]?)i?b?", re.IGNORECASE)
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is to be read; None is what the file itself tells.
+
+    Parameters
+    ----------
+    form : str or None
+        One of ``FORMS``.
+    separator : str or None
+        What stands between the cells of CSV: one character, one and a blank (blanks
+        around cells are no part of them), or "blanks".
+    encoding : str or None
+        The encoding of text; None is UTF-8, or what a byte order mark says.
+    header : bool
+        Whether the first line has the names of the columns.
+    names : tuple of str or None
+        The names of the columns of a file without a header.
+    names_file : str or None
+        A file with these names, one a line, or a C4.5 names file.
+    sheet : str or None
+        The name of a sheet, or its number from 1.
+    table, query : str or None
+        A table of a database, or a query to it.
+    max_size : int or None
+        The most bytes that standard input or an unpacked file may have.
+    """
+
+    form: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    header: bool = True
+    names: tuple[str, ...] | None = None
+    names_file: str | None = None
+    sheet: str | None = None
+    table: str | None = None
+    query: str | None = None
+    max_size: int | None = None
+
+    @property
+    def most_bytes(self) -> int:
+        """How much standard input or an unpacked file may have."""
+        return MOST_BYTES if self.max_size is None else self.max_size
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the first row has names: not if they are given otherwise."""
+        return self.header and self.names is None and self.names_file is None
+
+    def fitted(self, form: str) -> Reading:
+        """Return the options that a form knows, for a further file of that form."""
+        useless = dict(self._useless(form))
+        standard = {f.name: f.default for f in fields(self) if f.name in useless}
+        return Reading(**{**_as_dict(self), **standard, "form": None})
+
+    def check(self, form: str, label: str) -> None:
+        """Refuse an option that has no effect on a form."""
+        for name, option in self._useless(form):
+            known = [FORMS[other] for other in FORMS if other in _FOR[name]]
+            raise ParameterError(
+                f"{option} has no effect on {label}, which is read as {FORMS[form]}. "
+                f"It is for {', '.join(known)}; leave it out, or say what the file is "
+                "with --from."
+            )
+
+    def _useless(self, form: str) -> Iterable[tuple[str, str]]:
+        for field in fields(self):
+            given = getattr(self, field.name) != field.default
+            if given and form not in _FOR.get(field.name, FORMS):
+                yield field.name, _option(field.name)
+
+
+def _as_dict(reading: Reading) -> dict[str, Any]:
+    return {field.name: getattr(reading, field.name) for field in fields(reading)}
+
+
+def _option(name: str) -> str:
+    spelled = {"form": "from", "header": "no-header"}.get(name, name)
+    return f"--{spelled.replace('_', '-')}"
+
+
+def make_reading(
+    form: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    header: bool = True,
+    names: Iterable[str] | None = None,
+    names_file: str | None = None,
+    sheet: str | int | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    max_size: str | int | None = None,
+) -> Reading:
+    """Check the options, and put them in one form."""
+    if form is not None and form not in FORMS:
+        raise ParameterError(
+            f"--from must be one of {quoted(FORMS, 99)}. Got {form!r}."
+        )
+    if names is not None and names_file is not None:
+        raise ParameterError(
+            "--names and --names-file both name the columns. Give only one of them."
+        )
+    if table is not None and query is not None:
+        raise ParameterError(
+            "--table and --query both say what to read. Give only one of them."
+        )
+    return Reading(
+        form,
+        None if separator is None else _separator(separator),
+        None if encoding is None else _encoding(encoding),
+        header,
+        None if names is None else _distinct(tuple(names)),
+        names_file,
+        None if sheet is None else str(sheet),
+        table,
+        query,
+        None if max_size is None else _size(max_size),
+    )
+
+
+def _separator(given: str) -> str:
+    found = _SEPARATORS.get(given, given)
+    mark = found[:1] if found[1:] == " " else found
+    one = len(mark) == 1 and mark.isascii() and mark not in '"\r\n\0'
+    if not one and found != BLANKS:
+        raise ParameterError(
+            "--separator must be one character of ASCII that is no quotation mark and "
+            "no line break, such a character and a blank (', ') where blanks around "
+            "cells do not count, tab, or blanks for runs of blanks and tabs. Got "
+            f"{given!r}."
+        )
+    return found
+
+
+def _encoding(given: str) -> str:
+    name = "undefined"
+    with suppress(LookupError, UnicodeError, ValueError):
+        bytes(4).decode(given)  # refuses what makes no text, such as zlib
+        name = codecs.lookup(given).name
+    if name.replace("_", "-") in _NO_ENCODINGS:
+        raise ParameterError(
+            "--encoding must be the name of a text encoding, such as utf-8, utf-16, "
+            f"latin-1 or cp1252. Got {given!r}."
+        )
+    return name
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names or len(set(names)) < len(names) or not all(n.strip() for n in names):
+        raise ParameterError(
+            "--names must be the names of all columns, each its own and none empty. "
+            f"Got {quoted(names, 20) or 'none'}."
+        )
+    return names
+
+
+def _size(given: str | int) -> int:
+    found = _SIZE.fullmatch(str(given).strip())
+    if found is None:
+        raise ParameterError(
+            "--max-size must be a number of bytes, such as 500MB or 20GB. Got "
+            f"{given!r}."
+        )
+    return int(float(found[1]) * _UNITS[found[2].lower()])

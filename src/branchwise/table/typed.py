@@ -1,0 +1,69 @@
+"""Columns that have types of their own, as in Parquet, Arrow files and DuckDB."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from branchwise.errors import DataError
+from branchwise.table.arrow import is_text, sorted_dictionary, without_values
+
+
+def typed_columns(
+    table: Any,
+    label: str,
+    text: Collection[int],
+    missing: Sequence[str],
+    undeclared: Collection[str] = (),
+) -> list[Any]:
+    """Take columns as they are, dates and those in ``text`` as text.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The columns.
+    label : str
+        What messages call the file.
+    text : collection of int
+        Positions of the columns that are wanted as text.
+    missing : sequence of str
+        The texts that are missing values.
+    undeclared : collection of str
+        Dictionary columns whose values are not declared: they are sorted. Others
+        keep their order.
+    """
+    import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
+
+    columns = []
+    for at, name in enumerate(table.column_names):
+        column = table.column(at)
+        # A date is text in CSV, too, and the format must not make a difference.
+        as_text = at in text or pa.types.is_temporal(column.type)
+        if as_text and not is_text(column.type):
+            column = _as_text(name, column, label)
+        if is_text(column.type):
+            if name in undeclared or not pa.types.is_dictionary(column.type):
+                column = sorted_dictionary(column)
+            column = without_values(column, missing)
+        columns.append(column)
+    return columns
+
+
+def in_file_order(indices: Iterable[int], wanted: Collection[int]) -> set[int]:
+    """Return the positions, among columns that are read, of those wanted."""
+    return {at for at, index in enumerate(indices) if index in wanted}
+
+
+def _as_text(name: str, column: Any, label: str) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException:
+        raise DataError(
+            f"Column {name!r} of {label} is of type {column.type}, which has no text "
+            f"to take. Leave it out with --ignore {shlex.quote(name)}."
+        ) from None
