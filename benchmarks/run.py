@@ -243,25 +243,39 @@ class Workloads:
         def fit(X: Any, y: Any, weight: Any = None, **options: Any) -> Any:
             return fit_tree(X, y, Recipe(**options), sample_weight=weight)
 
+        def with_values(size: int) -> Any:
+            names = [f"value {v}" for v in range(size)]
+            codes = rng.integers(0, size, self.rows)
+            return frame.assign(c19=pd.Categorical.from_codes(codes, names))
+
+        frames = {size: with_values(size) for size in (300, 5000)}
         works: dict[str, Action] = {
+            "plain": lambda: fit(frame, labels),
             "whole weights": lambda: fit(frame, labels, whole),
             "fractional weights": lambda: fit(frame, labels, parts),
             "gini": lambda: fit(frame, labels, criterion="gini"),
+            "a column of 300 values": lambda: fit(frames[300], labels),
+            "a column of 5,000 values": lambda: fit(frames[5000], labels),
             "3 % missing, branch": lambda: fit(with_gaps, gap_labels),
             "3 % missing, largest": lambda: fit(
                 with_gaps, gap_labels, missing="largest"
             ),
             "3 % missing, split": lambda: fit(with_gaps, gap_labels, missing="split"),
         }
-        plain = best_times({"plain": lambda: fit(frame, labels)}, {"plain": 5})["plain"]
-        size = len(fit(frame, labels).tree)
+        seconds = best_times(works, dict.fromkeys(works, 5))
+        splits = {
+            name: int(np.count_nonzero(action().tree.n_children))
+            for name, action in works.items()
+        }
         lines = []
-        for name, action in works.items():
-            seconds = best_times({name: action}, {name: 2})[name]
-            nodes = len(action().tree)
-            work = f"fit {self.rows:,} x 20, {name} ({nodes / size:.1f} x the nodes)"
+        for name in works:
+            if name == "plain":
+                continue
+            more = splits[name] / splits["plain"]
+            work = f"fit {self.rows:,} x 20, {name} ({more:.1f} x the splits)"
             bar = "at most 5 x" if "gini" not in name else ""
-            line = Line(work, seconds / plain, bar=bar, unit="x the time of plain rows")
+            ratio = seconds[name] / seconds["plain"]
+            line = Line(work, ratio, bar=bar, unit="x the time of plain rows")
             lines.append(show(line))
         return lines
 

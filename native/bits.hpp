@@ -126,7 +126,11 @@ class BitGrower {
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(const Job& job, std::vector<Job>& stack) {
         const double* weights = &grown_.weights[size_t(job.node) * classes_];
-        for (size_t c = 0; c < classes_; ++c) counts_of_class_[c] = uint32_t(weights[c]);
+        present_.clear();
+        for (size_t c = 0; c < classes_; ++c) {
+            counts_of_class_[c] = uint32_t(weights[c]);
+            if (counts_of_class_[c]) present_.push_back(c);
+        }
         const Scale scale(double(job.n), masses_, problem_);
         const int64_t whole = masses_.impurity(problem_.criterion, counts_of_class_.data(), problem_.n_classes,
                                                uint32_t(job.n));
@@ -278,21 +282,17 @@ class BitGrower {
         return top;
     }
 
-    // A line of counts for every class, and one for all classes.
+    // A line of counts for every class that the node has, and one for all classes.
     template <typename Count>
     void count_bits(const uint64_t* node_rows, Count* counts) const {
         const size_t stride = stride_;  // bytes may alias members, but not these
         const size_t line = line_;
         Count* all = counts + classes_ * line;
         std::fill_n(all, line, Count(0));
-        for (size_t c = 0; c < classes_; ++c, counts += line) {
+        for (size_t c : present_) {
             const size_t n = counts_of_class_[c];
-            if (!n) {
-                std::fill_n(counts, line, Count(0));
-                continue;
-            }
-            popcount::count_line(node_rows, stride, n, counts);
-            popcount::add_line(counts, stride, all);
+            popcount::count_line(node_rows, stride, n, counts + c * line);
+            popcount::add_line(counts + c * line, stride, all);
             node_rows += n * stride;
         }
     }
@@ -310,7 +310,8 @@ class BitGrower {
         const Field& field = layout_[j];
         const size_t last = field.values - 1;
         std::fill_n(sizes_.begin(), field.values, 0);
-        for (size_t c = 0; c < classes_; ++c) {
+        if (present_.size() < classes_) std::fill_n(cells_.begin(), field.values * classes_, 0);
+        for (size_t c : present_) {
             const Count* bit = counts + c * line_ + field.first_bit();
             uint32_t left = counts_of_class_[c];
             for (size_t v = 0; v < last; ++v) {
@@ -352,8 +353,8 @@ class BitGrower {
         } else {
             of_sizes = sum_of_masses(sizes, field.values - 1, n);
             in_branches = of_sizes;
-            for (size_t c = 0; c < classes_; ++c, line += line_)
-                in_branches -= sum_of_masses(line, field.values - 1, counts_of_class_[c]);
+            for (size_t c : present_)
+                in_branches -= sum_of_masses(line + c * line_, field.values - 1, counts_of_class_[c]);
         }
         if (in_branches == whole && popcount::is_constant(sizes, field.values - 1, n)) {
             below.alive[j / 64] &= ~(uint64_t(1) << (j % 64));
@@ -486,6 +487,7 @@ class BitGrower {
     std::vector<uint8_t> small_counts_;
     std::vector<uint32_t> large_counts_, cells_, sizes_;
     std::vector<uint32_t> counts_of_class_;  // rows of each class at the node
+    std::vector<size_t> present_;            // classes that have some
     std::vector<size_t> branches_;           // values that have rows
     size_t n_branches_ = 0;
     RowMover mover_;

@@ -1,5 +1,6 @@
 // How much mass a split into values takes away, and for the gain ratio the masses of
-// the branches' sizes. Weights that need logarithms are gathered, to be taken together.
+// the branches' sizes. Weights that need logarithms are gathered, to be taken together;
+// a pure branch has no mass, so that only its size may need one.
 
 #pragma once
 
@@ -9,6 +10,26 @@
 
 namespace branchwise {
 
+// Weights whose x log2 x are to be added up. Appending takes no branch: whether a
+// weight counts is anybody's guess.
+class Terms {
+  public:
+    explicit Terms(size_t most) : weights_(most + 1) {}
+
+    void clear() { n_ = 0; }
+    size_t count() const { return n_; }
+    void add(double weight, bool counts) {
+        weights_[n_] = weight;
+        n_ += counts;
+    }
+    const double* begin() const { return weights_.data(); }
+    const double* end() const { return weights_.data() + n_; }
+
+  private:
+    size_t n_ = 0;
+    std::vector<double> weights_;
+};
+
 template <typename W>
 class BranchMasses {
   public:
@@ -17,18 +38,23 @@ class BranchMasses {
           masses_(masses),
           classes_(static_cast<size_t>(problem.n_classes)),
           ratio_(problem.criterion == Criterion::gain_ratio),
-          gathers_(std::is_same<W, double>::value && problem.criterion != Criterion::gini && !masses.has_table()) {
-        const size_t most = gathers_ ? (most_branches + 1) * (classes_ + 1) + 1 + Masses::block : 0;
-        terms_.resize(most);
-        drop_signs_.resize(most);
-        size_signs_.resize(most);
+          gathers_(std::is_same<W, double>::value && problem.criterion != Criterion::gini && !masses.has_table()),
+          mixed_sizes_(gathers_ ? most_branches + 1 : 0),
+          pure_sizes_(gathers_ ? most_branches + 1 : 0),
+          of_classes_(gathers_ ? most_branches * classes_ + 1 : 0),
+          of_known_(gathers_ ? classes_ : 0) {
+        const size_t most = gathers_ ? (most_branches + 1) * (classes_ + 2) + classes_ + Masses::block : 0;
+        all_.resize(most);
         out_.resize(most);
     }
 
     void clear() {
-        n_ = 0;
         drop_ = 0;
         sizes_ = 0;
+        mixed_sizes_.clear();
+        pure_sizes_.clear();
+        of_classes_.clear();
+        of_known_.clear();
     }
 
     // The mass of the cases that branches share out, if no value is missing.
@@ -36,15 +62,15 @@ class BranchMasses {
 
     // If some are, whose weight is `unknown`.
     void set_known(const W* weights, W total, W unknown) {
-        whole_ = 0;
         if (!gathers_) {
             whole_ = masses_.impurity(problem_.criterion, weights, problem_.n_classes, total);
             if (ratio_) sizes_ += masses_.x_log2_x(unknown);
             return;
         }
-        add(total, 1, 0);
-        for (size_t c = 0; c < classes_; ++c) add(weights[c], -1, 0);
-        if (ratio_) add(unknown, 0, 1);
+        whole_ = 0;
+        of_classes_.add(static_cast<double>(total), total > 0);
+        for (size_t c = 0; c < classes_; ++c) of_known_.add(static_cast<double>(weights[c]), weights[c] > 0);
+        if (ratio_) pure_sizes_.add(static_cast<double>(unknown), unknown > 0);
     }
 
     void add_branch(const W* cell, W size) {
@@ -54,32 +80,35 @@ class BranchMasses {
             return;
         }
         bool pure = false;
-        for (size_t c = 0; c < classes_; ++c) pure = pure || cell[c] == size;
-        if (pure && !ratio_) return;
-        add(size, pure ? 0 : -1, 1);
-        if (pure) return;
-        for (size_t c = 0; c < classes_; ++c) add(cell[c], 1, 0);
+        for (size_t c = 0; c < classes_; ++c) pure |= cell[c] == size;
+        mixed_sizes_.add(static_cast<double>(size), !pure);
+        if (ratio_) pure_sizes_.add(static_cast<double>(size), pure);
+        for (size_t c = 0; c < classes_; ++c) of_classes_.add(static_cast<double>(cell[c]), !pure & (cell[c] > 0));
     }
 
     void sum() {
         if (!gathers_) return;
-        std::fill_n(&terms_[n_], Masses::block, 1.0);
-        masses_.x_log2_x(terms_.data(), n_, out_.data());
-        for (size_t i = 0; i < n_; ++i) drop_ += drop_signs_[i] * out_[i];
-        if (ratio_)
-            for (size_t i = 0; i < n_; ++i) sizes_ += size_signs_[i] * out_[i];
+        double* end = all_.data();
+        for (const Terms* terms : {&mixed_sizes_, &pure_sizes_, &of_classes_, &of_known_})
+            end = std::copy(terms->begin(), terms->end(), end);
+        std::fill_n(end, Masses::block, 1.0);
+        masses_.x_log2_x(all_.data(), static_cast<size_t>(end - all_.data()), out_.data());
+        const int64_t* next = out_.data();
+        const int64_t of_mixed = add_up(mixed_sizes_, next);
+        const int64_t of_pure = add_up(pure_sizes_, next);
+        drop_ += add_up(of_classes_, next) - of_mixed;
+        drop_ -= add_up(of_known_, next);
+        sizes_ += of_mixed + of_pure;
     }
 
     int64_t drop() const { return whole_ + drop_; }
     int64_t sizes() const { return sizes_; }
 
   private:
-    void add(W weight, int drop_sign, int size_sign) {
-        if (!(weight > 0)) return;  // no mass
-        terms_[n_] = static_cast<double>(weight);
-        drop_signs_[n_] = drop_sign;
-        size_signs_[n_] = size_sign;
-        ++n_;
+    static int64_t add_up(const Terms& terms, const int64_t*& next) {
+        int64_t sum = 0;
+        for (const int64_t* end = next + terms.count(); next < end; ++next) sum += *next;
+        return sum;
     }
 
     const Problem& problem_;
@@ -89,9 +118,9 @@ class BranchMasses {
     const bool gathers_;
 
     int64_t whole_ = 0, drop_ = 0, sizes_ = 0;
-    size_t n_ = 0;
-    std::vector<double> terms_;
-    std::vector<int64_t> drop_signs_, size_signs_, out_;
+    Terms mixed_sizes_, pure_sizes_, of_classes_, of_known_;
+    std::vector<double> all_;  // of these, one after the other
+    std::vector<int64_t> out_;
 };
 
 }  // namespace branchwise

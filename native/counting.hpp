@@ -4,32 +4,35 @@
 
 #include <utility>
 
-#include "records.hpp"
+#include "joint_counts.hpp"
 
 namespace branchwise {
 
 template <typename W>
 class ValueCounts {
   public:
-    ValueCounts(const Problem& problem, const Records<W>& records)
-        : problem_(problem), records_(records), classes_(static_cast<size_t>(problem.n_classes)) {
+    // `joint` has the columns of a node that were counted together.
+    ValueCounts(const Problem& problem, const Records<W>& records, const JointCounts<W>& joint)
+        : problem_(problem), records_(records), joint_(joint), classes_(static_cast<size_t>(problem.n_classes)) {
         const size_t most_codes = records.most_codes();
         cells_.assign(most_codes * classes_, W(0));
         sizes_.assign(most_codes, W(0));
-        cases_.assign(cases_are_sizes() ? 0 : most_codes, 0.0);
+        cell_.resize(classes_);
+        cases_.assign(cases_are_sizes<W>(problem) ? 0 : most_codes, 0.0);
     }
 
     // visit(value, class weights, size, cases) for every value that some record has. Of
     // the cases of categories, only whether they are as many as a leaf must have.
     template <typename Visit>
     void for_each_value(const RecordJob& job, size_t column, const Visit& visit) {
+        if (joint_.holds(column)) return joint_.for_each_value(column, cell_.data(), visit);
         fill_cells(job, column);
         for (uint32_t value : present) {
             W* cell = &cells_[value * classes_];
             W size = 0;
             for (size_t c = 0; c < classes_; ++c) size += cell[c];
             double cases = 1.0;
-            if (cases_are_sizes()) cases = static_cast<double>(size);
+            if (cases_are_sizes<W>(problem_)) cases = static_cast<double>(size);
             else if (counts_cases_) cases = std::exchange(cases_[value], 0.0);
             visit(value, static_cast<const W*>(cell), size, cases);
             for (size_t c = 0; c < classes_; ++c) cell[c] = W(0);
@@ -52,7 +55,7 @@ class ValueCounts {
     const W* cell(uint32_t value) const { return &cells_[value * classes_]; }
     W size(uint32_t value) const { return sizes_[value]; }
     double cases(uint32_t value) const {
-        if (cases_are_sizes()) return static_cast<double>(sizes_[value]);
+        if (cases_are_sizes<W>(problem_)) return static_cast<double>(sizes_[value]);
         return counts_cases_ ? cases_[value] : 1.0;
     }
 
@@ -69,20 +72,23 @@ class ValueCounts {
     static constexpr bool weighted = Records<W>::weighted;
     static constexpr uint32_t most_few = 64;  // values, of which a word can note which were seen
 
-    // A record without a weight of its own weighs what it is of a case.
-    bool cases_are_sizes() const { return !weighted || !problem_.weights; }
-
     void fill_cells(const RecordJob& job, size_t column) {
-        // A whole record is one case, and no leaf must have less than one.
-        const bool one_will_do = !problem_.fractions && problem_.cases_in_leaf <= 1 &&
-                                 problem_.cases_in_branch <= 1 && !records_.is_numeric(column);
-        counts_cases_ = !cases_are_sizes() && !one_will_do;
+        counts_cases_ = counts_cases<W>(problem_, problem_.columns[column]);
         present.clear();
+        if (joint_.holds(column)) return copy_joint(column);
         switch (records_.layout().width[column]) {
             case 1: return fill<uint8_t>(job, column);
             case 2: return fill<uint16_t>(job, column);
             default: return fill<uint32_t>(job, column);
         }
+    }
+
+    void copy_joint(size_t column) {
+        joint_.for_each_value(column, cell_.data(), [&](uint32_t value, const W* cell, W, double cases) {
+            present.push_back(value);
+            std::copy_n(cell, classes_, &cells_[value * classes_]);
+            if (counts_cases_) cases_[value] = cases;
+        });
     }
 
     template <typename Code>
@@ -140,9 +146,10 @@ class ValueCounts {
 
     const Problem& problem_;
     const Records<W>& records_;
+    const JointCounts<W>& joint_;
     const size_t classes_;
     bool counts_cases_ = false;
-    std::vector<W> cells_, sizes_;
+    std::vector<W> cells_, sizes_, cell_;
     std::vector<double> cases_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "moving.hpp"
 #include "scoring.hpp"
+#include "small_node.hpp"
 
 namespace branchwise {
 
@@ -19,10 +20,13 @@ class GeneralGrower {
           masses_(masses),
           crew_(crew),
           records_(problem, numbers),
+          joint_(problem, records_),
+          small_node_(problem, records_),
           mover_(problem, records_, crew),
           classes_(static_cast<size_t>(problem.n_classes)) {
-        for (unsigned member = 0; member < crew.size(); ++member) scorers_.emplace_back(problem, masses, records_);
-        branch_of_code_.assign(records_.most_codes(), stop_here);
+        for (unsigned member = 0; member < crew.size(); ++member)
+            scorers_.emplace_back(problem, masses, records_, joint_);
+        branch_of_code_.resize(records_.most_codes());
         candidates_.resize(problem.columns.size());
         totals_.resize(classes_);
     }
@@ -57,7 +61,14 @@ class GeneralGrower {
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(Job& job, std::vector<Job>& stack) {
         const Scored<W> node = describe(job);
-        score_columns(node);
+        std::fill(candidates_.begin(), candidates_.end(), Candidate());
+        joint_.clear();
+        open_columns_ = *job.alive;
+        double top = no_score;
+        if (job.n > SmallNode<W>::most_records || !settle(node, top)) {
+            count_columns(node);
+            score_columns(node, top);
+        }
         if (problem_.quinlan) drop_below_average(candidates_, node.scale, problem_);
         const int best = first_best_column(candidates_, node.scale);
         if (best < 0) return;
@@ -100,18 +111,57 @@ class GeneralGrower {
         return {job, totals_, grown_.nodes[node].cases, mass, size_mass, Scale(total, masses_, problem_)};
     }
 
-    // Into candidates_, by column; a large node's columns are shared out.
-    void score_columns(const Scored<W>& node) {
-        const std::vector<uint32_t>& alive = *node.job.alive;
-        std::fill(candidates_.begin(), candidates_.end(), Candidate());
+    // Go through the columns of a small node, for as far as it is cheap, and return
+    // whether the best is found. If not, `top` is the best score, or more than any, of
+    // those gone through; open_columns_ are left.
+    bool settle(const Scored<W>& node, double& top) {
+        small_node_.begin(node.job);
+        const bool pure_is_best = problem_.criterion != Criterion::gain_ratio;
+        const int64_t most_if_mixed = node.mass - masses_.bits(small_node_.least_weight());
+        double top_if_mixed = no_score;
+        open_columns_.clear();
+        for (uint32_t j : *node.job.alive) {
+            if (small_node_.knows(j)) {
+                if (small_node_.is_thin(j)) continue;
+                if (!pure_is_best || small_node_.is_mixed(j)) {
+                    top_if_mixed = node.scale.gain(most_if_mixed) + node.scale.resolution;
+                    open_columns_.push_back(j);
+                    continue;
+                }
+            }
+            candidates_[j] = scorers_[0].score(node, j);
+            if (is_best(candidates_[j], node, std::max(top, top_if_mixed))) return true;
+            top = std::max(top, candidates_[j].score);
+        }
+        return false;
+    }
+
+    // The open columns of few values, into joint_.
+    void count_columns(const Scored<W>& node) {
+        const Job& job = node.job;
+        joint_.begin(open_columns_, job.n, node.totals);
+        if (joint_.empty()) return;
+        const size_t n_pieces = crew_.pieces(work(job));
+        if (n_pieces == 1) return joint_.add(records_.first(job), job.n);
+        std::vector<JointCounts<W>> parts(crew_.size(), joint_);  // of each thread
+        crew_.each(n_pieces, work(job), [&](size_t k, unsigned member) {
+            const size_t start = job.n * k / n_pieces;
+            const size_t end = job.n * (k + 1) / n_pieces;
+            parts[member].add(records_.first(job) + start * records_.size(), end - start);
+        });
+        for (const auto& part : parts) joint_.add(part);
+    }
+
+    // The open columns, into candidates_; those of a large node are shared out. `top` is
+    // the best score so far.
+    void score_columns(const Scored<W>& node, double top) {
         if (crew_.shares(work(node.job))) {
-            crew_.each(alive.size(), work(node.job), [&](size_t i, unsigned member) {
-                candidates_[alive[i]] = scorers_[member].score(node, alive[i]);
+            crew_.each(open_columns_.size(), work(node.job), [&](size_t i, unsigned member) {
+                candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
             });
             return;
         }
-        double top = no_score;
-        for (uint32_t j : alive) {
+        for (uint32_t j : open_columns_) {
             candidates_[j] = scorers_[0].score(node, j);
             if (is_best(candidates_[j], node, top)) return;
             top = std::max(top, candidates_[j].score);
@@ -128,108 +178,145 @@ class GeneralGrower {
 
     // ---- carrying out ----------------------------------------------------------
 
-    Branches make_branches(const Scored<W>& node, size_t j) {
-        Branches made;
-        double missing_size;
-        if (records_.is_numeric(j)) missing_size = make_sides(node.job, j, node.scale.total, made);
-        else if (problem_.branching == Branching::values) missing_size = make_values(node.job, j, made);
-        else missing_size = make_groups(node, j, made);
-        if (missing_size > 0 && problem_.missing == Policy::branch) {
-            made.missing_branch = static_cast<int32_t>(made.code.size());
-            made.code.push_back(no_code);
-            made.size.push_back(missing_size);
-        }
-        return made;
-    }
-
-    // Branches of a cut, or one of all known numbers; returns the weight of the others.
-    double make_sides(const Job& job, size_t j, double total, Branches& made) {
-        double side[2] = {0, 0};
-        const auto add = [&](uint32_t rank, W w) { side[side_of(j, rank)] += static_cast<double>(w); };
+    void carry_out(const Scored<W>& node, size_t j, std::vector<Job>& stack) {
+        const Job& job = node.job;
+        make_branches(node, j);
         if (records_.is_list(j)) {
-            const Ranked* entry = records_.ranked(job, records_.slot(j));
-            const uint8_t* base = records_.first(job);
-            for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i)
-                add(entry[i].rank, records_.weight(base + entry[i].position * records_.size()));
+            mover_.find_branches_of_list(job, j, made_, [&](uint32_t rank) { return side_of(j, rank); });
         } else {
-            ValueCounts<W>& counts = scorers_[0].counts();
-            counts.count(job, j);
-            for (uint32_t rank : counts.present)
-                if (rank != records_.missing_code(j)) add(rank, counts.size(rank));
-            counts.forget();
+            branch_of_code_[records_.missing_code(j)] = mover_.branch_of_missing(made_);
+            mover_.find_branches(job, j, made_, branch_of_code_);
         }
-        const bool uncut = std::isnan(candidates_[j].cut);
-        made.code = uncut ? std::vector<int32_t>{both_sides} : std::vector<int32_t>{0, 1};
-        made.size.assign(side, side + made.code.size());
-        return total - side[0] - side[1];
+        mover_.divide(job, made_);
+        const int64_t first = add_nodes(made_.count());
+        record_split(job, j, first);
+        open_children(job, j, first, made_.count(), stack);
     }
 
-    int32_t side_of(size_t j, uint32_t rank) const {
+    // Into made_; where codes lead is noted in branch_of_code_.
+    void make_branches(const Scored<W>& node, size_t j) {
+        made_.clear();
+        if (records_.is_list(j)) make_sides_of_list(node.job, j);
+        else if (records_.is_numeric(j)) make_sides(node.job, j);
+        else if (problem_.branching == Branching::values) make_values(node.job, j);
+        else make_groups(node, j);
+        route_missing(node);
+    }
+
+    void add_to_branch(size_t branch, const W* weights, W size, double cases) {
+        for (size_t c = 0; c < classes_; ++c) made_.weights[branch * classes_ + c] += static_cast<double>(weights[c]);
+        made_.size[branch] += static_cast<double>(size);
+        made_.cases[branch] += cases;
+    }
+
+    // Branches of a cut, or one of all known numbers.
+    void add_sides(size_t j) {
+        const bool uncut = std::isnan(candidates_[j].cut);
+        made_.add(uncut ? both_sides : 0, classes_);
+        if (!uncut) made_.add(1, classes_);
+    }
+
+    uint32_t side_of(size_t j, uint32_t rank) const {
         return !std::isnan(candidates_[j].cut) && rank > candidates_[j].boundary;
     }
 
-    // A branch for each value, noted in branch_of_code_; returns the weight of missing ones.
-    double make_values(const Job& job, size_t j, Branches& made) {
+    void make_sides_of_list(const Job& job, size_t j) {
+        add_sides(j);
+        const Ranked* entry = records_.ranked(job, records_.slot(j));
+        const uint8_t* base = records_.first(job);
+        for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i) {
+            const uint32_t side = side_of(j, entry[i].rank);
+            const uint8_t* record = base + entry[i].position * records_.size();
+            const auto weight = static_cast<double>(records_.weight(record));
+            made_.weights[side * classes_ + entry[i].label] += weight;
+            made_.size[side] += weight;
+            made_.cases[side] += records_.share(record);
+        }
+    }
+
+    void make_sides(const Job& job, size_t j) {
+        add_sides(j);
+        ValueCounts<W>& counts = scorers_[0].counts();
+        counts.count(job, j);
+        for (uint32_t rank : counts.present) {
+            if (rank == records_.missing_code(j)) continue;
+            branch_of_code_[rank] = side_of(j, rank);
+            add_to_branch(branch_of_code_[rank], counts.cell(rank), counts.size(rank), counts.cases(rank));
+        }
+        counts.forget();
+    }
+
+    // A branch for each value.
+    void make_values(const Job& job, size_t j) {
         ValueCounts<W>& counts = scorers_[0].counts();
         counts.count(job, j);
         std::sort(counts.present.begin(), counts.present.end());
-        double missing_size = 0;
         for (uint32_t value : counts.present) {
-            if (value == records_.missing_code(j)) {
-                missing_size = static_cast<double>(counts.size(value));
-            } else {
-                branch_of_code_[value] = static_cast<int32_t>(made.code.size());
-                made.code.push_back(static_cast<int32_t>(value));
-                made.size.push_back(static_cast<double>(counts.size(value)));
-            }
+            if (value == records_.missing_code(j)) continue;
+            branch_of_code_[value] = static_cast<uint32_t>(made_.count());
+            made_.add(static_cast<int32_t>(value), classes_);
+            add_to_branch(branch_of_code_[value], counts.cell(value), counts.size(value), counts.cases(value));
         }
         counts.forget();
-        return missing_size;
     }
 
-    // A branch for each group of values, likewise.
-    double make_groups(const Scored<W>& node, size_t j, Branches& made) {
+    // A branch for each group of values.
+    void make_groups(const Scored<W>& node, size_t j) {
         const auto& groups = scorers_[0].group_values(node, j);
+        const Values<W>& values = groups.values;
+        for (size_t g = 0; g < groups.count; ++g) made_.add(no_code, classes_);
         std::vector<std::vector<uint32_t>> codes(groups.count);
-        made.size.assign(groups.count, 0.0);
-        for (size_t v = 0; v < groups.values.count(); ++v) {
+        for (size_t v = 0; v < values.count(); ++v) {
             const uint32_t g = groups.group[v];
-            branch_of_code_[groups.values.codes[v]] = static_cast<int32_t>(g);
-            codes[g].push_back(groups.values.codes[v]);
-            made.size[g] += static_cast<double>(groups.values.sizes[v]);
+            branch_of_code_[values.codes[v]] = g;
+            codes[g].push_back(values.codes[v]);
+            add_to_branch(g, &values.cells[v * classes_], values.sizes[v], values.cases[v]);
         }
-        for (auto& group : codes)
-            made.code.push_back(group.size() == 1 ? static_cast<int32_t>(group[0]) : grown_.add_group(std::move(group)));
-        return static_cast<double>(groups.missing_size);
+        for (size_t g = 0; g < groups.count; ++g)
+            made_.code[g] = codes[g].size() == 1 ? static_cast<int32_t>(codes[g][0])
+                                                 : grown_.add_group(std::move(codes[g]));
     }
 
-    void carry_out(const Scored<W>& node, size_t j, std::vector<Job>& stack) {
-        const Job& job = node.job;
-        Branches made = make_branches(node, j);
-        const size_t n_branches = made.code.size();
-        const int64_t first = add_nodes(n_branches);
-        record_split(job, j, made, first);
-        if (records_.is_numeric(j))
-            mover_.find_branches(job, j, made, [&](uint32_t rank) { return side_of(j, rank); });
-        else
-            mover_.find_branches(job, j, made, [&](uint32_t value) { return branch_of_code_[value]; });
-        const auto at = static_cast<size_t>(first);
-        mover_.count_children(job, made, &grown_.weights[at * classes_], &grown_.nodes[at]);
-        open_children(job, j, first, n_branches, stack);
+    // What known branches have not got is missing: it has a branch of its own, goes to
+    // the largest, or to none, or is divided later on.
+    void route_missing(const Scored<W>& node) {
+        const size_t n_known = made_.count();
+        double missing_size = node.scale.total;
+        for (double size : made_.size) missing_size -= size;
+        if (missing_size > 0 && problem_.missing == Policy::branch) {
+            made_.missing_branch = static_cast<int32_t>(n_known);
+            made_.add(no_code, classes_);
+            made_.size.back() = missing_size;
+        }
+        made_.largest = largest_branch(made_.size);
+        made_.missing_to = missing_route(problem_, made_.largest, made_.missing_branch);
+        if (made_.missing_to < 0 || !(missing_size > 0)) return;
+        const auto to = static_cast<size_t>(made_.missing_to);
+        for (size_t c = 0; c < classes_; ++c) {
+            double missing = static_cast<double>(node.totals[c]);
+            for (size_t b = 0; b < n_known; ++b) missing -= made_.weights[b * classes_ + c];
+            made_.weights[to * classes_ + c] += missing;
+        }
+        double missing_cases = node.cases;
+        for (size_t b = 0; b < n_known; ++b) missing_cases -= made_.cases[b];
+        made_.cases[to] += missing_cases;
     }
 
-    void record_split(const Job& job, size_t j, Branches& made, int64_t first) {
-        const int32_t largest = largest_branch(made.size);
-        made.missing_to = missing_route(problem_, largest, made.missing_branch);
+    void record_split(const Job& job, size_t j, int64_t first) {
         Node& node = grown_.nodes[static_cast<size_t>(job.node)];
         node.column = static_cast<int32_t>(j);
         node.cut = candidates_[j].cut;
-        node.n_children = static_cast<int32_t>(made.code.size());
+        node.n_children = static_cast<int32_t>(made_.count());
         node.first_child = static_cast<uint32_t>(first);
-        node.missing_to = made.missing_to;
-        node.unseen_to = unseen_route(problem_, largest, made.missing_to);
-        for (size_t b = 0; b < made.code.size(); ++b)
-            grown_.nodes[static_cast<size_t>(first) + b].code = made.code[b];
+        node.missing_to = made_.missing_to;
+        node.unseen_to = unseen_route(problem_, made_.largest, made_.missing_to);
+        const auto at = static_cast<size_t>(first);
+        std::copy(made_.weights.begin(), made_.weights.end(), &grown_.weights[at * classes_]);
+        for (size_t b = 0; b < made_.count(); ++b) {
+            grown_.nodes[at + b].code = made_.code[b];
+            // Where cases are not divided, every record is one.
+            grown_.nodes[at + b].cases = problem_.fractions ? made_.cases[b] : static_cast<double>(mover_.rows(b));
+        }
     }
 
     // Give the children that may be split their records; the others need none.
@@ -294,6 +381,8 @@ class GeneralGrower {
     const Masses& masses_;
     Crew& crew_;
     const Records<W> records_;
+    JointCounts<W> joint_;  // of the node that is being split
+    SmallNode<W> small_node_;
     std::vector<ColumnScorer<W>> scorers_;  // one for each thread of the crew
     Mover<W> mover_;
     const size_t classes_;
@@ -301,9 +390,11 @@ class GeneralGrower {
 
     // Scratch, kept between nodes.
     std::vector<W> totals_;
-    std::vector<Candidate> candidates_;
+    std::vector<Candidate> candidates_;   // by column
+    std::vector<uint32_t> open_columns_;  // that are to be scored
     std::vector<Job> children_;
-    std::vector<int32_t> branch_of_code_;
+    Branches made_;
+    std::vector<uint32_t> branch_of_code_;
 };
 
 }  // namespace branchwise

@@ -54,7 +54,7 @@ inline double log2_basic(double value, const double* series, int terms) {
 class Masses {
   public:
     // Logarithms that are taken together: one waits for nothing of another.
-    static constexpr size_t block = 4;
+    static constexpr size_t block = 8;
 
     // Large counts are rare where only values are counted; between the values of a
     // number, every count up to the total comes up.

@@ -6,70 +6,99 @@
 
 namespace branchwise {
 
-// Branches of the chosen split: the code that leads there and the known weight.
+// Branches of the chosen split: the code that leads there, the known weight, and what
+// the child gets: class weights (weights[branch * classes + c]) and, if cases are
+// divided, cases.
 struct Branches {
     std::vector<int32_t> code;
     std::vector<double> size;
+    std::vector<double> weights;
+    std::vector<double> cases;
+    int32_t largest = stop_here;
     int32_t missing_branch = stop_here;
     int32_t missing_to = stop_here;
+
+    size_t count() const { return code.size(); }
+
+    void clear() {
+        code.clear();
+        size.clear();
+        weights.clear();
+        cases.clear();
+        largest = missing_branch = missing_to = stop_here;
+    }
+
+    void add(int32_t leads_there, size_t classes) {
+        code.push_back(leads_there);
+        size.push_back(0);
+        weights.resize(weights.size() + classes, 0.0);
+        cases.push_back(0);
+    }
 };
 
 template <typename W>
 class Mover {
   public:
     Mover(const Problem& problem, const Records<W>& records, Crew& crew)
-        : problem_(problem), records_(records), crew_(crew), classes_(static_cast<size_t>(problem.n_classes)) {}
+        : problem_(problem),
+          records_(records),
+          crew_(crew),
+          classes_(static_cast<size_t>(problem.n_classes)),
+          nobodys_(records.size()) {}
 
-    // Find the branch of every record: missing ones go where the split sends them, the
-    // others where branch_of(code or rank) says.
-    template <typename BranchOf>
-    void find_branches(const RecordJob& job, size_t j, const Branches& made, const BranchOf& branch_of) {
-        branch_.assign(job.n, made.missing_to);
-        if (records_.is_list(j)) {
-            const Ranked* entry = records_.ranked(job, records_.slot(j));
-            for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i)
-                branch_[entry[i].position] = branch_of(entry[i].rank);
-            return;
+    // Find the branch of every record of a column that records hold: where the table
+    // says, by code.
+    void find_branches(const RecordJob& job, size_t j, const Branches& made, const std::vector<uint32_t>& branch_of) {
+        branch_.resize(job.n);
+        switch (records_.layout().width[j]) {
+            case 1: look_up_branches<uint8_t>(job, j, branch_of.data()); break;
+            case 2: look_up_branches<uint16_t>(job, j, branch_of.data()); break;
+            default: look_up_branches<uint32_t>(job, j, branch_of.data());
         }
-        const uint32_t missing = records_.missing_code(j);
-        const uint8_t* record = records_.first(job);
-        for (size_t i = 0; i < job.n; ++i, record += records_.size()) {
-            const uint32_t value = records_.code(record, j);
-            if (value != missing) branch_[i] = branch_of(value);
-        }
+        count_records(made);
     }
 
-    // Class weights and cases of the children, to be added to.
-    void count_children(const RecordJob& job, const Branches& made, double* weights, Node* children) {
-        const size_t n_branches = made.code.size();
-        rows_.assign(n_branches, 0);
+    // The same for a sorted list: its records go where branch_of(rank) says, those
+    // without a rank where missing ones go.
+    template <typename BranchOf>
+    void find_branches_of_list(const RecordJob& job, size_t j, const Branches& made, const BranchOf& branch_of) {
+        branch_.assign(job.n, branch_of_missing(made));
+        const Ranked* entry = records_.ranked(job, records_.slot(j));
+        for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i)
+            branch_[entry[i].position] = branch_of(entry[i].rank);
+        count_records(made);
+    }
+
+    // The number after the last branch stands for none of them, or all.
+    static uint32_t branch_of_missing(const Branches& made) {
+        return static_cast<uint32_t>(made.missing_to >= 0 ? static_cast<size_t>(made.missing_to) : made.count());
+    }
+
+    // Records that go down every branch: what they give to each is added to it.
+    void divide(const RecordJob& job, Branches& made) {
         parts_.clear();
+        if (divided_.empty()) return;
         set_fractions(made);
-        const auto add = [&](size_t branch, uint32_t c, double w, double share) {
-            weights[branch * classes_ + c] += w;
-            children[branch].cases += share;
-            ++rows_[branch];
-        };
-        const uint8_t* record = records_.first(job);
-        for (size_t i = 0; i < job.n; ++i, record += records_.size()) {
+        for (uint32_t i : divided_) {
+            const uint8_t* record = records_.first(job) + i * records_.size();
             const uint32_t c = records_.label(record);
-            const auto w = static_cast<double>(records_.weight(record));
-            if (branch_[i] >= 0) {
-                add(static_cast<size_t>(branch_[i]), c, w, records_.share(record));
-            } else if (branch_[i] == every_branch) {
-                for (size_t b = 0; b < n_branches; ++b) {
-                    const Part part = part_of(record, b);
-                    parts_.push_back(part);
-                    if (part.weight > 0) add(b, c, part.weight, part.share);
-                }
+            for (size_t b = 0; b < made.count(); ++b) {
+                const Part part = part_of(record, b);
+                parts_.push_back(part);
+                if (!(part.weight > 0)) continue;
+                made.weights[b * classes_ + c] += part.weight;
+                made.cases[b] += part.share;
+                ++rows_[b];
             }
         }
     }
 
+    // Records of a branch.
     size_t rows(size_t branch) const { return rows_[branch]; }
 
     // Move records to the children that are open (those with an arena).
     void move(const RecordJob& job, std::vector<RecordJob>& children) {
+        if (records_.n_lists() > 0) note_places(job, children);
         move_records(job, children);
         const size_t work = job.n * job.alive->size();
         crew_.each(job.alive->size(), work, [&](size_t i, unsigned) {
@@ -84,12 +113,36 @@ class Mover {
         double share;
     };
 
+    // Where the next record of a branch goes. Those of leaves go nowhere, all to the
+    // same place: which children are leaves is anybody's guess, so there is no branch.
+    struct Target {
+        uint8_t* next;
+        size_t step;
+    };
+
     // Where a record went: the branch in the upper half, the new position in the lower.
     // Sorted lists look this up in random order, so it is one number.
     static constexpr uint64_t nowhere = ~uint64_t(0);
     static constexpr uint64_t in_parts = uint64_t(1) << 63;  // the lower half: where they are listed
 
     static uint64_t place(size_t branch, size_t position) { return uint64_t(branch) << 32 | uint64_t(position); }
+
+    template <typename Code>
+    void look_up_branches(const RecordJob& job, size_t j, const uint32_t* branch_of) {
+        const uint8_t* at = records_.first(job) + records_.layout().code[j];
+        const size_t step = records_.size();
+        uint32_t* out = branch_.data();
+        for (size_t i = 0; i < job.n; ++i) out[i] = branch_of[load<Code>(at + i * step)];
+    }
+
+    void count_records(const Branches& made) {
+        rows_.assign(made.count() + 1, 0);
+        for (uint32_t branch : branch_) ++rows_[branch];
+        divided_.clear();
+        if (made.missing_to != every_branch || !rows_.back()) return;
+        for (size_t i = 0; i < branch_.size(); ++i)
+            if (branch_[i] == made.count()) divided_.push_back(static_cast<uint32_t>(i));
+    }
 
     void set_fractions(const Branches& made) {
         double known = 0;
@@ -105,38 +158,52 @@ class Mover {
                 on_grid(records_.share(record) * fractions_[branch], problem_.case_step)};
     }
 
-    void move_records(const RecordJob& job, std::vector<RecordJob>& children) {
-        const size_t n_branches = children.size();
-        const bool lists = records_.n_lists() > 0;
-        const Part* part = parts_.data();
-        next_.assign(n_branches, 0);
-        part_places_.clear();
-        if (lists) places_.assign(job.n, nowhere);
+    // Whole records first, then parts of others.
+    void move_records(const RecordJob& job, const std::vector<RecordJob>& children) {
+        targets_.assign(children.size() + 1, {nobodys_.data(), 0});
+        for (size_t b = 0; b < children.size(); ++b)
+            if (children[b].arena) targets_[b] = {records_.first_to_write(children[b]), records_.size()};
+        const size_t size = records_.size();
         const uint8_t* record = records_.first(job);
-        for (size_t i = 0; i < job.n; ++i, record += records_.size()) {
-            if (branch_[i] >= 0) {
-                const auto branch = static_cast<size_t>(branch_[i]);
-                if (!children[branch].arena) continue;
-                if (lists) places_[i] = place(branch, next_[branch]);
-                copy_record(record, children[branch], branch);
-            } else if (branch_[i] == every_branch) {
-                if (lists) places_[i] = in_parts | part_places_.size();
-                for (size_t b = 0; b < n_branches; ++b, ++part) {
-                    const bool goes = part->weight > 0 && children[b].arena;
-                    if (lists) part_places_.push_back(goes ? place(b, next_[b]) : nowhere);
-                    if (!goes) continue;
-                    uint8_t* copy = copy_record(record, children[b], b);
-                    store<double>(copy + records_.layout().weight, part->weight);
-                    store<double>(copy + records_.layout().share, part->share);
-                }
+        const uint32_t* branch = branch_.data();
+        Target* const targets = targets_.data();
+        for (const uint32_t* last = branch + job.n; branch < last; ++branch, record += size) {
+            Target& target = targets[*branch];
+            uint8_t* const out = target.next;
+            target.next = out + target.step;
+            copy_record(record, out, size);
+        }
+        const Part* part = parts_.data();
+        for (uint32_t i : divided_) {
+            record = records_.first(job) + i * size;
+            for (size_t b = 0; b < children.size(); ++b, ++part) {
+                if (!(part->weight > 0) || !children[b].arena) continue;
+                uint8_t* const out = targets[b].next;
+                targets[b].next = out + size;
+                copy_record(record, out, size);
+                store<double>(out + records_.layout().weight, part->weight);
+                store<double>(out + records_.layout().share, part->share);
             }
         }
     }
 
-    uint8_t* copy_record(const uint8_t* record, const RecordJob& child, size_t b) {
-        uint8_t* out = records_.first_to_write(child) + next_[b]++ * records_.size();
-        std::memcpy(out, record, records_.size());
-        return out;
+    // The same order as in move_records.
+    void note_places(const RecordJob& job, const std::vector<RecordJob>& children) {
+        next_.assign(children.size(), 0);
+        places_.resize(job.n);
+        for (size_t i = 0; i < job.n; ++i) {
+            const size_t b = branch_[i];
+            places_[i] = b < children.size() && children[b].arena ? place(b, next_[b]++) : nowhere;
+        }
+        part_places_.clear();
+        const Part* part = parts_.data();
+        for (uint32_t i : divided_) {
+            places_[i] = in_parts | part_places_.size();
+            for (size_t b = 0; b < children.size(); ++b, ++part) {
+                const bool goes = part->weight > 0 && children[b].arena;
+                part_places_.push_back(goes ? place(b, next_[b]++) : nowhere);
+            }
+        }
     }
 
     void move_ranked(const RecordJob& job, size_t slot, std::vector<RecordJob>& children) const {
@@ -168,11 +235,15 @@ class Mover {
     Crew& crew_;
     const size_t classes_;
 
+    std::vector<uint8_t> nobodys_;  // where records of leaves go
+
     // Scratch, kept between nodes.
-    std::vector<int32_t> branch_;             // of every record
-    std::vector<double> fractions_;           // of every branch, for cases that go down all
-    std::vector<Part> parts_;                 // of such cases, branch by branch
-    std::vector<size_t> rows_, next_;         // of every branch
+    std::vector<uint32_t> branch_;    // of every record
+    std::vector<uint32_t> divided_;   // records that go down every branch
+    std::vector<double> fractions_;   // of every branch, for these
+    std::vector<Part> parts_;         // of these, branch by branch
+    std::vector<size_t> rows_, next_;  // of every branch
+    std::vector<Target> targets_;
     std::vector<uint64_t> places_, part_places_;  // where records, and parts of them, went
 };
 

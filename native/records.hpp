@@ -123,7 +123,7 @@ class Records {
 
   private:
     // Rows that are filled column by column while they are in the cache.
-    static constexpr size_t block = 1024;
+    static constexpr size_t block = 256;
 
     double row_weight(uint32_t row) const { return problem_.weights ? problem_.weights[row] : 1.0; }
 
@@ -142,14 +142,32 @@ class Records {
         for (size_t j = 0; j < problem_.columns.size(); ++j) {
             if (is_list(j)) continue;
             uint8_t* at = out + layout_.code[j];
-            const bool counted = is_numeric(j);
-            for (size_t i = 0; i < n; ++i, at += layout_.size) {
-                const uint32_t value = counted ? numbers_.ranks[j][begin + i] : problem_.columns[j].at(rows[i]);
-                if (layout_.width[j] == 1) *at = static_cast<uint8_t>(value);
-                else if (layout_.width[j] == 2) store<uint16_t>(at, static_cast<uint16_t>(value));
-                else store<uint32_t>(at, value);
+            if (is_numeric(j)) {
+                const uint16_t* ranks = numbers_.ranks[j].data() + begin;
+                const auto rank = [=](size_t i) { return ranks[i]; };
+                if (layout_.width[j] == 1) fill_codes<uint8_t>(at, n, rank);
+                else fill_codes<uint16_t>(at, n, rank);
+                continue;
+            }
+            switch (layout_.width[j]) {
+                case 1: fill_codes<uint8_t>(at, n, codes_of<uint8_t>(j, rows)); break;
+                case 2: fill_codes<uint16_t>(at, n, codes_of<uint16_t>(j, rows)); break;
+                default: fill_codes<uint32_t>(at, n, codes_of<uint32_t>(j, rows));
             }
         }
+    }
+
+    template <typename Code>
+    auto codes_of(size_t column, const uint32_t* rows) const {
+        const auto* codes = static_cast<const Code*>(problem_.columns[column].codes);
+        return [=](size_t i) { return codes[rows[i]]; };
+    }
+
+    // All it needs by value: bytes that are written might be anything else's.
+    template <typename Code, typename CodeOf>
+    void fill_codes(uint8_t* at, size_t n, const CodeOf code_of) const {
+        const size_t step = layout_.size;
+        for (size_t i = 0; i < n; ++i) store<Code>(at + i * step, static_cast<Code>(code_of(i)));
     }
 
     void fill_ranked(RecordJob& root, size_t slot) const {

@@ -76,6 +76,9 @@ struct Numbers {
 
 // Where things lie within a record, and how many bytes each code has (0: none).
 struct RecordLayout {
+    static constexpr size_t unit = 8;    // a record is so many bytes, or a multiple
+    static constexpr size_t least = 16;  // and at least so many: they are looked at together
+
     size_t label = 0;
     size_t weight = 0;
     size_t share = 0;  // how much of a case the record is
@@ -101,8 +104,7 @@ struct RecordLayout {
                     code[j] = at;
                     at += static_cast<size_t>(bytes);
                 }
-        const size_t unit = weighted ? 8 : 4;
-        size = (at + unit - 1) / unit * unit;
+        size = std::max((at + unit - 1) / unit * unit, least);
     }
 };
 
@@ -119,6 +121,14 @@ struct Arena {
         }
     }
 };
+
+// Whole units; a copy of a size that is known only now would be a call.
+inline void copy_record(const uint8_t* from, uint8_t* to, size_t size) {
+    size_t at = 0;
+    for (; at + 2 * RecordLayout::unit <= size; at += 2 * RecordLayout::unit)
+        std::memcpy(to + at, from + at, 2 * RecordLayout::unit);
+    if (at < size) std::memcpy(to + at, from + at, RecordLayout::unit);
+}
 
 template <typename T>
 inline T load(const uint8_t* at) {

@@ -23,13 +23,13 @@ struct Scored {
 template <typename W>
 class ColumnScorer {
   public:
-    ColumnScorer(const Problem& problem, const Masses& masses, const Records<W>& records)
+    ColumnScorer(const Problem& problem, const Masses& masses, const Records<W>& records, const JointCounts<W>& joint)
         : problem_(problem),
           masses_(masses),
           records_(records),
           classes_(static_cast<size_t>(problem.n_classes)),
           ratio_(problem.criterion == Criterion::gain_ratio),
-          counts_(problem, records),
+          counts_(problem, records, joint),
           cuts_(problem, masses),
           known_(classes_),
           missing_(classes_),

@@ -1,0 +1,33 @@
+// Which values records have, for sixteen columns of one-byte codes at a time.
+
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SSSE3__)
+#include <tmmintrin.h>
+#endif
+
+namespace branchwise {
+
+using Lanes = uint8_t __attribute__((vector_size(16)));  // a byte for each column
+
+// Eight codes from `first` on, by their bits: what a record has of them in each column.
+inline Lanes values_of(const uint8_t* codes, uint8_t first) {
+    Lanes code;
+    std::memcpy(&code, codes, sizeof code);
+    code -= first;  // below zero: far above
+#if defined(__SSSE3__)
+    // A shuffle gives nothing where the highest bit is set: beyond the table, it is.
+    const __m128i bits = _mm_setr_epi8(1, 2, 4, 8, 16, 32, 64, char(128), 0, 0, 0, 0, 0, 0, 0, 0);
+    const __m128i index = _mm_adds_epu8(reinterpret_cast<__m128i>(code), _mm_set1_epi8(0x70));
+    return reinterpret_cast<Lanes>(_mm_shuffle_epi8(bits, index));
+#else
+    Lanes bits;
+    for (int k = 0; k < 16; ++k) bits[k] = code[k] < 8 ? uint8_t(1u << code[k]) : uint8_t(0);
+    return bits;
+#endif
+}
+
+}  // namespace branchwise

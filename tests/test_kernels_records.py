@@ -1,0 +1,135 @@
+"""Records, the second representation: the tree of the reference where their ways turn.
+
+Columns of few values are counted together, four at a time, in blocks of records; small
+nodes are looked through sixteen columns and eight values at a time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from branchwise import Recipe
+from branchwise.criteria import BUILT_IN
+from branchwise.engines.memory import MemoryEngine
+from branchwise.grow import grow
+from branchwise.kernels import native
+from branchwise.table.schema import Column, Columns
+from branchwise.table.target import Classes
+from branchwise.table.weights import weigh
+from branchwise.tree import ARRAYS, Tree
+
+pytest.importorskip(
+    "branchwise.kernels._native", reason="installed without the compiled extension"
+)
+
+#: Numbers of values around those from which a column is looked at another way.
+SIZES = [1, 2, 3, 6, 7, 8, 9, 15, 16, 17, 62, 63, 64, 65, 254, 255, 256, 300]
+
+
+def reference_and_twin(columns, cells, labels, weights, recipe, n_threads=1):
+    """Grow a tree twice."""
+    n = len(labels)
+    n_classes = int(labels.max()) + 1
+    data = Columns(n, tuple(cells))
+    fractions = recipe.missing == "split" and any(c.has_missing for c in columns)
+    grid = weigh(weights, n, fractions)
+    engine = MemoryEngine(columns, data, Classes(labels, n_classes), grid)
+    reference = grow(engine, columns, recipe)
+    twin = native.grow_native(columns, data, labels, n_classes, grid, recipe, n_threads)
+    return reference, twin
+
+
+def assert_same_tree(one: Tree, other: Tree, context: object) -> None:
+    for spec in ARRAYS:
+        np.testing.assert_array_equal(
+            getattr(one, spec.name),
+            getattr(other, spec.name),
+            f"{spec.name}: {context}",
+        )
+
+
+def categories(rng: np.random.Generator, n: int, sizes, gaps: float):
+    """Columns of codes, some values being rare, some missing."""
+    columns, cells = [], []
+    for j, size in enumerate(sizes):
+        codes = (size * rng.random(n) ** 2).astype(np.int64)
+        codes[rng.random(n) < gaps] = size
+        missing = bool((codes == size).any())
+        columns.append(Column(f"x{j}", "categorical", tuple(range(size)), missing))
+        cells.append(codes.astype(columns[-1].code_dtype))
+    return columns, cells
+
+
+def uneven_weights(rng: np.random.Generator, n: int, kind: int):
+    """None, whole, fractional, or of very different sizes."""
+    if kind == 0:
+        return None
+    if kind == 1:
+        return rng.integers(1, 4, n).astype(float)
+    return rng.random(n) if kind == 2 else 10.0 ** rng.integers(-12, 3, n)
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_same_tree_of_records(part, monkeypatch):
+    for seed in range(part, 1200, 8):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([3, 12, 47, 48, 49, 90, 127, 128, 129, 300, 700]))
+        sizes = rng.choice(SIZES, size=int(rng.integers(1, 24)))
+        columns, cells = categories(rng, n, sizes, float(rng.choice([0.0, 0.1])))
+        n_classes = int(rng.choice([2, 3, 30]))
+        labels = (cells[0] + n_classes * rng.random(n) ** 2).astype(np.intp) % n_classes
+        recipe = Recipe(
+            criterion=BUILT_IN[int(rng.integers(0, 3))],
+            min_samples_leaf=int(rng.choice([1, 1, 2])),
+            missing=str(rng.choice(["branch", "split", "split", "largest", "node"])),
+        )
+        weights = uneven_weights(rng, n, int(rng.integers(0, 4)))
+        threads = int(rng.integers(1, 4))
+        monkeypatch.setattr(native, "WORTH_SHARING", int(rng.choice([1, 2000])))
+        one, two = reference_and_twin(columns, cells, labels, weights, recipe, threads)
+        assert_same_tree(one, two, (seed, recipe))
+
+
+def two_columns(first, second):
+    columns = [Column(f"x{j}", "categorical", (0, 1, 2)) for j in range(2)]
+    return columns, [np.array(c, dtype=np.uint8) for c in (first, second)]
+
+
+@pytest.mark.parametrize("criterion", ["gain", "gini"])
+@pytest.mark.parametrize(("speck", "chosen"), [(1e-12, 0), (1e-3, 1)])
+def test_a_speck_of_impurity_does_not_lose_a_tie(criterion, speck, chosen):
+    """The second column is pure, the first but for a row of next to no weight."""
+    labels = np.array([0, 0, 1, 1, 1], dtype=np.intp)
+    columns, cells = two_columns([0, 0, 1, 1, 0], [0, 0, 1, 1, 1])
+    weights = np.array([1.0, 1.0, 1.0, 1.0, speck])
+    recipe = Recipe(criterion=criterion, max_depth=1)
+    one, two = reference_and_twin(columns, cells, labels, weights, recipe)
+    assert one.column[0] == chosen
+    assert_same_tree(one, two, speck)
+
+
+@pytest.mark.parametrize(("parts", "chosen"), [(5, 0), (3, 1)])
+def test_parts_of_cases_make_a_leaf_if_they_add_up(parts, chosen):
+    """Below the root, a value has nothing but quarters of cases: enough for a leaf?
+
+    The root asks the column "top", and a quarter of each row without it goes to the
+    first branch; no other row has the last value of the column that is pure there.
+    """
+    pure = [0] * 4 + [1] * 4 + [0, 1] * 12 + [2] * parts
+    mixed = [0] * 3 + [1] * 5 + [0, 1] * 12 + [1] * parts
+    top = [0] * 8 + [1] * 24 + [2] * parts  # 2: missing
+    labels = [0] * 4 + [1] * 4 + [2] * 24 + [0] * parts
+    columns = [
+        Column("pure", "categorical", (0, 1, 2)),
+        Column("mixed", "categorical", (0, 1)),
+        Column("top", "categorical", (0, 1), has_missing=True),
+    ]
+    cells = [np.array(c, dtype=np.uint8) for c in (pure, mixed, top)]
+    recipe = Recipe(criterion="gain", missing="split", max_depth=2)
+    one, two = reference_and_twin(
+        columns, cells, np.array(labels, dtype=np.intp), None, recipe
+    )
+    assert one.column[0] == 2
+    assert one.column[1] == chosen
+    assert_same_tree(one, two, parts)
