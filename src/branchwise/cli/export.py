@@ -14,7 +14,13 @@ from branchwise.cli.models import (
     read_for_model,
     refuse_two_streams,
 )
-from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
+from branchwise.cli.options import (
+    MissingMarks,
+    ModelPath,
+    Output,
+    Quiet,
+    missing_marks,
+)
 from branchwise.cli.reading import refuse_without_table
 from branchwise.cli.streams import Reporter, check_output, open_output
 from branchwise.errors import ParameterError
@@ -36,16 +42,7 @@ def export(
             show_default=False,
         ),
     ],
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to write to; - is standard output.",
-            show_default="-",
-        ),
-    ] = None,
+    output: Output = None,
     option: Annotated[
         list[str] | None,
         typer.Option(

@@ -76,6 +76,16 @@ Ignore = Annotated[
         rich_help_panel=READING,
     ),
 ]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where to write to; - is standard output.",
+        show_default="-",
+    ),
+]
 Format = Annotated[Form, typer.Option("--format", help="How to write the result.")]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="No notes and no progress bar.")

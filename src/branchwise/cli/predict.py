@@ -17,6 +17,7 @@ from branchwise.cli.models import (
 from branchwise.cli.options import (
     MissingMarks,
     ModelPath,
+    Output,
     Quiet,
     TablePath,
     missing_marks,
@@ -44,16 +45,7 @@ class TableForm(StrEnum):
 def predict(
     model_path: ModelPath,
     table_path: TablePath,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to write to; - is standard output.",
-            show_default="-",
-        ),
-    ] = None,
+    output: Output = None,
     proba: Annotated[
         bool,
         typer.Option(

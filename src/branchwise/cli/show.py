@@ -9,7 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from branchwise.cli.models import open_model
-from branchwise.cli.options import Form, Format, ModelPath
+from branchwise.cli.options import (
+    Form,
+    Format,
+    ModelPath,
+    Output,
+)
 from branchwise.cli.streams import check_output, print_json, print_lines
 from branchwise.errors import ParameterError
 from branchwise.model import Model
@@ -88,16 +93,7 @@ def show(
         ),
     ] = False,
     form: Format = Form.TEXT,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to write to; - is standard output.",
-            show_default="-",
-        ),
-    ] = None,
+    output: Output = None,
 ) -> None:
     """Print a tree, draw it, or tell its rules or all about it as JSON.
 
