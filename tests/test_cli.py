@@ -143,6 +143,7 @@ def test_version():
         "rules",
         "steps",
         "evaluate",
+        "tune",
         "prune",
         "export",
         "schema",

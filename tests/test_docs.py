@@ -39,6 +39,8 @@ PAGES = {
     "viewer.md": 6,
     "export_sql.md": 8,
     "export_excel.md": 8,
+    "evaluate.md": 8,
+    "tune.md": 15,
 }
 
 

@@ -93,6 +93,25 @@ def check_score_in_sql(figures, output):
     assert "14 rows scored in the database, 9 of them likely to play." in output
 
 
+def check_tune_digits(figures, output):
+    assert figures["rows"] == (1257, 540)
+    accuracy = figures["accuracy"]
+    assert {name: accuracy[name] for name in accuracy if "scikit" not in name} == {
+        "CART": exactly(460 / 540),
+        "CART, tuned": exactly(454 / 540),
+        "baseline": exactly(55 / 540),
+        "ID3, 17 values": exactly(249 / 540),
+        "ID3, 3 bins": exactly(417 / 540),
+    }
+    # scikit-learn's ties fall as its release has it.
+    for name in ("scikit-learn", "scikit-learn, entropy", "scikit-learn, tuned"):
+        assert 0.8 < accuracy[name] < 0.9
+    assert figures["leaves"]["CART, tuned"] == 79
+    assert figures["best"] == {"criterion": "gini", "max_depth": 8}
+    assert figures["confusion"].trace() == 454
+    assert "On the 540 rows held out:" in output
+
+
 def check_seed_000_votes(figures, output):
     assert figures["gains"] == {
         "Sex": pytest.approx(0.0199730940, abs=5e-11),
@@ -360,6 +379,7 @@ CHECKS = {
     "seed_004_digits": check_seed_004_digits,
     "steps_for_teaching": check_steps_for_teaching,
     "ship_a_tree": check_ship_a_tree,
+    "tune_digits": check_tune_digits,
 }
 
 

@@ -13,6 +13,7 @@ from branchwise.findings import Finding, inspect_table
 from branchwise.fitting import fit_tree
 from branchwise.model import Model, load, pruning_path
 from branchwise.recipes import Recipe
+from branchwise.table.encoded import EncodedTable
 from branchwise.table.read import read_table
 
 __version__ = "0.1.0"
@@ -24,6 +25,7 @@ __all__ = [
     "CARTClassifier",
     "CARTRegressor",
     "DataError",
+    "EncodedTable",
     "ExportError",
     "Finding",
     "ID3Classifier",

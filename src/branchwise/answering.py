@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +61,11 @@ class Answering:
         """Return the most probable class, or the expected number, of each row."""
         if self.tree.predicts_numbers:
             return self.walker.numbers(self.arrivals(X, n_jobs))
-        codes = self.walker.classify(self._encoded(X, n_jobs))
-        return self.schema.class_array.take(codes)
+        return self.schema.class_array.take(self.class_codes(X, n_jobs))
+
+    def class_codes(self, X: object, n_jobs: int | None = None) -> NDArray[Any]:
+        """Return, for each row, which of ``schema.classes`` is predicted."""
+        return self.walker.classify(self._encoded(X, n_jobs))
 
     def predict_proba(self, X: object, n_jobs: int | None = None) -> Floats:
         """Return the probability of each class, in the order of ``schema.classes``."""

@@ -11,7 +11,12 @@ from branchwise.grow import Progress
 from branchwise.missing import refuse_missing
 from branchwise.model import Model
 from branchwise.recipes import ID3, Recipe
-from branchwise.table.encode import learn_columns, learn_numbers, learn_target
+from branchwise.table.encode import (
+    learn_columns,
+    learn_numbers,
+    learn_target,
+    shelf_of_rows,
+)
 from branchwise.table.frames import open_table
 from branchwise.table.schema import Schema, Value
 from branchwise.table.weights import check_weights
@@ -97,7 +102,8 @@ def fit_tree(
     name = target_name if target_name is not None else _name_of(target)
     schema = Schema(columns, possible, name, frame.named)
     check_costs(recipe.costs, possible)
-    training = Training(columns, data, wanted, len(possible), weights)
+    shelf = shelf_of_rows(frame, categorical_features, categories)
+    training = Training(columns, data, wanted, len(possible), weights, shelf)
     aside = _set_aside(schema, training, recipe, validation, validation_fraction)
     if aside is not None:
         training, validating = aside

@@ -6,13 +6,29 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from branchwise.errors import BranchwiseError, ParameterError
+from branchwise.errors import ParameterError
+from branchwise.figures import new_axes
 from branchwise.model import Model
 from branchwise.pruning import PruningTable
 from branchwise.render import scene as drawing
 from branchwise.render.colours import CLASS_COLOURS, NUMBER_COLOUR, mixed
 from branchwise.render.drawn import PICTURED_VALUES, drawn
 from branchwise.render.scene import Scene, scene
+from branchwise.search_plots import (
+    LearningCurveDisplay,
+    SearchDisplay,
+    plot_learning_curve,
+    plot_search,
+)
+
+__all__ = [
+    "LearningCurveDisplay",
+    "SearchDisplay",
+    "plot_learning_curve",
+    "plot_pruning_path",
+    "plot_search",
+    "plot_tree",
+]
 
 #: From so many leaves on, sizes are drawn on a logarithmic scale.
 _MANY_LEAVES = 50
@@ -59,7 +75,7 @@ def plot_pruning_path(
             "plot_pruning_path draws a model or what its pruning_path() returns. Got "
             f"{type(table_or_model).__name__} instead."
         )
-    ax = _new_axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     ax.plot(table.n_leaves, table.train_error, drawstyle="steps-post", label="training")
     if table.validation_error is not None:
         ax.plot(
@@ -120,7 +136,7 @@ def plot_tree(
     width, height = picture.size
     if ax is None:
         scale = min(1.0 / _PER_INCH, _LONGEST / max(width, height))
-        ax = _new_axes((max(width * scale, 3.0), max(height * scale, 2.0)))
+        ax = new_axes((max(width * scale, 3.0), max(height * scale, 2.0)))
     ax.set_axis_off()
     ax.set_aspect("equal")
     ax.set_xlim(-1.0, width + 1.0)
@@ -310,15 +326,3 @@ def _add_legend(picture: Scene, ax: Any) -> None:
     ):
         text.set_parse_math(False)
         text.set_text(name)
-
-
-def _new_axes(size: tuple[float, float] | None = None) -> Any:
-    try:
-        import matplotlib.pyplot as plt  # noqa: PLC0415
-    except ImportError:
-        raise BranchwiseError(
-            "Drawing needs matplotlib. Install it with: pip install 'branchwise[plot]'"
-        ) from None
-    if size is None:
-        return plt.subplots()[1]
-    return plt.subplots(figsize=size, layout="constrained")[1]

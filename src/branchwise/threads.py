@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TypeVar
 
 from branchwise.errors import ParameterError
@@ -40,3 +40,23 @@ def in_order(
         return [function(item) for item in items]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, items))
+
+
+def as_done(
+    function: Callable[[Item], Result], items: Sequence[Item], threads: int
+) -> Iterator[tuple[int, Result]]:
+    """Call a function for every item, and yield (position, result) as it is done.
+
+    When the caller goes away (Ctrl-C, an error), what has not begun is not begun.
+    """
+    if threads == 1:
+        for at, item in enumerate(items):
+            yield at, function(item)
+        return
+    pool = ThreadPoolExecutor(threads)
+    try:
+        begun = {pool.submit(function, item): at for at, item in enumerate(items)}
+        for future in as_completed(begun):
+            yield begun[future], future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

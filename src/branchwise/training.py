@@ -20,7 +20,9 @@ from branchwise.grow import Progress, grow, recount
 from branchwise.kernels import native
 from branchwise.prune import best_first, cost_complexity, error_based
 from branchwise.recipes import Recipe
+from branchwise.regrowth import cut_from_larger
 from branchwise.table.bins import Edges, bin_columns, cut_numbers
+from branchwise.table.memory import Shelf, digest
 from branchwise.table.schema import Column, Columns, Value
 from branchwise.table.target import Classes, Quantities, measure
 from branchwise.table.weights import WeightGrid, weigh
@@ -30,19 +32,25 @@ from branchwise.tree import Tree
 
 @dataclass(frozen=True)
 class Training:
-    """Encoded columns, what is to be predicted (class codes or numbers), weights."""
+    """Encoded columns, what is to be predicted (class codes or numbers), weights.
+
+    ``shelf`` is where trees of the same columns are kept, if they are.
+    """
 
     columns: tuple[Column, ...]
     data: Columns
     target: NDArray[np.intp] | Floats
     n_classes: int
     weights: Floats | None = None
+    shelf: Shelf | None = None
 
     def take(self, rows: Ints) -> Training:
         """Keep some of the rows."""
         data = Columns(len(rows), tuple(cells[rows] for cells in self.data.data))
         weights = None if self.weights is None else self.weights[rows]
-        return replace(self, data=data, target=self.target[rows], weights=weights)
+        return replace(
+            self, data=data, target=self.target[rows], weights=weights, shelf=None
+        )
 
     def grid(self, recipe: Recipe) -> WeightGrid:
         """Put the weights on a grid that suits the recipe."""
@@ -60,8 +68,31 @@ def grown(
     """Grow a tree and prune it as far as the training rows alone allow."""
     grid = training.grid(recipe)
     training, edges = in_bins(training, grid, recipe)
+    if training.shelf is None or callable(recipe.criterion):
+        # What a function of the user's says today it need not say tomorrow.
+        tree = _whole(training, grid, recipe, threads, progress)
+    else:
+        told = digest(training.target), training.n_classes, digest(training.weights)
+        tree = cut_from_larger(
+            training.shelf.below(told),
+            recipe,
+            grid.n_cases,
+            lambda recipe: _whole(training, grid, recipe, threads, progress),
+        )
+    tree = _trimmed(_answering(tree, recipe), training, grid, recipe)
+    return _in_numbers(tree, edges) if edges else tree
+
+
+def _whole(
+    training: Training,
+    grid: WeightGrid,
+    recipe: Recipe,
+    threads: int,
+    progress: Progress | None,
+) -> Tree:
+    """Grow a tree, and leave it as it is."""
     if native.serves(recipe):
-        tree = native.grow_native(
+        return native.grow_native(
             training.columns,
             training.data,
             training.target.astype(np.intp, copy=False),
@@ -71,14 +102,10 @@ def grown(
             threads,
             progress,
         )
-    else:
-        target = target_of(training, grid, recipe)
-        engine = MemoryEngine(training.columns, training.data, target, grid)
-        tree = grow(engine, training.columns, recipe, progress)
-        if isinstance(target, Quantities):
-            tree = _with_means(tree, target)
-    tree = _trimmed(_answering(tree, recipe), training, grid, recipe)
-    return _in_numbers(tree, edges) if edges else tree
+    target = target_of(training, grid, recipe)
+    engine = MemoryEngine(training.columns, training.data, target, grid)
+    tree = grow(engine, training.columns, recipe, progress)
+    return _with_means(tree, target) if isinstance(target, Quantities) else tree
 
 
 def in_bins(

@@ -110,7 +110,7 @@ def given_recipe(
     ):
         # Leaves for nothing, which is no pruning, as for the estimators.
         given = {n: value for n, value in given.items() if n != "ccp_alpha"}
-    method = _pruning_method(name, given)
+    method = pruning_method(name, given)
     check_method(method, given, "--pruning", ONLY_WITH)
     _check_rows_to_prune_with(method, given)
     if name == _REGRESSION and method is Pruning.ERROR_BASED:
@@ -159,7 +159,8 @@ def _refuse_unknown(name: str, given: Mapping[str, Any]) -> None:
             )
 
 
-def _pruning_method(name: str, given: Mapping[str, Any]) -> Pruning:
+def pruning_method(name: str, given: Mapping[str, Any]) -> Pruning:
+    """Return how an algorithm prunes, with the parameters that were given."""
     if "pruning" in given and "prune" in given:
         raise ParameterError(
             "--no-prune and --pruning contradict each other. Give one of them."

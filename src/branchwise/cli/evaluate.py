@@ -10,6 +10,18 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from branchwise.cli.algorithms import option_of
+from branchwise.cli.cross_validation import Dealing, evaluate_table
+from branchwise.cli.folds import (
+    DEALING,
+    AlgorithmOf,
+    FitsAtOnce,
+    Folds,
+    Regression,
+    Repeats,
+    Seed,
+)
+from branchwise.cli.growth import OF_COLUMNS, Growth, takes_growing_options
 from branchwise.cli.models import (
     located,
     open_model,
@@ -20,15 +32,12 @@ from branchwise.cli.number_scores import NumberScores
 from branchwise.cli.options import (
     Form,
     Format,
-    MissingMarks,
-    ModelPath,
     Quiet,
-    TablePath,
     missing_marks,
 )
 from branchwise.cli.streams import Reporter, print_json, print_lines
 from branchwise.cli.truth import Truth, true_classes, true_column, true_numbers
-from branchwise.errors import quoted
+from branchwise.errors import ParameterError, quoted
 from branchwise.model import Model
 from branchwise.table.read import TableFile
 from branchwise.table.reading import Reading
@@ -41,9 +50,25 @@ _CONFUSION = (
 _SCORES = ("precision", "recall", "f1-score")
 
 
+@takes_growing_options
 def evaluate(
-    model_path: ModelPath,
-    table_path: TablePath,
+    first_path: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL|TABLE",
+            help="A model file and then a table, or a table alone; - is standard "
+            "input.",
+            show_default=False,
+        ),
+    ],
+    table_path: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TABLE",
+            help="The rows to try the model on.",
+            show_default=False,
+        ),
+    ] = None,
     target: Annotated[
         str | None,
         typer.Option(
@@ -54,24 +79,100 @@ def evaluate(
             show_default="the target of the model",
         ),
     ] = None,
-    missing: MissingMarks = None,
     form: Format = Form.TEXT,
     quiet: Quiet = False,
+    algorithm: AlgorithmOf = None,
+    regression: Regression = False,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            "--compare",
+            metavar="NAME,...",
+            help="Algorithms to set side by side: id3, c4.5, cart, sklearn. The "
+            "growing options go to those that know them.",
+            show_default=False,
+            rich_help_panel=DEALING,
+        ),
+    ] = None,
+    cv: Folds = None,
+    repeats: Repeats = None,
+    hold_out: Annotated[
+        float | None,
+        typer.Option(
+            "--hold-out",
+            metavar="SHARE",
+            help="In place of folds: the share of the rows to test on.",
+            show_default=False,
+            rich_help_panel=DEALING,
+        ),
+    ] = None,
+    seed: Seed = None,
+    jobs: FitsAtOnce = None,
     *,
+    growth: Growth,
     reading: Reading,
 ) -> None:
-    """Compare predictions with the true classes, or numbers, of a table.
+    """Tell how well trees do on rows whose answer is known.
 
-    Prints the accuracy, a report for each class and the confusion matrix; for numbers
-    R^2, the mean absolute error and the root mean squared error.
+    With a model and a table the predictions of the model are compared with the true
+    classes: accuracy, a report for each class, the confusion matrix; for numbers R^2,
+    the mean absolute error and the root mean squared error.
+
+    With a table alone trees are grown from one part of its rows and tested on the
+    other: by cross-validation, or with a hold-out. The deal is the same each time.
 
     \b
     Examples:
       branchwise evaluate tree.json test.csv
-      branchwise evaluate tree.json test.csv --target "play golf"
-      branchwise evaluate tree.json test.csv --format json
+      branchwise evaluate tree.json test.csv --target "play golf" --format json
+      branchwise evaluate data.csv --target play --cv 10 --repeats 3
+      branchwise evaluate data.csv -t play --hold-out 0.3 -a c4.5 --confidence 0.1
+      branchwise evaluate data.csv -t play --compare id3,c4.5,cart,sklearn --jobs -1
+      branchwise evaluate data.csv -t price -a cart --regression
     """
     reporter = Reporter(quiet)
+    dealing = {
+        "--algorithm": algorithm,
+        "--regression": regression or None,
+        "--compare": compare,
+        "--cv": cv,
+        "--repeats": repeats,
+        "--hold-out": hold_out,
+        "--seed": seed,
+        "--jobs": jobs,
+    }
+    if table_path is None:
+        dealt = Dealing(algorithm, regression, compare, cv, repeats, hold_out, seed)
+        evaluate_table(first_path, target, growth, dealt, reading, jobs, form, reporter)
+        return
+    _refuse_growing(growth, dealing)
+    missing = growth.of_columns("missing")
+    _evaluate_model(first_path, table_path, target, missing, reading, form, reporter)
+
+
+def _refuse_growing(growth: Growth, dealing: dict[str, Any]) -> None:
+    """Refuse what says how to grow a tree: the model is there already."""
+    names = [name for name, value in dealing.items() if value is not None]
+    names += [option_of(name) for name in growth.given]
+    for name in OF_COLUMNS:
+        if name != "missing" and growth.of_columns(name):
+            names.append(f"--{name}")
+    if names:
+        raise ParameterError(
+            f"{names[0]} has no effect on a model that is grown already. Give a table "
+            "alone to grow trees and test them, or leave it out."
+        )
+
+
+def _evaluate_model(
+    model_path: str,
+    table_path: str,
+    target: str | None,
+    missing: list[str] | None,
+    reading: Reading,
+    form: Form,
+    reporter: Reporter,
+) -> None:
     refuse_two_streams(MODEL=model_path, TABLE=table_path)
     model = open_model(model_path)
     file = TableFile(table_path, reading)

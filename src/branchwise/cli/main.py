@@ -30,6 +30,7 @@ from branchwise.cli.schema import schema
 from branchwise.cli.show import show
 from branchwise.cli.steps import steps
 from branchwise.cli.streams import complain
+from branchwise.cli.tune import tune
 from branchwise.cli.view import view
 from branchwise.cli.what_if import what_if
 from branchwise.errors import BranchwiseError, ParameterError
@@ -124,6 +125,7 @@ for verb in (
     what_if,
     diff,
     evaluate,
+    tune,
     prune,
     export,
     schema,
@@ -160,6 +162,8 @@ def _branchwise(
       branchwise rules tree.json --sort coverage
       branchwise steps data.csv --target play
       branchwise evaluate tree.json test.csv
+      branchwise evaluate data.csv --target play --compare id3,c4.5,cart,sklearn
+      branchwise tune data.csv --target play -a c4.5 -o best.json
       branchwise prune tree.json --method error-based -o smaller.json
       branchwise predict tree.json new.csv -o out.csv
       branchwise export tree.json --to sql --verify data.csv -o tree.sql

@@ -72,6 +72,44 @@ class Reporter:
         with _after_a_while(bar):
             yield lambda text: bar.update(number, description=text)
 
+    @contextmanager
+    def counting(self, task: str) -> Iterator[Callable[[int, int], None]]:
+        """Show how much is done, if the work takes more than a second on a terminal.
+
+        Parameters
+        ----------
+        task : str
+            What is being done.
+
+        Yields
+        ------
+        callable
+            Takes how many things are done, and how many there are.
+        """
+        if self.quiet or sys.stderr is None or not sys.stderr.isatty():
+            yield lambda _done, _total: None
+            return
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        number = bar.add_task(task, total=None)
+        with _after_a_while(bar):
+            yield lambda done, total: bar.update(number, completed=done, total=total)
+
 
 @contextmanager
 def _after_a_while(bar: Progress) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from functools import cache
 from numbers import Real
 from typing import Any, Self
 
@@ -22,9 +23,13 @@ from branchwise.model import Model
 from branchwise.prune import cost_complexity
 from branchwise.recipes import Recipe, unpruned
 from branchwise.table.encode import learn_target
+from branchwise.table.recognise import Recognition
 from branchwise.table.schema import Value
 from branchwise.table.weights import check_weights
 from branchwise.tree import Tree
+
+#: Searches and cross-validation hand over the same rows again and again.
+RECOGNITION = Recognition()
 
 
 class TreeEstimator(BaseEstimator):  # type: ignore[misc]
@@ -36,13 +41,25 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     validation_fraction: float | None
     n_jobs: int | None
 
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # A search asks some times for each fit, and signatures do not change.
+        names: list[str] = super()._get_param_names()
+        return names
+
     def _recipe(self) -> Recipe:
         raise NotImplementedError
 
+    @property
+    def recipe(self) -> Recipe:
+        """The algorithm and its limits, as the parameters have it."""
+        return self._recipe()
+
     def _filled(self, recipe: Recipe, **others: object) -> Recipe:
         """Fill in the parameters that the estimator and the recipe share."""
-        given = self.get_params(deep=False)
-        shared = {f.name for f in fields(recipe) if f.init} & given.keys()
+        given = vars(self)
+        shared = [f.name for f in fields(recipe) if f.init and f.name in given]
         values = {name: given[name] for name in shared} | others
         self._check_criterion(values.get("criterion", recipe.criterion))
         return replace(recipe, **values)
@@ -108,7 +125,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> Model:
         labels = _one_dimensional(y)
         return fit_tree(
-            X,
+            RECOGNITION.recognised(X),
             labels,
             recipe,
             sample_weight=self._weights(labels, sample_weight),
@@ -159,7 +176,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: object) -> NDArray[np.generic]:
         """Return the most probable class, or the expected number, of each row."""
         check_is_fitted(self)
-        return self.model_.predict(X, self.n_jobs)
+        return self.model_.predict(RECOGNITION.recognised(X), self.n_jobs)
 
     def apply(self, X: object) -> Ints:
         """Return the node that each row arrives at (or mostly arrives at)."""
@@ -250,10 +267,36 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
             )
         return weights
 
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """Return the share of rows, by weight, whose class is predicted right.
+
+        This is scikit-learn's ``accuracy_score``, from the codes of the classes.
+        """
+        check_is_fitted(self)
+        right = self._right_answers(X, y) if sample_weight is None else None
+        if right is None:
+            return float(super().score(X, y, sample_weight))
+        return float(np.average(right))
+
+    def _right_answers(self, X: object, y: object) -> NDArray[np.bool_] | None:
+        """Tell where classes are predicted right; None where codes do not tell."""
+        try:
+            found, labels = learn_target(y)
+        except DataError:
+            return None
+        known = RECOGNITION.recognised(X)
+        predicted = self.model_.class_codes(known, self.n_jobs)
+        position = {label: at for at, label in enumerate(self.model_.schema.classes)}
+        if len(labels) != len(predicted) or not position.keys() >= set(found):
+            return None
+        place = np.array([position[label] for label in found], dtype=np.intp)
+        right: NDArray[np.bool_] = place[labels] == predicted
+        return right
+
     def predict_proba(self, X: object) -> Floats:
         """Return the probability of each class, in the order of ``classes_``."""
         check_is_fitted(self)
-        return self.model_.predict_proba(X, self.n_jobs)
+        return self.model_.predict_proba(RECOGNITION.recognised(X), self.n_jobs)
 
 
 def _one_dimensional(y: object) -> object:

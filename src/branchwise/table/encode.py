@@ -8,7 +8,7 @@ they cannot take as it is, naming the column and the row.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from branchwise.errors import DataError, counted, quoted
 from branchwise.table.choices import Declared, chosen_columns, declared_categories
+from branchwise.table.encoded import EncodedTable
 from branchwise.table.frames import Frame, read_labels, read_quantities
 from branchwise.table.matching import match_columns
+from branchwise.table.memory import Shelf
 from branchwise.table.raw import (
     LARGEST_EXACT,
     Coded,
@@ -54,7 +56,42 @@ def learn_columns(
     _refuse_empty(frame)
     declared = declared_categories(frame, categories)
     as_values = chosen_columns(frame, categorical_features)
+    if isinstance(frame, EncodedTable):
+        return frame.shelf.recall(
+            ("learnt", _choices(declared, as_values)),
+            lambda: _learn(frame, declared, as_values, threads),
+            lambda learnt: sum(cells.nbytes for cells in learnt[1].data),
+        )
+    return _learn(frame, declared, as_values, threads)
 
+
+def shelf_of_rows(
+    frame: Frame, categorical_features: object, categories: Declared | None
+) -> Shelf | None:
+    """Return where to keep what is made of rows that are learnt in this way."""
+    if not isinstance(frame, EncodedTable):
+        return None
+    declared = declared_categories(frame, categories)
+    as_values = chosen_columns(frame, categorical_features)
+    return frame.shelf.below(_choices(declared, as_values))
+
+
+def _choices(
+    declared: Mapping[int, tuple[Value, ...]], as_values: Sequence[bool]
+) -> Hashable:
+    # 1, 1.0 and True are equal, but no equal names.
+    named = [
+        (index, values, tuple(map(type, values))) for index, values in declared.items()
+    ]
+    return tuple(sorted(named, key=lambda entry: entry[0])), tuple(as_values)
+
+
+def _learn(
+    frame: Frame,
+    declared: Mapping[int, tuple[Value, ...]],
+    as_values: Sequence[bool],
+    threads: int,
+) -> tuple[tuple[Column, ...], Columns]:
     def learn(index: int) -> tuple[Column, NDArray[Any]]:
         as_value = index in declared or as_values[index]
         raw, name = frame.column(index), frame.names[index]
@@ -112,7 +149,7 @@ def encode_columns(
     def encode(index: int) -> NDArray[Any]:
         column = schema.columns[index]
         raw = frame.column(source[index])
-        cells = _encode_one(column, raw)
+        cells = _encoded(frame, source[index], column, raw)
         if not allow_unseen and not column.is_numeric:
             _refuse_unseen(column, raw, cells)
         return cells
@@ -122,6 +159,16 @@ def encode_columns(
     for index, cells in zip(used, encoded, strict=True):
         data[index] = cells
     return Columns(frame.n_rows, tuple(data))
+
+
+def _encoded(frame: Frame, index: int, column: Column, raw: RawColumn) -> NDArray[Any]:
+    if not isinstance(frame, EncodedTable):
+        return _encode_one(column, raw)
+    return frame.shelf.recall(
+        ("encoded", index, column, column.value_type),
+        lambda: _encode_one(column, raw),
+        lambda cells: cells.nbytes,
+    )
 
 
 def _refuse_unseen(column: Column, raw: RawColumn, codes: NDArray[Any]) -> None:

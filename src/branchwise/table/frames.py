@@ -56,6 +56,8 @@ class Frame:
 
 def open_table(X: object) -> Frame:
     """Recognise a table of any supported form."""
+    if isinstance(X, Frame):
+        return X
     if isinstance(X, np.ndarray):
         return _from_array(X)
     if isinstance(X, Mapping):
@@ -254,6 +256,13 @@ def _as_arrow(series: nw.Series[Any]) -> Any:
     return series.to_arrow()
 
 
+def is_arrow_text(values: Any) -> bool:
+    """Whether an array of pandas holds texts as Arrow does; other types do, too."""
+    dtype = getattr(values, "dtype", None)
+    named_so = getattr(dtype, "name", None) in ("str", "string")
+    return named_so and getattr(dtype, "storage", None) == "pyarrow"
+
+
 def _is_pandas_categorical(values: Any) -> bool:
     return hasattr(values, "codes") and hasattr(values, "categories")
 
@@ -438,6 +447,8 @@ def _vector_reader(what: str, values: Any) -> Callable[[], RawColumn]:
     array = getattr(values, "array", values)  # what a series of pandas holds
     if _is_pandas_categorical(array):
         return lambda: _read_pandas_categorical(what, array)
+    if is_arrow_text(array):
+        return lambda: _read_texts(what, array.__arrow_array__())
     if type(values).__module__.startswith("pyarrow") and hasattr(values, "buffers"):
         import pyarrow as pa  # noqa: PLC0415  (the caller has loaded it)
 

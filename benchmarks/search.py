@@ -1,0 +1,145 @@
+"""Searches of 200 candidates: our estimators against scikit-learn's tree.
+
+Every search is scikit-learn's ``GridSearchCV`` over 200 candidates and 10 folds on
+one thread, without the last fit. scikit-learn's tree has an ``OrdinalEncoder`` before
+it; missing categories have a code of their own. Times are CPU seconds, so that other
+work on the machine does not count, and ratios are within this run.
+
+    python benchmarks/search.py car.csv adult.csv [--candidates 200] [--folds 10]
+
+Tables are CSV files with names in the first line and the class last; ``?`` is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from branchwise import C45Classifier, CARTClassifier, EncodedTable, ID3Classifier
+from branchwise.evaluation import search
+
+DEPTHS = [2, 3, 4, 5, 6, 8, 10, 12, 16, None]
+CASES = [1, 2, 3, 5, 8, 10, 15, 20, 30, 50]
+CONFIDENCES = [0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5]
+
+
+def grids(n_candidates: int) -> dict[str, Any]:
+    """Return as many candidates for each algorithm."""
+    cases = CASES[: max(1, n_candidates // 20)]
+    branches = [2, 5, 10, 20, 50][: max(1, n_candidates // 40)]
+    return {
+        "sklearn": {
+            "decisiontreeclassifier__criterion": ["gini", "entropy"],
+            "decisiontreeclassifier__max_depth": DEPTHS,
+            "decisiontreeclassifier__min_samples_leaf": cases,
+        },
+        "id3": {
+            "criterion": ["gain", "gini"],
+            "max_depth": DEPTHS,
+            "min_samples_leaf": cases,
+        },
+        "c4.5": {
+            "confidence": CONFIDENCES,
+            "min_samples_branch": branches,
+            "max_depth": [4, 8, 16, None],
+        },
+        "cart": {
+            "criterion": ["gini", "gain"],
+            "max_depth": DEPTHS,
+            "min_samples_leaf": cases,
+        },
+    }
+
+
+def pipeline(X: pd.DataFrame) -> Any:
+    """Return scikit-learn's tree after its encoder."""
+    text = [name for name in X if not pd.api.types.is_numeric_dtype(X[name])]
+    encoder = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2
+    )
+    columns = make_column_transformer((encoder, text), remainder="passthrough")
+    return make_pipeline(columns, DecisionTreeClassifier(random_state=0))
+
+
+def seconds(work: Callable[[], Any]) -> tuple[float, float]:
+    """Return the CPU seconds of a search, and its best score."""
+    start = time.process_time()
+    done = work()
+    took = time.process_time() - start
+    return took, getattr(done, "best_score_", None) or done.best.mean
+
+
+def measure(
+    path: Path, n_candidates: int, folds: int, one_of_ten: bool = False
+) -> list[str]:
+    """Return the lines of one table.
+
+    With ``one_of_ten``, scikit-learn's tree tries only the middle one of the fewest
+    cases of a leaf, and its time counts for all of them.
+    """
+    frame = pd.read_csv(path, na_values="?", skipinitialspace=True)
+    X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
+    grid = grids(n_candidates)
+
+    def searched(estimator: Any, table: Any, name: str, y: Any = y) -> Any:
+        done = GridSearchCV(estimator, grid[name], cv=folds, refit=False)
+        return lambda: done.fit(table() if callable(table) else table, y)
+
+    label = f"{path.parent.name or path.stem}, {len(X):,} x {X.shape[1]}"
+    cases = grid["sklearn"]["decisiontreeclassifier__min_samples_leaf"]
+    part = [cases[len(cases) // 2]] if one_of_ten else cases
+    grid["sklearn"] |= {"decisiontreeclassifier__min_samples_leaf": part}
+    peer, best = seconds(searched(pipeline(X), X, "sklearn"))
+    peer *= len(cases) / len(part)
+    lines = [
+        f"| {label} | scikit-learn, encoder and tree | {peer:.1f} s | | {best:.4f} |"
+    ]
+    print(lines[-1], flush=True)
+    plain_y = y.to_numpy(dtype=object)
+    for name, own in (
+        ("id3", ID3Classifier()),
+        ("c4.5", C45Classifier()),
+        ("cart", CARTClassifier()),
+    ):
+        ways = {
+            "GridSearchCV, pandas table": searched(own, X, name),
+            "GridSearchCV, EncodedTable": searched(
+                own, lambda: EncodedTable(X), name, plain_y
+            ),
+            "branchwise tune": lambda own=own, name=name: search(
+                own, X, y, grid[name], cv=folds
+            ),
+        }
+        for way, work in ways.items():
+            took, best = seconds(work)
+            ratio = f"**{peer / took:.1f} x**"
+            lines.append(f"| | {name}: {way} | {took:.1f} s | {ratio} | {best:.4f} |")
+            print(lines[-1], flush=True)
+    return lines
+
+
+def main() -> None:
+    """Measure the tables that are named."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tables", nargs="+", type=Path)
+    parser.add_argument("--candidates", type=int, default=200)
+    parser.add_argument("--folds", type=int, default=10)
+    parser.add_argument("--one-of-ten", action="store_true")
+    given = parser.parse_args()
+    print("| table | search | CPU time | ratio | best score |\n|---|---|---|---|---|")
+    for path in given.tables:
+        measure(path, given.candidates, given.folds, given.one_of_ten)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,370 @@
+"""``branchwise tune``: find the parameters with which an algorithm does best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from branchwise.cli.algorithms import option_of
+from branchwise.cli.fold_rows import ReadyRows, read_fold_rows
+from branchwise.cli.folds import (
+    DEALING,
+    AlgorithmOf,
+    Folds,
+    Regression,
+    Seed,
+    chosen_algorithm,
+)
+from branchwise.cli.growth import Growth, takes_growing_options
+from branchwise.cli.models import located
+from branchwise.cli.options import Form, Format, Quiet, TablePath
+from branchwise.cli.results import size_of, write_model
+from branchwise.cli.streams import (
+    Reporter,
+    check_output,
+    counted,
+    open_output,
+    print_json,
+    print_lines,
+)
+from branchwise.errors import ParameterError
+from branchwise.model import Model
+from branchwise.table.read import STANDARD_STREAM
+from branchwise.table.reading import Reading
+
+if TYPE_CHECKING:
+    from branchwise.evaluation import SearchResults
+    from branchwise.evaluation.searched import Tried
+
+_TRYING = "What is tried"
+_SHOWN = 10
+_WORDS = {"none": None, "true": True, "false": False}
+
+
+class Method(StrEnum):
+    """How candidates are tried."""
+
+    GRID = "grid"
+    HALVING = "halving"
+
+
+@takes_growing_options
+def tune(
+    table_path: TablePath,
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="COLUMN",
+            help="The column to predict.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The model file to write: the best parameters, fitted to all rows; - "
+            "is standard output.",
+            show_default=False,
+        ),
+    ] = None,
+    results_path: Annotated[
+        str | None,
+        typer.Option(
+            "--results",
+            metavar="FILE",
+            help="A CSV file with all candidates and the scores of every fold.",
+            show_default=False,
+        ),
+    ] = None,
+    plot_path: Annotated[
+        str | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="A drawing (.png, .svg, .pdf) of the scores against each parameter; "
+            "needs branchwise[plot].",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "--resume",
+            metavar="FILE",
+            help="Write every fit to this file as it is done; where it is there "
+            "already, go on from it.",
+            show_default=False,
+        ),
+    ] = None,
+    form: Format = Form.TEXT,
+    quiet: Quiet = False,
+    algorithm: AlgorithmOf = None,
+    regression: Regression = False,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--grid",
+            metavar="NAME=VALUE,...",
+            help="The values to try of a parameter, such as max_depth=2,4,none; may be "
+            "repeated, all are tried with all.",
+            show_default="depth, cases, criterion and pruning",
+            rich_help_panel=_TRYING,
+        ),
+    ] = None,
+    method: Annotated[
+        Method,
+        typer.Option(
+            "--method",
+            help="Every candidate on all rows, or successive halving: all on few rows, "
+            "the best third on three times as many, and so on.",
+            rich_help_panel=_TRYING,
+        ),
+    ] = Method.GRID,
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            "--scoring",
+            metavar="NAME",
+            help="One of scikit-learn's scorers, such as balanced_accuracy, "
+            "neg_log_loss or roc_auc.",
+            show_default="accuracy; with --regression r2",
+            rich_help_panel=_TRYING,
+        ),
+    ] = None,
+    one_se: Annotated[
+        bool,
+        typer.Option(
+            "--one-se",
+            help="Write the smallest tree within one standard error of the best to -o.",
+            rich_help_panel=_TRYING,
+        ),
+    ] = False,
+    cv: Folds = None,
+    seed: Seed = None,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs",
+            metavar="N",
+            help="How many fits go side by side, -1 is one for each core; the result "
+            "is the same.",
+            rich_help_panel=DEALING,
+        ),
+    ] = -1,
+    *,
+    growth: Growth,
+    reading: Reading,
+) -> None:
+    """Find the parameters with which trees do best on rows they have not seen.
+
+    Every candidate is fitted and tested on the same folds. The table of candidates has
+    the best first; growing options that are given hold for all of them. Ctrl-C keeps
+    what is done: --resume FILE goes on from there.
+
+    \b
+    Examples:
+      branchwise tune data.csv --target play -o best.json
+      branchwise tune data.csv -t play -a c4.5 --grid confidence=0.05,0.1,0.25 \\
+        --grid min_samples_branch=2,5,10 --results results.csv --plot tune.png
+      branchwise tune data.csv -t play -a cart --method halving --scoring roc_auc
+      branchwise tune big.csv -t play --resume big.state -o best.json
+      branchwise tune data.csv -t price -a cart --regression --grid max_depth=2,4,8
+    """
+    reporter = Reporter(quiet)
+    chosen = chosen_algorithm(algorithm, regression)
+    growth.check(chosen, regression)
+    asked = _grid(grid)
+    for name in asked or ():
+        if name in growth.given:
+            raise ParameterError(
+                f"{option_of(name)} and --grid {name}=... both say what {name} is. "
+                "Give one of them."
+            )
+    for path in (output, results_path, plot_path, resume):
+        check_output(path)
+    if plot_path is not None:
+        _check_drawing()
+    rows = read_fold_rows(
+        table_path, target, growth, regression, reading, reporter, jobs
+    )
+    estimator = _estimator(chosen.value, regression, rows, growth)
+    found = _searched(
+        estimator,
+        rows,
+        reporter,
+        results_path,
+        resume,
+        grid=asked,
+        method=method.value,
+        scoring=scoring,
+        cv=cv or 10,
+        seed=seed or 0,
+        n_jobs=jobs,
+    )
+    _write_results(found, results_path)
+    if plot_path is not None:
+        _draw(found, plot_path)
+    for note in _remarks(found):
+        reporter.note(note)
+    winner = found.one_se if one_se else found.best
+    if output is not None:
+        _write_winner(estimator, winner, rows, target, output, reporter)
+    if output != STANDARD_STREAM:
+        if form is Form.JSON:
+            print_json(found.document())
+        else:
+            print_lines(found.lines(_SHOWN))
+
+
+def _grid(given: Sequence[str] | None) -> dict[str, list[Any]] | None:
+    """Read ``--grid`` such as ``max_depth=2,4,none``."""
+    if not given:
+        return None
+    grid: dict[str, list[Any]] = {}
+    for entry in given:
+        name, _, values = entry.partition("=")
+        name = name.strip().replace("-", "_")
+        listed = [value.strip() for value in values.split(",")]
+        if not name or not all(listed):
+            raise ParameterError(
+                "--grid must be a parameter, = and the values to try with commas "
+                f"between them, such as max_depth=2,4,none. Got {entry!r}."
+            )
+        if name in grid:
+            raise ParameterError(
+                f"--grid names {name!r} twice. Give all its values at once."
+            )
+        grid[name] = [_value(text) for text in listed]
+    return grid
+
+
+def _value(text: str) -> Any:
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _check_drawing() -> None:
+    from branchwise.figures import require_matplotlib
+
+    require_matplotlib()
+
+
+def _estimator(name: str, regression: bool, rows: ReadyRows, growth: Growth) -> Any:
+    from branchwise.evaluation import contender
+
+    given = growth.parameters(rows.labels)
+    return contender(name, regression, categories=rows.categories, **given)
+
+
+def _searched(
+    estimator: Any,
+    rows: ReadyRows,
+    reporter: Reporter,
+    results_path: str | None,
+    resume: str | None,
+    **options: Any,
+) -> SearchResults:
+    from branchwise.evaluation.searching import SearchInterrupted, search
+
+    try:
+        with reporter.counting("Fitting") as progress, located(rows.file, False):
+            return search(
+                estimator,
+                rows.table,
+                rows.labels,
+                sample_weight=rows.weights,
+                state=resume,
+                progress=progress,
+                **options,
+            )
+    except SearchInterrupted as stopped:
+        _keep_partial(stopped, results_path, resume, reporter)
+        raise KeyboardInterrupt from None
+
+
+def _keep_partial(
+    stopped: Any, results_path: str | None, resume: str | None, reporter: Reporter
+) -> None:
+    done = f"{stopped.done:,} of {counted(stopped.total, 'fit')} done"
+    if stopped.results is not None and results_path is not None:
+        _write_results(stopped.results, results_path)
+        finished = counted(len(stopped.results.tried), "finished candidate")
+        reporter.note(f"{finished} written to {results_path}.")
+    if resume is None:
+        reporter.note(f"{done}; with --resume FILE they would be kept.")
+    else:
+        reporter.note(f"{done}; the same command goes on from {resume}.")
+
+
+def _write_results(found: SearchResults, path: str | None) -> None:
+    if path is not None:
+        with open_output(path) as file:
+            file.write(found.to_csv().encode())
+
+
+def _draw(found: SearchResults, path: str) -> None:
+    from branchwise.plot import plot_search
+
+    axes = plot_search(found)
+    figure = axes[0].figure
+    kind = Path(path).suffix.lstrip(".").lower() or "png"
+    if kind not in figure.canvas.get_supported_filetypes():
+        known = ", ".join(sorted(figure.canvas.get_supported_filetypes()))
+        raise ParameterError(
+            f"--plot must name a file that ends in one of {known}. Got {path!r}."
+        )
+    with open_output(path) as file:
+        figure.savefig(file, format=kind)
+
+
+def _remarks(found: SearchResults) -> Iterator[str]:
+    best, smaller = found.best, found.one_se
+    yield f"best: {_told(found, best)}."
+    if smaller is not best:
+        yield (
+            f"within one standard error of it, the smallest: {_told(found, smaller)}; "
+            "--one-se chooses it."
+        )
+
+
+def _told(found: SearchResults, one: Tried) -> str:
+    from branchwise.evaluation.searched import said
+
+    values = ", ".join(f"{n}={said(v)}" for n, v in sorted(one.parameters.items()))
+    return f"{values} ({found.scoring} {one.mean:.4f}, {one.leaves:,.1f} leaves)"
+
+
+def _write_winner(
+    estimator: Any,
+    winner: Tried,
+    rows: ReadyRows,
+    target: str,
+    output: str,
+    reporter: Reporter,
+) -> None:
+    """Fit the winner to all rows, and write it."""
+    from branchwise.evaluation.searching import fitted
+
+    own = fitted(estimator, winner.parameters, rows.table, rows.labels, rows.weights)
+    schema = replace(own.model_.schema, target=target)
+    model = Model(schema, own.model_.tree, own.model_.recipe)
+    write_model(model, output)
+    place = "standard output" if output == STANDARD_STREAM else output
+    made = f"{size_of(model)} from {counted(rows.table.n_rows, 'row')}"
+    reporter.note(f"{made} written to {place}.")

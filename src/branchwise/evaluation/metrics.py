@@ -1,0 +1,177 @@
+"""The scores of one fold, by scikit-learn's own metrics."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import metrics
+
+from branchwise.counts import Floats, Ints
+
+#: Names of scores, and the values that each can have.
+CLASS_SCORES: dict[str, tuple[float, float]] = {
+    "accuracy": (0.0, 1.0),
+    "balanced accuracy": (0.0, 1.0),
+    "log loss": (0.0, math.inf),
+    "AUC": (0.0, 1.0),
+    "Brier score": (0.0, 2.0),
+    "calibration error": (0.0, 1.0),
+}
+NUMBER_SCORES: dict[str, tuple[float, float]] = {
+    "MAE": (0.0, math.inf),
+    "RMSE": (0.0, math.inf),
+    "R2": (-math.inf, 1.0),
+}
+SIZES: dict[str, tuple[float, float]] = {
+    "leaves": (1.0, math.inf),
+    "depth": (0.0, math.inf),
+}
+OF_CLASS = ("precision", "recall", "f1")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What was predicted for the rows of a fold, and how large the tree was.
+
+    ``chances`` has a column for each class; it is None where numbers are predicted.
+    """
+
+    rows: Ints
+    predicted: NDArray[Any]
+    chances: Floats | None
+    leaves: float
+    depth: float
+    seconds: float
+    n_training: int
+
+
+def class_scores(true: Ints, fold: Fold, n_classes: int) -> dict[str, float]:
+    """Score predicted classes."""
+    chances = fold.chances
+    if chances is None:  # an estimator without probabilities
+        chances = np.eye(n_classes)[fold.predicted]
+        log_loss = auc = brier = error = math.nan
+    else:
+        log_loss = _log_loss(true, chances)
+        auc = area(true, chances)
+        brier = float(brier_by_row(true, chances).mean())
+        error = Reliability.of(true, chances).error
+    return {
+        "accuracy": float(metrics.accuracy_score(true, fold.predicted)),
+        "balanced accuracy": balanced_accuracy(true, fold.predicted),
+        "log loss": log_loss,
+        "AUC": auc,
+        "Brier score": brier,
+        "calibration error": error,
+        "leaves": fold.leaves,
+        "depth": fold.depth,
+    }
+
+
+def balanced_accuracy(true: Ints, predicted: Ints) -> float:
+    """Return the mean recall of the classes that are there."""
+    with warnings.catch_warnings():
+        # A class that is predicted, but not there, has no recall.
+        warnings.simplefilter("ignore", UserWarning)
+        return float(metrics.balanced_accuracy_score(true, predicted))
+
+
+def scores_by_class(true: Ints, predicted: Ints, n_classes: int) -> Floats:
+    """Return precision, recall and F1 of each class; NaN where there is nothing."""
+    parts = metrics.precision_recall_fscore_support(
+        true, predicted, labels=np.arange(n_classes), zero_division=np.nan
+    )
+    scores: Floats = np.array(parts[:3], dtype=np.float64).T
+    return scores
+
+
+def number_scores(true: Floats, fold: Fold) -> dict[str, float]:
+    """Score predicted numbers."""
+    varied = len(true) > 1 and float(np.ptp(true)) > 0
+    r2 = float(metrics.r2_score(true, fold.predicted)) if varied else math.nan
+    squared = float(metrics.mean_squared_error(true, fold.predicted))
+    return {
+        "MAE": float(metrics.mean_absolute_error(true, fold.predicted)),
+        "RMSE": math.sqrt(squared),
+        "R2": r2,
+        "leaves": fold.leaves,
+        "depth": fold.depth,
+    }
+
+
+def _log_loss(true: Ints, chances: Floats) -> float:
+    labels = np.arange(chances.shape[1])
+    if len(labels) < 2:
+        return 0.0
+    return float(metrics.log_loss(true, chances, labels=labels))
+
+
+def log_loss_by_row(true: Ints, chances: Floats) -> Floats:
+    """Return what each row adds to the log loss, as scikit-learn bounds it."""
+    least = np.finfo(np.float64).eps
+    own = chances[np.arange(len(true)), true]
+    by_row: Floats = -np.log(np.clip(own, least, 1.0))
+    return by_row
+
+
+def area(true: Ints, chances: Floats) -> float:
+    """Return the area under the ROC curve: one class against the rest, averaged.
+
+    A class that no row has, or that all have, has no curve.
+    """
+    areas = []
+    classes = [1] if chances.shape[1] == 2 else range(chances.shape[1])
+    for code in classes:
+        own = true == code
+        if 0 < own.sum() < len(own):
+            areas.append(metrics.roc_auc_score(own, chances[:, code]))
+    return float(np.mean(areas)) if areas else math.nan
+
+
+def brier_by_row(true: Ints, chances: Floats) -> Floats:
+    """Return the squared distance of each row's chances from the truth.
+
+    Of two classes it is that of one of them, as usual.
+    """
+    wanted = np.zeros_like(chances)
+    wanted[np.arange(len(true)), true] = 1.0
+    squared: Floats = ((chances - wanted) ** 2).sum(axis=1)
+    return squared / 2 if chances.shape[1] == 2 else squared
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How often answers are right, by the chance that was given to them.
+
+    ``edges`` bound the bins of equal width; ``rows`` counts the answers in each,
+    ``promised`` is their mean chance, ``kept`` the share that is right.
+    """
+
+    edges: Floats
+    rows: Ints
+    promised: Floats
+    kept: Floats
+
+    @classmethod
+    def of(cls, true: Ints, chances: Floats, n_bins: int = 10) -> Reliability:
+        """Sort the answers into bins."""
+        answer = chances.argmax(axis=1)
+        chance = chances[np.arange(len(true)), answer]
+        edges = np.linspace(0.0, 1.0, n_bins + 1)
+        place = np.clip(np.ceil(chance * n_bins) - 1, 0, n_bins - 1).astype(np.intp)
+        rows = np.bincount(place, minlength=n_bins)
+        some = np.maximum(rows, 1)
+        promised = np.bincount(place, chance, n_bins) / some
+        kept = np.bincount(place, answer == true, n_bins) / some
+        return cls(edges, rows, promised, kept)
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: the mean gap, by the rows of each bin."""
+        gaps = np.abs(self.promised - self.kept)
+        return float((gaps * self.rows).sum() / max(int(self.rows.sum()), 1))

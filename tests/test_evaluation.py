@@ -1,0 +1,260 @@
+"""Cross-validation and comparison: scores, intervals, folds."""
+
+from __future__ import annotations
+
+import json
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import t
+from sklearn import metrics
+from sklearn.model_selection import RepeatedStratifiedKFold, cross_validate
+
+from branchwise import (
+    C45Classifier,
+    CARTRegressor,
+    DataError,
+    EncodedTable,
+    ID3Classifier,
+    ParameterError,
+    datasets,
+)
+from branchwise.evaluation import Deal, compare, contender, cross_validated
+from branchwise.evaluation.curves import learning_curve
+from branchwise.evaluation.drawn import WeighedClasses
+from branchwise.evaluation.intervals import over_folds, over_rows, wilson
+from branchwise.evaluation.metrics import Reliability, brier_by_row
+
+IRIS = datasets.load("iris")
+
+
+def every_tenth(name):
+    whole = datasets.load(name)
+    X = {column: cells[::10] for column, cells in whole.X.items()}
+    return SimpleNamespace(X=X, y=whole.y[::10])
+
+
+VOTES = every_tenth("votes")
+
+
+def test_scores_of_folds_are_scikit_learns():
+    table = EncodedTable(IRIS.X)
+    y = np.array(IRIS.y, dtype=object)
+    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=3)
+    names = {
+        "accuracy": "accuracy",
+        "balanced accuracy": "balanced_accuracy",
+        "log loss": "neg_log_loss",
+        "AUC": "roc_auc_ovr",
+    }
+    wanted = cross_validate(
+        C45Classifier(), table, y, cv=folds, scoring=list(names.values())
+    )
+    found = cross_validated(C45Classifier(), table, y, cv=5, repeats=2, seed=3)
+    for name, theirs in names.items():
+        sign = -1 if theirs.startswith("neg_") else 1
+        assert found[name].folds == pytest.approx(sign * wanted[f"test_{theirs}"])
+    report = metrics.confusion_matrix
+    assert found.confusion.sum() == 2 * len(y)
+    assert found.confusion.shape == report(y, y).shape
+
+
+def test_the_interval_over_folds_is_the_corrected_one():
+    values = np.array([0.9, 0.8, 0.85, 0.95, 0.9])
+    score = over_folds(values, 1 / 4)
+    spread = math.sqrt((1 / 5 + 1 / 4) * values.var(ddof=1))
+    reach = t.ppf(0.975, 4) * spread
+    assert (score.mean, score.low) == pytest.approx((0.88, 0.88 - reach))
+    assert score.deviation == pytest.approx(values.std(ddof=1))
+    assert score.clipped(0.0, 0.9).high == 0.9
+    gaps = over_folds(np.array([0.5, np.nan, 0.7]), 0.5)
+    assert gaps.mean == pytest.approx(0.6)
+    assert math.isnan(over_folds(np.array([np.nan]), 0.1).mean)
+    assert math.isnan(over_folds(np.array([0.5]), 0.1).low)
+
+
+def test_wilson_is_as_published():
+    """Newcombe (1998), table I, method 3: 81 of 263, 15 of 148, 0 of 20, 1 of 29."""
+    for part, whole, low, high in (
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0000, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ):
+        score = wilson(part, whole)
+        assert (score.low, score.high) == pytest.approx((low, high), abs=5e-5)
+    assert math.isnan(wilson(0, 0).mean)
+    rows = over_rows(np.array([1.0, 3.0]))
+    assert (rows.mean, rows.high) == pytest.approx((2.0, 2 + 1.959964))
+
+
+def test_a_hold_out_has_intervals_of_its_own():
+    found = cross_validated(ID3Classifier(), VOTES.X, VOTES.y, hold_out=0.3)
+    tested = int(found.confusion.sum())
+    right = int(found.confusion.trace())
+    assert tested == round(0.3 * found.n_rows)
+    wanted = wilson(right, tested)
+    assert found["accuracy"].low == wanted.low
+    for name in ("balanced accuracy", "AUC", "calibration error", "log loss"):
+        score = found[name]
+        assert score.low <= score.mean <= score.high
+    again = cross_validated(ID3Classifier(), VOTES.X, VOTES.y, hold_out=0.3)
+    assert again.document()["scores"] == found.document()["scores"]
+    other = cross_validated(ID3Classifier(), IRIS.X, IRIS.y, hold_out=0.3, seed=1)
+    first = cross_validated(ID3Classifier(), IRIS.X, IRIS.y, hold_out=0.3)
+    assert other.confusion.tolist() != first.confusion.tolist()
+    assert "drawn again" in found.interval
+
+
+def test_everyone_gets_the_same_folds_and_threads_change_nothing():
+    one = compare(["id3", "c4.5"], IRIS.X, IRIS.y, cv=4)
+    two = compare(["c4.5", "sklearn", "id3"], IRIS.X, IRIS.y, cv=4, n_jobs=3)
+    assert list(one) == ["id3", "c4.5", "baseline"]
+    assert len(two) == 4
+    for name in one:
+        assert one[name].scores == two[name].scores
+    gap = one.difference("c4.5", "id3", "accuracy")
+    pairs = np.subtract(one["c4.5"]["accuracy"].folds, one["id3"]["accuracy"].folds)
+    assert gap == over_folds(pairs, 1 / 3)
+    assert one["baseline"]["leaves"].mean == 1.0
+    assert one["baseline"]["accuracy"].mean == pytest.approx(1 / 3, abs=0.02)
+    assert one["baseline"]["AUC"].mean == 0.5
+
+
+def test_numbers_are_scored_by_their_errors():
+    X = {"a": IRIS.X["petallength"], "kind": IRIS.y}
+    y = [float(value) for value in IRIS.X["petalwidth"]]
+    found = compare({"mine": CARTRegressor(max_depth=3)}, X, y, cv=5)
+    mine = found["mine"]
+    assert list(mine.scores) == ["MAE", "RMSE", "R2", "leaves", "depth"]
+    assert mine.confusion is None
+    assert mine["R2"].mean > 0.9 > found["baseline"]["R2"].mean
+    part = cross_validated(CARTRegressor(), X, y, hold_out=0.4)
+    for name in ("MAE", "RMSE", "R2"):
+        assert part[name].low < part[name].mean < part[name].high
+    sklearn = compare(["cart", "sklearn"], X, y, cv=5, regression=True)
+    assert abs(sklearn["cart"]["MAE"].mean - sklearn["sklearn"]["MAE"].mean) < 0.05
+
+
+def test_calibration():
+    chances = np.array([[0.95, 0.05], [0.9, 0.1], [0.6, 0.4], [0.25, 0.75]])
+    true = np.array([0, 1, 0, 1])
+    found = Reliability.of(true, chances)
+    assert found.rows.tolist() == [0, 0, 0, 0, 0, 1, 0, 1, 1, 1]
+    assert found.promised[[5, 7, 8, 9]] == pytest.approx([0.6, 0.75, 0.9, 0.95])
+    assert found.error == pytest.approx((0.4 + 0.25 + 0.9 + 0.05) / 4)
+    two = metrics.brier_score_loss(true, chances[:, 1])
+    assert brier_by_row(true, chances).mean() == pytest.approx(two)
+
+
+def test_classes_of_few_rows_are_scored_where_they_are():
+    y = [*"a" * 30, *"b" * 27, *"c" * 2, "d"]
+    X = {"x": list(range(60))}
+    with pytest.warns(UserWarning, match=r"least populated class"):
+        found = cross_validated(ID3Classifier(), X, y, cv=5)
+    assert [report.rows for report in found.classes] == [30, 27, 2, 1]
+    assert not math.isnan(found["AUC"].mean)
+    assert math.isnan(found.classes[3].precision.folds[0])
+    assert found.confusion.sum() == 60
+    json.dumps(found.document(), allow_nan=False)
+    assert "-" in str(found)
+    assert cross_validated(ID3Classifier(), X, y, hold_out=0.2).n_rows == 60
+
+
+def test_weights_are_for_fitting():
+    y = np.array(["a", "b", "b"] * 20)
+    X = {"x": ["same"] * 60}
+    weights = np.where(y == "a", 5.0, 1.0)
+    trees = {"id3": ID3Classifier(), "sklearn": contender("sklearn")}
+    found = compare(trees, X, y, cv=4, sample_weight=weights)
+    for name in ("id3", "sklearn", "baseline"):
+        # All answer with a, which weighs more; a third of the rows has it.
+        assert found[name].confusion.tolist() == [[20, 0], [40, 0]]
+        assert found[name]["accuracy"].mean == pytest.approx(1 / 3)
+
+
+def test_rows_that_are_drawn_again_are_scored_as_scikit_learn_does():
+    random = np.random.default_rng(0)
+    true, counts = random.integers(0, 3, 60), random.integers(0, 4, 60).astype(float)
+    chances = random.dirichlet([1, 1, 1], 60).round(1) + 0.01
+    chances /= chances.sum(axis=1, keepdims=True)
+    guess = chances.argmax(axis=1)
+    found = WeighedClasses(true, guess, chances, 3)(counts)
+    assert found[0] == pytest.approx(
+        metrics.balanced_accuracy_score(true, guess, sample_weight=counts)
+    )
+    assert found[1:4] == pytest.approx(
+        metrics.f1_score(true, guess, average=None, sample_weight=counts)
+    )
+    assert found[4] == pytest.approx(
+        metrics.roc_auc_score(true, chances, multi_class="ovr", sample_weight=counts)
+    )
+    again = np.repeat(np.arange(60), counts.astype(int))
+    assert found[5] == pytest.approx(Reliability.of(true[again], chances[again]).error)
+
+
+def test_labels_may_be_numbers_or_truths():
+    numbers = np.array([int(label == VOTES.y[0]) for label in VOTES.y])
+    for y in (numbers, numbers.astype(bool)):
+        found = compare(["id3", "sklearn"], VOTES.X, y, cv=3)
+        assert found["id3"]["accuracy"].mean > 0.9
+        json.dumps(found.document(), allow_nan=False)
+
+
+def test_reports_as_text():
+    text = str(compare(["id3"], VOTES.X, VOTES.y, cv=3))
+    assert text.startswith("3-fold cross-validation, ")
+    assert "\nbaseline " in text
+    assert "accuracy, and how far it is from that of id3" in text
+    alone = str(cross_validated("id3", VOTES.X, VOTES.y, cv=3, repeats=2))
+    assert alone.startswith("id3: 3-fold cross-validation, 2 times, ")
+    assert "confusion matrix" in alone
+    assert "calibration" in alone
+
+
+def test_a_learning_curve():
+    found = learning_curve(
+        ID3Classifier(max_depth=3), VOTES.X, VOTES.y, sizes=[0.2, 1.0], cv=3
+    )
+    assert found.train.shape == found.test.shape == (2, 3)
+    assert found.scoring == "accuracy"
+    assert found.sizes[0] < found.sizes[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cv": 1}, "cv must be a whole number of at least 2. Got 1 instead."),
+        ({"repeats": 0}, "repeats must be a whole number of at least 1. Got 0"),
+        ({"seed": -1}, "seed must be a whole number of at least 0. Got -1"),
+        ({"hold_out": 1.5}, "hold_out must be None or a share between 0 and 1"),
+    ],
+)
+def test_deals_that_cannot_be(options, message):
+    with pytest.raises(ParameterError, match=message):
+        Deal(**options)
+
+
+def test_what_cannot_be_evaluated():
+    X, y = {"x": [1, 2, 3]}, ["a", "b", "a"]
+    with pytest.raises(DataError, match=r"3 rows are too few for 10-fold cross-val"):
+        cross_validated("id3", X, y)
+    with pytest.raises(DataError, match=r"No class has as many rows as there are"):
+        cross_validated("id3", X, y, cv=3)
+    with pytest.raises(ParameterError, match=r"no algorithm 'c5' that predicts"):
+        compare(["c5"], X, y)
+    with pytest.raises(
+        ParameterError, match=r"'id3' that predicts numbers. Choose among"
+    ):
+        compare(["id3"], X, y, regression=True)
+    with pytest.raises(ParameterError, match=r"must name at least one"):
+        compare([], X, y)
+    with pytest.raises(ParameterError, match=r"all predict classes or all predict num"):
+        compare({"a": ID3Classifier(), "b": CARTRegressor()}, X, y)
+    found = compare(["id3"], VOTES.X, VOTES.y, cv=2)
+    with pytest.raises(ParameterError, match=r"There is no score 'f2'. Choose among"):
+        found["id3"]["f2"]
+    with pytest.raises(ParameterError, match=r"no 'cart' in this comparison"):
+        found["cart"]
