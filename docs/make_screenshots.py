@@ -1,4 +1,4 @@
-"""Make the pictures of docs/viewer.md: `make screenshots`; needs Chromium."""
+"""Make the pictures of viewer.md and report.md: `make screenshots`; needs Chromium."""
 
 import shutil
 import tempfile
@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import sync_playwright
+from pyarrow import csv
 
 from branchwise import C45Classifier, CARTRegressor, datasets, fit_tree
 from branchwise.model import Model
+from branchwise.report import make_report
 
 IMAGES = Path(__file__).parent / "images"
+CREDIT = Path(__file__).parents[1] / "tests" / "data" / "credit-g.csv"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync")
 DESKTOP = {"width": 1200, "height": 720}
@@ -71,6 +74,26 @@ PICTURES = {
 }
 
 
+def show_report(browser: Any, folder: Path) -> None:
+    """Make the pictures of a report: where it begins, and its tests on a telephone."""
+    table = csv.read_csv(CREDIT)
+    tree = C45Classifier(min_samples_branch=20)
+    X, y = table.drop_columns(["class"]), table["class"]
+    title = "Credit risk: who repays?"
+    make_report(X, y, tree, target_name="class", title=title).save(folder / "r.html")
+    for name, size, part in (
+        ("report", {"width": 980, "height": 900}, "h1"),
+        ("report_tests", {"width": 1000, "height": 860}, "#evaluation"),
+        ("report_narrow", {"width": 390, "height": 844}, "#evaluation figure"),
+    ):
+        page = browser.new_page(viewport=size, reduced_motion="reduce")
+        page.goto((folder / "r.html").as_uri())
+        page.locator(part).first.evaluate("e => e.scrollIntoView()")
+        page.wait_for_timeout(300)
+        page.screenshot(path=IMAGES / f"{name}.png")
+        page.close()
+
+
 def main() -> None:
     """Make all pictures."""
     path = next(found for name in BROWSERS if (found := shutil.which(name)))
@@ -88,6 +111,7 @@ def main() -> None:
             page.wait_for_timeout(300)
             page.screenshot(path=IMAGES / f"{name}.png")
             page.close()
+        show_report(browser, Path(folder))
         browser.close()
 
 

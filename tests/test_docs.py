@@ -37,6 +37,7 @@ PAGES = {
     "export_onnx.md": 8,
     "export_pmml.md": 4,
     "viewer.md": 6,
+    "report.md": 12,
     "export_sql.md": 8,
     "export_excel.md": 8,
     "evaluate.md": 8,

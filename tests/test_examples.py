@@ -361,6 +361,17 @@ def check_any_file(figures, output):
     assert "decides the class all alone" in output
 
 
+def check_report_credit(figures, output):
+    assert figures["leaves"] == figures["best"] == 19
+    assert figures["accuracy"]["mean"] == pytest.approx(0.723)
+    assert figures["accuracy"]["low"] < figures["baseline"] == pytest.approx(0.7)
+    assert figures["confusion"] == [[131, 169], [108, 592]]
+    assert figures["first"] == "checking_status"
+    assert ["existing_credits"] in figures["warnings"]
+    assert "not shown to do any better" in figures["page"]
+    assert output.count("warning:") == 3
+
+
 CHECKS = {
     "adult": check_adult,
     "credit": check_credit,
@@ -370,6 +381,7 @@ CHECKS = {
     "rules_for_people": check_rules_for_people,
     "explain_a_decision": check_explain_a_decision,
     "pictures": check_pictures,
+    "report_credit": check_report_credit,
     "interactive_tree": check_interactive_tree,
     "score_in_sql": check_score_in_sql,
     "seed_000_votes": check_seed_000_votes,

@@ -25,6 +25,7 @@ from branchwise.cli.fit import fit
 from branchwise.cli.predict import predict
 from branchwise.cli.prune import prune
 from branchwise.cli.reading import with_reading
+from branchwise.cli.report import report
 from branchwise.cli.rules import rules
 from branchwise.cli.schema import schema
 from branchwise.cli.show import show
@@ -126,6 +127,7 @@ for verb in (
     diff,
     evaluate,
     tune,
+    report,
     prune,
     export,
     schema,
@@ -164,6 +166,7 @@ def _branchwise(
       branchwise evaluate tree.json test.csv
       branchwise evaluate data.csv --target play --compare id3,c4.5,cart,sklearn
       branchwise tune data.csv --target play -a c4.5 -o best.json
+      branchwise report data.csv --target play -o report.html
       branchwise prune tree.json --method error-based -o smaller.json
       branchwise predict tree.json new.csv -o out.csv
       branchwise export tree.json --to sql --verify data.csv -o tree.sql

@@ -7,8 +7,6 @@ network not at all, so that nothing that a name or a value holds can run or be f
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import os
 import re
@@ -21,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.files import atomic_write
+from branchwise.render.policy import policy
 from branchwise.tree import Tree
 from branchwise.words import UNNAMED, plain
 
@@ -87,9 +86,9 @@ def page(view: dict[str, Any], text: str, title: str | None = None) -> str:
     """
     # A title is shown as names are: nothing in it may break a line or hide.
     heading = plain(title) if title is not None else _heading(view["target"])
-    style, script = _asset("viewer.css"), "\n".join(_asset(name) for name in SCRIPTS)
+    style, script = style_and_script()
     parts = {
-        "policy": escape(_policy(style, script)),
+        "policy": escape(policy([style], [script])),
         "generator": GENERATOR,
         "title": escape(heading),
         "style": style,
@@ -99,6 +98,11 @@ def page(view: dict[str, Any], text: str, title: str | None = None) -> str:
     }
     # One pass: what is put in is not searched for places to put something in.
     return re.sub(r"\{\{(\w+)\}\}", lambda m: parts[m[1]], _asset("page.html"))
+
+
+def style_and_script() -> tuple[str, str]:
+    """Return what a page brings along; pages around it must allow it, too."""
+    return _asset("viewer.css"), "\n".join(_asset(name) for name in SCRIPTS)
 
 
 def _heading(target: str) -> str:
@@ -149,19 +153,6 @@ def _json(document: Any) -> str:
         document, ensure_ascii=False, separators=(",", ":"), allow_nan=False
     )
     return written.translate(_ESCAPES)
-
-
-def _policy(style: str, script: str) -> str:
-    """Return what a browser may do with the page: run our script, and no more."""
-    return (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
 def packed(view: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,339 @@
+"""``branchwise report``: a table -> one page about it and its tree."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from branchwise.cli.algorithms import knows
+from branchwise.cli.growing import Algorithm
+from branchwise.cli.growth import Growth, takes_growing_options
+from branchwise.cli.models import located, read_alike, refuse_two_streams
+from branchwise.cli.options import Form, Format, Quiet, TablePath, missing_marks
+from branchwise.cli.results import size_of
+from branchwise.cli.streams import (
+    Reporter,
+    check_output,
+    counted,
+    open_output,
+    print_json,
+)
+from branchwise.cli.training import Roles, case_weights, parted
+from branchwise.errors import ParameterError
+from branchwise.table.read import STANDARD_STREAM, TableFile
+from branchwise.table.reading import Reading
+
+if TYPE_CHECKING:
+    from branchwise.report import Report
+
+_TESTING = "Testing the tree"
+#: Options that name a file; the report tells names, not where files are.
+_FILES = ("test", "output")
+#: Options of the report that branchwise fit does not have.
+_OWN = ("test", "cv", "hold_out", "seed", "title", "form", "output", "quiet")
+
+
+@takes_growing_options
+def report(
+    context: typer.Context,
+    table_path: TablePath,
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="COLUMN",
+            help="The column to predict.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The page to write; - is standard output.",
+            show_default=False,
+        ),
+    ],
+    growth: Growth,
+    algorithm: Annotated[
+        Algorithm | None,
+        typer.Option(
+            "--algorithm",
+            "-a",
+            help="How the tree is grown, as for branchwise fit.",
+            show_default="c4.5; with --regression cart",
+        ),
+    ] = None,
+    regression: Annotated[
+        bool,
+        typer.Option(
+            "--regression", help="cart: predict the numbers of the target, not classes."
+        ),
+    ] = False,
+    title: Annotated[
+        str | None,
+        typer.Option(
+            "--title",
+            metavar="TEXT",
+            help="The heading of the page.",
+            show_default="what is predicted",
+        ),
+    ] = None,
+    form: Format = Form.TEXT,
+    quiet: Quiet = False,
+    test: Annotated[
+        str | None,
+        typer.Option(
+            "--test",
+            metavar="FILE",
+            help="A table with other rows to test the tree with.",
+            show_default=False,
+            rich_help_panel=_TESTING,
+        ),
+    ] = None,
+    cv: Annotated[
+        int | None,
+        typer.Option(
+            "--cv",
+            min=2,
+            metavar="N",
+            help="In place of other rows: the number of folds.",
+            show_default="10; for long tables --hold-out 0.3",
+            rich_help_panel=_TESTING,
+        ),
+    ] = None,
+    hold_out: Annotated[
+        float | None,
+        typer.Option(
+            "--hold-out",
+            metavar="SHARE",
+            help="In place of either: the share of the rows to test with.",
+            show_default=False,
+            rich_help_panel=_TESTING,
+        ),
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed",
+            min=0,
+            max=2**32 - 1,
+            metavar="N",
+            help="Another number deals the rows in another way.",
+            rich_help_panel=_TESTING,
+        ),
+    ] = 0,
+    *,
+    reading: Reading,
+) -> None:
+    """Write one page about a table and its tree: data, rules, tests, how to repeat it.
+
+    The page needs no network and can be printed: the columns and what may be wrong
+    with them, the tree to click through, its rules, how its first question was found,
+    which columns matter, scores with intervals, curves. --format json prints the
+    findings, too.
+
+    \b
+    Examples:
+      branchwise report data.csv --target play -o report.html
+      branchwise report data.csv -t play -a c4.5 --confidence 0.1 -o report.html
+      branchwise report train.csv -t play --test test.csv -o report.html
+      branchwise report data.csv -t price -a cart --regression --cv 5 -o report.html
+    """
+    chosen = _algorithm(algorithm, regression)
+    growth.check(chosen, regression)
+    _check_testing(test, cv, hold_out)
+    refuse_two_streams(TABLE=table_path, **{"--test": test})
+    check_output(output)
+    if form is Form.JSON and output == STANDARD_STREAM:
+        raise ParameterError(
+            "-o - and --format json both write to standard output. Give -o a file."
+        )
+    reporter = Reporter(quiet)
+    again = _commands(context)
+    with reporter.working(f"Reading {table_path}") as say:
+        rows = _read(table_path, target, growth, regression, reading)
+        made = _made(
+            rows,
+            _estimator(chosen, regression, growth, rows),
+            test=_test_rows(test, rows, growth, reading),
+            test_name=_name(test) if test is not None else "",
+            cv=cv,
+            hold_out=hold_out,
+            seed=seed,
+            title=title,
+            commands=again,
+            files=_marks(table_path, test),
+            progress=say,
+        )
+        say("Writing")
+        page = made.to_html().encode("utf-8")
+        with open_output(output) as stream:
+            stream.write(page)
+    if form is Form.JSON:
+        print_json(made.sections)
+    if output != STANDARD_STREAM:
+        reporter.note(
+            f"report on a {size_of(made.model)} from {counted(rows.size, 'row')} "
+            f"written to {output}; open it in a browser."
+        )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A table that is read, and what its columns are for."""
+
+    file: TableFile
+    roles: Roles
+    table: Any
+    labels: Any
+    attributes: Any
+    weights: Any
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+
+def _algorithm(given: Algorithm | None, regression: bool) -> Algorithm:
+    if given is not None:
+        return given
+    return Algorithm.CART if regression else Algorithm.C45
+
+
+def _check_testing(test: str | None, cv: int | None, hold_out: float | None) -> None:
+    given = {"--test": test, "--cv": cv, "--hold-out": hold_out}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise ParameterError(
+            f"{' and '.join(named)} are different ways to test a tree. Give one of "
+            "them."
+        )
+    if hold_out is not None and not 0 < hold_out < 1:
+        raise ParameterError(
+            f"--hold-out must be a share between 0 and 1, such as 0.3. Got "
+            f"{hold_out:g}."
+        )
+
+
+def _read(
+    path: str, target: str, growth: Growth, regression: bool, reading: Reading
+) -> _Rows:
+    file = TableFile(path, reading)
+    roles = growth.roles(file, target, regression)
+    table = file.read(
+        missing=missing_marks(growth.of_columns("missing")),
+        text_columns=roles.text,
+        number_columns=roles.numbers,
+        ignore=roles.ignored,
+    )
+    labels, attributes = parted(table, roles, file)
+    weights = case_weights(table, roles.weight, file)
+    return _Rows(file, roles, table, labels, attributes, weights)
+
+
+def _test_rows(
+    path: str | None, rows: _Rows, growth: Growth, reading: Reading
+) -> tuple[Any, Any] | None:
+    """Read other rows, each column as in the training table."""
+    if path is None:
+        return None
+    file = TableFile(path, reading, further=True)
+    wanted = [name for name in rows.table.column_names if name != rows.roles.weight]
+    marks = missing_marks(growth.of_columns("missing"))
+    table = read_alike(file, rows.table.select(wanted), marks)
+    labels, attributes = parted(table, rows.roles, file)
+    return attributes, labels
+
+
+def _estimator(
+    algorithm: Algorithm, regression: bool, growth: Growth, rows: _Rows
+) -> Any:
+    from branchwise import estimators
+
+    kinds: Mapping[str, Any] = {
+        Algorithm.ID3: estimators.ID3Classifier,
+        Algorithm.C45: estimators.C45Classifier,
+        Algorithm.CART: estimators.CARTClassifier,
+    }
+    kind = estimators.CARTRegressor if regression else kinds[algorithm]
+    called = "cart --regression" if regression else algorithm.value
+    given = growth.parameters(rows.labels)
+    if given.get("pruning") == "none":
+        del given["pruning"]
+        if algorithm is Algorithm.C45:
+            given["prune"] = False
+    own = {name: value for name, value in given.items() if knows(called, name)}
+    return kind(categories=rows.roles.categories or None, **own)
+
+
+def _made(rows: _Rows, estimator: Any, **options: Any) -> Report:
+    from branchwise.report import make_report
+
+    with located(rows.file, only_one=False):
+        return make_report(
+            rows.attributes,
+            rows.labels,
+            estimator,
+            sample_weight=rows.weights,
+            target_name=rows.roles.target,
+            **options,
+        )
+
+
+def _marks(*paths: str | None) -> list[dict[str, Any]]:
+    """Mark the files that rows were read from; a stream leaves no mark."""
+    from branchwise.report.reproduce import file_mark
+
+    return [file_mark(path) for path in paths if path and Path(path).is_file()]
+
+
+def _commands(context: typer.Context) -> list[str]:
+    """Return this command, and the one that writes the model file."""
+    given = list(_given(context))
+    grown = [words for name, words in given if name not in _OWN]
+    if "algorithm" not in [name for name, _ in given]:
+        regression = any(name == "regression" for name, _ in given)
+        grown.append(["--algorithm", _algorithm(None, regression).value])
+    return [
+        shlex.join(["branchwise", "report", *_flat([words for _, words in given])]),
+        shlex.join(["branchwise", "fit", *_flat(grown), "--output", "tree.json"]),
+    ]
+
+
+def _flat(words: list[list[str]]) -> Iterator[str]:
+    return (word for group in words for word in group)
+
+
+def _given(context: typer.Context) -> Iterator[tuple[str, list[str]]]:
+    """Yield the arguments and options that were given, in the order of the help."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[name]
+        if parameter.param_type_name == "argument":
+            yield name, [_name(value)]
+            continue
+        option = max(parameter.opts, key=len)
+        if value is True:
+            yield name, [option]
+            continue
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            is_file = name in _FILES or (name == "costs" and Path(one).is_file())
+            written = _name(one) if is_file else str(one)
+            yield name, [option, written]
+
+
+def _name(path: str) -> str:
+    """Return the name of a file without its directory."""
+    return Path(path).name

@@ -1,0 +1,299 @@
+"""Charts as inline SVG: lines with bands, bars, points, a matrix.
+
+A chart is a part of a page that brings ``marks.STYLE`` along. Every chart has a title
+and a description that screen readers read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from branchwise.render.axes import Axis
+from branchwise.render.marks import (
+    TEXT,
+    WIDEST_NAME,
+    WIDTH,
+    dot,
+    drawing,
+    label,
+    legend,
+    n,
+    upright,
+    way,
+    words,
+)
+from branchwise.render.measure import fitted, text_width
+
+_RIGHT, _TOP, _BOTTOM = 22.0, 30.0, 44.0
+_HEIGHT = 270.0
+_BAR, _GAP = 16.0, 8.0
+#: A matrix is drawn up to this many classes.
+MOST_CELLS = 12
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line, or points, with what is known of their spread.
+
+    ``low`` and ``high`` bound a band around a line, or the whiskers of points.
+    """
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class _Plot:
+    """The area between the axes."""
+
+    x: Axis
+    y: Axis
+    left: float
+    width: float
+    height: float
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        return (
+            self.left + self.x.place(x) * self.width,
+            _TOP + (1 - self.y.place(y)) * self.height,
+        )
+
+
+def line_chart(
+    title: str,
+    description: str,
+    x: Axis,
+    y: Axis,
+    lines: Sequence[Series],
+    mark: tuple[float, str] | None = None,
+) -> str:
+    """Draw lines with bands; ``mark`` is a place on the x axis and what is there."""
+    plot = _plot(x, y)
+    body = [*_axes(plot), *_mark(plot, mark)]
+    for code, line in enumerate(lines):
+        body.append(f'<g class="c{code}">')
+        if len(line.low):
+            body.append(_band(plot, line))
+        points = [plot.at(*pair) for pair in zip(line.xs, line.ys, strict=True)]
+        dashed = " dashed" if line.dashed else ""
+        body.append(f'<path class="path{dashed}" d="{way(points)}"/>')
+        if len(points) <= 60:
+            body.extend(dot(point, 2.6) for point in points)
+        body.append("</g>")
+    body.extend(legend([line.name for line in lines], plot.left))
+    return drawing(title, description, _TOP + plot.height + _BOTTOM, body)
+
+
+def point_chart(
+    title: str,
+    description: str,
+    x: Axis,
+    y: Axis,
+    points: Series,
+    aid: Sequence[tuple[float, float]] = (),
+    sizes: Sequence[float] = (),
+) -> str:
+    """Draw points; ``aid`` is a dashed line, such as where x is y."""
+    plot = _plot(x, y)
+    body = _axes(plot)
+    if aid:
+        body.append(f'<path class="aid" d="{way([plot.at(*p) for p in aid])}"/>')
+    body.append('<g class="c0">')
+    for at, (px, py) in enumerate(zip(points.xs, points.ys, strict=True)):
+        place = plot.at(px, py)
+        if len(points.low):
+            (_, bottom), (_, top) = (
+                plot.at(px, points.low[at]),
+                plot.at(px, points.high[at]),
+            )
+            body.append(
+                f'<path class="whisker" d="M{n(place[0])} {n(bottom)}V{n(top)}"/>'
+            )
+        size = sizes[at] if sizes else 2.2
+        body.append(dot(place, size, "dot" if sizes else "cloud"))
+    body.append("</g>")
+    return drawing(title, description, _TOP + plot.height + _BOTTOM, body)
+
+
+def bar_chart(
+    title: str,
+    description: str,
+    names: Sequence[str],
+    axis: Axis,
+    bars: Sequence[Series],
+    written: Sequence[str] = (),
+) -> str:
+    """Draw horizontal bars: for each name one of every series (its ``ys``).
+
+    ``written`` stands at the end of the bars of a single series.
+    """
+    left = 12 + min(max((text_width(n, TEXT) for n in names), default=0), WIDEST_NAME)
+    room = 70.0 if written else _RIGHT
+    top = _TOP if len(bars) > 1 else 8.0
+    each = len(bars) * _BAR * (1 if len(bars) == 1 else 0.7)
+    height = len(names) * (each + _GAP)
+    plot = _Plot(axis, axis, left, WIDTH - left - room, height)
+    body = [_tick_x(plot, tick, top, height) for tick in axis.ticks]
+    thick = each / len(bars)
+    for row, name in enumerate(names):
+        y = top + row * (each + _GAP) + _GAP / 2
+        middle = y + each / 2 + 4
+        body.append(label(name, left - 8, middle, "end"))
+        for code, series in enumerate(bars):
+            body.extend(_bar(plot, series, row, y + code * thick, thick, code))
+        if written:
+            end = plot.at(max(bars[0].ys[row], axis.low), axis.low)[0]
+            body.append(words("faint", end + 6, middle, written[row]))
+    body.append(_axis_title(plot, axis.label, top + height + 34))
+    if len(bars) > 1:
+        body.extend(legend([series.name for series in bars], left))
+    return drawing(title, description, top + height + _BOTTOM, body)
+
+
+def histogram(
+    title: str,
+    description: str,
+    x: Axis,
+    y: Axis,
+    edges: Sequence[float],
+    counts: Sequence[int],
+) -> str:
+    """Draw upright bars that touch each other."""
+    plot = _plot(x, y)
+    body = [*_axes(plot), '<g class="c0">']
+    for low, high, count in zip(edges, edges[1:], counts, strict=False):
+        left, top = plot.at(low, count)
+        right, bottom = plot.at(high, 0)
+        body.append(
+            f'<rect class="bar" x="{n(left)}" y="{n(top)}" '
+            f'width="{n(max(right - left - 1, 0.5))}" height="{n(bottom - top)}"/>'
+        )
+    body.append("</g>")
+    return drawing(title, description, _TOP + plot.height + _BOTTOM, body)
+
+
+def matrix_chart(
+    title: str, description: str, names: Sequence[str], counts: Sequence[Sequence[int]]
+) -> str:
+    """Draw a table of counts, true classes down and answers across.
+
+    A cell is the stronger the larger its share of its row.
+    """
+    widest = max((text_width(name, TEXT) for name in names), default=0)
+    left = 34 + min(widest, 120.0)
+    side = (WIDTH - left - _RIGHT) / len(names)
+    tall = min(side, 64.0)
+    top = 44.0
+    body = [
+        words("faint mid", left + side * len(names) / 2, 14, "answer of the tree"),
+        upright(top + tall * len(names) / 2, "true class"),
+    ]
+    for at, name in enumerate(names):
+        body.append(label(name, left + (at + 0.5) * side, top - 10, "mid", side - 6))
+        body.append(label(name, left - 8, top + (at + 0.5) * tall + 4, "end", 120.0))
+    for row, line in enumerate(counts):
+        whole = max(sum(line), 1)
+        for at, count in enumerate(line):
+            body.extend(
+                _cell(
+                    left + at * side, top + row * tall, side, tall, count, count / whole
+                )
+            )
+    return drawing(title, description, top + tall * len(names) + 8, body)
+
+
+def _cell(
+    x: float, y: float, width: float, height: float, count: int, share: float
+) -> Iterator[str]:
+    # Never so strong that the ink on it could not be read.
+    yield (
+        f'<rect class="cell" x="{n(x)}" y="{n(y)}" width="{n(width)}" '
+        f'height="{n(height)}" fill-opacity="{0.04 + 0.5 * share:.3f}"/>'
+    )
+    middle = x + width / 2
+    two = height >= 40 and width >= 50
+    line = y + height / 2 + (-3 if two else 4)
+    yield words("mid strong", middle, line, f"{count:,}")
+    if two:
+        yield words("mid", middle, line + 17, f"{100 * share:.1f} %")
+
+
+def _plot(x: Axis, y: Axis) -> _Plot:
+    widest = max((text_width(y.form(tick), TEXT) for tick in y.ticks), default=0)
+    left = 30 + widest
+    return _Plot(x, y, left, WIDTH - left - _RIGHT, _HEIGHT - _TOP - _BOTTOM)
+
+
+def _axes(plot: _Plot) -> list[str]:
+    body = []
+    for tick in plot.y.ticks:
+        _, y = plot.at(plot.x.low, tick)
+        line = f'<path class="grid" d="M{n(plot.left)} {n(y)}h{n(plot.width)}"/>'
+        written = words("faint end", plot.left - 6, y + 4, plot.y.form(tick))
+        body.extend([line, written])
+    bottom = _TOP + plot.height
+    body.extend(_tick_x(plot, tick, bottom, 0) for tick in _apart(plot))
+    body.append(f'<path class="base" d="M{n(plot.left)} {n(bottom)}h{n(plot.width)}"/>')
+    body.append(_axis_title(plot, plot.x.label, bottom + 36))
+    middle = _TOP + plot.height / 2
+    body.append(upright(middle, fitted(plot.y.label, plot.height + 30, TEXT)))
+    return body
+
+
+def _apart(plot: _Plot) -> Iterator[float]:
+    """Yield the ticks of the x axis that do not run into the one before them."""
+    free = -1e9
+    for tick in plot.x.ticks:
+        middle = plot.left + plot.x.place(tick) * plot.width
+        half = text_width(plot.x.form(tick), TEXT) / 2 + 3
+        if middle - half >= free:
+            free = middle + half
+            yield tick
+
+
+def _tick_x(plot: _Plot, tick: float, top: float, height: float) -> str:
+    x = plot.left + plot.x.place(tick) * plot.width
+    line = f'<path class="grid" d="M{n(x)} {n(top)}v{n(height or 4)}"/>'
+    return line + words("faint mid", x, top + height + 17, plot.x.form(tick))
+
+
+def _axis_title(plot: _Plot, text: str, y: float) -> str:
+    return words("faint mid", plot.left + plot.width / 2, y, text)
+
+
+def _bar(
+    plot: _Plot, series: Series, row: int, y: float, height: float, code: int
+) -> Iterator[str]:
+    zero = plot.at(min(max(0.0, plot.x.low), plot.x.high), plot.y.low)[0]
+    end = plot.at(series.ys[row], plot.y.low)[0]
+    left, right = min(zero, end), max(zero, end)
+    yield (
+        f'<g class="c{code}"><rect class="bar" x="{n(left)}" y="{n(y)}" '
+        f'width="{n(right - left)}" height="{n(height - 1)}"/></g>'
+    )
+    if len(series.low):
+        low = plot.at(series.low[row], plot.y.low)[0]
+        high = plot.at(series.high[row], plot.y.low)[0]
+        middle = y + height / 2
+        yield f'<path class="dark" d="M{n(low)} {n(middle)}H{n(high)}"/>'
+
+
+def _mark(plot: _Plot, mark: tuple[float, str] | None) -> Iterator[str]:
+    if mark is None:
+        return
+    x, _ = plot.at(mark[0], plot.y.low)
+    late = x > plot.left + plot.width * 0.6
+    yield f'<path class="aid" d="M{n(x)} {n(_TOP)}v{n(plot.height)}"/>'
+    kind, away = ("faint end", -5) if late else ("faint", 5)
+    yield words(kind, x + away, _TOP + 11, mark[1])
+
+
+def _band(plot: _Plot, line: Series) -> str:
+    over = [plot.at(*pair) for pair in zip(line.xs, line.high, strict=True)]
+    under = [plot.at(*pair) for pair in zip(line.xs, line.low, strict=True)]
+    return f'<path class="band" d="{way([*over, *reversed(under)])}Z"/>'

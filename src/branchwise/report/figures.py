@@ -1,0 +1,228 @@
+"""The charts of a report, each drawn from a section of plain values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from branchwise.render.axes import axis, percent_figure, plain_figure
+from branchwise.render.charts import (
+    Series,
+    bar_chart,
+    histogram,
+    line_chart,
+    matrix_chart,
+    point_chart,
+)
+from branchwise.report.blocks import percent
+from branchwise.words import word
+
+#: So many bars fit on a chart.
+MOST_BARS = 20
+_LARGEST_DOT, _SMALLEST_DOT = 8.0, 3.0
+
+
+def balance_chart(target: dict[str, Any]) -> str:
+    """Draw how the classes are shared out, the most frequent first."""
+    classes = sorted(target["classes"], key=lambda one: -one["rows"])[:MOST_BARS]
+    names = [word(one["class"]) for one in classes]
+    shares = [one["share"] for one in classes]
+    written = [f"{one['rows']:,}" for one in classes]
+    told = "; ".join(f"{n}: {percent(s)}" for n, s in zip(names, shares, strict=True))
+    scale = axis("share of the rows", [0, *shares], percent_figure, most=1)
+    bars = [Series("", (), shares)]
+    return bar_chart("Class balance", told, names, scale, bars, written)
+
+
+def spread_chart(target: dict[str, Any]) -> str:
+    """Draw how numbers are spread."""
+    edges, counts = target["histogram"]["edges"], target["histogram"]["rows"]
+    return histogram(
+        f"Values of {word(target['name'])}",
+        f"{sum(counts):,} rows between {edges[0]:g} and {edges[-1]:g}, mean "
+        f"{target['mean']:g}.",
+        axis(word(target["name"]), edges),
+        axis("rows", [0, *counts]),
+        edges,
+        counts,
+    )
+
+
+def importance_charts(section: dict[str, Any]) -> tuple[str, str]:
+    """Draw what columns contribute: to answers for unseen rows, and in growing."""
+    columns = ranked(section)[:MOST_BARS]
+    names = [word(one["column"]) for one in columns]
+    drops = [one["permutation"] for one in columns]
+    low = [one["permutation"] - one["deviation"] for one in columns]
+    high = [one["permutation"] + one["deviation"] for one in columns]
+    told = _told(names, drops)
+    shares = [one["impurity"] for one in columns]
+    score = section["score"]
+    form = percent_figure if score == "accuracy" else plain_figure
+    first = bar_chart(
+        f"Loss of {score} when a column is shuffled",
+        told,
+        names,
+        axis(f"loss of {score}", [0, *low, *high], form),
+        [Series("", (), drops, low, high)],
+    )
+    second = bar_chart(
+        "Share of the impurity that splits on a column take away",
+        _told(names, shares),
+        names,
+        axis("share of impurity taken away", [0, *shares], percent_figure, most=1),
+        [Series("", (), shares)],
+    )
+    return first, second
+
+
+def _told(names: Sequence[str], figures: Sequence[float]) -> str:
+    pairs = zip(names[:5], figures[:5], strict=True)
+    return "; ".join(f"{name}: {figure:.3f}" for name, figure in pairs)
+
+
+def ranked(section: dict[str, Any]) -> list[dict[str, Any]]:
+    """Sort the columns that are asked by what they do for answers to unseen rows."""
+    asked = [
+        one
+        for one in section["columns"]
+        if one["permutation"] or one["impurity"] or one["deviation"]
+    ]
+    return sorted(asked, key=lambda one: (-one["permutation"], -one["impurity"]))
+
+
+def confusion_chart(section: dict[str, Any]) -> str:
+    """Draw true classes against answers."""
+    counts = section["confusion_matrix"]
+    right = sum(counts[at][at] for at in range(len(counts)))
+    return matrix_chart(
+        "Confusion matrix",
+        f"{right:,} of {sum(map(sum, counts)):,} answers are right; a row for each "
+        "true class, a column for each answer.",
+        [word(one["class"]) for one in section["classes"]],
+        counts,
+    )
+
+
+def calibration_chart(section: dict[str, Any]) -> str:
+    """Draw how often answers are right against the chance they came with."""
+    bins = section["calibration"]
+    most = max(row["rows"] for row in bins)
+    sizes = [
+        max(_SMALLEST_DOT, _LARGEST_DOT * math.sqrt(row["rows"] / most)) for row in bins
+    ]
+    promised = [row["mean_chance"] for row in bins]
+    low, high = [row["low"] for row in bins], [row["high"] for row in bins]
+    kept = [row["right"] for row in bins]
+    least = min(*promised, *low)
+    told = "; ".join(
+        f"promised {percent(p)}, right {percent(k)}"
+        for p, k in zip(promised, kept, strict=True)
+    )
+    ends = axis("", [least, 1.0], percent_figure, least=0, most=1)
+    return point_chart(
+        "Calibration",
+        told,
+        axis(
+            "chance that the tree gives its answer",
+            [ends.low, 1.0],
+            percent_figure,
+            least=0,
+            most=1,
+        ),
+        axis(
+            "share of answers that are right",
+            [ends.low, 1.0],
+            percent_figure,
+            least=0,
+            most=1,
+        ),
+        Series("", promised, kept, low, high),
+        [(ends.low, ends.low), (1.0, 1.0)],
+        sizes,
+    )
+
+
+def residual_chart(section: dict[str, Any], target: str) -> str:
+    """Draw errors against predicted numbers."""
+    found = section["residuals"]
+    xs, ys = found["predicted"], found["residual"]
+    x = axis(f"predicted {word(target)}", xs)
+    y = axis("true minus predicted", [0, *ys])
+    return point_chart(
+        "Residuals",
+        f"{len(xs):,} rows; errors from {min(ys):g} to {max(ys):g}.",
+        x,
+        y,
+        Series("", xs, ys),
+        [(x.low, 0.0), (x.high, 0.0)],
+    )
+
+
+def pruning_chart(section: dict[str, Any]) -> str:
+    """Draw errors against the size of the tree."""
+    trees = section["trees"]
+    leaves = [float(tree["leaves"]) for tree in trees]
+    training = [tree["training"] for tree in trees]
+    line = _tested("rows it has not seen", leaves, [tree["testing"] for tree in trees])
+    shares = section["error"] == "share of errors"
+    figures = [0, *training, *line.ys, *line.low, *line.high]
+    scale = (
+        axis(section["error"], figures, percent_figure, least=0, most=1)
+        if shares
+        else axis(section["error"], figures, least=0)
+    )
+    best = section["best"]["leaves"]
+    return line_chart(
+        "Pruning curve",
+        f"Errors by the number of leaves, from {int(max(leaves)):,} to "
+        f"{int(min(leaves)):,}; fewest with {best:,} leaves.",
+        axis("leaves", leaves, log=True),
+        scale,
+        [line, Series("training rows", leaves, training, dashed=True)],
+        (float(best), f"fewest errors: {best:,} leaves"),
+    )
+
+
+def learning_chart(section: dict[str, Any]) -> str:
+    """Draw scores against the number of training rows."""
+    sizes = section["sizes"]
+    rows = [float(size["rows"]) for size in sizes]
+    training = [size["training"] for size in sizes]
+    line = _tested("rows it has not seen", rows, [size["testing"] for size in sizes])
+    shares = section["score"] == "accuracy"
+    figures = [*training, *line.ys, *line.low, *line.high]
+    scale = (
+        axis("accuracy", figures, percent_figure, least=0, most=1)
+        if shares
+        else axis(section["score"], [max(v, -1.0) for v in figures], most=1)
+    )
+    if not shares:  # a single wild fold must not flatten all else
+        line = _bounded(line, scale.low)
+    return line_chart(
+        "Learning curve",
+        f"From {int(rows[0]):,} to {int(rows[-1]):,} rows; {section['score']} on rows "
+        f"not seen ends at {line.ys[-1]:.3f}.",
+        axis("rows to learn from", [0, *rows]),
+        scale,
+        [line, Series("training rows", rows, training, dashed=True)],
+    )
+
+
+def _tested(name: str, xs: Sequence[float], found: Sequence[dict[str, Any]]) -> Series:
+    means = [one["mean"] for one in found]
+    if any(one["low"] is None for one in found):
+        return Series(name, xs, means)
+    low, high = [one["low"] for one in found], [one["high"] for one in found]
+    # An error, or a share of right answers, is never below 0.
+    return Series(name, xs, means, [max(0.0, v) for v in low], high)
+
+
+def _bounded(line: Series, low: float) -> Series:
+    def raised(values: Sequence[float]) -> list[float]:
+        return [max(value, low) for value in values]
+
+    return Series(
+        line.name, line.xs, raised(line.ys), raised(line.low), raised(line.high)
+    )

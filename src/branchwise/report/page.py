@@ -1,0 +1,147 @@
+"""A report as one HTML page that needs nothing else: no network, no library.
+
+Scripts and styles are allowed by their hashes only, and the network not at all. The
+tree is a page of its own within a frame that shares nothing with this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from branchwise.model import Model
+from branchwise.render import html, marks
+from branchwise.render.policy import policy
+from branchwise.report.blocks import Raw, code, paragraph, table, text
+from branchwise.report.table_parts import data_part, summary, warnings_part
+from branchwise.report.tested_parts import (
+    evaluation_part,
+    importance_part,
+    learning_part,
+    pruning_part,
+)
+from branchwise.report.tree_parts import heading_of, root_part, rules_part, tree_part
+from branchwise.steps import html as steps_html
+from branchwise.steps.result import Steps
+
+_PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+{generator}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<header>
+<h1>{title}</h1>
+{summary}
+<nav aria-label="Contents"><ol>
+{contents}
+</ol></nav>
+</header>
+<main>
+{body}
+</main>
+<footer>{footer}</footer>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def page(sections: dict[str, Any], model: Model, steps: Steps | None) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    sections : dict
+        The findings: ``Report.sections``.
+    model : Model
+        The tree.
+    steps : Steps or None
+        How its first split was found.
+    """
+    style = "\n".join([steps_html.STYLE, marks.STYLE, _asset("report.css")])
+    script = _asset("report.js")
+    inner_style, inner_script = html.style_and_script()
+    parts = list(_parts(sections, model, steps))
+    contents = "\n".join(
+        f'<li><a href="#{name}">{text(title)}</a></li>' for name, title, _ in parts
+    )
+    body = "\n".join(_section(*part) for part in parts)
+    versions = sections["reproduce"]["versions"]
+    return _PAGE.format(
+        policy=escape(policy([style, inner_style], [script, inner_script])),
+        generator=html.GENERATOR,
+        title=escape(heading_of(sections)),
+        style=style,
+        summary=summary(sections),
+        contents=contents,
+        body=body,
+        footer=text(f"Made with branchwise {versions['branchwise']}."),
+        script=script,
+    )
+
+
+def _parts(
+    sections: dict[str, Any], model: Model, steps: Steps | None
+) -> Iterator[tuple[str, str, Iterable[Raw]]]:
+    """Yield the sections: name, heading, content."""
+    yield "data", "The data", data_part(sections)
+    yield "warnings", "Warnings about the data", warnings_part(sections)
+    yield "tree", "The tree", tree_part(sections, model)
+    yield "rules", "The tree in rules", rules_part(sections)
+    yield "root", "How the first question was found", root_part(sections, steps)
+    yield "importances", "Which columns matter", importance_part(sections)
+    yield "evaluation", "How well it does", evaluation_part(sections)
+    yield "pruning", "What smaller trees would do", pruning_part(sections)
+    yield "learning", "What more rows would do", learning_part(sections)
+    yield "reproduce", "How to reproduce it", reproduce_part(sections)
+
+
+def _section(name: str, title: str, content: Iterable[Raw]) -> str:
+    inside = "\n".join(part for part in content if part)
+    return (
+        f'<section id="{name}" aria-labelledby="{name}-heading">\n'
+        f'<h2 id="{name}-heading">{text(title)}</h2>\n{inside}\n</section>'
+    )
+
+
+def reproduce_part(sections: dict[str, Any]) -> Iterator[Raw]:
+    """Tell how to make the same page, and the same tree, again."""
+    found = sections["reproduce"]
+    if found["commands"]:
+        yield paragraph("On the command line, in the directory of the files:")
+        yield code(found["commands"])
+    yield paragraph("The tree in Python:")
+    yield code(found["python"])
+    yield paragraph(
+        "The same rows and parameters give the same tree, to the last bit, and this "
+        f"page again: nothing depends on chance but the deal of rows, seed "
+        f"{found['seed']}."
+    )
+    yield table(["software", "version"], list(found["versions"].items()), words=(0, 1))
+    model = found["model_file"]
+    rows = [[one["name"], f"{one['bytes']:,}", _mark(one)] for one in found["files"]]
+    if model is not None:
+        name = "the model file of this tree"
+        rows.append([name, f"{model['bytes']:,}", _mark(model)])
+    if rows:
+        yield table(["file", "bytes", "SHA-256"], rows, words=(0, 2))
+
+
+def _mark(file: dict[str, Any]) -> Raw:
+    return Raw(f'<span class="mark">{text(file["sha256"])}</span>')
+
+
+@cache
+def _asset(name: str) -> str:
+    folder = files("branchwise.report") / "assets"
+    return (folder / name).read_text(encoding="utf-8")

@@ -1,0 +1,171 @@
+"""The rows that a report is about, and how trees are grown from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.counts import Floats, Ints
+from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.estimators.base import TreeEstimator
+from branchwise.fitting import fit_tree
+from branchwise.model import Model
+from branchwise.recipes import Recipe
+from branchwise.table.encode import learn_numbers, learn_target
+from branchwise.table.encoded import EncodedTable
+from branchwise.table.schema import Value
+from branchwise.table.weights import check_weights
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table that is read, and the true answers: codes of classes, or numbers."""
+
+    table: EncodedTable
+    truth: NDArray[Any]
+    classes: tuple[Value, ...]
+    weights: Floats | None = None
+
+    @classmethod
+    def of(cls, X: object, y: object, numbers: bool, weights: object = None) -> Rows:
+        """Read a table and its target."""
+        if y is None:
+            raise DataError("y must have a class, or a number, for each row. Got None.")
+        table = X if isinstance(X, EncodedTable) else EncodedTable(X)
+        classes: tuple[Value, ...] = ()
+        if numbers:
+            truth: NDArray[Any] = learn_numbers(y, table.n_rows)
+        else:
+            classes, truth = learn_target(y, table.n_rows)
+        given = None if weights is None else check_weights(weights, table.n_rows)
+        return cls(table, truth, classes, given)
+
+    def __len__(self) -> int:
+        return int(self.table.n_rows)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The true answers in the user's words."""
+        if not self.classes:
+            return self.truth
+        text = any(isinstance(label, str) for label in self.classes)
+        names = np.array(self.classes, dtype=object if text else None)
+        labels: NDArray[Any] = names[self.truth]
+        return labels
+
+    def named(self, classes: Sequence[Value]) -> Rows:
+        """Return the rows with the codes of other classes, which have all of theirs."""
+        code = {label: at for at, label in enumerate(classes)}
+        place = np.array([code[label] for label in self.classes], dtype=np.int64)
+        return replace(self, truth=place[self.truth], classes=tuple(classes))
+
+
+@dataclass(frozen=True)
+class Source:
+    """The training rows, other rows to test with if there are any, and the algorithm.
+
+    ``pruned_with`` are the rows that reduced-error pruning was given; ``settled`` is a
+    recipe whose price of leaves is not to be sought again.
+    """
+
+    estimator: TreeEstimator
+    rows: Rows
+    test: Rows | None
+    target: str | None
+    pruned_with: tuple[object, object] | None = None
+    settled: Recipe | None = None
+
+    @property
+    def recipe(self) -> Recipe:
+        """What the estimator grows by, or what was settled instead."""
+        own = self.settled
+        return own if own is not None else self.estimator._recipe()  # noqa: SLF001
+
+    @property
+    def numbers(self) -> bool:
+        """Whether numbers are predicted."""
+        return not self.rows.classes
+
+    def weights_of(self, rows: Ints | None = None) -> Any:
+        """Return the weights of training rows, those of their classes included."""
+        labels, weights = self.rows.labels, self.rows.weights
+        if rows is not None:
+            labels = labels[rows]
+            weights = None if weights is None else weights[rows]
+        return self.estimator._weights(labels, weights)  # noqa: SLF001
+
+    def grown(self, rows: Ints | None = None) -> Model:
+        """Grow a tree from training rows, by default from all of them.
+
+        All know the same classes, also those that their rows do not have.
+        """
+        own, estimator = self.rows, self.estimator
+        table = own.table if rows is None else own.table[rows]
+        labels = own.labels if rows is None else own.labels[rows]
+        return fit_tree(
+            table,
+            labels,
+            self.recipe,
+            sample_weight=self.weights_of(rows),
+            categorical_features=estimator.categorical_features,
+            categories=estimator.categories,
+            classes=own.classes or None,
+            validation=self.pruned_with,
+            validation_fraction=estimator.validation_fraction,
+            target_name=self.target,
+            n_jobs=estimator.n_jobs,
+        )
+
+
+def open_source(
+    estimator: object,
+    X: object,
+    y: object,
+    test: tuple[object, object] | None,
+    sample_weight: object,
+    target: str | None,
+    pruned_with: tuple[object, object] | None,
+) -> Source:
+    """Read all tables, each checked."""
+    if not isinstance(estimator, TreeEstimator):
+        raise ParameterError(
+            "estimator must be one of branchwise's, such as C45Classifier(). Got "
+            f"{type(estimator).__name__} instead."
+        )
+    numbers = estimator._recipe().predicts_numbers  # noqa: SLF001
+    rows = Rows.of(X, y, numbers, sample_weight)
+    if len(rows) < 2:
+        raise DataError(
+            f"A report needs at least two rows: to grow from, and to test with. Got "
+            f"{len(rows)}."
+        )
+    if target is None:
+        name = getattr(y, "name", None)
+        target = name if isinstance(name, str) and name else None
+    return Source(estimator, rows, _test_rows(test, rows, numbers), target, pruned_with)
+
+
+def _test_rows(
+    test: tuple[object, object] | None, rows: Rows, numbers: bool
+) -> Rows | None:
+    if test is None:
+        return None
+    if not isinstance(test, tuple) or len(test) != 2:
+        raise ParameterError(
+            "test must be a pair of a table and its target, (X_test, y_test). Got "
+            f"{type(test).__name__} instead."
+        )
+    found = Rows.of(*test, numbers)
+    if numbers:
+        return found
+    unknown = [label for label in found.classes if label not in rows.classes]
+    if unknown:
+        raise DataError(
+            f"test has classes that the training rows do not have: {quoted(unknown)}. "
+            f"The tree knows {quoted(rows.classes)}: take these rows out."
+        )
+    return found.named(rows.classes)
