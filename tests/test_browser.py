@@ -64,7 +64,7 @@ class Tab:
     """A page, and all that happens in it that should not."""
 
     def __init__(self, context):
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(60_000)
         self.wrong = []
         self.page = page = context.new_page()
         page.on("console", lambda message: self.wrong.append(message.text))

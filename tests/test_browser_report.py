@@ -62,7 +62,7 @@ def show(browser, tmp_path):
         report.save(path)
         context = browser.new_context(**USUAL | options)
         contexts.append(context)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(60_000)
         page = context.new_page()
         page.on("console", lambda message: wrong.append(message.text))
         page.on("pageerror", lambda error: wrong.append(str(error)))

@@ -16,6 +16,7 @@ from branchwise.sanity import validate
 from branchwise.table.schema import Column, Columns, Schema
 from branchwise.table.target import Classes
 from branchwise.table.weights import weigh
+from parts import first_fast
 from test_kernels import assert_same_tree, random_problem, random_weights
 
 pytest.importorskip(
@@ -67,7 +68,7 @@ def c45_problem(seed: int):
     return columns, data, labels, n_classes, grid, recipe
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", first_fast(range(4)))
 def test_same_tree_before_and_after_pruning(part):
     raised = 0
     for seed in range(part, N_TABLES, 4):
@@ -91,7 +92,7 @@ def test_same_tree_before_and_after_pruning(part):
     assert raised > 5  # else these tables would show nothing
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", first_fast(range(4)))
 def test_same_groups_of_values(part):
     shared = 0
     for seed in range(part, N_TABLES // 3, 4):
