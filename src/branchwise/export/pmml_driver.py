@@ -45,8 +45,14 @@ def answer(
         return None
     if not classes:
         return [label]
-    written = str(label).lower() if isinstance(label, bool) else str(label)
-    return [classes.index(written), *(record[name] for name in outputs)]
+    return [classes.index(written(label)), *(record[name] for name in outputs)]
+
+
+def written(label: Any) -> str:
+    """Write a label as the file has it: whole numbers beside gaps come as floats."""
+    if isinstance(label, bool):
+        return str(label).lower()
+    return str(int(label)) if isinstance(label, float) else str(label)
 
 
 if __name__ == "__main__":
