@@ -92,3 +92,9 @@ def test_whole_numbers_beside_gaps_are_labels():
     assert answer == [1, 0.5]
     assert pmml_driver.answer({"y": True, "p": 1.0}, "y", ["true"], ["p"]) == [0, 1.0]
     assert pmml_driver.answer({"y": float("nan")}, "y", ["0", "1"], ["p"]) is None
+
+
+def test_a_tree_that_asks_nothing():
+    done = export.verify(fit_tree({"a": [1, 1]}, ["no", "no"]), "pmml")
+    assert done.tried
+    assert not done.differences, str(done)

@@ -31,8 +31,12 @@ def main() -> None:
         dtype=object,
     )
     evaluator = make_evaluator(path, backend="jpype")
-    found = evaluator.evaluateAll(table, error_col="errors", parallelism=1)
-    for record in found.to_dict("records"):
+    if fields:
+        found = evaluator.evaluateAll(table, error_col="errors", parallelism=1)
+        records = found.to_dict("records")
+    else:  # a table without columns has no rows
+        records = [evaluator.evaluate({})] * len(rows)
+    for record in records:
         print(json.dumps(answer(record, target, classes, outputs)))
 
 
