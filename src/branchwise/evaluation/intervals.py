@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
+from branchwise.intervals import share_interval
+
 #: The share of the intervals that are to contain the truth.
 LEVEL = 0.95
 
@@ -70,12 +72,8 @@ def wilson(successes: float, trials: float) -> Score:
     """Return a share with Wilson's interval."""
     if trials <= 0:
         return Score(math.nan)
-    z = float(norm.ppf((1 + LEVEL) / 2))
     share = successes / trials
-    wide = 1 + z * z / trials
-    centre = (share + z * z / (2 * trials)) / wide
-    reach = z * math.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2) / wide
-    return Score(share, max(centre - reach, 0.0), min(centre + reach, 1.0))
+    return Score(share, *share_interval(share, trials, LEVEL))
 
 
 def over_rows(values: Floats) -> Score:

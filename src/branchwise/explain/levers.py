@@ -73,11 +73,6 @@ class Lever:
     typical: float = 0.0
     _charges: dict[Cells, Charge | None] = field(default_factory=dict, compare=False)
 
-    @property
-    def is_unseen(self) -> bool:
-        """Whether the row has a value that training did not have."""
-        return self.cell is None and self.value is not None
-
     def keeps(self, cells: Cells) -> bool:
         """Whether what the row has now is among the cells."""
         if self.cell is None:

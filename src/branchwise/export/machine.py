@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from branchwise.export.plan import EVERY_BRANCH, STOP, Field, Plan, Question
+from branchwise.export.plan import EVERY_BRANCH, STOP, Plan, Question
 
 #: Where a reply leads that takes a case down every branch.
 DIVIDED = -1
@@ -41,11 +41,6 @@ class Machine:
         """Return where each reply of a state leads."""
         last = self.first[state + 1] if state + 1 < len(self) else len(self.to)
         return self.to[self.first[state] : last]
-
-
-def n_replies(field: Field) -> int:
-    """Return the number of replies that a question about a field has."""
-    return 3 if field.numeric else len(field.values) + 2
 
 
 def make_machine(plan: Plan) -> Machine:
