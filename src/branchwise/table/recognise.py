@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.table.encoded import EncodedTable, n_bytes
-from branchwise.table.frames import is_arrow_text
 from branchwise.table.memory import Memory, Shelf
+from branchwise.table.vectors import is_arrow_text
 
 #: What all tables that come back may take together, with what is made of them.
 ROOM = 1 << 28
