@@ -16,6 +16,7 @@
 using namespace branchwise;
 
 void bind_pruning(nb::module_& m);
+void bind_tallying(nb::module_& m);
 
 namespace {
 
@@ -293,5 +294,6 @@ NB_MODULE(_native, m) {
     m.def("number_texts", &number_texts<int64_t>, nb::arg("offsets").noconvert(), nb::arg("data").noconvert());
     m.def("number_cells", &number_cells, nb::arg("data").noconvert(), nb::arg("width"));
     bind_pruning(m);
+    bind_tallying(m);
     m.attr("DIVIDED") = nb::int_(Ways::divided);
 }

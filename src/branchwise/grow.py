@@ -17,27 +17,28 @@ the counts alone; move the rows; the branches are the next level.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from branchwise.agreement import with_surrogates
-from branchwise.counts import Ints
+from branchwise.counts import Floats, Ints
 from branchwise.criteria import Masses64, Moments64
 from branchwise.deciding import Stop, best_splits, stops
 from branchwise.engines.base import Engine
-from branchwise.missing import STOP
+from branchwise.levels import Levels
+from branchwise.prune.surgery import grafted
 from branchwise.recipes import Recipe
 from branchwise.replay import prescribed_splits
 from branchwise.search import Level
-from branchwise.splits import Splits, Surrogates
 from branchwise.table.schema import Column
 from branchwise.tree import Tree
 
 #: Told now and then how many nodes the tree has so far.
 Progress = Callable[[int], None]
+#: Given the cases of the open nodes and their depth, may grow what is below some of
+#: them all at once: the trees, by open node.
+Finish = Callable[[Floats, int], Mapping[int, Tree]]
 
 
 def grow(
@@ -45,31 +46,41 @@ def grow(
     columns: Sequence[Column],
     recipe: Recipe,
     progress: Progress | None = None,
+    finish: Finish | None = None,
 ) -> Tree:
-    """Grow a tree from the rows of an engine."""
+    """Grow a tree from the rows of an engine; some nodes may be finished elsewhere."""
     level = engine.totals()
     n_cases = float(level.cases[0])
     masses = masses_of(level, engine, recipe)
-    parts = _Parts(len(level))
+    parts = Levels(len(level))
+    finished: dict[int, Tree] = {}
     depth = 0
     while True:
         stop = stops(level, depth, recipe, n_cases, masses)
         open_nodes = np.flatnonzero(stop == Stop.OPEN)
         engine.retain(open_nodes)
+        if finish is not None:
+            trees = finish(level.cases[open_nodes], depth)
+            finished |= {parts.n_nodes + int(open_nodes[i]): trees[i] for i in trees}
+            left = np.delete(np.arange(len(open_nodes)), list(trees))
+            engine.retain(left)
+            open_nodes = open_nodes[left]
         if not len(open_nodes):
             parts.add(level, open_nodes, None)
-            return parts.tree()
+            break
         opened = Level(level.weights[open_nodes], level.cases[open_nodes])
         splits = best_splits(engine, columns, opened, recipe, masses, n_cases)
         if recipe.missing == "surrogate":
             splits = with_surrogates(splits, engine, columns, recipe.cut)
         parts.add(level, open_nodes, splits)
         if not len(splits.sizes):
-            return parts.tree()
+            break
         level = engine.advance(splits)
         depth += 1
         if progress is not None:
-            progress(parts.n_nodes + len(level))
+            below = sum(map(len, finished.values()))
+            progress(parts.n_nodes + len(level) + below)
+    return grafted(parts.tree(), finished)
 
 
 def recount(
@@ -81,7 +92,7 @@ def recount(
     its own. Returns the tree and where its nodes come from; -1 for such leaves.
     """
     level = engine.totals()
-    parts = _Parts(len(level))
+    parts = Levels(len(level))
     nodes = np.zeros(1, dtype=np.intp)
     origins = [nodes]
     while True:
@@ -103,57 +114,3 @@ def masses_of(root: Level, engine: Engine, recipe: Recipe) -> Masses64:
     if recipe.predicts_numbers:
         return Moments64(root.weights[0], float(root.cases[0]))
     return Masses64(float(root.weights.sum()), engine.whole)
-
-
-class _Parts:
-    """The arrays of the tree, level by level."""
-
-    def __init__(self, n_roots: int) -> None:
-        self.n_nodes = 0
-        self._levels: list[dict[str, NDArray[Any]]] = []
-        # Nothing leads to the root; the codes of a level come with its parents.
-        self._n_codes = np.zeros(n_roots, dtype=np.intp)
-        self._codes = np.empty(0, dtype=np.intp)
-        #: By the first node of a level.
-        self._surrogates: dict[int, Surrogates] = {}
-
-    def add(self, level: Level, open_nodes: Ints, splits: Splits | None) -> None:
-        """Record a level, and the codes that lead to the next one."""
-        n = len(level)
-        part = {
-            "column": np.full(n, -1, dtype=np.intp),
-            "cut": np.full(n, np.nan),
-            "n_children": np.zeros(n, dtype=np.intp),
-            "missing_to": np.full(n, STOP, dtype=np.intp),
-            "unseen_to": np.full(n, STOP, dtype=np.intp),
-            "n_codes": self._n_codes,
-            "codes": self._codes,
-            "weights": level.weights,
-            "cases": level.cases,
-        }
-        if splits is not None:
-            part["column"][open_nodes] = splits.column
-            part["cut"][open_nodes] = splits.cut
-            part["n_children"][open_nodes] = splits.n_branches
-            part["missing_to"][open_nodes] = splits.missing_to
-            part["unseen_to"][open_nodes] = splits.unseen_to
-            self._n_codes = splits.n_codes
-            self._codes = splits.codes
-        self._levels.append(part)
-        if splits is not None and splits.surrogates is not None:
-            among = np.full(n, -1, dtype=np.intp)
-            among[open_nodes] = np.arange(len(open_nodes))
-            self._surrogates[self.n_nodes] = splits.surrogates.take(among)
-        self.n_nodes += n
-
-    def tree(self) -> Tree:
-        """Put the levels together."""
-        tree = Tree(
-            **{
-                name: np.concatenate([part[name] for part in self._levels])
-                for name in self._levels[0]
-            }
-        )
-        if not self._surrogates:
-            return tree
-        return tree.with_surrogates(Surrogates.joined(self._surrogates, self.n_nodes))

@@ -135,6 +135,8 @@ class Router:
     def branches(self, data: Columns, row: Ints, node: Ints) -> Ints:
         """Return each row's branch at its node, or STOP or EVERY_BRANCH."""
         column = self._splits.column[node]
+        if not len(column):
+            return np.empty(0, dtype=np.intp)
         if (column == column[0]).all():
             return self._at_column(int(column[0]), data, row, node)
         branch = np.empty(len(row), dtype=np.intp)

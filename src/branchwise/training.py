@@ -79,8 +79,8 @@ def grown(
             grid.n_cases,
             lambda recipe: _whole(training, grid, recipe, threads, progress),
         )
-    tree = _trimmed(_answering(tree, recipe), training, grid, recipe)
-    return _in_numbers(tree, edges) if edges else tree
+    tree = _trimmed(answering(tree, recipe), training, grid, recipe)
+    return in_numbers(tree, edges) if edges else tree
 
 
 def _whole(
@@ -105,7 +105,7 @@ def _whole(
     target = target_of(training, grid, recipe)
     engine = MemoryEngine(training.columns, training.data, target, grid)
     tree = grow(engine, training.columns, recipe, progress)
-    return _with_means(tree, target) if isinstance(target, Quantities) else tree
+    return with_means(tree, target) if isinstance(target, Quantities) else tree
 
 
 def in_bins(
@@ -120,7 +120,7 @@ def in_bins(
     return replace(training, data=data), edges
 
 
-def _in_numbers(tree: Tree, edges: Edges) -> Tree:
+def in_numbers(tree: Tree, edges: Edges) -> Tree:
     """Turn cuts between bins into cuts between numbers."""
     tree = replace(tree, cut=cut_numbers(tree.cut, tree.column, edges))
     if tree.surrogate_cut is None or tree.surrogate_column is None:
@@ -141,14 +141,14 @@ def target_of(
     )
 
 
-def _answering(tree: Tree, recipe: Recipe) -> Tree:
+def answering(tree: Tree, recipe: Recipe) -> Tree:
     """Let nodes answer what costs least, where answers have costs."""
     if recipe.costs is None:
         return tree
     return replace(tree, answer=cheapest(tree.weights, recipe.costs))
 
 
-def _with_means(tree: Tree, target: Quantities) -> Tree:
+def with_means(tree: Tree, target: Quantities) -> Tree:
     """Turn the moments of the nodes into weight, mean and deviation."""
     weight, total, squares = tree.weights.T
     mean = total / weight
@@ -176,42 +176,54 @@ def check_costs(
 
 def _trimmed(tree: Tree, training: Training, grid: WeightGrid, recipe: Recipe) -> Tree:
     """Take away what the recipe does not want to keep."""
-    if recipe.max_leaf_nodes is not None:
-        tree = best_first.limited(tree, recipe.max_leaf_nodes, recipe.criterion)
-    if recipe.collapse or recipe.pruning == "error-based":
-        tree = _with_fewer_errors(tree, training, grid, recipe)
-    if recipe.pruning == "cost-complexity":
-        tree = cost_complexity.pruned(tree, float(recipe.ccp_alpha), recipe.criterion)
-    return tree
-
-
-def _with_fewer_errors(
-    tree: Tree, training: Training, grid: WeightGrid, recipe: Recipe
-) -> Tree:
-    """Collapse a tree, and prune it by estimates of its errors."""
-    labels = training.target.astype(np.intp, copy=False)
-    if native.prunes(tree):
-        return native.prune_native(
+    if (recipe.collapse or recipe.pruning == "error-based") and native.prunes(tree):
+        tree = limited(tree, recipe)
+        labels = training.target.astype(np.intp, copy=False)
+        tree = native.prune_native(
             training.columns, training.data, labels, grid, tree, recipe
         )
+        return _worth_their_price(tree, recipe)
+    return trimmed(tree, recipe, recounter(training, grid, recipe))
+
+
+def limited(tree: Tree, recipe: Recipe) -> Tree:
+    """Keep no more leaves than the recipe wants."""
+    if recipe.max_leaf_nodes is None:
+        return tree
+    return best_first.limited(tree, recipe.max_leaf_nodes, recipe.criterion)
+
+
+def trimmed(tree: Tree, recipe: Recipe, count: error_based.Recount) -> Tree:
+    """Take away what the recipe does not want to keep.
+
+    ``count`` counts the rows that the tree was grown from down other trees.
+    """
+    tree = limited(tree, recipe)
     if recipe.collapse:
         tree = error_based.collapsed(tree)
-    if recipe.pruning != "error-based":
+    if recipe.pruning == "error-based":
+        door = count if recipe.raise_subtrees else None
+        tree = error_based.pruned(tree, recipe.confidence, door)
+    return _worth_their_price(tree, recipe)
+
+
+def _worth_their_price(tree: Tree, recipe: Recipe) -> Tree:
+    """Keep the leaves that earn what they cost, if they cost something."""
+    if recipe.pruning != "cost-complexity":
         return tree
-    door = recounter(training, grid, recipe) if recipe.raise_subtrees else None
-    return error_based.pruned(tree, recipe.confidence, door)
+    return cost_complexity.pruned(tree, float(recipe.ccp_alpha), recipe.criterion)
 
 
 def recounter(
     training: Training, grid: WeightGrid, recipe: Recipe
 ) -> error_based.Recount:
     """Return who counts the training rows down other trees."""
-    target = target_of(training, grid, recipe)
-    engine = MemoryEngine(training.columns, training.data, target, grid)
     new_values = recipe.branching == "values"
 
     def count(tree: Tree) -> tuple[Tree, Ints]:
+        target = target_of(training, grid, recipe)
+        engine = MemoryEngine(training.columns, training.data, target, grid)
         counted, origin = recount(engine, training.columns, tree, new_values)
-        return _answering(counted, recipe), origin
+        return answering(counted, recipe), origin
 
     return count

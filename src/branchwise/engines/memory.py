@@ -24,7 +24,7 @@ from branchwise.table.weights import WeightGrid, on_grid
 
 
 @dataclass(frozen=True)
-class _Coded:
+class Countable:
     """A column ready to be counted: codes, how many, and the numbers behind them."""
 
     codes: NDArray[Any]
@@ -43,7 +43,11 @@ class _Fractions:
 
 
 class MemoryEngine:
-    """Counts and moves the rows of encoded columns."""
+    """Counts and moves the rows of encoded columns.
+
+    ``countable`` is given where the rows are but a part of a table, so that codes do
+    not depend on what this part has.
+    """
 
     def __init__(
         self,
@@ -51,11 +55,12 @@ class MemoryEngine:
         data: Columns,
         target: Classes | Quantities,
         grid: WeightGrid,
+        countable: Sequence[Countable] | None = None,
     ) -> None:
         self._schema = columns
         self._data = data
         counted = None if grid.weights is None else grid.weights > 0
-        self._columns = [
+        self._columns = countable or [
             _prepare(c, d, counted) for c, d in zip(columns, data.data, strict=True)
         ]
         self._target = target
@@ -75,6 +80,16 @@ class MemoryEngine:
             self._weight = grid.weights[self._row]
         self._node = np.zeros(len(self._row), dtype=np.intp)
         self._n_nodes = 1
+
+    @property
+    def rows(self) -> Ints:
+        """The rows, or parts of rows, that are in open nodes."""
+        return self._row
+
+    @property
+    def nodes(self) -> Ints:
+        """The open nodes that they are in."""
+        return self._node
 
     def totals(self) -> Level:
         """Put all rows in the root; return its class weights and cases."""
@@ -119,7 +134,10 @@ class MemoryEngine:
 
     def missing_code(self, column: int) -> int:
         """Return the code that stands for missing in the counts of a column."""
-        return self._columns[column].n_codes - 1
+        schema = self._schema[column]
+        if schema.is_numeric:
+            return len(self._columns[column].values)
+        return schema.missing_code
 
     def branch_counts(self, splits: Splits) -> Iterator[Counts]:
         """Count every column by the branch that rows take, in place of their class."""
@@ -185,9 +203,9 @@ class MemoryEngine:
 
 def _prepare(
     column: Column, data: NDArray[Any], counted: NDArray[np.bool_] | None
-) -> _Coded:
+) -> Countable:
     if not column.is_numeric:
-        return _Coded(data, column.missing_code + 1, np.empty(0))
+        return Countable(data, column.missing_code + 1, np.empty(0))
     numbers = data.astype(np.float64, copy=False)
     known = ~np.isnan(numbers)
     if counted is not None:
@@ -195,4 +213,4 @@ def _prepare(
     values, rank = np.unique(numbers[known], return_inverse=True)
     codes = np.full(len(numbers), len(values), dtype=np.intp)
     codes[known] = rank
-    return _Coded(codes, len(values) + 1, values)
+    return Countable(codes, len(values) + 1, values)

@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Bunch, column_or_1d, compute_class_weight
+from sklearn.utils import Bunch, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from branchwise.counts import Floats, Ints
 from branchwise.criteria import FOR_NUMBERS
-from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.errors import DataError, ParameterError
 from branchwise.fitting import fit_tree
 from branchwise.model import Model
 from branchwise.prune import cost_complexity
 from branchwise.recipes import Recipe, unpruned
+from branchwise.shares import class_weights, prior_weights
 from branchwise.table.encode import learn_target
 from branchwise.table.recognise import Recognition
-from branchwise.table.schema import Value
 from branchwise.table.weights import check_weights
 from branchwise.tree import Tree
 
@@ -258,13 +257,11 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(labels))
         if self.class_weight is not None:
-            weights = (
-                weights * _class_weights(self.class_weight, classes, labels)[labels]
-            )
+            rows = np.bincount(labels, minlength=len(classes)).astype(np.float64)
+            weights = weights * class_weights(self.class_weight, classes, rows)[labels]
         if self.priors is not None:
-            weights = (
-                weights * _prior_weights(self.priors, classes, labels, weights)[labels]
-            )
+            found = np.bincount(labels, weights, len(classes)).astype(np.float64)
+            weights = weights * prior_weights(self.priors, classes, found)[labels]
         return weights
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
@@ -307,55 +304,3 @@ def _one_dimensional(y: object) -> object:
         return column_or_1d(y, warn=True)
     except ValueError as error:
         raise DataError(f"y must have one label for each row. {error}") from None
-
-
-def _class_weights(given: object, classes: tuple[Value, ...], labels: Ints) -> Floats:
-    """Return the weight of each class."""
-    if isinstance(given, str) and given == "balanced":
-        balanced: Floats = compute_class_weight(
-            given, classes=np.arange(len(classes)), y=labels
-        )
-        return balanced
-    if not isinstance(given, Mapping):
-        raise ParameterError(
-            "class_weight must be None, 'balanced' or a dict of class to weight. Got "
-            f"{given!r} instead."
-        )
-    unknown = [label for label in given if label not in classes]
-    if unknown and len(unknown) > len(given) - len(classes):
-        # With every class there, others may be of another part of the data.
-        raise ParameterError(
-            f"class_weight names {quoted(unknown)}, but the classes of y are "
-            f"{quoted(classes)}. Give weights to these."
-        )
-    for label, weight in given.items():
-        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
-            raise ParameterError(
-                "class_weight must have finite weights that are not negative. Got "
-                f"{weight!r} for the class {label!r}."
-            )
-    weights = np.array([float(given.get(label, 1.0)) for label in classes])
-    if not weights.any():
-        raise ParameterError(
-            "class_weight must give a class of y a weight above 0. Got 0 for all of "
-            f"{quoted(classes)}."
-        )
-    return weights
-
-
-def _prior_weights(
-    priors: object, classes: tuple[Value, ...], labels: Ints, weights: Floats
-) -> Floats:
-    """Return what each class is to be multiplied with to have its share."""
-    known = isinstance(priors, Mapping) and set(priors) == set(classes)
-    shares = [priors[label] for label in classes] if known else []  # type: ignore[index]
-    sound = [isinstance(p, Real) and 0 <= float(p) < np.inf for p in shares]
-    if not known or not all(sound) or not sum(map(float, shares)) > 0:
-        raise ParameterError(
-            "priors must be None or a dict that gives every class its share: numbers "
-            f"of at least 0 for {quoted(classes)}. Got {priors!r}."
-        )
-    wanted = np.array(shares, dtype=np.float64) / sum(map(float, shares))
-    found = np.bincount(labels, weights, len(classes))
-    factors: Floats = wanted * weights.sum() / np.where(found > 0, found, 1.0)
-    return factors

@@ -156,6 +156,13 @@ class NativeWalk:
         )
         return labels
 
+    def reached(self, data: Columns) -> NDArray[np.uint32]:
+        """Return the node where each row arrives; a row must not be divided."""
+        reached: NDArray[np.uint32] = self._walk.arrive(
+            columns=_contiguous(data), n_rows=data.n_rows
+        )[0]
+        return reached
+
     def arrive(self, data: Columns) -> tuple[Ints, Ints, Floats]:
         """Return where rows arrive: (row, node, share), sorted by row, then node."""
         reached, *parts = self._walk.arrive(

@@ -45,14 +45,28 @@ def bin_columns(
 
 def _edges(numbers: NDArray[np.float64], max_bins: int) -> NDArray[np.float64] | None:
     """Return cuts that part the numbers evenly, or None where there are few."""
-    ordered = np.sort(numbers[~np.isnan(numbers)])
-    distinct = np.concatenate([ordered[:1], ordered[1:][np.diff(ordered) > 0]])
+    distinct, count = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
     if len(distinct) <= max_bins:
         return None
-    quantiles = np.arange(1, max_bins) * len(ordered) // max_bins
-    low = np.searchsorted(distinct, ordered[quantiles - 1])
-    low = np.unique(low[low < len(distinct) - 1])
-    return midpoint(distinct[low], distinct[low + 1])
+    return edges_between(distinct, distinct, count, max_bins)
+
+
+def edges_between(
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    count: NDArray[np.intp],
+    max_bins: int,
+) -> NDArray[np.float64]:
+    """Return cuts that part numbers evenly that lie in cells, which stay whole.
+
+    Of each cell the least and the largest number is given, and how many it has.
+    """
+    upto = np.cumsum(count)
+    quantiles = np.arange(1, max_bins) * int(upto[-1]) // max_bins
+    # The cell of the number before each quantile, counted from the least.
+    last = np.searchsorted(upto, quantiles - 1, side="right")
+    last = np.unique(last[(quantiles > 0) & (last < len(count) - 1)])
+    return midpoint(high[last], low[last + 1])
 
 
 def midpoint(low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.float64]:

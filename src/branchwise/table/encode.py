@@ -95,7 +95,7 @@ def _learn(
     def learn(index: int) -> tuple[Column, NDArray[Any]]:
         as_value = index in declared or as_values[index]
         raw, name = frame.column(index), frame.names[index]
-        return _learn_one(name, raw, as_value, declared.get(index))
+        return learn_column(name, raw, as_value, declared.get(index))
 
     indices = range(len(frame.names))
     learnt = in_order(learn, indices, _useful_threads(frame, indices, threads))
@@ -110,9 +110,10 @@ def _useful_threads(frame: Frame, indices: Sequence[int], threads: int) -> int:
     return max(1, min(threads, len(indices)))
 
 
-def _learn_one(
+def learn_column(
     name: str, raw: RawColumn, as_values: bool, declared: tuple[Value, ...] | None
 ) -> tuple[Column, NDArray[Any]]:
+    """Find out what a column is, and encode it."""
     if isinstance(raw, Coded):
         return _learn_categories(name, raw, declared)
     _refuse_infinite(name, raw)
@@ -191,20 +192,33 @@ def learn_target(
 
     ``declared`` are the possible classes, in their order.
     """
-    raw = _complete(read_labels(y), n_rows)
+    classes, raw = occurring_classes(read_labels(y), n_rows)
+    if declared is not None:
+        check_classes(classes, declared)
+        classes = tuple(declared)
+    return classes, class_codes(raw, classes)
+
+
+def occurring_classes(
+    raw: RawColumn, n_rows: int | None
+) -> tuple[tuple[Value, ...], Coded]:
+    """Return the classes that occur in a target, sorted, and the target as names."""
+    raw = _complete(raw, n_rows)
     if isinstance(raw, Numbers):
         raw = _labels_from_numbers(raw)
     refuse_mixed("y", raw.values)
-    classes = _occurring(raw)
-    if declared is not None:
-        _refuse_other_classes(classes, declared)
-        classes = tuple(declared)
+    return _occurring(raw), raw
+
+
+def class_codes(raw: Coded, classes: Sequence[Value]) -> NDArray[np.intp]:
+    """Return the class code of every row; -1 where it is none of the classes."""
     code_of = {label: code for code, label in enumerate(classes)}
     table = np.array([code_of.get(value, -1) for value in raw.values], dtype=np.intp)
-    return classes, table.take(raw.codes)
+    return table.take(raw.codes)
 
 
-def _refuse_other_classes(found: Sequence[Value], declared: Sequence[Value]) -> None:
+def check_classes(found: Sequence[Value], declared: Sequence[Value]) -> None:
+    """Refuse declared classes that are not all, or that say one twice."""
     if set(found) <= set(declared) and len(set(declared)) == len(declared):
         return
     raise DataError(
@@ -217,7 +231,15 @@ def learn_numbers(
     y: object, n_rows: int | None = None, criterion: object = "variance"
 ) -> NDArray[np.float64]:
     """Return the number of every row, refusing what is no finite number."""
-    raw = _complete(read_quantities(y), n_rows)
+    numbers = plain_numbers(read_quantities(y), n_rows)
+    if criterion == "poisson":
+        check_rates(float(numbers.min()), float(numbers.max()))
+    return numbers
+
+
+def plain_numbers(raw: RawColumn, n_rows: int | None) -> NDArray[np.float64]:
+    """Return the numbers of a target, refusing what is no finite number."""
+    raw = _complete(raw, n_rows)
     if not isinstance(raw, Numbers):
         example = next(iter(raw.values), None)
         raise DataError(
@@ -231,13 +253,16 @@ def learn_numbers(
             f"y is infinite in row {row}. Input y contains infinity; every row needs "
             "a finite number."
         )
-    numbers = raw.values.astype(np.float64)
-    if criterion == "poisson" and ((numbers < 0).any() or not numbers.any()):
+    return raw.values.astype(np.float64)
+
+
+def check_rates(low: float, high: float) -> None:
+    """Refuse numbers that are no rates of events: negative ones, or nothing but 0."""
+    if low < 0 or high == 0:
         raise DataError(
             "criterion 'poisson' needs numbers y that are not negative and not all 0. "
-            f"Got numbers from {numbers.min():g} to {numbers.max():g}; use 'variance'."
+            f"Got numbers from {low:g} to {high:g}; use 'variance'."
         )
-    return numbers
 
 
 def _complete(raw: Numbers | Coded, n_rows: int | None) -> Numbers | Coded:

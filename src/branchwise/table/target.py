@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import DataError
-from branchwise.table.weights import WeightGrid, grid_step, on_grid
+from branchwise.table.weights import WeightGrid, grid_step, long_sum, on_grid
 
 #: Larger numbers would overflow when squared and added up.
 _LARGEST = 1e120
@@ -64,32 +64,68 @@ class Quantities:
         )
 
 
+@dataclass(frozen=True)
+class Spread:
+    """What must be known of all numbers before any can be counted; mergeable.
+
+    ``sums`` add up to their sum with far more digits than one float has.
+    """
+
+    low: float
+    high: float
+    sums: tuple[float, ...]
+    n: int
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.float64]) -> Spread:
+        """Look at numbers."""
+        if not len(numbers):
+            return cls(math.inf, -math.inf, (), 0)
+        low, high = float(numbers.min()), float(numbers.max())
+        return cls(low, high, long_sum(numbers), len(numbers))
+
+    def merge(self, other: Spread) -> Spread:
+        """Add what is known of other numbers."""
+        return Spread(
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.sums + other.sums,
+            self.n + other.n,
+        )
+
+
 def measure(
     numbers: NDArray[np.float64], grid: WeightGrid, centred: bool
 ) -> Quantities:
     """Make numbers ready to be counted."""
     counted = numbers if grid.weights is None else numbers[grid.weights > 0]
-    low, high = float(counted.min()), float(counted.max())
+    return measured(numbers, Spread.of(counted), grid.total, centred)
+
+
+def measured(
+    numbers: NDArray[np.float64], spread: Spread, total: float, centred: bool
+) -> Quantities:
+    """Make numbers ready to be counted, some of those that ``spread`` is of."""
+    low, high = spread.low, spread.high
     if max(abs(low), abs(high)) > _LARGEST:
         raise DataError(
             f"y must have numbers up to {_LARGEST:g}. Got {max(low, high, key=abs):g}; "
             "use a larger unit."
         )
-    centre = _centre(counted, low, high) if centred else 0.0
-    values = numbers - centre
-    largest = float(np.abs(values).max())
+    centre = _centre(spread) if centred else 0.0
+    largest = max(abs(low - centre), abs(high - centre))
     return Quantities(
-        values,
+        numbers - centre,
         centre,
-        grid_step(max(largest * grid.total, 1e-290), whole=False),
-        grid_step(max(largest * largest * grid.total, 1e-290), whole=False),
+        grid_step(max(largest * total, 1e-290), whole=False),
+        grid_step(max(largest * largest * total, 1e-290), whole=False),
     )
 
 
-def _centre(numbers: NDArray[np.float64], low: float, high: float) -> float:
+def _centre(spread: Spread) -> float:
     """Return the mean, rounded to a power of two that is coarse for the range."""
-    width = (high - low) / _CENTRE_STEPS
+    width = (spread.high - spread.low) / _CENTRE_STEPS
     if width <= 0:
-        return low
+        return spread.low
     step = math.ldexp(1.0, math.frexp(width)[1])
-    return float(np.rint(math.fsum(numbers.tolist()) / len(numbers) / step) * step)
+    return float(np.rint(math.fsum(spread.sums) / spread.n / step) * step)

@@ -27,6 +27,14 @@ LARGEST_TOTAL = 1e300
 
 def check_weights(weights: object, n_rows: int) -> NDArray[np.float64]:
     """Return the weights as float64, refusing what is no weight."""
+    given = check_each_weight(weights, n_rows)
+    with np.errstate(over="ignore"):
+        check_total(given.sum())
+    return given
+
+
+def check_each_weight(weights: object, n_rows: int) -> NDArray[np.float64]:
+    """Return the weights of some rows, which may be zero for all of them."""
     given = _as_numbers(weights)
     if given is None:
         raise DataError(
@@ -45,15 +53,17 @@ def check_weights(weights: object, n_rows: int) -> NDArray[np.float64]:
             f"sample_weight must be finite and not negative. Got {given[row]} in row "
             f"{row}."
         )
-    with np.errstate(over="ignore"):
-        total = given.sum()
+    return given
+
+
+def check_total(total: float) -> None:
+    """Refuse weights that have no sum to divide by."""
     if not LEAST_TOTAL <= total <= LARGEST_TOTAL:
         raise DataError(
             f"sample_weight must have a sum between {LEAST_TOTAL:g} and "
             f"{LARGEST_TOTAL:g}: with a weight of zero for every row there is nothing "
             f"to learn from. Got the sum {total:g}."
         )
-    return given
 
 
 def _as_numbers(weights: object) -> NDArray[np.float64] | None:
@@ -76,6 +86,16 @@ def on_grid(weights: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     """Round weights to whole multiples of ``step`` (a power of two)."""
     rounded: NDArray[np.float64] = np.rint(weights / step) * step
     return rounded
+
+
+def long_sum(numbers: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return the sum as two floats, the second being what the first leaves over.
+
+    So the sums of parts can be added up to what the sum of all would be.
+    """
+    listed = numbers.tolist()
+    total = math.fsum(listed)
+    return total, math.fsum([*listed, -total])
 
 
 def _firm_sum(weights: NDArray[np.float64]) -> float:
@@ -110,8 +130,7 @@ def weigh(
 ) -> WeightGrid:
     """Put the weights of rows on a grid."""
     if weights is None:
-        step = grid_step(n_rows, whole=not fractions)
-        return WeightGrid(None, fractions, not fractions, step, step, n_rows, n_rows)
+        return unit_grid(n_rows, fractions)
     whole = not fractions and bool((weights == np.rint(weights)).all())
     step = grid_step(_firm_sum(weights), whole)
     rounded = on_grid(weights, step)
@@ -125,3 +144,9 @@ def weigh(
         n_cases,
         float(rounded.sum()),
     )
+
+
+def unit_grid(n_rows: int, fractions: bool) -> WeightGrid:
+    """Return the grid of rows that all count as one."""
+    step = grid_step(n_rows, whole=not fractions)
+    return WeightGrid(None, fractions, not fractions, step, step, n_rows, n_rows)

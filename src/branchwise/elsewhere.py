@@ -1,0 +1,161 @@
+"""Trees from rows that lie elsewhere: in files, in a database, on other machines.
+
+The recipe, the loop and the pruning are those of rows in memory; only who adds up
+the counts is another. What cannot be had from counts is refused before work starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from branchwise.counts import Floats, Ints
+from branchwise.engines.base import Engine
+from branchwise.engines.parts import Part, cells_of
+from branchwise.engines.passes import PassEngine
+from branchwise.engines.task import Plan, Task
+from branchwise.errors import ParameterError
+from branchwise.grow import Progress, grow, recount
+from branchwise.kernels import native
+from branchwise.prune import reduced_error
+from branchwise.prune.surgery import stopped_weights
+from branchwise.recipes import ALPHA_RULES, Recipe
+from branchwise.table.target import Quantities
+from branchwise.training import answering, check_costs, in_numbers, trimmed, with_means
+from branchwise.tree import Tree
+
+
+class Place(Protocol):
+    """Where rows lie, and who can count them there."""
+
+    #: What messages call it.
+    label: str
+
+    def learn(self, task: Task) -> Plan:
+        """Look at all rows once."""
+
+    def engine(self, plan: Plan) -> Engine:
+        """Return who counts the rows by a plan."""
+
+
+@dataclass(frozen=True)
+class Below:
+    """Grows what is below a node of a tree from the rows of the node."""
+
+    plan: Plan
+    recipe: Recipe
+
+    def __call__(self, part: Part) -> Tree:
+        """Grow from rows of one node; the bars are those of the whole table."""
+        return native.grow_native(
+            self.plan.schema.columns,
+            cells_of(part, self.plan),
+            part.target.astype(np.intp),
+            self.plan.n_classes,
+            self.plan.grid_of(part.weights),
+            self.recipe,
+        )
+
+    @classmethod
+    def serves(cls, plan: Plan, recipe: Recipe) -> bool:
+        """Whether the rows of a node are all that is needed.
+
+        C4.5 cuts at numbers of the whole table, wherever those are.
+        """
+        anywhere = recipe.cut == "value" and bool(plan.values)
+        return native.serves(recipe) and not anywhere
+
+
+def task_of(recipe: Recipe, task: Task) -> Task:
+    """Fill in what the recipe has to say about the reading of the rows."""
+    criterion = recipe.criterion if recipe.predicts_numbers else None
+    return replace(
+        task,
+        criterion=None if criterion is None else str(criterion),
+        divides=recipe.missing == "split",
+        refuses_missing=recipe.missing == "error",
+        max_bins=recipe.max_bins,
+    )
+
+
+def refuse_rules(recipe: Recipe, label: str) -> None:
+    """Refuse, before any work, what needs the rows in memory."""
+    if isinstance(recipe.ccp_alpha, str) and recipe.ccp_alpha in ALPHA_RULES:
+        raise ParameterError(
+            f"ccp_alpha={recipe.ccp_alpha!r} chooses the price by cross-validation, "
+            f"which needs the rows in memory, and they are in {label}. Give a number, "
+            "or choose it on a sample of the rows."
+        )
+
+
+def grown_elsewhere(
+    place: Place,
+    plan: Plan,
+    recipe: Recipe,
+    progress: Progress | None = None,
+) -> Tree:
+    """Grow a tree and prune it as far as the rows that it is grown from allow."""
+    check_costs(recipe.costs, plan.schema.classes)
+    engine = place.engine(plan)
+    columns = plan.schema.columns
+    finish = None
+    if isinstance(engine, PassEngine) and Below.serves(plan, recipe):
+        passing = engine
+
+        def finish(cases: Floats, depth: int) -> Mapping[int, Tree]:
+            return passing.finish(cases, Below(plan, _from(recipe, depth)))
+
+    tree = grow(engine, columns, recipe, progress, finish)
+    target = plan.target_of(np.empty(0))
+    if isinstance(target, Quantities):
+        tree = with_means(tree, target)
+    tree = answering(tree, recipe)
+
+    def counted(tree: Tree) -> tuple[Tree, Ints]:
+        new_values = recipe.branching == "values"
+        again, origin = recount(engine, columns, tree, new_values)
+        return answering(again, recipe), origin
+
+    tree = trimmed(tree, recipe, counted)
+    return in_numbers(tree, plan.edges) if plan.edges else tree
+
+
+def _from(recipe: Recipe, depth: int) -> Recipe:
+    """Return the recipe for what is below a node at a depth."""
+    if recipe.max_depth is None:
+        return recipe
+    return replace(recipe, max_depth=recipe.max_depth - depth)
+
+
+def prune_elsewhere(tree: Tree, place: Place, plan: Plan, recipe: Recipe) -> Tree:
+    """Prune by the errors on other rows, of which a plan says how to count them."""
+    engine = place.engine(plan)
+    counted, _ = recount(engine, plan.schema.columns, tree, new_values=False)
+    stopped = np.where(
+        tree.is_leaf[:, np.newaxis], counted.weights, stopped_weights(counted)
+    )
+    passing, stopping = (
+        _errors(weights, tree, plan, recipe) for weights in (counted.weights, stopped)
+    )
+    slack = recipe.tolerance * plan.grid.total
+    return reduced_error.pruned(tree, passing, stopping, slack)
+
+
+def _errors(weights: Floats, tree: Tree, plan: Plan, recipe: Recipe) -> Floats:
+    """Return what is wrong where rows of these weights get the answers of nodes."""
+    target = plan.target_of(np.empty(0))
+    if isinstance(target, Quantities) and tree.mean is not None:
+        weight, total, squares = weights.T
+        off = tree.mean - target.centre
+        distances: Floats = squares - 2 * off * total + off * off * weight
+        return np.maximum(distances, 0.0)
+    if recipe.costs is not None:
+        costs = np.array(recipe.costs)[:, tree.label].T
+        priced: Floats = (weights * costs).sum(axis=1)
+        return priced
+    right = np.take_along_axis(weights, tree.label[:, np.newaxis], axis=1)[:, 0]
+    wrong: Floats = weights.sum(axis=1) - right
+    return wrong

@@ -1,0 +1,185 @@
+"""The engine for rows that are seen part by part: a pass over all parts per level.
+
+It holds the splits so far and the counts of the open nodes, never a row. A pass
+counts all columns at once; what the branches of the next level weigh follows from
+the counts of their parents, unless cases are divided or ask surrogates. Nodes that
+have few rows can be finished where their rows are, all levels at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from branchwise.counts import Counts, Floats, Ints
+from branchwise.engines.jobs import MOST_CELLS, CountBranches, CountColumns, Job
+from branchwise.engines.parts import Part, Route
+from branchwise.engines.task import Plan
+from branchwise.missing import EVERY_BRANCH, STOP
+from branchwise.search import Level
+from branchwise.splits import Router, Splits
+from branchwise.table.schema import Columns
+from branchwise.tree import Tree
+
+#: Grows what is below a node from its rows.
+Below = Callable[[Part], Tree]
+
+
+class Runner(Protocol):
+    """Who has the parts of the rows and can ask them."""
+
+    #: The most rows that one place may hold to finish nodes; 0: none.
+    most_rows: int
+
+    def run(self, job: Job) -> Any:
+        """Ask every part and put the answers together."""
+
+    def finish(self, route: Route, bucket: Ints, below: Below) -> Mapping[int, Tree]:
+        """Bring the rows of open nodes together by bucket, and grow what is below each.
+
+        ``bucket`` has a number for each open node, -1 for those that stay.
+        """
+
+
+class PassEngine:
+    """Counts rows part by part."""
+
+    def __init__(self, plan: Plan, runner: Runner) -> None:
+        self._plan = plan
+        self._runner = runner
+        self.whole = plan.grid.whole
+        self._every = tuple(range(len(plan.schema.columns)))
+        self._route = Route(plan)
+        self._counts: Mapping[int, Counts] | None = None
+
+    def totals(self) -> Level:
+        """Begin (again) with all rows in the root."""
+        self._route = Route(self._plan)
+        self._counts = None
+        return self._counted_totals()
+
+    def _counted_totals(self) -> Level:
+        counts = self._all_counts()[0]
+        return Level(*counts.totals(self._route.n_open))
+
+    def _all_counts(self) -> Mapping[int, Counts]:
+        if self._counts is None:
+            job = CountColumns(self._route, self._every)
+            self._counts = self._runner.run(job).counts
+        return self._counts
+
+    def counts(self, column: int, nodes: Ints | None = None) -> Counts:
+        """Count a column in all open nodes, or in some of them."""
+        counts = self._all_counts()[column]
+        if nodes is None:
+            return counts
+        wanted = np.zeros(self._route.n_open, dtype=bool)
+        wanted[nodes] = True
+        return counts.select(wanted[counts.node])
+
+    def values(self, column: int) -> Floats:
+        """Return the distinct numbers of a numeric column, or its bins."""
+        return self._plan.values[column]
+
+    def missing_code(self, column: int) -> int:
+        """Return the code that stands for missing in the counts of a column."""
+        if column in self._plan.values:
+            return len(self._plan.values[column])
+        return self._plan.schema.columns[column].missing_code
+
+    def branch_counts(self, splits: Splits) -> Iterator[Counts]:
+        """Count every column by the branch that rows take, in place of their class."""
+        found = self._runner.run(CountBranches(self._route, splits)).counts
+        yield from (found[index] for index in self._every)
+
+    def retain(self, nodes: Ints) -> None:
+        """Keep only some open nodes; forget the counts of the rest."""
+        if self._counts is not None:
+            new = np.full(self._route.n_open, -1, dtype=np.intp)
+            new[nodes] = np.arange(len(nodes))
+            self._counts = {
+                index: _renumbered(counts, new)
+                for index, counts in self._counts.items()
+            }
+        self._route = self._route.among(nodes)
+
+    def advance(self, splits: Splits) -> Level:
+        """Go down the branches of the open nodes, which become the open nodes."""
+        known = self._branch_totals(splits)
+        self._route = self._route.further(splits)
+        self._counts = None
+        return self._counted_totals() if known is None else known
+
+    def _branch_totals(self, splits: Splits) -> Level | None:
+        """Add up what goes down each branch; None where only the rows can tell."""
+        counts = self._all_counts()
+        router = Router(self._plan.schema.columns, splits)
+        width = counts[0].weights.shape[1]
+        weights = np.zeros((len(splits.sizes), width))
+        cases = np.zeros(len(splits.sizes))
+        for index in np.unique(splits.column[splits.column >= 0]).tolist():
+            asking = counts[index].select(splits.column[counts[index].node] == index)
+            if splits.surrogates is not None and self._asks_others(index, asking):
+                return None
+            branch = self._branches(router, index, asking)
+            if (branch == EVERY_BRANCH).any():
+                return None
+            moved = branch != STOP
+            child = router.first_branch[asking.node[moved]] + branch[moved]
+            np.add.at(weights, child, asking.weights[moved])
+            np.add.at(cases, child, asking.cases[moved])
+        return Level(weights, cases)
+
+    def _asks_others(self, index: int, asking: Counts) -> bool:
+        return bool((asking.code == self.missing_code(index)).any())
+
+    def _branches(self, router: Router, index: int, asking: Counts) -> Ints:
+        """Send one row for each pair of node and code down the splits."""
+        cells: Any = asking.code
+        if index in self._plan.values:
+            cells = np.append(self._plan.values[index], np.nan)[asking.code]
+        data: list[Any] = [np.empty(0)] * len(self._every)
+        data[index] = cells
+        every = np.arange(len(asking.code))
+        return router.branches(Columns(len(every), tuple(data)), every, asking.node)
+
+    def finish(self, cases: Floats, below: Below) -> Mapping[int, Tree]:
+        """Grow what is below open nodes where their rows are brought together.
+
+        A node can be finished where one place can hold its rows. Bringing them there
+        costs a pass, so it is put off until all nodes can be finished, or the counts
+        of the level become too many.
+        """
+        if not self._route.is_plain or not len(cases):
+            return {}
+        small = np.flatnonzero(cases <= self._runner.most_rows)
+        cells = len(cases) * sum(self._plan.n_codes(index) for index in self._every)
+        wide = cells * max(self._plan.n_classes, 1) > MOST_CELLS
+        if not len(small) or not (wide or len(small) == len(cases)):
+            return {}
+        bucket = np.full(self._route.n_open, -1, dtype=np.intp)
+        bucket[small] = in_buckets(cases[small], self._runner.most_rows)
+        return self._runner.finish(self._route, bucket, below)
+
+
+def in_buckets(cases: Floats, most_rows: int) -> Ints:
+    """Put neighbours into buckets that hold no more than so many rows."""
+    bucket = np.zeros(len(cases), dtype=np.intp)
+    filled, current = 0.0, 0
+    for at, size in enumerate(cases.tolist()):
+        if filled and filled + size > most_rows:
+            current, filled = current + 1, 0.0
+        filled += size
+        bucket[at] = current
+    return bucket
+
+
+def _renumbered(counts: Counts, new: Ints) -> Counts:
+    node = new[counts.node]
+    order = np.argsort(node, kind="stable")
+    order = order[node[order] >= 0]
+    return Counts(
+        node[order], counts.code[order], counts.weights[order], counts.cases[order]
+    )

@@ -1,0 +1,55 @@
+"""Rows in parts that lie in a list: what every engine of passes is made of."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from branchwise.engines.jobs import merged
+from branchwise.engines.learning import look, settle, weigh_again
+from branchwise.engines.parts import encode_part, joined
+from branchwise.engines.passes import PassEngine
+from branchwise.engines.task import Plan, Task
+
+
+class ListedPlace:
+    """Parts of a table, one after the other; jobs travel as they would elsewhere."""
+
+    label = "a list of tables"
+
+    def __init__(self, tables: Sequence[Any], most_rows: int = 0) -> None:
+        self.tables = tables
+        self.most_rows = most_rows
+        self.passes = 0
+
+    def learn(self, task: Task) -> Plan:
+        def weigh(plan: Plan) -> Any:
+            return merged(weigh_again(table, plan) for table in self.tables)
+
+        return settle(merged(look(table, task) for table in self.tables), task, weigh)
+
+    def engine(self, plan: Plan) -> PassEngine:
+        self.parts = [encode_part(table, plan) for table in self.tables]
+        return PassEngine(plan, self)
+
+    def run(self, job: Any) -> Any:
+        self.passes += 1
+        job = pickle.loads(pickle.dumps(job))
+        return merged(job(part) for part in self.parts)
+
+    def finish(self, route: Any, bucket: Any, below: Any) -> dict[int, Any]:
+        nodes = [route.nodes_of(part) for part in self.parts]
+        return {
+            node: below(
+                joined(
+                    [
+                        part.take(np.flatnonzero(at == node))
+                        for part, at in zip(self.parts, nodes, strict=True)
+                    ]
+                )
+            )
+            for node in np.flatnonzero(bucket >= 0).tolist()
+        }

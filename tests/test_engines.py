@@ -1,0 +1,217 @@
+"""Rows in parts give the tree that rows in memory give, whatever the parts are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from branchwise import DataError, ParameterError, fit_tree
+from branchwise.elsewhere import grown_elsewhere, refuse_rules, task_of
+from branchwise.engines.passes import in_buckets
+from branchwise.engines.sketch import NumberSummary
+from branchwise.engines.task import Task
+from branchwise.recipes import C45, CART, ID3
+from branchwise.table.bins import bin_columns
+from branchwise.table.schema import Column, Columns
+from parts import first_fast
+from places import ListedPlace
+
+RECIPES = {
+    "id3": ID3,
+    "shallow": replace(ID3, max_depth=3, missing="largest"),
+    "divided": replace(ID3, missing="split"),
+    "c4.5": C45,
+    "cart": CART,
+    "surrogates": replace(CART, missing="surrogate"),
+    "learned": replace(CART, missing="learned"),
+    "bins": replace(CART, max_bins=4),
+    "numbers": replace(CART, criterion="variance"),
+}
+
+
+def random_table(rng: np.random.Generator) -> pd.DataFrame:
+    """Return categories and numbers, some of them missing, a target and weights."""
+    n = int(rng.integers(3, 300))
+    gaps, numbers = rng.choice([0, 0.1]), rng.random() < 0.5
+    columns = {}
+    for j in range(int(rng.integers(1, 6))):
+        if numbers and j % 2:
+            cells = np.round(rng.normal(size=n), int(rng.integers(0, 3)))
+            cells[rng.random(n) < gaps] = np.nan
+        else:
+            names = np.array([f"v{i}" for i in range(int(rng.integers(1, 8)))], object)
+            cells = names[rng.integers(0, len(names), n)]
+            cells[rng.random(n) < gaps] = None
+        columns[f"c{j}"] = cells
+    table = pd.DataFrame(columns)
+    table["y"] = rng.integers(0, int(rng.integers(2, 4)), n).astype(str)
+    table["w"] = rng.integers(0, 4, n) if rng.random() < 0.5 else rng.random(n)
+    table.loc[0, "w"] = 1
+    return table
+
+
+def in_parts(rng: np.random.Generator, table: pd.DataFrame) -> list[pd.DataFrame]:
+    """Part the rows anywhere, so that some parts are empty."""
+    cuts = np.sort(rng.integers(0, len(table) + 1, int(rng.integers(0, 5)))).tolist()
+    bounds = zip([0, *cuts], [*cuts, len(table)], strict=True)
+    return [table.iloc[begin:end] for begin, end in bounds]
+
+
+@pytest.mark.parametrize("seed", first_fast(range(10), n_fast=2))
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("kernel", ["native", "reference"])
+def test_parts_give_the_tree_of_the_whole(name, seed, kernel, monkeypatch):
+    monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
+    rng = np.random.default_rng(seed)
+    for _ in range(6):
+        table = random_table(rng)
+        recipe = RECIPES[name]
+        if recipe.predicts_numbers:
+            table["y"] = rng.normal(size=len(table))
+        weighted = rng.random() < 0.5
+        place = ListedPlace(in_parts(rng, table), int(rng.choice([0, 40, 10**6])))
+        task = Task("y", "w" if weighted else None, ("w",))
+        plan = place.learn(task_of(recipe, task))
+        tree = grown_elsewhere(place, plan, recipe)
+        model = fit_tree(
+            table.drop(columns=["y", "w"]),
+            table["y"],
+            recipe,
+            sample_weight=table["w"] if weighted else None,
+        )
+        assert model.schema == plan.schema
+        assert model.tree == tree
+
+
+@pytest.mark.parametrize("choice", [{"class_weight": "balanced"}, {"priors": 1}])
+def test_classes_weigh_as_they_do_in_memory(choice):
+    from branchwise import CARTClassifier
+
+    rng = np.random.default_rng(5)
+    table = random_table(rng)
+    if "priors" in choice:
+        labels = sorted(set(table["y"]))
+        choice = {"priors": {label: at + 1.0 for at, label in enumerate(labels)}}
+    place = ListedPlace(in_parts(rng, table))
+    estimator = CARTClassifier(**choice)
+    task = task_of(estimator.recipe, Task("y", "w", **choice))
+    tree = grown_elsewhere(place, place.learn(task), estimator.recipe)
+    estimator.fit(table.drop(columns=["y", "w"]), table["y"], table["w"])
+    assert estimator.tree_ == tree
+
+
+def test_a_level_costs_one_pass_and_the_last_none():
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({f"c{j}": rng.integers(0, 3, 500).astype(str) for j in "abcd"})
+    table["y"] = rng.integers(0, 2, 500).astype(str)
+    place = ListedPlace([table])
+    recipe = replace(ID3, max_depth=3)
+    tree = grown_elsewhere(place, place.learn(task_of(recipe, Task("y"))), recipe)
+    assert tree.max_depth == 3
+    assert place.passes == 3
+
+
+def test_types_of_parts_must_agree():
+    parts = [
+        pd.DataFrame({"x": [1.5], "y": ["a"]}),
+        pd.DataFrame({"x": ["b"], "y": ["a"]}),
+    ]
+    with pytest.raises(DataError, match="'x' holds numbers in some parts"):
+        ListedPlace(parts).learn(Task("y"))
+
+
+def test_a_part_without_values_has_no_type():
+    parts = [
+        pd.DataFrame({"x": [None], "y": ["a"]}),
+        pd.DataFrame({"x": [2.5], "y": ["b"]}),
+    ]
+    column = ListedPlace(parts).learn(Task("y")).schema.columns[0]
+    assert column == Column("x", "numeric", (), True)
+
+
+def test_a_table_that_changes_is_refused():
+    table = pd.DataFrame({"x": ["a", "b"], "y": ["n", "p"]})
+    place = ListedPlace([table])
+    plan = place.learn(Task("y"))
+    place.tables = [table.assign(x=["a", "c"])]
+    with pytest.raises(DataError, match=r"changed while the tree was grown.*'x'"):
+        place.engine(plan)
+
+
+@pytest.mark.parametrize(
+    ("parts", "complaint"),
+    [
+        ([pd.DataFrame({"x": [], "y": []})], "no rows"),
+        ([pd.DataFrame({"y": ["a"]})], "no attributes"),
+        ([pd.DataFrame({"x": ["a"]})], "no column 'y' to be the target"),
+    ],
+)
+def test_tables_without_something_to_learn(parts, complaint):
+    with pytest.raises(DataError, match=complaint):
+        ListedPlace(parts).learn(Task("y"))
+
+
+def test_prices_by_rule_are_refused_before_work():
+    recipe = replace(CART, pruning="cost-complexity", ccp_alpha="1-se")
+    with pytest.raises(ParameterError, match=r"ccp_alpha='1-se'.*in a database"):
+        refuse_rules(recipe, "a database")
+
+
+# ---- summaries of numbers ---------------------------------------------------------
+
+NUMBERS = arrays.arrays(
+    np.float64, st.integers(0, 60), elements=st.floats(-1e6, 1e6, width=32)
+)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=5), st.integers(2, 20), st.randoms())
+def test_summaries_do_not_depend_on_parts_or_order(parts, max_exact, random):
+    whole = NumberSummary.of(np.concatenate(parts), max_exact)
+    random.shuffle(parts)
+    merged = NumberSummary.of(parts[0], max_exact)
+    for part in parts[1:]:
+        merged = merged.merge(NumberSummary.of(part, max_exact), max_exact)
+    for name in ("low", "high", "count"):
+        assert np.array_equal(getattr(merged, name), getattr(whole, name))
+    assert merged.dropped == whole.dropped
+    assert len(whole.count) <= max_exact
+    assert whole.count.sum() == sum(map(len, parts))
+
+
+@given(NUMBERS.filter(len), st.integers(2, 9))
+def test_edges_of_exact_summaries_are_those_of_rows(numbers, max_bins):
+    column = Column("x", "numeric", (), False)
+    data = Columns(len(numbers), (numbers,))
+    expected = bin_columns([column], data, max_bins, None)[1].get(0)
+    edges = NumberSummary.of(numbers, 1000).edges(max_bins)
+    assert (edges is None) == (expected is None)
+    assert edges is None or np.array_equal(edges, expected)
+
+
+def test_cells_of_a_summary_follow_the_numbers():
+    rng = np.random.default_rng(0)
+    numbers = rng.lognormal(size=5000)
+    summary = NumberSummary.of(numbers, 100)
+    assert not summary.exact
+    assert 50 < len(summary.count) <= 100
+    assert (summary.high[:-1] < summary.low[1:]).all()
+    edges = summary.edges(None)
+    assert edges is not None
+    assert len(edges) < 100
+    inside = np.histogram(numbers, [-np.inf, *edges, np.inf])[0]
+    assert inside.max() < 5000 / 10
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=30), st.integers(50, 100))
+def test_buckets_hold_what_they_can(cases, most_rows):
+    bucket = in_buckets(np.array(cases, dtype=float), most_rows)
+    filled = np.bincount(bucket, cases)
+    assert filled.max() <= most_rows
+    assert (np.diff(bucket) >= 0).all()
+    assert (np.diff(np.unique(bucket)) == 1).all()
