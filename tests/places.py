@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from branchwise.engines.jobs import merged
 from branchwise.engines.learning import look, settle, weigh_again
-from branchwise.engines.parts import encode_part, joined
+from branchwise.engines.parts import encode_part, finished, joined
 from branchwise.engines.passes import PassEngine
 from branchwise.engines.task import Plan, Task
 
@@ -40,16 +40,8 @@ class ListedPlace:
         job = pickle.loads(pickle.dumps(job))
         return merged(job(part) for part in self.parts)
 
-    def finish(self, route: Any, bucket: Any, below: Any) -> dict[int, Any]:
-        nodes = [route.nodes_of(part) for part in self.parts]
-        return {
-            node: below(
-                joined(
-                    [
-                        part.take(np.flatnonzero(at == node))
-                        for part, at in zip(self.parts, nodes, strict=True)
-                    ]
-                )
-            )
-            for node in np.flatnonzero(bucket >= 0).tolist()
-        }
+    def finish(self, route: Any, bucket: Any, below: Any) -> Iterator[Any]:
+        nodes = np.concatenate([route.nodes_of(part) for part in self.parts])
+        kept = np.flatnonzero(bucket[nodes] >= 0)
+        kept = kept[nodes[kept] >= 0]
+        yield from finished(joined(self.parts).take(kept), nodes[kept], below)

@@ -6,7 +6,7 @@ the counts is another. What cannot be had from counts is refused before work sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -105,7 +105,7 @@ def grown_elsewhere(
     if isinstance(engine, PassEngine) and Below.serves(plan, recipe):
         passing = engine
 
-        def finish(cases: Floats, depth: int) -> Mapping[int, Tree]:
+        def finish(cases: Floats, depth: int) -> Iterator[tuple[int, Tree]]:
             return passing.finish(cases, Below(plan, _from(recipe, depth)))
 
     tree = grow(engine, columns, recipe, progress, finish)

@@ -17,7 +17,7 @@ the counts alone; move the rows; the branches are the next level.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -26,8 +26,8 @@ from branchwise.counts import Floats, Ints
 from branchwise.criteria import Masses64, Moments64
 from branchwise.deciding import Stop, best_splits, stops
 from branchwise.engines.base import Engine
+from branchwise.grafts import Grafts
 from branchwise.levels import Levels
-from branchwise.prune.surgery import grafted
 from branchwise.recipes import Recipe
 from branchwise.replay import prescribed_splits
 from branchwise.search import Level
@@ -37,8 +37,8 @@ from branchwise.tree import Tree
 #: Told now and then how many nodes the tree has so far.
 Progress = Callable[[int], None]
 #: Given the cases of the open nodes and their depth, may grow what is below some of
-#: them all at once: the trees, by open node.
-Finish = Callable[[Floats, int], Mapping[int, Tree]]
+#: them all at once: open nodes and their trees.
+Finish = Callable[[Floats, int], Iterable[tuple[int, Tree]]]
 
 
 def grow(
@@ -49,21 +49,35 @@ def grow(
     finish: Finish | None = None,
 ) -> Tree:
     """Grow a tree from the rows of an engine; some nodes may be finished elsewhere."""
+    with Grafts() as grafts:
+        tree = _by_levels(engine, columns, recipe, progress, finish, grafts)
+        return grafts.onto(tree)
+
+
+def _by_levels(
+    engine: Engine,
+    columns: Sequence[Column],
+    recipe: Recipe,
+    progress: Progress | None,
+    finish: Finish | None,
+    grafts: Grafts,
+) -> Tree:
+    """Grow level by level; the places of what is finished elsewhere are leaves."""
     level = engine.totals()
     n_cases = float(level.cases[0])
     masses = masses_of(level, engine, recipe)
     parts = Levels(len(level))
-    finished: dict[int, Tree] = {}
     depth = 0
     while True:
         stop = stops(level, depth, recipe, n_cases, masses)
         open_nodes = np.flatnonzero(stop == Stop.OPEN)
         engine.retain(open_nodes)
         if finish is not None:
-            trees = finish(level.cases[open_nodes], depth)
-            finished |= {parts.n_nodes + int(open_nodes[i]): trees[i] for i in trees}
-            left = np.delete(np.arange(len(open_nodes)), list(trees))
-            engine.retain(left)
+            left = np.ones(len(open_nodes), dtype=bool)
+            for node, tree in finish(level.cases[open_nodes], depth):
+                grafts.add(parts.n_nodes + int(open_nodes[node]), tree)
+                left[node] = False
+            engine.retain(np.flatnonzero(left))
             open_nodes = open_nodes[left]
         if not len(open_nodes):
             parts.add(level, open_nodes, None)
@@ -78,9 +92,8 @@ def grow(
         level = engine.advance(splits)
         depth += 1
         if progress is not None:
-            below = sum(map(len, finished.values()))
-            progress(parts.n_nodes + len(level) + below)
-    return grafted(parts.tree(), finished)
+            progress(parts.n_nodes + len(level) + grafts.n_nodes)
+    return parts.tree()
 
 
 def recount(

@@ -6,7 +6,7 @@ where its rows are. So a part may be counted anywhere, and again if that went wr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -32,6 +32,10 @@ from branchwise.table.encode import (
 )
 from branchwise.table.frames import open_table
 from branchwise.table.schema import Columns
+from branchwise.tree import Tree
+
+#: Grows what is below a node from its rows.
+Below = Callable[["Part"], Tree]
 
 _CHANGED = (
     "The table changed while the tree was grown: column {!r} now has values that it "
@@ -72,6 +76,15 @@ def joined(parts: Sequence[Part]) -> Part:
         np.concatenate([part.target for part in parts]),
         np.concatenate(weights) if weights else None,
     )
+
+
+def finished(rows: Part, nodes: Any, below: Below) -> Iterator[tuple[int, Tree]]:
+    """Grow what is below each node from its rows."""
+    order = np.argsort(nodes, kind="stable")
+    found, starts = np.unique(nodes[order], return_index=True)
+    pieces = np.split(order, starts[1:])
+    for node, piece in zip(found.tolist(), pieces, strict=True):
+        yield node, below(rows.take(piece))
 
 
 def encode_part(table: object, plan: Plan) -> Part:

@@ -8,23 +8,20 @@ have few rows can be finished where their rows are, all levels at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
 from branchwise.counts import Counts, Floats, Ints
 from branchwise.engines.jobs import MOST_CELLS, CountBranches, CountColumns, Job
-from branchwise.engines.parts import Part, Route
+from branchwise.engines.parts import Below, Route
 from branchwise.engines.task import Plan
 from branchwise.missing import EVERY_BRANCH, STOP
 from branchwise.search import Level
 from branchwise.splits import Router, Splits
 from branchwise.table.schema import Columns
 from branchwise.tree import Tree
-
-#: Grows what is below a node from its rows.
-Below = Callable[[Part], Tree]
 
 
 class Runner(Protocol):
@@ -36,8 +33,10 @@ class Runner(Protocol):
     def run(self, job: Job) -> Any:
         """Ask every part and put the answers together."""
 
-    def finish(self, route: Route, bucket: Ints, below: Below) -> Mapping[int, Tree]:
-        """Bring the rows of open nodes together by bucket, and grow what is below each.
+    def finish(
+        self, route: Route, bucket: Ints, below: Below
+    ) -> Iterator[tuple[int, Tree]]:
+        """Bring the rows of open nodes together by bucket; grow what is below each.
 
         ``bucket`` has a number for each open node, -1 for those that stay.
         """
@@ -145,7 +144,7 @@ class PassEngine:
         every = np.arange(len(asking.code))
         return router.branches(Columns(len(every), tuple(data)), every, asking.node)
 
-    def finish(self, cases: Floats, below: Below) -> Mapping[int, Tree]:
+    def finish(self, cases: Floats, below: Below) -> Iterator[tuple[int, Tree]]:
         """Grow what is below open nodes where their rows are brought together.
 
         A node can be finished where one place can hold its rows. Bringing them there
@@ -153,12 +152,12 @@ class PassEngine:
         of the level become too many.
         """
         if not self._route.is_plain or not len(cases):
-            return {}
+            return iter(())
         small = np.flatnonzero(cases <= self._runner.most_rows)
         cells = len(cases) * sum(self._plan.n_codes(index) for index in self._every)
         wide = cells * max(self._plan.n_classes, 1) > MOST_CELLS
         if not len(small) or not (wide or len(small) == len(cases)):
-            return {}
+            return iter(())
         bucket = np.full(self._route.n_open, -1, dtype=np.intp)
         bucket[small] = in_buckets(cases[small], self._runner.most_rows)
         return self._runner.finish(self._route, bucket, below)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,9 +14,6 @@ from branchwise.splits import ragged
 from branchwise.tree import Tree
 
 Mask = NDArray[np.bool_]
-
-#: What a node asks, and how it is answered.
-_QUESTION = ("column", "cut", "n_children", "missing_to", "unseen_to")
 
 
 @dataclass(frozen=True)
@@ -73,41 +69,6 @@ def rearranged(tree: Tree, raised: Ints, leaves: Mask) -> Rearranged:
         kept = tree.surrogates.take(np.where(leaf, -1, source))
         new = new.with_surrogates(kept)
     return Rearranged(new, source, place)
-
-
-def grafted(tree: Tree, below: Mapping[int, Tree]) -> Tree:
-    """Put trees in the places of leaves: by leaf, each with its cases."""
-    if not below:
-        return tree
-    trees = [tree, *below.values()]
-    offset = np.cumsum([0, *map(len, trees)])[:-1]
-    first = np.concatenate(
-        [part.first_child + at for part, at in zip(trees, offset, strict=True)]
-    )
-    new = {
-        name: np.concatenate([getattr(part, name) for part in trees])
-        for name in (*_QUESTION, "n_codes", "codes", "weights", "cases")
-    }
-    # A leaf asks what the root of its tree asks; nothing leads to that root.
-    leaves, roots = np.array(list(below), dtype=np.intp), offset[1:]
-    first[leaves] = first[roots]
-    for name in _QUESTION:
-        new[name][leaves] = new[name][roots]
-    order = _by_level(first, new["n_children"])
-    n_codes = new["n_codes"][order]
-    codes = ragged((np.cumsum(new["n_codes"]) - new["n_codes"])[order], n_codes)
-    taken = {name: array[order] for name, array in new.items() if name != "codes"}
-    return Tree(**taken, codes=new["codes"][codes])
-
-
-def _by_level(first_child: Ints, n_children: Ints) -> Ints:
-    """Return the nodes below the first one level by level, itself included."""
-    level = np.zeros(1, dtype=np.intp)
-    levels = []
-    while len(level):
-        levels.append(level)
-        level = ragged(first_child[level], n_children[level])
-    return np.concatenate(levels)
 
 
 def _places(tree: Tree, raised: Ints, leaves: Mask) -> tuple[Ints, Ints]:

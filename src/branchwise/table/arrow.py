@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 def value_type(arrow_type: Any) -> Any:
@@ -41,6 +42,42 @@ def as_dictionary(column: Any) -> Any:
     return array
 
 
+def as_array(column: Any) -> NDArray[Any]:
+    """Return the numbers of an array without gaps where they lie.
+
+    pyarrow loads pandas for to_numpy, which takes a while and 40 MB.
+    """
+    name = {"float": "float32", "double": "float64"}.get(
+        str(column.type), str(column.type)
+    )
+    dtype = np.dtype(name)
+    start = column.offset * dtype.itemsize
+    return np.frombuffer(column.buffers()[1], dtype, len(column), start)
+
+
+def from_array(array: NDArray[Any]) -> Any:
+    """Return an Arrow array of the numbers where they lie; pa.array loads pandas."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    kept = np.ascontiguousarray(array)
+    buffers = [None, pa.py_buffer(kept)]
+    return pa.Array.from_buffers(pa.from_numpy_dtype(kept.dtype), len(kept), buffers)
+
+
+def dictionary_codes(indices: Any) -> NDArray[np.integer[Any]]:
+    """Return Arrow indices with -1 for missing; unsigned ones have no room for it."""
+    if len(indices) == 0:
+        return np.empty(0, dtype=np.int8)
+    codes = as_array(indices)
+    if indices.null_count == 0:
+        return codes if codes.dtype != np.uint64 else codes.astype(np.int64)
+    codes = codes.astype(np.int64 if codes.dtype.kind == "u" else codes.dtype)
+    present = np.frombuffer(indices.buffers()[0], np.uint8)
+    bits = np.unpackbits(present, bitorder="little")
+    codes[bits[indices.offset : indices.offset + len(indices)] == 0] = -1
+    return codes
+
+
 def sorted_dictionary(column: Any) -> Any:
     """Return a text column as a dictionary column whose values are sorted.
 
@@ -53,8 +90,8 @@ def sorted_dictionary(column: Any) -> Any:
     array = as_dictionary(column)
     order = compute.array_sort_indices(array.dictionary)
     rank = np.empty(len(order), dtype=np.int32)
-    rank[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
-    codes = pa.array(rank).take(array.indices)
+    rank[as_array(order)] = np.arange(len(order), dtype=np.int32)
+    codes = from_array(rank).take(array.indices)
     values = array.dictionary.take(order)
     return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, values)])
 
@@ -86,14 +123,12 @@ def without_values(column: Any, missing: Collection[str]) -> Any:
 
 def as_list(column: Any) -> list[Any]:
     """Return the cells of a column; of text, each distinct one is made only once."""
-    import pyarrow as pa  # noqa: PLC0415
-
     if not is_text(column.type):
         cells: list[Any] = column.to_pylist()
         return cells
     array = as_dictionary(column)
     values = np.array([*array.dictionary.to_pylist(), None], dtype=object)
-    codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    codes = dictionary_codes(array.indices)
     texts: list[Any] = values[codes].tolist()
     return texts
 
@@ -124,7 +159,7 @@ def converted(
     values = [convert(cell) for cell in cells]
     wrong = [code for code, value in enumerate(values) if value is None]
     if wrong:
-        codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+        codes = dictionary_codes(array.indices)
         found = np.isin(codes, wrong)
         if found.any():
             row = int(np.argmax(found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from branchwise.errors import DataError
@@ -71,6 +71,11 @@ class DelimitedFile:
         """Read columns as numbers, or as dictionaries of the text in the file."""
         self._refuse_header_again()
         return self._records.load(indices, text, missing)
+
+    def blocks(self, size: int) -> Iterator[Records]:
+        """Yield the rows in blocks of about so many bytes."""
+        self._refuse_header_again()
+        return self._records.blocks(size)
 
     def place(self, row: int) -> str:
         """Tell in which line of the file a row begins."""

@@ -16,7 +16,13 @@ from branchwise.table.c45_files import (
     names_file_of,
     open_c45,
 )
-from branchwise.table.contents import STANDARD_STREAM, Buffer, contents
+from branchwise.table.contents import (
+    GZIP,
+    STANDARD_STREAM,
+    ZSTD,
+    Buffer,
+    contents,
+)
 from branchwise.table.database import DUCKDB, SQLITE, DuckDBFile, SQLiteFile
 from branchwise.table.delimited import DelimitedFile
 from branchwise.table.encodings import as_utf8
@@ -118,14 +124,34 @@ def _known(content: Buffer, name: str) -> str:
         return "duckdb"
     if head.startswith(OLD_EXCEL) or (head.startswith(ZIP) and is_workbook(content)):
         return "excel"
-    plain = name.lower()
-    for ending in _PACKED:
-        plain = plain.removesuffix(ending)
+    plain = _plain_name(name)
     if plain.endswith(_TABS):
         return "tsv"
     if plain.endswith(".arff") or looks_like_arff(content):
         return "arff"
     return "csv"
+
+
+def _plain_name(name: str) -> str:
+    """Return a name without the ending of packed files."""
+    plain = name.lower()
+    for ending in _PACKED:
+        plain = plain.removesuffix(ending)
+    return plain
+
+
+def known_form(path: str) -> str:
+    """Tell the form of a file by its beginning and its name, without reading it all."""
+    if Path(path).is_dir():
+        raise DataError(f"{path} is a folder, not a file.")
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(2**16)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from None
+    if head.startswith((GZIP, ZSTD)):
+        return "tsv" if _plain_name(path).endswith(_TABS) else "csv"
+    return _known(head, path)
 
 
 def _opened(

@@ -18,6 +18,11 @@ ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
+def pandas_index(name: str) -> bool:
+    """Whether a column is what pandas adds to remember its row labels."""
+    return _PANDAS_INDEX.fullmatch(name) is not None
+
+
 class _TypedFile:
     """What files of typed columns have in common."""
 
@@ -25,9 +30,7 @@ class _TypedFile:
         self.label = label
         self._all_names = tuple(names)
         # What pandas adds to remember its row labels is no column of the user's.
-        self._kept = [
-            at for at, name in enumerate(names) if not _PANDAS_INDEX.fullmatch(name)
-        ]
+        self._kept = [at for at, name in enumerate(names) if not pandas_index(name)]
         self.names = tuple(names[at] for at in self._kept)
 
     def place(self, row: int) -> str:

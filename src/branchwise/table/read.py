@@ -26,6 +26,9 @@ __all__ = ["MISSING", "STANDARD_STREAM", "TableFile", "read_table"]
 #: Cells that are missing values unless the user says otherwise.
 MISSING = ("", "?")
 
+#: Row and text of a cell that cannot be taken -> the error.
+Refuse = Callable[[int, str], DataError]
+
 _NO_HEADER = " If the first line is a row like the others, add --no-header."
 _TRUTH = {"true": True, "false": False}
 
@@ -128,7 +131,9 @@ class TableFile:
         names = [self.names[index] for index in indices]
         for at, name in enumerate(names):
             if name in number_columns:
-                columns[at] = self._as_numbers(name, columns[at])
+                columns[at] = as_numbers(
+                    name, columns[at], self.label, self._wrong_cell(name, "numbers")
+                )
             elif name in boolean_columns:
                 columns[at] = self._as_booleans(name, columns[at])
         return pa.table(columns, names=names)
@@ -161,22 +166,6 @@ class TableFile:
                 f"{_NO_HEADER if self.form in HEADED_FORMS else ''}"
             )
 
-    def _as_numbers(self, name: str, column: Any) -> Any:
-        import pyarrow as pa  # noqa: PLC0415
-
-        kind = column.type
-        if pa.types.is_null(kind):
-            return column.cast(pa.float64())
-        if is_text(kind):
-            refuse = self._wrong_cell(name, "numbers")
-            return converted(column, _number, pa.float64(), refuse)
-        if pa.types.is_boolean(kind):
-            raise DataError(
-                f"Column {name!r} of {self.label} must hold numbers. Got {kind}; "
-                "convert the column to numbers."
-            )
-        return column
-
     def _as_booleans(self, name: str, column: Any) -> Any:
         import pyarrow as pa  # noqa: PLC0415
 
@@ -186,15 +175,38 @@ class TableFile:
         text = column if is_text(column.type) else column.cast(pa.string())
         return converted(text, _truth, pa.bool_(), refuse)
 
-    def _wrong_cell(self, name: str, what: str) -> Callable[[int, str], DataError]:
-        def refuse(row: int, cell: str) -> DataError:
-            return DataError(
-                f"Column {name!r} must hold {what}, but {self.place(row)} of "
-                f"{self.label} has {cell!r}. Correct the cell, or let such cells count "
-                f"as missing with --missing {shlex.quote(cell)}."
-            )
+    def _wrong_cell(self, name: str, what: str) -> Refuse:
+        return wrong_cell(name, what, self.label, self.place)
 
-        return refuse
+
+def wrong_cell(name: str, what: str, label: str, place: Callable[[int], str]) -> Refuse:
+    """Return who makes the error of a cell that is not what its column must hold."""
+
+    def refuse(row: int, cell: str) -> DataError:
+        return DataError(
+            f"Column {name!r} must hold {what}, but {place(row)} of {label} has "
+            f"{cell!r}. Correct the cell, or let such cells count as missing with "
+            f"--missing {shlex.quote(cell)}."
+        )
+
+    return refuse
+
+
+def as_numbers(name: str, column: Any, label: str, refuse: Refuse) -> Any:
+    """Return a column as numbers, refusing what is none."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    kind = column.type
+    if pa.types.is_null(kind):
+        return column.cast(pa.float64())
+    if is_text(kind):
+        return converted(column, _number, pa.float64(), refuse)
+    if pa.types.is_boolean(kind):
+        raise DataError(
+            f"Column {name!r} of {label} must hold numbers. Got {kind}; convert the "
+            "column to numbers."
+        )
+    return column
 
 
 def read_table(

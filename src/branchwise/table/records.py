@@ -7,9 +7,10 @@ up, the text is walked once more with :mod:`csv` to say what is wrong and where.
 from __future__ import annotations
 
 import csv
+import mmap
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from branchwise.errors import DataError
@@ -108,6 +109,34 @@ class Records:
         if has_quotes:
             self._refuse_open_quote(columns[last])
         return [_in_order(columns[index]) for index in indices]
+
+    def blocks(self, size: int) -> Iterator[Records]:
+        """Yield the rows in blocks of about so many bytes, each by itself.
+
+        A file that is mapped takes no more memory than a block.
+        """
+        begin, before = self.start, self.lines_before
+        while begin < len(self.content):
+            end = self._block_end(begin, size)
+            text = bytes(self.content[begin:end])
+            yield replace(self, content=text, start=0, lines_before=before)
+            before += text.count(b"\n") or text.count(b"\r")
+            _let_go(self.content, begin, end)
+            begin = end
+
+    def _block_end(self, begin: int, size: int) -> int:
+        """Return where a row ends, about so many bytes later: not within quotes."""
+        block = self.content[begin : begin + size]
+        if begin + size >= len(self.content):
+            return len(self.content)
+        mark = b"\n" if b"\n" in block else b"\r"
+        if b'"' in block:
+            # Quotes only count at the beginning of a cell.
+            opening = rb"(?:\A|(?<=[\r\n" + re.escape(self.delimiter.encode()) + rb"]))"
+            quoted_cell = re.compile(opening + rb'"(?:[^"]|"")*(?:"|\Z)')
+            block = quoted_cell.sub(lambda cell: b"x" * len(cell[0]), block)
+        end = block.rfind(mark)
+        return begin + end + 1 if end >= 0 else self._block_end(begin, 2 * size)
 
     def place(self, row: int) -> str:
         """Tell in which line of the file a row begins."""
@@ -308,6 +337,13 @@ def csv_reader(
     """Return the cells of lines, quotes undone."""
     csv.field_size_limit(NO_LIMIT)
     return csv.reader(lines, delimiter=delimiter, skipinitialspace=skipinitialspace)
+
+
+def _let_go(content: Buffer, begin: int, end: int) -> None:
+    """Let the system take back the memory of what has been read of a mapped file."""
+    if isinstance(content, mmap.mmap) and hasattr(content, "madvise"):
+        first = begin - begin % mmap.PAGESIZE
+        content.madvise(mmap.MADV_DONTNEED, first, end - first)
 
 
 def _in_order(column: Any) -> Any:

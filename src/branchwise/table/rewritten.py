@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from branchwise.errors import DataError, quoted
-from branchwise.table.arrow import as_dictionary
+from branchwise.table.arrow import as_dictionary, dictionary_codes
 from branchwise.table.contents import Buffer
 from branchwise.table.records import Records
 
@@ -103,7 +103,7 @@ class DeclaredRows:
         codes = pa.array(recode).take(array.indices)
         wrong = [code for code, at in enumerate(recode) if at < 0]
         if wrong:
-            rows = array.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+            rows = dictionary_codes(array.indices)
             row = int(np.argmax(np.isin(rows, wrong)))
             raise DataError(
                 f"Column {column.name!r} of {self.label} has {found[rows[row]]!r} in "

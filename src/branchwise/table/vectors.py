@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import DataError
+from branchwise.table.arrow import dictionary_codes
 from branchwise.table.objects import read_objects, read_repeated
 from branchwise.table.raw import (
     Coded,
@@ -175,29 +176,12 @@ def _read_dictionary(
                 if value is not None:
                     plain = as_value(what, value)
                     table[code] = position.setdefault(plain, len(position))
-        codes = _dictionary_codes(chunk.indices)
+        codes = dictionary_codes(chunk.indices)
         as_they_are = np.array_equal(table[:-1], np.arange(len(last)))
         parts.append(codes if as_they_are else table[codes])
     codes = parts[-1] if len(parts) <= 2 else np.concatenate(parts)
     in_order = declared and (ordered or bool(array.type.ordered))
     return Coded(codes, tuple(position), declared, in_order)
-
-
-def _dictionary_codes(indices: Any) -> NDArray[np.integer[Any]]:
-    """Return Arrow indices with -1 for missing; unsigned ones have no room for it."""
-    # Read from memory: for fill_null and even to_numpy, pyarrow loads pandas.
-    if len(indices) == 0:
-        return np.empty(0, dtype=np.int8)
-    present, stored = indices.buffers()
-    end = indices.offset + len(indices)
-    codes: NDArray[np.integer[Any]]
-    codes = np.frombuffer(stored, str(indices.type), count=end)[indices.offset :]
-    if indices.null_count == 0:
-        return codes if codes.dtype != np.uint64 else codes.astype(np.int64)
-    codes = codes.astype(np.int64 if codes.dtype.kind == "u" else codes.dtype)
-    bits = np.unpackbits(np.frombuffer(present, np.uint8), bitorder="little")
-    codes[bits[indices.offset : end] == 0] = -1
-    return codes
 
 
 def vector_reader(what: str, values: Any) -> Callable[[], RawColumn]:
