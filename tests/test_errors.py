@@ -71,8 +71,8 @@ CASES = [
         lambda: fit_tree("data.csv", Y),
         DataError,
         "X must be a pandas, polars or pyarrow table, a numpy array, a dict of "
-        "columns or a list of dicts. Got str instead. Files are not opened here; "
-        "read it first, with pandas for example.",
+        "columns or a list of dicts. Got str instead. To read a file, pass "
+        "the name of its target column as y.",
     ),
     case(
         "X is a class",
@@ -548,10 +548,10 @@ CASES = [
         "number, a boolean or missing; convert the column first.",
     ),
     case(
-        "y is text",
+        "y is no column",
         lambda: fit_tree({"a": [1, 2]}, "play"),
         DataError,
-        "y must be a list, an array or a series of values. Got str instead.",
+        "The table has no column 'play' to be the target. Its columns are 'a'.",
     ),
     case(
         "y mixes types",

@@ -185,7 +185,11 @@ def _read_column(value: Any, where: str) -> Column:
     if kind == "numeric" and categories:
         raise ModelFileError(f"{where} is numeric and yet has categories")
     has_missing = _typed(fields, "has_missing", where, _is_flag, "true or false")
-    return Column(name, kind, categories, has_missing)
+    fields.setdefault("sketched", False)
+    sketched = _typed(fields, "sketched", where, _is_flag, "true or false")
+    if sketched and kind != "numeric":
+        raise ModelFileError(f"{where} is sketched and yet not numeric")
+    return Column(name, kind, categories, has_missing, sketched)
 
 
 def _read_values(fields: dict[str, Any], name: str, where: str) -> tuple[Value, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from branchwise.engines.base import Engine
 from branchwise.engines.parts import Part, cells_of
 from branchwise.engines.passes import PassEngine
 from branchwise.engines.task import Plan, Task
-from branchwise.errors import ParameterError
+from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.grow import Progress, grow, recount
 from branchwise.kernels import native
 from branchwise.prune import reduced_error
 from branchwise.prune.surgery import stopped_weights
 from branchwise.recipes import ALPHA_RULES, Recipe
+from branchwise.table.bins import Edges, cut_bins
 from branchwise.table.target import Quantities
 from branchwise.training import answering, check_costs, in_numbers, trimmed, with_means
 from branchwise.tree import Tree
@@ -31,6 +32,8 @@ from branchwise.tree import Tree
 class Place(Protocol):
     """Where rows lie, and who can count them there."""
 
+    #: The engine that it is for.
+    engine_name: ClassVar[str]
     #: What messages call it.
     label: str
 
@@ -39,6 +42,12 @@ class Place(Protocol):
 
     def engine(self, plan: Plan) -> Engine:
         """Return who counts the rows by a plan."""
+
+    def __enter__(self) -> Self:
+        """Begin to use it."""
+
+    def __exit__(self, *error: object) -> None:
+        """Give back all that was taken: temporary files and tables, remote memory."""
 
 
 @dataclass(frozen=True)
@@ -130,10 +139,53 @@ def _from(recipe: Recipe, depth: int) -> Recipe:
     return replace(recipe, max_depth=recipe.max_depth - depth)
 
 
+def plan_for(others: Place, plan: Plan, tree: Tree) -> Plan:
+    """Return how rows to prune with are counted: by the schema that is learnt, without
+    weights. They may have strange values; of their numbers it matters on which side of
+    the tree's cuts they are.
+    """  # noqa: D205
+    task = replace(
+        plan.task,
+        weight=None,
+        ignored=(*plan.task.ignored, *filter(None, [plan.task.weight])),
+        class_weight=None,
+        priors=None,
+        divides=plan.grid.fractions,
+        max_bins=None,
+    )
+    found = others.learn(task)
+    known = plan.schema.classes
+    strange = [label for label in found.schema.classes if label not in known]
+    if strange:
+        raise DataError(
+            f"In the validation set: y has {quoted(strange)}, but the classes of the "
+            f"tree are {quoted(known)}. Leave those rows out."
+        )
+    edges = _cuts_of(tree, plan)
+    values = {index: np.arange(len(cuts) + 1.0) for index, cuts in edges.items()}
+    return replace(
+        found, schema=plan.schema, edges=edges, values=values, strangers=True
+    )
+
+
+def _cuts_of(tree: Tree, plan: Plan) -> Edges:
+    """Return the cuts of every numeric column, in order."""
+    column, cut = tree.column, tree.cut
+    if tree.surrogate_column is not None and tree.surrogate_cut is not None:
+        column = np.concatenate([column, tree.surrogate_column])
+        cut = np.concatenate([cut, tree.surrogate_cut])
+    made = ~np.isnan(cut)
+    return {index: np.unique(cut[made & (column == index)]) for index in plan.values}
+
+
 def prune_elsewhere(tree: Tree, place: Place, plan: Plan, recipe: Recipe) -> Tree:
     """Prune by the errors on other rows, of which a plan says how to count them."""
     engine = place.engine(plan)
-    counted, _ = recount(engine, plan.schema.columns, tree, new_values=False)
+    between = replace(tree, cut=cut_bins(tree.cut, tree.column, plan.edges))
+    if tree.surrogate_cut is not None and tree.surrogate_column is not None:
+        cut = cut_bins(tree.surrogate_cut, tree.surrogate_column, plan.edges)
+        between = replace(between, surrogate_cut=cut)
+    counted, _ = recount(engine, plan.schema.columns, between, new_values=False)
     stopped = np.where(
         tree.is_leaf[:, np.newaxis], counted.weights, stopped_weights(counted)
     )

@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from branchwise.errors import DataError, ParameterError
+from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.far import fit_elsewhere, task_by_names
 from branchwise.grow import Progress
 from branchwise.missing import refuse_missing
 from branchwise.model import Model
+from branchwise.named import named_columns
+from branchwise.places import is_files, place_of
 from branchwise.recipes import ID3, Recipe
+from branchwise.shares import with_class_weights
 from branchwise.table.encode import (
     learn_columns,
     learn_numbers,
@@ -44,28 +48,39 @@ def fit_tree(
     target_name: str | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    engine: str | None = None,
+    ignore: Sequence[str] = (),
+    class_weight: object = None,
+    priors: object = None,
+    max_exact: int | None = None,
 ) -> Model:
     """Grow a tree from a table.
 
     Parameters
     ----------
-    source : table
+    source : table, files, or a table elsewhere
         A pandas, polars or pyarrow table, a numpy array, a dict of columns or a
-        list of dicts.
-    target : sequence
-        The label of each row: text, whole numbers, booleans or categories.
+        list of dicts. Or rows that stay where they are: a path, a pattern such as
+        ``"data/*.parquet"`` or a list of them, a table of a database
+        (:class:`~branchwise.engines.sql.SqlTable`), a DataFrame of Dask or Spark; see
+        ``docs/scale.md``.
+    target : sequence or str
+        The label of each row: text, whole numbers, booleans or categories. Or the name
+        of the column that has it, which all other columns are attributes to predict.
     recipe : Recipe
         The algorithm and its limits.
-    sample_weight : sequence of float or None
-        The weight of each row; rows of weight 0 are left out.
+    sample_weight : sequence of float, str or None
+        The weight of each row, or with a named target the column that has it; rows of
+        weight 0 are left out.
     categorical_features : "from_dtype", "all", mask, indices or names
         Number columns whose values are names.
     categories : dict or None
         The possible values of columns, in order, by name or index.
     classes : sequence or None
         The possible classes, in order; by default those that occur, sorted.
-    validation : pair of table and target, or None
-        Rows for reduced-error pruning that the tree is not grown from.
+    validation : pair of table and target, source or None
+        Rows for reduced-error pruning that the tree is not grown from; with a named
+        target a source that has that column.
     validation_fraction : float or None
         The share of the rows that is set aside for that instead.
     target_name : str or None
@@ -75,6 +90,18 @@ def fit_tree(
         tree is the same.
     progress : callable or None
         Called now and then with the number of nodes so far.
+    engine : {"memory", "chunked", "sql", "dask", "spark"} or None
+        Who holds the rows and adds up the counts; by default the one that suits the
+        source. The tree is the same.
+    ignore : sequence of str
+        With a named target: columns that are no attributes.
+    class_weight : "balanced", dict or None
+        How much a case of each class counts.
+    priors : dict or None
+        The share of all weight that each class is to have.
+    max_exact : int or None
+        Of rows elsewhere: the most distinct numbers of a column that are kept apart;
+        columns with more are cut between bins of a summary. By default 10,000.
 
     Returns
     -------
@@ -82,28 +109,85 @@ def fit_tree(
         The schema and the tree.
     """
     threads = n_threads(n_jobs)
+    # A list of text is no list of files unless a column of theirs is the target.
+    rows_only = engine is None and not isinstance(target, str) and is_files(source)
+    place = None if rows_only else place_of(source, engine)
+    if place is not None:
+        task = task_by_names(target, sample_weight, max_exact, validation_fraction)
+        task = replace(
+            task,
+            ignored=tuple(ignore),
+            categorical_features=categorical_features,
+            categories=categories,
+            classes=classes,
+            class_weight=class_weight,
+            priors=priors,
+        )
+        return fit_elsewhere(place, task, recipe, validation, progress, target_name)
+    _refuse_max_exact(max_exact)
+    if isinstance(target, str):
+        named = named_columns(source, target, sample_weight, ignore)
+        source, target, sample_weight, name = named
+        target_name = name if target_name is None else target_name
+        if validation is not None:
+            validation = named_columns(validation, name, None, ignore)[:2]
+    elif len(ignore):
+        raise ParameterError(
+            "ignore has no effect unless target is the name of a column. Got "
+            f"{quoted(ignore)}; leave those columns out of the table."
+        )
     frame = open_table(source)
     columns, data = learn_columns(frame, categorical_features, categories, threads)
+    possible, wanted = _wanted(target, frame.n_rows, recipe, classes)
+    if recipe.missing == "error":
+        refuse_missing(enumerate(columns), data)
+    weights = None
+    if sample_weight is not None:
+        weights = check_weights(sample_weight, frame.n_rows)
+    weights = with_class_weights(weights, class_weight, priors, possible, wanted)
+    if target_name is None:
+        target_name = _name_of(target)
+    schema = Schema(columns, possible, target_name, frame.named)
+    check_costs(recipe.costs, possible)
+    shelf = shelf_of_rows(frame, categorical_features, categories)
+    training = Training(columns, data, wanted, len(possible), weights, shelf)
+    return _fitted(
+        schema, training, recipe, validation, validation_fraction, threads, progress
+    )
+
+
+def _refuse_max_exact(max_exact: int | None) -> None:
+    if max_exact is not None:
+        raise ParameterError(
+            "max_exact has no effect on rows in memory, whose numbers are all kept "
+            f"apart unless the recipe has max_bins. Got {max_exact!r}."
+        )
+
+
+def _wanted(
+    target: object, n_rows: int, recipe: Recipe, classes: Sequence[Value] | None
+) -> tuple[tuple[Value, ...], Any]:
+    """Return the classes and their codes, or no classes and numbers."""
     if target is None:
         raise DataError(
             "Growing a tree requires y to be passed, but the target y is None. Pass "
             "one label for each row."
         )
     if recipe.predicts_numbers:
-        possible: tuple[Value, ...] = ()
-        wanted: Any = learn_numbers(target, frame.n_rows, recipe.criterion)
-    else:
-        possible, wanted = learn_target(target, frame.n_rows, classes)
-    if recipe.missing == "error":
-        refuse_missing(enumerate(columns), data)
-    weights = None
-    if sample_weight is not None:
-        weights = check_weights(sample_weight, frame.n_rows)
-    name = target_name if target_name is not None else _name_of(target)
-    schema = Schema(columns, possible, name, frame.named)
-    check_costs(recipe.costs, possible)
-    shelf = shelf_of_rows(frame, categorical_features, categories)
-    training = Training(columns, data, wanted, len(possible), weights, shelf)
+        return (), learn_numbers(target, n_rows, recipe.criterion)
+    return learn_target(target, n_rows, classes)
+
+
+def _fitted(
+    schema: Schema,
+    training: Training,
+    recipe: Recipe,
+    validation: Any,
+    validation_fraction: float | None,
+    threads: int,
+    progress: Progress | None,
+) -> Model:
+    """Grow and prune."""
     aside = _set_aside(schema, training, recipe, validation, validation_fraction)
     if aside is not None:
         training, validating = aside

@@ -88,7 +88,7 @@ class _Waiting:
 
     def __init__(self, files: ExitStack) -> None:
         self._file = files.enter_context(
-            tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)
+            tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
         )
         self._pieces: list[tuple[np.dtype[Any], int]] = []
 

@@ -93,12 +93,14 @@ def _plain_number(number: float) -> float | int | None:
 
 
 def _column_fields(column: Column) -> dict[str, object]:
-    return {
+    fields: dict[str, object] = {
         "name": column.name,
         "kind": column.kind,
         "categories": column.categories,
         "has_missing": column.has_missing,
     }
+    # Written only where it says something, as extras of the recipe are.
+    return fields | {"sketched": True} if column.sketched else fields
 
 
 def _recipe_fields(recipe: Recipe) -> dict[str, object]:

@@ -67,3 +67,28 @@ def prior_weights(priors: object, classes: Sequence[Value], found: Floats) -> Fl
     wanted = np.array(shares, dtype=np.float64) / sum(map(float, shares))
     factors: Floats = wanted * found.sum() / np.where(found > 0, found, 1.0)
     return factors
+
+
+def with_class_weights(
+    weights: Floats | None,
+    class_weight: object,
+    priors: object,
+    classes: Sequence[Value],
+    labels: NDArray[np.intp],
+) -> Floats | None:
+    """Multiply the weights of rows by what their classes count."""
+    if class_weight is None and priors is None:
+        return weights
+    if not classes:
+        raise ParameterError(
+            "class_weight and priors are for classes, and this tree predicts numbers. "
+            "Give sample_weight instead."
+        )
+    each = np.ones(len(labels)) if weights is None else weights
+    if class_weight is not None:
+        rows = np.bincount(labels, minlength=len(classes)).astype(np.float64)
+        each = each * class_weights(class_weight, classes, rows)[labels]
+    if priors is not None:
+        found = np.bincount(labels, each, len(classes)).astype(np.float64)
+        each = each * prior_weights(priors, classes, found)[labels]
+    return each

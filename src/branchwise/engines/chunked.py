@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -35,22 +34,22 @@ from branchwise.engines.passes import PassEngine
 from branchwise.engines.task import Plan, Task
 from branchwise.errors import DataError
 from branchwise.table.store import BatchStore
-from branchwise.table.streamed import StreamedTable, TablePart
+from branchwise.table.streamed import StreamedTable, TablePart, files_of
 from branchwise.tree import Tree
 
 #: Rows of a node that is finished in memory.
-MOST_ROWS = 1_000_000
+MOST_ROWS = 500_000
 
 Say = Callable[[str], None]
 
 
-class ChunkedPlace:
+class ChunkedTable:
     """A table in files, read part by part.
 
     Parameters
     ----------
-    table : StreamedTable
-        The files.
+    source : str, path, list of them or StreamedTable
+        The files: a path, a pattern such as ``"data/*.parquet"``, a folder.
     cache : bool
         Whether encoded rows are kept in a temporary file.
     temporary_folder : str or None
@@ -59,16 +58,20 @@ class ChunkedPlace:
         Nodes of so many rows are finished in memory.
     """
 
+    engine_name = "chunked"
+
     def __init__(
         self,
-        table: StreamedTable,
+        source: object,
         cache: bool = True,
         temporary_folder: str | None = None,
         most_rows: int = MOST_ROWS,
         say: Say | None = None,
     ) -> None:
-        self.table = table
-        self.label = table.label
+        if not isinstance(source, StreamedTable):
+            source = StreamedTable(files_of(source))
+        self.table = source
+        self.label = source.label
         self.most_rows = most_rows if cache else 0
         self._cache = cache
         self._folder_wanted = temporary_folder
@@ -81,12 +84,7 @@ class ChunkedPlace:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -147,7 +147,12 @@ def settle(
     """
     if not facts.n_rows:
         raise DataError("The table has no rows, so there is nothing to learn from.")
-    columns = tuple(found.column for found in facts.columns)
+    columns = tuple(
+        replace(found.column, sketched=True)
+        if found.numbers is not None and not found.numbers.exact
+        else found.column
+        for found in facts.columns
+    )
     schema = Schema(columns, _classes(facts, task), task.target)
     divides = task.divides and any(column.has_missing for column in columns)
     numbers = {
@@ -172,7 +177,6 @@ def settle(
         unit_grid(facts.n_rows, divides),
         values,
         edges,
-        tuple(index for index, summary in numbers.items() if not summary.exact),
         _factors(facts, task, schema.classes),
         facts.spread,
     )

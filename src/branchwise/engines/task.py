@@ -83,8 +83,7 @@ class Plan:
 
     ``values`` has, for every numeric column, the numbers that its codes stand for:
     the distinct numbers, or where ``edges`` has bins for it their positions.
-    ``sketched`` are the columns whose bins are those of a summary, having more
-    distinct numbers than were to be kept apart. ``class_factors`` are what weights are
+    ``class_factors`` are what weights are
     multiplied with, by class. ``grid`` has no weights: they are in the rows; a step of
     0 leaves them as they are. ``strangers`` says that rows may have values that the
     schema does not know: those are rows to prune with.
@@ -96,7 +95,6 @@ class Plan:
     grid: WeightGrid
     values: Mapping[int, Floats] = field(default_factory=dict)
     edges: Edges = field(default_factory=dict)
-    sketched: tuple[int, ...] = ()
     class_factors: Floats | None = None
     spread: Spread | None = None
     strangers: bool = False

@@ -81,14 +81,17 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : table
+        X : table, or a source that :func:`~branchwise.fit_tree` takes
             A pandas, polars or pyarrow table, a numpy array, a dict of columns or a
-            list of dicts.
-        y : sequence
+            list of dicts. With the name of a column as y also files, a table of a
+            database, a DataFrame of Dask or Spark: see ``docs/scale.md``.
+        y : sequence or str
             The label of each row (text, whole numbers, booleans or categories), or
-            the number that is to be predicted.
-        sample_weight : sequence of float or None
-            The weight of each row; rows of weight 0 are left out.
+            the number that is to be predicted; or the name of the column of X that
+            has it.
+        sample_weight : sequence of float, str or None
+            The weight of each row, or the name of the column that has it; rows of
+            weight 0 are left out.
         validation : pair of table and sequence, or None
             Rows to prune with that the tree is not grown from, for
             ``pruning="reduced-error"``; by default ``validation_fraction`` of X.
@@ -123,16 +126,20 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         **validation: Any,
     ) -> Model:
         labels = _one_dimensional(y)
-        return fit_tree(
-            RECOGNITION.recognised(X),
-            labels,
-            recipe,
-            sample_weight=self._weights(labels, sample_weight),
-            categorical_features=self.categorical_features,
-            categories=self.categories,
-            n_jobs=self.n_jobs,
+        how: dict[str, Any] = {
+            "categorical_features": self.categorical_features,
+            "categories": self.categories,
+            "n_jobs": self.n_jobs,
             **validation,
-        )
+        }
+        if isinstance(y, str):
+            # The target is a column of X, which may lie in files or elsewhere.
+            for name in ("class_weight", "priors"):
+                how[name] = getattr(self, name, None)
+            return fit_tree(X, y, recipe, sample_weight=sample_weight, **how)
+        weights = self._weights(labels, sample_weight)
+        rows = RECOGNITION.recognised(X)
+        return fit_tree(rows, labels, recipe, sample_weight=weights, **how)
 
     def cost_complexity_pruning_path(
         self, X: object, y: object, sample_weight: object = None

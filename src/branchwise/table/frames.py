@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from branchwise.errors import DataError, quoted
 from branchwise.table.raw import (
     Coded,
+    Numbers,
     RawColumn,
 )
 from branchwise.table.vectors import series_reader, vector_reader
@@ -82,12 +83,16 @@ def read_vector(values: object, name: str) -> RawColumn:
 
 def read_labels(y: object) -> RawColumn:
     """Read the labels, which messages call y."""
+    if isinstance(y, (Coded, Numbers)):
+        return y
     small = _read_small_integers(y)
     return small if small is not None else read_quantities(y)
 
 
 def read_quantities(y: object) -> RawColumn:
     """Read what is to be predicted where whole numbers are numbers, not names."""
+    if isinstance(y, (Coded, Numbers)):
+        return y
     return vector_reader("y", _as_sized("y", y))()
 
 
@@ -144,7 +149,7 @@ def _from_foreign(X: object) -> Frame:
         return _from_array(np.asarray(X))
     advice = ""
     if isinstance(X, (str, os.PathLike)):
-        advice = " Files are not opened here; read it first, with pandas for example."
+        advice = " To read a file, pass the name of its target column as y."
     raise DataError(
         "X must be a pandas, polars or pyarrow table, a numpy array, a dict of "
         f"columns or a list of dicts. Got {type(X).__name__} instead.{advice}"

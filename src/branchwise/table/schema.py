@@ -44,12 +44,14 @@ class Column:
 
     The code of a category is its position in ``categories``; one more code stands
     for a missing value and another for a value that is none of the categories.
+    ``sketched`` numbers were so many that only bins of a summary were cut between.
     """
 
     name: str
     kind: Kind
     categories: tuple[Value, ...] = ()
     has_missing: bool = False
+    sketched: bool = False
 
     @property
     def is_numeric(self) -> bool:
@@ -128,7 +130,8 @@ class Schema:
 def _describe_column(column: Column) -> str:
     missing = ", some missing" if column.has_missing else ""
     if column.is_numeric:
-        return f"numeric{missing}"
+        bins = ", cut between bins" if column.sketched else ""
+        return f"numeric{bins}{missing}"
     return f"{column.kind}, {_listed(column.categories, 'value')}{missing}"
 
 

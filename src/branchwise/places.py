@@ -1,0 +1,98 @@
+"""Which engine is for which source: a file, a database, a frame of Dask or Spark.
+
+Nothing is imported that the source has not imported itself.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any
+
+from branchwise.elsewhere import Place
+from branchwise.errors import ParameterError, quoted
+from branchwise.table.streamed import StreamedTable
+
+#: The engines by name, with what each is for.
+ENGINES = {
+    "memory": "tables in this process",
+    "chunked": "files that may be larger than memory",
+    "sql": "tables and queries of databases",
+    "dask": "Dask DataFrames",
+    "spark": "Spark DataFrames",
+}
+_CLASSES = {
+    "chunked": "ChunkedTable",
+    "sql": "SqlTable",
+    "dask": "DaskTable",
+    "spark": "SparkTable",
+}
+
+
+def place_of(source: object, engine: str | None = None) -> Place | None:
+    """Return where the rows of a source lie; None is in memory.
+
+    Parameters
+    ----------
+    source : object
+        A table, files, a frame of Dask or Spark, or a place itself.
+    engine : str or None
+        One of ``ENGINES``; None is the one that suits the source.
+    """
+    if engine is not None and engine not in ENGINES:
+        raise ParameterError(
+            f"engine must be None or one of {quoted(ENGINES, len(ENGINES))}. Got "
+            f"{engine!r}."
+        )
+    known = engine_of(source)
+    wanted = known if engine is None else engine
+    if wanted == "memory" and is_files(source):
+        return None
+    if known != wanted:
+        raise ParameterError(
+            f"engine={wanted!r} is for {ENGINES[wanted]}, and the source is one for "
+            f"engine={known!r}: {ENGINES[known]}. Got {type(source).__name__}."
+        )
+    if wanted == "memory":
+        return None
+    place: Any = source if is_place(source) else _place_class(wanted)(source)
+    found: Place = place
+    return found
+
+
+def is_place(source: object) -> bool:
+    """Whether a source is a place itself."""
+    return hasattr(type(source), "engine_name")
+
+
+def engine_of(source: object) -> str:
+    """Return the engine that suits a source."""
+    if is_place(source):
+        name: str = type(source).engine_name  # type: ignore[attr-defined]
+        return name
+    module = type(source).__module__.partition(".")[0]
+    if module in ("dask", "dask_expr"):
+        return "dask"
+    if module == "pyspark":
+        return "spark"
+    return "chunked" if is_files(source) else "memory"
+
+
+def is_files(source: object) -> bool:
+    """Whether a source is a file, several of them, or how to read them."""
+    if isinstance(source, (list, tuple)):
+        return bool(source) and all(map(is_files, source))
+    return isinstance(source, (str, os.PathLike, StreamedTable))
+
+
+def _place_class(engine: str) -> Any:
+    try:
+        module = import_module(f"branchwise.engines.{engine}")
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.startswith("branchwise"):
+            raise
+        raise ParameterError(
+            f"engine={engine!r} needs the package {error.name!r}: pip install "
+            f"'branchwise[{engine}]'."
+        ) from None
+    return getattr(module, _CLASSES[engine])
