@@ -201,9 +201,10 @@ def test_the_help_of_fit_has_headings():
         "Growing:",
         "Pruning:",
         "Weights, costs and probabilities:",
+        "Rows that stay where they are:",
     ]
     options = [line.split()[0] for line in lines if line.startswith("  -")]
-    assert len(options) == len(set(options)) == 50
+    assert len(options) == len(set(options)) == 57
 
 
 def test_bad_usage(tmp_path):

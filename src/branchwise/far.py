@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from branchwise.elsewhere import (
@@ -19,6 +20,10 @@ from branchwise.grow import Progress
 from branchwise.model import Model
 from branchwise.places import place_of
 from branchwise.recipes import Recipe
+from branchwise.table.schema import Value
+
+#: Classes -> a row for each true class, with what each answer costs.
+CostsOf = Callable[[Sequence[Value]], tuple[tuple[float, ...], ...]]
 
 
 def task_by_names(
@@ -51,13 +56,19 @@ def fit_elsewhere(
     validation: object = None,
     progress: Progress | None = None,
     target_name: str | None = None,
+    costs_of: CostsOf | None = None,
 ) -> Model:
-    """Grow a tree from rows that stay where they are."""
+    """Grow a tree from rows that stay where they are.
+
+    ``costs_of`` tells what wrong answers cost, once the classes are known.
+    """
     refuse_rules(recipe, place.label)
     task = task_of(recipe, task)
     others = _others(place, recipe, validation)
     with place:
         plan = place.learn(task)
+        if costs_of is not None:
+            recipe = replace(recipe, costs=costs_of(plan.schema.classes))
         tree = grown_elsewhere(place, plan, recipe, progress)
     if others is not None:
         with others:

@@ -55,7 +55,7 @@ def place_of(source: object, engine: str | None = None) -> Place | None:
         )
     if wanted == "memory":
         return None
-    place: Any = source if is_place(source) else _place_class(wanted)(source)
+    place: Any = source if is_place(source) else place_class(wanted)(source)
     found: Place = place
     return found
 
@@ -85,7 +85,8 @@ def is_files(source: object) -> bool:
     return isinstance(source, (str, os.PathLike, StreamedTable))
 
 
-def _place_class(engine: str) -> Any:
+def place_class(engine: str) -> Any:
+    """Return the class of the places of an engine, whose package may be absent."""
     try:
         module = import_module(f"branchwise.engines.{engine}")
     except ModuleNotFoundError as error:

@@ -19,7 +19,11 @@ Floats = NDArray[np.float64]
 
 
 def class_weights(given: object, classes: Sequence[Value], rows: Floats) -> Floats:
-    """Return the weight of a case of each class; ``rows`` is how many each has."""
+    """Return the weight of a case of each class; ``rows`` is how many each has.
+
+    What is given may be a function of the classes, too.
+    """
+    given = given(classes) if callable(given) else given
     if isinstance(given, str) and given == "balanced":
         present = np.maximum(rows, 1.0)  # a class without rows has nothing to weigh
         balanced: Floats = rows.sum() / (np.count_nonzero(rows) * present)
@@ -54,8 +58,10 @@ def class_weights(given: object, classes: Sequence[Value], rows: Floats) -> Floa
 def prior_weights(priors: object, classes: Sequence[Value], found: Floats) -> Floats:
     """Return what each class is to be multiplied with to have its share.
 
-    ``found`` are the weights that the classes have.
+    ``found`` are the weights that the classes have. What is given may be a function
+    of the classes, too.
     """
+    priors = priors(classes) if callable(priors) else priors
     known = isinstance(priors, Mapping) and set(priors) == set(classes)
     shares = [priors[label] for label in classes] if known else []  # type: ignore[index]
     sound = [isinstance(p, Real) and 0 <= float(p) < np.inf for p in shares]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,15 @@ def read_costs(given: str, labels: Any) -> Costs:
     labels : pyarrow column
         The target, which tells the classes and their order.
     """
-    classes, _ = learn_target(labels)
+    return _read(given, learn_target(labels)[0])
+
+
+def costs_by_class(given: str | None) -> Callable[[Sequence[Value]], Costs] | None:
+    """Return what reads costs once the classes are known."""
+    return None if given is None else lambda classes: _read(given, classes)
+
+
+def _read(given: str, classes: Sequence[Value]) -> Costs:
     if Path(given).is_file():
         return _from_file(TableFile(given), classes)
     if "=" not in given:

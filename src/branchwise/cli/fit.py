@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Annotated, Any
 
 import typer
 
 from branchwise.cli import growing
 from branchwise.cli.algorithms import given_recipe, only_given, option_of
-from branchwise.cli.costs import read_costs
+from branchwise.cli.costs import costs_by_class, read_costs
+from branchwise.cli.engines import (
+    EngineChoice,
+    Master,
+    MaxExact,
+    NoCache,
+    Scheduler,
+    TemporaryFolder,
+    TemporaryTables,
+    engine_for,
+    far_source,
+    refuse_far_options,
+)
 from branchwise.cli.growing import Algorithm
 from branchwise.cli.models import located, refuse_two_streams
 from branchwise.cli.options import (
@@ -22,6 +35,7 @@ from branchwise.cli.options import (
     MissingMarks,
     Numeric,
     Quiet,
+    Table,
     TablePath,
     missing_marks,
 )
@@ -32,6 +46,7 @@ from branchwise.cli.training import (
     Roles,
     Weights,
     assign_roles,
+    by_class,
     case_weights,
     class_weights,
     number_or_rule,
@@ -43,6 +58,7 @@ from branchwise.cli.training import (
     samples,
     validation_rows,
 )
+from branchwise.far import fit_elsewhere, task_by_names
 from branchwise.fitting import fit_tree
 from branchwise.model import Model
 from branchwise.recipes import Recipe
@@ -157,6 +173,13 @@ def fit(
     costs: growing.Costs = None,
     probabilities: growing.ProbabilitiesFrom = None,
     m: growing.M = None,
+    engine: EngineChoice = None,
+    max_exact: MaxExact = None,
+    no_cache: NoCache = False,
+    temporary_folder: TemporaryFolder = None,
+    temporary_tables: TemporaryTables = False,
+    scheduler: Scheduler = None,
+    master: Master = None,
     *,
     reading: Reading,
 ) -> None:
@@ -178,12 +201,18 @@ def fit(
       branchwise fit weather.arff -t play -o tree.json
       branchwise fit data.sqlite --table customers -t buys -o tree.json
       cat iris.data | branchwise fit - --no-header -t x4 -o tree.json
+      branchwise fit 'sales/*.parquet' -t churn -o tree.json  (larger than memory)
+      branchwise fit postgresql://reader@db/shop --table sales -t churn
     """
     options = dict(locals())  # by name, as the verbs that grow share them
     recipe = recipe_of(algorithm, regression, options)
     reporter = Reporter(quiet)
     refuse_two_streams(TABLE=table_path, **{"--validation": validation})
     check_output(output)
+    if engine_for(table_path, engine) is not None:
+        fit_far(table_path, recipe, options, reporter)
+        return
+    refuse_far_options(options)
     file = TableFile(table_path, reading)
     roles = roles_of(file, options)
     with reporter.working(f"Reading {file.label}") as say:
@@ -226,7 +255,7 @@ def growing_options(options: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def roles_of(file: TableFile, options: Mapping[str, Any]) -> Roles:
+def roles_of(file: Table, options: Mapping[str, Any]) -> Roles:
     """Find out what every column is for, as the options of a verb that grows say."""
     names = ("weight", "categorical", "numeric", "ignore", "categories", "regression")
     return assign_roles(file, options["target"], **{n: options[n] for n in names})
@@ -283,3 +312,45 @@ def grown_from(
             progress=lambda nodes: say(f"{_GROWING}: {nodes:,} nodes"),
         )
     return Grown(model, attributes, labels, weights)
+
+
+def fit_far(
+    table_path: str, recipe: Recipe, options: Mapping[str, Any], reporter: Reporter
+) -> None:
+    """Grow a tree from rows that stay where they are, and write it."""
+    output = options["output"]
+    levels = count(1)
+    with reporter.working(f"Opening {table_path}") as say:
+        far = far_source(table_path, options, say)
+        roles = roles_of(far, options)
+        validation = None
+        if options["validation"] is not None:
+            others = far_source(options["validation"], options, say)
+            validation = others.source(roles)
+        place = far.source(roles)
+        task = replace(
+            task_by_names(
+                roles.target,
+                roles.weight,
+                options["max_exact"],
+                options["validation_fraction"],
+            ),
+            ignored=tuple(roles.ignored),
+            categories=roles.categories or None,
+            categorical_features=far.categorical_features(roles),
+            class_weight=by_class("--class-weight", options["class_weight"]),
+            priors=by_class("--priors", options["priors"]),
+        )
+        model = fit_elsewhere(
+            place,
+            task,
+            recipe,
+            validation,
+            lambda nodes: say(f"{_GROWING}: level {next(levels)}, {nodes:,} nodes"),
+            costs_of=costs_by_class(options["costs"]),
+        )
+        if output is not None:
+            say("Writing")
+            write_model(model, output)
+    summary = f"{size_of(model)} from {far.label} by the engine {far.engine}"
+    report_model(model, summary, output, options["form"], reporter)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
 
-from branchwise.table.read import MISSING, TableFile
+from branchwise.table.read import MISSING
 
 #: The heading of the options that say how a table is read.
 READING = "Reading the table"
@@ -97,7 +97,22 @@ def missing_marks(given: Sequence[str] | None) -> tuple[str, ...]:
     return MISSING if not given else ("", *given)
 
 
-def column_names(file: TableFile, given: Sequence[str] | None) -> list[str]:
+class Table(Protocol):
+    """What has columns with names."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+
+    def check_names(self, names: Sequence[str]) -> None:
+        """Raise an error for a name that is not a column."""
+
+
+def column_names(file: Table, given: Sequence[str] | None) -> list[str]:
     """Return the columns that an option names, one by one or as ``a,b``."""
     names: list[str] = []
     for entry in given or ():
@@ -110,7 +125,7 @@ def column_names(file: TableFile, given: Sequence[str] | None) -> list[str]:
 
 
 def categorical_names(
-    file: TableFile, given: Sequence[str] | None, others: Sequence[str]
+    file: Table, given: Sequence[str] | None, others: Sequence[str]
 ) -> list[str]:
     """Return the columns that ``--categorical`` names; ``all`` are all but others."""
     if given and "all" in given:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from branchwise.cli.hints import (
     without_mistaken,
 )
 from branchwise.cli.models import read_alike
-from branchwise.cli.options import categorical_names, column_names
+from branchwise.cli.options import Table, categorical_names, column_names
 from branchwise.cli.streams import Reporter, counted
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.findings import grave_findings
@@ -54,7 +54,7 @@ class Roles:
 
 
 def assign_roles(
-    file: TableFile,
+    file: Table,
     target: str,
     weight: str | None,
     categorical: Sequence[str] | None,
@@ -167,7 +167,7 @@ def samples(option: str, text: str | None) -> float | None:
 
 
 def declared_categories(
-    given: Sequence[str] | None, file: TableFile
+    given: Sequence[str] | None, file: Table
 ) -> dict[str, list[str]]:
     """Read ``--categories`` such as ``color=y,g,b``."""
     declared: dict[str, list[str]] = {}
@@ -302,6 +302,21 @@ def prior_weights(
     by_class = wanted * weights.sum() / np.where(found > 0, found, 1.0)
     by_row: Weights = weights * by_class[codes]
     return by_row
+
+
+def by_class(
+    option: str, given: str | None
+) -> Callable[[Sequence[Value]], dict[Value, float]] | str | None:
+    """Return what reads numbers of classes once these are known."""
+    if given is None or (option == "--class-weight" and given == "balanced"):
+        return given
+
+    def read(classes: Sequence[Value]) -> dict[Value, float]:
+        what = "classes with numbers that are not negative, such as yes=2,no=1"
+        named = named_numbers(option, given, classes, what)
+        return {label: named[str(label)] for label in classes if str(label) in named}
+
+    return read
 
 
 def named_numbers(

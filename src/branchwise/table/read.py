@@ -74,13 +74,7 @@ class TableFile:
 
     def check_names(self, names: Collection[str]) -> None:
         """Raise an error for a name that is not a column."""
-        known = set(self.names)
-        for name in names:
-            if name not in known:
-                raise DataError(
-                    f"{self.label} has no column {name!r}.{_nearest(name, self.names)} "
-                    f"The columns are {quoted(self.names, 20)}."
-                )
+        check_names(self.label, self.names, names)
 
     def read(
         self,
@@ -177,6 +171,16 @@ class TableFile:
 
     def _wrong_cell(self, name: str, what: str) -> Refuse:
         return wrong_cell(name, what, self.label, self.place)
+
+
+def check_names(label: str, known: Sequence[str], names: Collection[str]) -> None:
+    """Raise an error for a name that is not a column; suggest the nearest."""
+    for name in names:
+        if name not in known:
+            raise DataError(
+                f"{label} has no column {name!r}.{_nearest(name, known)} The columns "
+                f"are {quoted(known, 20)}."
+            )
 
 
 def wrong_cell(name: str, what: str, label: str, place: Callable[[int], str]) -> Refuse:

@@ -21,7 +21,7 @@ from branchwise.table.forms import known_form
 from branchwise.table.frames import Frame, open_table
 from branchwise.table.parquet import pandas_index
 from branchwise.table.raw import Coded, RawColumn
-from branchwise.table.read import MISSING, as_numbers, wrong_cell
+from branchwise.table.read import MISSING, as_numbers, check_names, wrong_cell
 from branchwise.table.reading import Reading
 from branchwise.table.typed import in_file_order, typed_columns
 
@@ -82,6 +82,11 @@ class StreamedTable:
         more = len(self.paths) - 1
         return self.paths[0] + (f" and {more:,} more files" if more else "")
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in the order of the first file."""
+        return _open(self.paths[0], self).names
+
     def parts(self) -> Iterator[TablePart]:
         """Read the table once more, part by part."""
         names: tuple[str, ...] | None = None
@@ -89,7 +94,8 @@ class StreamedTable:
             source = _open(path, self)
             if names is None:
                 names = source.names
-                self._check_names(names)
+                said = (*self.text_columns, *self.number_columns, *self.ignore)
+                check_names(self.label, names, said)
             if set(source.names) != set(names) or len(source.names) != len(names):
                 raise DataError(
                     f"All files of a table must have the same columns. Got "
@@ -99,13 +105,11 @@ class StreamedTable:
             wanted = [name for name in names if name not in self.ignore]
             yield from source.parts(wanted)
 
-    def _check_names(self, names: Sequence[str]) -> None:
-        for name in (*self.text_columns, *self.number_columns, *self.ignore):
-            if name not in names:
-                raise DataError(
-                    f"{self.label} has no column {name!r}. The columns are "
-                    f"{quoted(names, 20)}."
-                )
+    def with_roles(
+        self, text: Collection[str], numbers: Collection[str], ignore: Collection[str]
+    ) -> StreamedTable:
+        """Return the table with columns as text, as numbers, and left out."""
+        return replace(self, text_columns=text, number_columns=numbers, ignore=ignore)
 
     def rows_of_part(self, n_columns: int) -> int:
         """Return how many rows a part has."""

@@ -1,0 +1,204 @@
+"""The options that say where rows are counted, and the sources that they mean."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from branchwise.cli.options import missing_marks
+from branchwise.cli.training import Roles
+from branchwise.errors import ParameterError
+from branchwise.places import place_class
+from branchwise.table.read import check_names
+from branchwise.table.reading import Reading
+from branchwise.table.streamed import StreamedTable, files_of
+
+_PANEL = "Rows that stay where they are"
+
+
+class EngineName(StrEnum):
+    """Who holds the rows and adds up the counts."""
+
+    MEMORY = "memory"
+    CHUNKED = "chunked"
+    SQL = "sql"
+    DASK = "dask"
+    SPARK = "spark"
+
+
+def _option(flag: str, metavar: str | None, text: str) -> Any:
+    return typer.Option(
+        flag, metavar=metavar, help=text, show_default=False, rich_help_panel=_PANEL
+    )
+
+
+EngineChoice = Annotated[
+    EngineName | None,
+    _option(
+        "--engine",
+        None,
+        "Who counts the rows: this process with all of them in memory, or in parts of "
+        "files; a database; Dask; Spark. The tree is the same. By default chunked for "
+        "patterns and folders, sql for addresses, else memory.",
+    ),
+]
+MaxExact = Annotated[
+    int | None,
+    _option(
+        "--max-exact",
+        "NUMBER",
+        "Distinct numbers of a column that are kept apart; 10,000 unless given. With "
+        "more, a column is cut between bins.",
+    ),
+]
+NoCache = Annotated[
+    bool,
+    _option("--no-cache", None, "chunked: read the files again at every level."),
+]
+TemporaryFolder = Annotated[
+    str | None,
+    _option("--temporary-folder", "FOLDER", "chunked: where encoded rows are kept."),
+]
+TemporaryTables = Annotated[
+    bool,
+    _option(
+        "--temporary-tables",
+        None,
+        "sql: allow temporary tables, which deep trees are faster with.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    _option("--scheduler", "ADDRESS", "dask: the scheduler, such as tcp://host:8786."),
+]
+Master = Annotated[
+    str | None,
+    _option("--master", "URL", "spark: the master, such as local[2]."),
+]
+
+#: Options that belong to one engine, and how they are written.
+_ONLY = {
+    "no_cache": ("--no-cache", EngineName.CHUNKED),
+    "temporary_folder": ("--temporary-folder", EngineName.CHUNKED),
+    "temporary_tables": ("--temporary-tables", EngineName.SQL),
+    "scheduler": ("--scheduler", EngineName.DASK),
+    "master": ("--master", EngineName.SPARK),
+}
+
+Say = Callable[[str], None]
+
+
+def engine_for(path: str, given: EngineName | None) -> EngineName | None:
+    """Return the engine that a table is for; None is memory."""
+    if given is not None:
+        return None if given is EngineName.MEMORY else given
+    if "://" in path:
+        return EngineName.SQL
+    many = Path(path).is_dir() or (glob.has_magic(path) and not Path(path).exists())
+    return EngineName.CHUNKED if many else None
+
+
+def refuse_far_options(
+    options: Mapping[str, Any], engine: EngineName | None = None
+) -> None:
+    """Refuse options that have no effect with the engine."""
+    for name, (flag, owner) in _ONLY.items():
+        if options[name] and owner is not engine:
+            raise ParameterError(f"{flag} has no effect without --engine {owner}.")
+    if engine is None and options["max_exact"] is not None:
+        raise ParameterError(
+            "--max-exact has no effect on rows in memory. Choose another --engine, or "
+            "use --max-bins."
+        )
+
+
+@dataclass(frozen=True)
+class FarTable:
+    """A table elsewhere: its columns, and what makes a source of it.
+
+    The source can be made once it is known what the columns are for.
+    """
+
+    engine: EngineName
+    label: str
+    names: tuple[str, ...]
+    source: Callable[[Roles], Any]
+
+    def check_names(self, names: Sequence[str]) -> None:
+        """Raise an error for a name that is not a column."""
+        check_names(self.label, self.names, names)
+
+    def categorical_features(self, roles: Roles) -> object:
+        """Return the columns whose numbers are names, where they are not text yet."""
+        as_text = self.engine in (EngineName.CHUNKED, EngineName.SQL)
+        special = {roles.target, roles.weight}
+        names = [name for name in roles.text if name not in special]
+        return names if names and not as_text else "from_dtype"
+
+
+def far_source(path: str, options: Mapping[str, Any], say: Say) -> FarTable:
+    """Open a table elsewhere, as far as its column names."""
+    engine = engine_for(path, options["engine"]) or EngineName.CHUNKED
+    refuse_far_options(options, engine)
+    reading: Reading = options["reading"]
+    marks = missing_marks(options["missing"])
+    if engine is EngineName.SQL:
+        return _in_database(path, reading, marks, options)
+    table = StreamedTable(files_of(path), reading, marks)
+    if engine is EngineName.CHUNKED:
+        return _in_files(table, options, say)
+    frame = _frame(engine, table, options)
+    make = place_class(str(engine))
+
+    def source(roles: Roles) -> Any:  # noqa: ARG001
+        return make(frame)
+
+    return FarTable(engine, table.label, tuple(map(str, frame.columns)), source)
+
+
+def _in_files(table: StreamedTable, options: Mapping[str, Any], say: Say) -> FarTable:
+    make = place_class("chunked")
+
+    def source(roles: Roles) -> Any:
+        return make(
+            table.with_roles(roles.text, roles.numbers, roles.ignored),
+            cache=not options["no_cache"],
+            temporary_folder=options["temporary_folder"],
+            say=say,
+        )
+
+    return FarTable(EngineName.CHUNKED, table.label, table.names, source)
+
+
+def _in_database(
+    path: str, reading: Reading, marks: Sequence[str], options: Mapping[str, Any]
+) -> FarTable:
+    make = place_class("sql")
+
+    def opened(text: Sequence[str] = ()) -> Any:
+        return make(
+            path,
+            reading.table,
+            reading.query,
+            temporary_tables=options["temporary_tables"],
+            missing=marks,
+            text_columns=text,
+        )
+
+    table = opened()
+    return FarTable(
+        EngineName.SQL, table.label, table.names, lambda roles: opened(roles.text)
+    )
+
+
+def _frame(engine: EngineName, table: StreamedTable, options: Mapping[str, Any]) -> Any:
+    """Read files as a frame of Dask or Spark, where they will be counted."""
+    make = place_class(str(engine))
+    address = options["scheduler" if engine is EngineName.DASK else "master"]
+    return make.frame_of(table.paths, address)

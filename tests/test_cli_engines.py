@@ -1,0 +1,84 @@
+"""``branchwise fit`` from files in parts: the same model file, and clear refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from branchwise import datasets
+from test_cli import run
+
+CAR = str(datasets.path("car"))
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> str:
+    """Write the car table in two Parquet files, and return a pattern for them."""
+    table = pd.read_csv(CAR, dtype=str).sample(frac=1, random_state=0)
+    table.iloc[:1000].to_parquet(tmp_path / "a.parquet")
+    table.iloc[1000:].to_parquet(tmp_path / "b.parquet")
+    return str(tmp_path / "*.parquet")
+
+
+OPTIONS = [
+    [],
+    ["--algorithm", "c4.5", "--class-weight", "balanced"],
+    ["--algorithm", "cart", "--priors", "acc=1,good=1,unacc=2,vgood=1"],
+    ["--costs", "unacc:acc=5", "--ignore", "doors"],
+    ["--categories", "doors=5more,4,3,2", "--max-depth", "3"],
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
+def test_the_model_file_is_the_same(options, parts, tmp_path):
+    whole, pieces = tmp_path / "whole.json", tmp_path / "pieces.json"
+    assert run("fit", CAR, "-t", "class", *options, "-o", whole)[0] == 0
+    code, _, err = run("fit", parts, "-t", "class", *options, "-o", pieces)
+    assert code == 0, err
+    assert "by the engine chunked written to" in err
+    assert pieces.read_bytes() == whole.read_bytes()
+
+
+def test_validation_rows_may_be_files(parts, tmp_path):
+    first, second = (str(tmp_path / name) for name in ("a.parquet", "b.parquet"))
+    how = ["-t", "class", "--pruning", "reduced-error", "--validation", second]
+    models = [tmp_path / "memory.json", tmp_path / "chunked.json"]
+    assert run("fit", first, *how, "-o", models[0])[0] == 0
+    assert run("fit", first, *how, "--engine", "chunked", "-o", models[1])[0] == 0
+    assert models[0].read_bytes() == models[1].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        ("-t clas", 1, "no column 'clas'. Did you mean 'class'?"),
+        ("-t class --temporary-folder /no/such", 1, "temporary_folder cannot be used"),
+        ("-t class --master local[2]", 2, "--master has no effect without"),
+        (
+            "-t class --validation-fraction 0.2 --pruning reduced-error",
+            2,
+            "validation_fraction sets rows aside by their contents",
+        ),
+        (
+            "-t class -a cart --ccp-alpha best",
+            2,
+            "ccp_alpha='best' chooses the price by cross-validation",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_refused(arguments, code, complaint, parts, tmp_path):
+    model = tmp_path / "tree.json"
+    got, _, err = run("fit", parts, *arguments.split(), "-o", model)
+    assert got == code
+    assert complaint in err
+    assert not model.exists()
+
+
+def test_options_of_engines_need_one():
+    code, _, err = run("fit", CAR, "-t", "class", "--no-cache")
+    assert code == 2
+    assert "--no-cache has no effect without --engine chunked." in err
+    _, _, err = run("fit", CAR, "-t", "class", "--max-exact", "5")
+    assert "--max-exact has no effect on rows in memory." in err
