@@ -17,7 +17,7 @@ ROOT = Path(branchwise.__file__).parent
 #: group where that is a folder of parts (table, engines, cli).
 LAYERS: list[set[str]] = [
     {"errors", "files"},
-    {"extension", "threads"},
+    {"extension", "threads", "narrow"},
     {"datasets"},
     {"table"},
     {"counts", "partitions", "shares"},

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.counts import Ints
+from branchwise.narrow import narrowed
 from branchwise.splits import ragged
 from branchwise.tree import ARRAYS, Tree
 
@@ -93,14 +94,14 @@ class _Waiting:
         self._pieces: list[tuple[np.dtype[Any], int]] = []
 
     def append(self, array: NDArray[Any]) -> None:
-        narrow = _narrow(array)
+        narrow = narrowed(array)
         self._pieces.append((narrow.dtype, len(narrow)))
         self._file.write(narrow.tobytes())
 
     def after(self, first: NDArray[Any]) -> NDArray[Any]:
         """Return one array and all that wait behind it, and forget these."""
         width = first.shape[1:]
-        narrow = _narrow(first)
+        narrow = narrowed(first)
         kind = np.result_type(narrow.dtype, *{dtype for dtype, _ in self._pieces})
         total = len(first) + sum(n for _, n in self._pieces)
         joined = np.empty((total, *width), dtype=kind)
@@ -137,14 +138,3 @@ def _by_level(first_child: Ints, n_children: Ints) -> Ints:
         level = ragged(first_child[level], n_children[level].astype(np.intp))
     narrow = np.min_scalar_type(len(n_children))
     return np.concatenate(levels, dtype=narrow, casting="unsafe")
-
-
-def _narrow(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the same numbers in as little room as they need."""
-    if np.isnan(array).all():
-        return array.astype(np.float16)
-    if not (array == np.rint(array)).all():
-        return array.copy()
-    least, most = int(array.min(initial=0)), int(array.max(initial=0))
-    smallest = np.promote_types(np.min_scalar_type(least), np.min_scalar_type(most))
-    return array.astype(smallest if smallest.kind in "iu" else array.dtype)

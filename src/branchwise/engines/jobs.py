@@ -16,10 +16,13 @@ import numpy as np
 from branchwise.counts import Counts, Rows, tally
 from branchwise.engines.parts import Part, Route
 from branchwise.extension import available, extension
+from branchwise.narrow import narrowed
 from branchwise.splits import Splits
 
 #: Up to so many cells the compiled twin counts into tables of all of them.
 MOST_CELLS = 1 << 24
+#: The arrays of counts, and their types.
+_ARRAYS = {"node": np.intp, "code": np.intp, "weights": np.float64, "cases": np.float64}
 
 
 class Answer(Protocol):
@@ -41,6 +44,25 @@ class Tallies:
     """The counts of some columns."""
 
     counts: Mapping[int, Counts]
+
+    def __getstate__(self) -> dict[int, list[Any]]:
+        # A third of the bytes: counts are whole, and most of them are small.
+        return {
+            index: [narrowed(getattr(counts, name)) for name in _ARRAYS]
+            for index, counts in self.counts.items()
+        }
+
+    def __setstate__(self, state: dict[int, list[Any]]) -> None:
+        counts = {
+            index: Counts(
+                *(
+                    array.astype(dtype)
+                    for array, dtype in zip(arrays, _ARRAYS.values(), strict=True)
+                )
+            )
+            for index, arrays in state.items()
+        }
+        object.__setattr__(self, "counts", counts)
 
     def merge(self, other: Tallies) -> Tallies:
         """Add the counts of other rows."""
