@@ -136,8 +136,9 @@ def _pruning(size: str, X: pd.DataFrame, y: pd.Series) -> Line:
     """Time growth and pruning apart, from ready codes; collapse belongs to pruning."""
     from branchwise.kernels.native import grow_native, prune_native
     from branchwise.recipes import C45
-    from branchwise.table.encode import learn_columns, learn_target
+    from branchwise.table.encode import learn_columns
     from branchwise.table.frames import open_table
+    from branchwise.table.labels import learn_target
     from branchwise.training import Training
 
     columns, data = learn_columns(open_table(X), "from_dtype", None)

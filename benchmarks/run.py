@@ -180,8 +180,9 @@ class Workloads:
         """Growth alone: nanoseconds for each row and remaining column."""
         from branchwise import Recipe
         from branchwise.kernels.native import grow_native
-        from branchwise.table.encode import learn_columns, learn_target
+        from branchwise.table.encode import learn_columns
         from branchwise.table.frames import open_table
+        from branchwise.table.labels import learn_target
         from branchwise.table.weights import weigh
 
         A = self.tables["A"]

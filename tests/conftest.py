@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,8 +12,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from parts import ALL_TESTS
+
 Table = Mapping[str, Sequence[Any]]
 MakeFrame = Callable[[Table], Any]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let modules know whether all tests run, as ``make test-all`` does."""
+    if not config.getoption("markexpr"):
+        os.environ[ALL_TESTS] = "1"
 
 
 def _arrow(table: Table) -> pa.Table:

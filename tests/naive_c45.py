@@ -371,10 +371,6 @@ def arrivals(node: Node, row: Row) -> Iterator[tuple[Node, Amount]]:
                 yield end, share * part
 
 
-def predict(node: Node, row: Row) -> str:
-    return most(distribution(node, row))
-
-
 # ------------------------------------------------------------------ definitions
 
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+
+#: Set where the slow tests run, too: see conftest.py.
+ALL_TESTS = "BRANCHWISE_ALL_TESTS"
+
+
+def examples(number: int) -> int:
+    """Return how many examples hypothesis makes up: half, unless all tests run."""
+    return number if os.environ.get(ALL_TESTS) else number // 2
 
 
 def first_fast(parts: Iterable[Any], n_fast: int = 1) -> list[Any]:

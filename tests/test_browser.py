@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import numpy as np
@@ -567,6 +568,55 @@ def test_many_classes_share_a_colour(show):
     assert page.locator("#legend .key").count() == 10
     assert "31 others" in page.locator("#legend").inner_text()
     assert page.locator("#about tbody tr").count() >= 12
+
+
+@pytest.mark.parametrize("n_classes", [2, 10, 13])
+def test_classes_have_the_colours_of_the_pictures(show, n_classes):
+    rng = np.random.default_rng(0)
+    y = rng.choice([f"class {i:02}" for i in range(n_classes)], 400)
+    model = ID3Classifier(max_depth=1).fit({"k": list("ab") * 200}, y).model_
+    page = show(model)
+    keys = page.eval_on_selector_all(
+        "#legend .key",
+        "all => all.map(e => [getComputedStyle(e.querySelector('.swatch'))"
+        ".backgroundColor, e.textContent])",
+    )
+    picture = model.to_svg()
+    entries = re.findall(
+        r'<rect class="c(\d)"[^>]*/><text class="s m"[^>]*>([^<]+)', picture
+    )
+    fills = dict(re.findall(r"\.c(\d)\{fill:(#\w+)\}", picture.partition("@media")[0]))
+    pictured = [(rgb(fills[code]), name) for code, name in entries]
+    assert [tuple(key) for key in keys] == pictured
+    assert len({colour for colour, _ in pictured}) == min(n_classes, 10)
+
+
+def rgb(colour):
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgb({red}, {green}, {blue})"
+
+
+def test_the_first_view_fits_a_window_that_gets_its_size_late(show, weather):
+    page = show(weather, viewport={"width": 1100, "height": 60})
+    page.set_viewport_size({"width": 1100, "height": 700})
+    page.wait_for_function("branchwise.state && document.querySelector('#node-7')")
+    page.wait_for_timeout(100)
+
+    def middle_of_root():
+        stage, root = (
+            page.locator(one).bounding_box() for one in ("#stage", "#node-0")
+        )
+        return (root["y"] + root["height"] / 2 - stage["y"]) / stage["height"]
+
+    assert middle_of_root() == pytest.approx(0.5, abs=0.15)
+    # Who has moved stays where they are.
+    page.mouse.move(300, 300)
+    page.mouse.wheel(0, -240)
+    page.wait_for_timeout(100)
+    before = page.locator("#node-0").bounding_box()
+    page.set_viewport_size({"width": 1100, "height": 500})
+    page.wait_for_timeout(100)
+    assert page.locator("#node-0").bounding_box() == before
 
 
 def test_candidates_are_ranked_where_a_view_has_them(show, weather):

@@ -12,7 +12,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,7 @@ from branchwise import (
     fit_tree,
     load,
 )
+from branchwise import __main__ as launcher
 from branchwise.cli import algorithms, growing, streams
 from branchwise.cli import evaluate as evaluate_module
 from branchwise.cli import fit as fit_module
@@ -45,6 +46,7 @@ from branchwise.missing import POLICIES
 from branchwise.model import Model
 from branchwise.persist import from_bytes as load_bytes
 from branchwise.recipes import PROBABILITIES, PRUNINGS
+from branchwise.table import parsing
 from branchwise.table.read import read_table
 
 WEATHER = datasets.path("weather")
@@ -1682,6 +1684,24 @@ def test_progress_shows_only_after_a_while(monkeypatch, patience, shows):
     assert ("Growing: 7 nodes" in terminal.getvalue()) is shows
 
 
+def test_progress_tells_how_much_has_been_read(monkeypatch, tmp_path):
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(streams, "_PATIENCE", 0.01)
+    monkeypatch.setattr(parsing, "_LONG", 1000)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.chdir(tmp_path)
+    table = Path("data.csv")
+    table.write_text("a,y\n" + "1,2\n" * 1234)
+    with streams.Reporter().reading(str(table)):
+        time.sleep(0.3)
+        read_table(table)
+        time.sleep(0.3)
+    shown = terminal.getvalue()
+    assert "Reading" in shown
+    assert "1,234 rows" in shown
+
+
 def test_no_progress_off_a_terminal_or_if_quiet(monkeypatch):
     monkeypatch.setattr(streams, "_PATIENCE", 0.0)
     for quiet, stream in ((False, io.StringIO()), (True, _Terminal())):
@@ -1695,14 +1715,23 @@ def test_no_progress_off_a_terminal_or_if_quiet(monkeypatch):
 # The real program
 
 
-def test_module_and_exit_codes(write, tmp_path):
-    def code(*arguments):
-        command = [sys.executable, "-m", "branchwise", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, check=False).returncode
+def test_module_and_exit_code():
+    command = [sys.executable, "-m", "branchwise", "fit", WEATHER, "-t", "ply"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert b"Did you mean 'play'?" in done.stderr
 
-    assert code("fit", WEATHER, "-t", "play", "-o", tmp_path / "tree.json") == 0
-    assert code("fit", WEATHER, "-t", "ply") == 1
-    assert code("fit", WEATHER) == 2
+
+def test_ctrl_c_while_the_program_is_loaded(monkeypatch, capsys):
+    class Loading(ModuleType):
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "branchwise.cli.main", Loading("main"))
+    with pytest.raises(SystemExit) as stopped:
+        launcher.main()
+    assert stopped.value.code == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
 
 
 def test_a_real_pipe(start, model):

@@ -250,7 +250,7 @@ def test_hundreds_of_numbers_as_classes(write, tmp_path):
         ("a.csv", b"a,y\n1,\xe9\n", "is not UTF-8 text: see line 2, column 3"),
         ("a.csv", b"a,a,y\n1,2,3\n", "more than one column named 'a'"),
         ("a.csv", b"a,y\n1,2\na,y\n", "has its header once more in line 3"),
-        ("a.csv", b'a,y\n1,2\n3,"4\n5,6\n', "in line 3 that is never closed"),
+        ("a.csv", b'a,y\n1,2\n3,"4\n5,6\n', "in line 3, column 3 that is never closed"),
         ("a.csv", b"a,y\n1,\x002\n", "has a NUL byte in line 2, column 3"),
         ("a.csv", b"\x89PNG\r\n\x1a\n", "is a PNG picture, not a table"),
         (
@@ -296,7 +296,8 @@ def test_a_long_pipe_that_is_cut_off(tmp_path):
     assert done.returncode == 1
     assert done.stdout == b""
     assert done.stderr.startswith(
-        b"error: standard input is cut off: its last line 200,002 has no end, and 1 of "
-        b"the 2 cells that its header has. Get the whole file, or take that line out."
+        b"error: standard input is cut off: it ends in line 200,002, column 5, with 1 "
+        b"of the 2 cells that its header has. Get the whole file, or take that "
+        b"line out."
     )
     assert not tree.exists()

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from branchwise import datasets
+from branchwise.cli.engines import ENGINE_OPTIONS
 from branchwise.cli.main import app
 
 WEATHER = datasets.path("weather")
@@ -48,7 +49,8 @@ def test_help():
         assert option in text
     fitted = {w for w in output("fit", "--help").split() if w.startswith("--")}
     here = {w for w in text.split() if w.startswith("--")}
-    assert fitted - here == {"--format"}
+    of_engines = {"--" + name.replace("_", "-") for name in ENGINE_OPTIONS}
+    assert fitted - here - of_engines == {"--format"}
 
 
 def test_the_root_of_a_tree_that_is_grown():

@@ -42,8 +42,8 @@ def test_the_command_is_the_function(car):
     X = {name: cells[::4] for name, cells in whole.X.items()}
     y = whole.y[::4]
     found = search(C45Classifier(), X, y, {"confidence": [0.05, 0.5]}, cv=3)
-    times = [line.rsplit("  ", 1)[0] for line in out.splitlines()[1:]]
-    assert times == [line.rsplit("  ", 1)[0] for line in found.lines()][1:]
+    rows = [line.rsplit("  ", 1)[0].rstrip() for line in out.splitlines()]
+    assert rows[1:] == [line.rsplit("  ", 1)[0].rstrip() for line in found.lines()][1:]
     best = found.best
     assert f"best: confidence={best.parameters['confidence']:g} (accuracy" in err
     assert "leaves, depth" in err.splitlines()[-1]

@@ -13,8 +13,9 @@ import pytest
 from branchwise import BranchwiseWarning, Recipe, fit_tree
 from branchwise.errors import DataError
 from branchwise.table import objects
-from branchwise.table.encode import encode_columns, learn_columns, learn_target
+from branchwise.table.encode import encode_columns, learn_columns
 from branchwise.table.frames import open_table
+from branchwise.table.labels import learn_target
 from branchwise.table.raw import Numbers
 from branchwise.table.schema import Column, Schema
 

@@ -124,7 +124,8 @@ def test_a_table_of_the_user(weather, target):
 
 
 @pytest.mark.parametrize("target", sorted(export.TARGETS))
-def test_random_trees_are_exported_without_a_difference(target):
+def test_random_trees_are_exported_without_a_difference(target, monkeypatch):
+    monkeypatch.setattr(verification, "_N_PROBES", 300)  # more below, where it is slow
     tried = 0
     n_models = SLOW_TO_START.get(target, len(ESTIMATORS))
     for model in random_models(n_models, seed=100):

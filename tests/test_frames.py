@@ -16,8 +16,9 @@ import pyarrow as pa
 import pytest
 
 from branchwise import fit_tree
-from branchwise.table.encode import learn_columns, learn_target
+from branchwise.table.encode import learn_columns
 from branchwise.table.frames import open_table
+from branchwise.table.labels import learn_target
 
 NA = None
 TABLE: dict[str, list[Any]] = {

@@ -171,7 +171,8 @@ def test_a_notebook_shows_the_first_levels_of_large_trees():
     X = {"a": rng.normal(size=6000), "b": rng.normal(size=6000)}
     model = fit_tree(X, rng.choice(["yes", "no"], 6000))
     shown = data_of(unescape(model._repr_html_().split("<pre>")[0]))
-    assert shown["abridged"] == {"n_nodes": len(model.tree)}
+    assert shown["abridged"]["n_nodes"] == len(model.tree)
+    assert shown["abridged"]["why"].startswith("so that the notebook stays small")
     assert len(shown["n_children"]) <= html.NOTEBOOK_NODES < len(model.tree)
     assert len(shown["n_children"]) > 100
 

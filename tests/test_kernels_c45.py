@@ -68,10 +68,10 @@ def c45_problem(seed: int):
     return columns, data, labels, n_classes, grid, recipe
 
 
-@pytest.mark.parametrize("part", first_fast(range(4)))
+@pytest.mark.parametrize("part", first_fast(range(8)))
 def test_same_tree_before_and_after_pruning(part):
     raised = 0
-    for seed in range(part, N_TABLES, 4):
+    for seed in range(part, N_TABLES, 8):
         columns, data, labels, n_classes, grid, recipe = c45_problem(seed)
         engine = MemoryEngine(columns, data, Classes(labels, n_classes), grid)
         reference = grow(engine, columns, recipe)
@@ -89,13 +89,13 @@ def test_same_tree_before_and_after_pruning(part):
         validate(pruned, Schema(tuple(columns), tuple(range(n_classes))))
         unraised = error_based.pruned(small, recipe.confidence, None)
         raised += expected != unraised
-    assert raised > 5  # else these tables would show nothing
+    assert raised > 2  # else these tables would show nothing
 
 
-@pytest.mark.parametrize("part", first_fast(range(4)))
+@pytest.mark.parametrize("part", first_fast(range(8)))
 def test_same_groups_of_values(part):
     shared = 0
-    for seed in range(part, N_TABLES // 3, 4):
+    for seed in range(part, N_TABLES // 3, 8):
         columns, data, labels, n_classes, grid, base = c45_problem(seed)
         rng = np.random.default_rng(seed)
         if rng.random() < 0.5:

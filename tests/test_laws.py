@@ -21,9 +21,12 @@ from branchwise import counts as counts_module
 from branchwise.counts import Counts, Rows, tally
 from branchwise.recipes import C45, CART
 from branchwise.words import Condition, condition_of
+from parts import examples
 from test_naive import KERNELS, as_table, random_table
 
-law = settings(derandomize=True, deadline=None, max_examples=60, database=None)
+law = settings(
+    derandomize=True, deadline=None, max_examples=examples(60), database=None
+)
 
 #: Every policy that neither raises nor asks which of equal branches comes first.
 ORDERLESS = st.sampled_from(["branch", "split", "node"])

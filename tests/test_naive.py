@@ -12,6 +12,7 @@ import pytest
 
 import naive
 from branchwise import DataError, Model, Recipe, extension, fit_tree
+from parts import first_fast
 
 CHUNK = 250
 
@@ -249,7 +250,7 @@ def compare(seed: int, **overruled: object) -> None:
                 raise AssertionError(f"{where}: {error}") from error
 
 
-@pytest.mark.parametrize("first", range(0, 2000, CHUNK))
+@pytest.mark.parametrize("first", first_fast(range(0, 2000, CHUNK), 4))
 def test_agrees_on_random_tables(first: int) -> None:
     for seed in range(first, first + CHUNK):
         compare(seed)

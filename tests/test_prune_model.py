@@ -26,8 +26,9 @@ from branchwise.plot import plot_pruning_path
 from branchwise.prune import cost_complexity
 from branchwise.pruning import PruningTable
 from branchwise.recipes import CART
-from branchwise.table.encode import learn_columns, learn_target
+from branchwise.table.encode import learn_columns
 from branchwise.table.frames import open_table
+from branchwise.table.labels import learn_target
 from branchwise.training import Training, grown
 from branchwise.validation import choose_alpha, dealt, held_out
 

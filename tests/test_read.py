@@ -223,9 +223,9 @@ def test_rows_of_other_lengths(write):
 
 def test_a_quote_that_is_never_closed(write):
     assert error(write('a,b\n1,2\n3,"4\n5,6\n7,8\n')) == (
-        "data.csv has a quotation mark in line 3 that is never closed, so that the "
-        "rest of the file would be one cell. Close it, or double it if it is part of "
-        "the text."
+        "data.csv has a quotation mark in line 3, column 3 that is never closed, so "
+        "that the rest of the file would be one cell. Close it, or double it "
+        "if it is part of the text."
     )
     assert error(write('a,b\n1,2\n"3,4\n5,6\n')).endswith(
         "A quoted cell there runs on for 2 lines; is its closing quotation mark "
@@ -281,6 +281,30 @@ def test_text_that_begins_like_something_else(write):
     assert cells(read_table(write("%PDF-,b\n1,2\n"))) == {"%PDF-": [1], "b": [2]}
 
 
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("<!DOCTYPE html>\n<html><body>404</body></html>\n", "a web page"),
+        ("\n<html>\n", "a web page"),
+        ('<?xml version="1.0"?>\n<rows/>\n', "XML"),
+        ('{"a": 1}\n{"a": 2}\n', "JSON"),
+        ('[{"a": 1}, {"a": 2}]\n', "JSON"),
+        ('[\n  {\n    "a": 1\n  }\n]\n', "JSON"),
+        ('{\n  "a": [1]\n}\n', "JSON"),
+    ],
+)
+def test_text_that_is_no_table(write, content, what):
+    assert error(write(content)) == (
+        f"data.csv is {what}, not a table with rows and columns. Save the table as CSV "
+        "or Parquet, and check where the file comes from."
+    )
+
+
+def test_names_in_brackets_are_names(write):
+    for name in ("[a]", "{a}", "<a>", "[0", "{x"):
+        assert read_table(write(f"{name},b\n1,2\n")).column_names == [name, "b"]
+
+
 @pytest.mark.parametrize("wanted", [{}, {"text_columns": ["b"]}])
 def test_another_encoding(write, wanted):
     path = write("a,b\n1,x\n2,café\n".encode("latin1"))
@@ -308,7 +332,11 @@ def test_names_that_occur_twice(write):
 
 def test_columns_without_a_name(write):
     path = write(",a\n0,1\n")
-    assert error(path).startswith("Column 1 of data.csv has no name. Every column")
+    assert error(path) == (
+        "Column 1 of data.csv has no name. Every column needs one: add it to the "
+        "header, or leave out what has none with --ignore ''. If the first line is a "
+        "row like the others, add --no-header."
+    )
     assert cells(read_table(path, ignore=[""])) == {"a": [1]}
     assert error(write("a,, \n0,1,2\n")).startswith("Columns 2, 3 of data.csv have no")
 

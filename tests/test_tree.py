@@ -13,6 +13,7 @@ from branchwise.builder import TreeBuilder
 from branchwise.sanity import validate
 from branchwise.table.schema import Column, Schema
 from branchwise.tree import ARRAYS, Tree
+from parts import first_fast
 from test_naive import KERNELS
 
 SCHEMA = Schema(
@@ -313,29 +314,27 @@ def test_a_node_without_weight(tree: Tree) -> None:
 
 # ------------------------------------------------------------------ nothing recurses
 
-LEVELS = 100_000
 
-
-@pytest.fixture(scope="module")
-def chain() -> Model:
-    """A tree of 100,000 questions, one below the other."""
+@pytest.fixture(scope="module", params=first_fast((20_000, 100_000)))
+def chain(request: pytest.FixtureRequest) -> Model:
+    """A tree of so many questions, one below the other."""
+    levels = request.param
     schema = Schema((Column("x", "numeric"),), ("no", "yes"))
-    builder = TreeBuilder(schema, [LEVELS, 1])
+    builder = TreeBuilder(schema, [levels, 1])
     node = 0
-    for level in range(LEVELS):
+    for level in range(levels):
         builder.child(node, "x", at_most=float(level), weights=[1, 0])
         node = builder.child(
-            node, "x", above=float(level), weights=[LEVELS - level - 1, 1]
+            node, "x", above=float(level), weights=[levels - level - 1, 1]
         )
     return Model(schema, builder.build(), Recipe())
 
 
 def test_a_deep_chain_knows_its_shape(chain: Model) -> None:
-    tree = chain.tree
-    assert (len(tree), tree.max_depth) == (2 * LEVELS + 1, LEVELS)
-    assert tree.n_leaves == LEVELS + 1
+    tree, levels = chain.tree, chain.tree.n_leaves - 1
+    assert (len(tree), tree.max_depth) == (2 * levels + 1, levels)
     assert sum(1 for _ in tree.preorder()) == len(tree)
-    assert f"depth {LEVELS:,}" in repr(chain)
+    assert f"depth {levels:,}" in repr(chain)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -343,32 +342,33 @@ def test_a_deep_chain_predicts(
     chain: Model, kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
-    numbers = np.array([-1.0, 0.5, LEVELS - 1.0, LEVELS - 0.5, np.nan])
+    levels = chain.tree.n_leaves - 1
+    numbers = np.array([-1.0, 0.5, levels - 1.0, levels - 0.5, np.nan])
     arrivals = chain.arrivals({"x": numbers})
-    assert chain.tree.depth[arrivals.node].tolist() == [1, 2, LEVELS, LEVELS, 0]
+    assert chain.tree.depth[arrivals.node].tolist() == [1, 2, levels, levels, 0]
     assert chain.tree.label[arrivals.node].tolist() == [0, 0, 0, 1, 0]
     row, node = chain.visited(arrivals)
-    assert np.bincount(row).tolist() == [2, 3, LEVELS + 1, LEVELS + 1, 1]
-    assert len(np.unique(node)) == LEVELS + 4
+    assert np.bincount(row).tolist() == [2, 3, levels + 1, levels + 1, 1]
+    assert len(np.unique(node)) == levels + 4
 
 
 def test_a_deep_chain_prints(chain: Model) -> None:
-    text = chain.to_text()
+    text, levels = chain.to_text(), chain.tree.n_leaves - 1
     assert text.startswith("x <= 0: no (1)\nx > 0:\n|   x <= 1: no (1)\n")
-    assert text.count("x <= ") == text.count("x > ") == LEVELS
+    assert text.count("x <= ") == text.count("x > ") == levels
     # Too deep to indent: broken off every 24 levels.
-    assert text.count("Subtree [S") == (LEVELS - 1) // 24
+    assert text.count("Subtree [S") == (levels - 1) // 24
     assert max(map(len, text.splitlines())) < 200
     last = str(chain).splitlines()[-1]
-    assert last == f"... (a tree of {2 * LEVELS + 1:,} nodes; to_text() has all of it)"
+    assert last == f"... (a tree of {2 * levels + 1:,} nodes; to_text() has all of it)"
 
 
 def test_a_deep_chain_gives_rules(chain: Model) -> None:
-    rules = chain.rules()
-    assert len(rules) == LEVELS + 1
+    rules, levels = chain.rules(), chain.tree.n_leaves - 1
+    assert len(rules) == levels + 1
     assert str(rules[0]) == "if x <= 0 then no (1 of 1 cases, 100 %)"
     assert str(rules[1]) == "if x > 0 and x <= 1 then no (1 of 1 cases, 100 %)"
-    assert str(rules[-1]) == f"if x > {LEVELS - 1} then yes (1 of 1 cases, 100 %)"
+    assert str(rules[-1]) == f"if x > {levels - 1} then yes (1 of 1 cases, 100 %)"
 
 
 def test_a_deep_chain_is_saved_and_loaded(chain: Model, tmp_path: Path) -> None:

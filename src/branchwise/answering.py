@@ -14,8 +14,9 @@ from branchwise.importance import column_importances
 from branchwise.missing import refuse_missing
 from branchwise.predict import Arrivals, Walker, visited
 from branchwise.recipes import Recipe
-from branchwise.table.encode import encode_columns, learn_numbers
+from branchwise.table.encode import encode_columns
 from branchwise.table.frames import Frame, open_table
+from branchwise.table.labels import learn_numbers
 from branchwise.table.schema import Columns, Schema
 from branchwise.threads import n_threads
 from branchwise.tree import Tree

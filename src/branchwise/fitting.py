@@ -15,13 +15,9 @@ from branchwise.named import named_columns
 from branchwise.places import is_files, place_of
 from branchwise.recipes import ID3, Recipe
 from branchwise.shares import with_class_weights
-from branchwise.table.encode import (
-    learn_columns,
-    learn_numbers,
-    learn_target,
-    shelf_of_rows,
-)
+from branchwise.table.encode import learn_columns, shelf_of_rows
 from branchwise.table.frames import open_table
+from branchwise.table.labels import learn_numbers, learn_target
 from branchwise.table.schema import Schema, Value
 from branchwise.table.weights import check_weights
 from branchwise.threads import n_threads

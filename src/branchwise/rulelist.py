@@ -27,8 +27,9 @@ from branchwise.rules import Rule, simplified, tree_rules
 from branchwise.ruleset import Rules
 from branchwise.ruletable import RuleTable, Usage
 from branchwise.selection import selected
-from branchwise.table.encode import encode_columns, learn_target
+from branchwise.table.encode import encode_columns
 from branchwise.table.frames import open_table
+from branchwise.table.labels import learn_target
 from branchwise.table.schema import Columns, Schema, Value
 from branchwise.table.weights import check_weights, weigh
 from branchwise.tree import Tree

@@ -19,6 +19,8 @@ from branchwise.words import SHOWN_VALUES, word
 _PRINTED_LINES = 1000
 #: Nodes whose candidates a page shows.
 _WORKED_NODES = 200
+#: Why a notebook does not show all of a large tree.
+_WHY_LESS = 'so that the notebook stays small: to_html("tree.html") writes all of it'
 
 
 class Showing(Answering):
@@ -172,7 +174,8 @@ class Showing(Answering):
         text, cut = str(self), html.beyond_a_notebook(self.tree)
         tree = snip(self.tree, cut) if cut else self.tree
         seen = _page_view(Answering(self.schema, tree, self.recipe))
-        return html.in_frame(html.page(html.abridged(seen, len(self.tree)), text), text)
+        page = html.page(html.abridged(seen, len(self.tree), _WHY_LESS), text)
+        return html.in_frame(page, text)
 
     def __str__(self) -> str:
         lines = list(islice(self._lines(), _PRINTED_LINES + 1))

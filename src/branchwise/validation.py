@@ -21,8 +21,9 @@ from branchwise.missing import refuse_missing
 from branchwise.predict import Walker
 from branchwise.prune import cost_complexity, reduced_error
 from branchwise.recipes import Recipe
-from branchwise.table.encode import encode_columns, learn_numbers, learn_target
+from branchwise.table.encode import encode_columns
 from branchwise.table.frames import open_table
+from branchwise.table.labels import learn_numbers, learn_target
 from branchwise.table.schema import Schema
 from branchwise.ties import TIE
 from branchwise.training import Training, grown

@@ -9,7 +9,7 @@ from typing import Any
 
 from branchwise.cli.training import as_amount
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.table.encode import learn_target
+from branchwise.table.labels import learn_target
 from branchwise.table.read import TableFile
 from branchwise.table.schema import Value
 

@@ -71,8 +71,10 @@ def diff(
             raise ParameterError("--target names a column of a TABLE. Give one, too.")
         found = old.diff(new)
     else:
-        table = TableFile(table_path, reading)
-        found = _compared(old, new, table, target, missing, quiet)
+        reporter = Reporter(quiet)
+        with reporter.reading(table_path):
+            table = TableFile(table_path, reading)
+            found = _compared(old, new, table, target, missing, reporter)
     print_written(found, form)
     if exit_code and not found.same_answers:
         raise typer.Exit(DIFFERENT)
@@ -84,7 +86,7 @@ def _compared(
     file: TableFile,
     target: str | None,
     missing: list[str] | None,
-    quiet: bool,
+    reporter: Reporter,
 ) -> ModelDiff:
     marks = missing_marks(missing)
     if target is None and new.schema.target in file.names:
@@ -95,7 +97,7 @@ def _compared(
     sides = []
     for which, model in (("old", old), ("new", new)):
         try:
-            named, table = read_for_model(model, file, marks, Reporter(quiet), besides)
+            named, table = read_for_model(model, file, marks, reporter, besides)
         except DataError as error:
             raise DataError(f"The {which} model cannot read it. {error}") from None
         sides.append(_side(named, table))

@@ -91,6 +91,9 @@ _ONLY = {
     "master": ("--master", EngineName.SPARK),
 }
 
+#: All of these, for verbs whose rows are in memory.
+ENGINE_OPTIONS = ("engine", "max_exact", *_ONLY)
+
 Say = Callable[[str], None]
 
 

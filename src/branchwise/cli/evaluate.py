@@ -175,11 +175,11 @@ def _evaluate_model(
 ) -> None:
     refuse_two_streams(MODEL=model_path, TABLE=table_path)
     model = open_model(model_path)
-    file = TableFile(table_path, reading)
-    target = true_column(model.schema, target, file)
     marks = missing_marks(missing)
     scores: ClassScores | NumberScores
-    with reporter.working(f"Reading {file.label}") as say:
+    with reporter.reading(table_path) as say:
+        file = TableFile(table_path, reading)
+        target = true_column(model.schema, target, file)
         truth = _true_answers(model, file, target, marks)
         named_model, table = read_for_model(model, file, marks, reporter, [target])
         say("Predicting")

@@ -135,8 +135,8 @@ def _verified(
         with reporter.working("Verifying"):
             content, done = exports.exported(model, target, **options)
     else:
-        file = TableFile(verify, reading)
-        with reporter.working(f"Reading {file.label}") as say:
+        with reporter.reading(verify) as say:
+            file = TableFile(verify, reading)
             marks = missing_marks(missing)
             model, table = read_for_model(model, file, marks, reporter)
             say("Verifying")

@@ -213,9 +213,9 @@ def fit(
         fit_far(table_path, recipe, options, reporter)
         return
     refuse_far_options(options)
-    file = TableFile(table_path, reading)
-    roles = roles_of(file, options)
-    with reporter.working(f"Reading {file.label}") as say:
+    with reporter.reading(table_path) as say:
+        file = TableFile(table_path, reading)
+        roles = roles_of(file, options)
         grown = grown_from(file, roles, recipe, options, say)
         model = grown.model
         if output is not None:

@@ -45,9 +45,9 @@ def read_fold_rows(
     threads: int | None,
 ) -> ReadyRows:
     """Read and encode a table, each column as the options say."""
-    file = TableFile(path, reading)
-    roles = growth.roles(file, target, regression)
-    with reporter.working(f"Reading {file.label}"):
+    with reporter.reading(path):
+        file = TableFile(path, reading)
+        roles = growth.roles(file, target, regression)
         table = file.read(
             missing=missing_marks(growth.of_columns("missing")),
             text_columns=roles.text,

@@ -1,4 +1,4 @@
-"""Verbs that grow trees many times take the growing options of ``branchwise fit``."""
+"""Verbs that grow trees take the growing options of ``branchwise fit``."""
 
 from __future__ import annotations
 
@@ -10,19 +10,27 @@ from typing import Any
 
 from branchwise.cli.algorithms import given_recipe
 from branchwise.cli.costs import read_costs
+from branchwise.cli.engines import ENGINE_OPTIONS
 from branchwise.cli.fit import fit, growing_options, roles_of
 from branchwise.cli.growing import Algorithm
 from branchwise.cli.training import Roles, case_weights, named_numbers
-from branchwise.table.encode import learn_target
+from branchwise.table.labels import learn_target
 from branchwise.table.read import TableFile
 from branchwise.table.schema import Value
 
 #: Options that are no parameters of the tree, or that every verb words by itself.
-_OWN = {"table_path", "target", "output", "algorithm", "regression", "form"} | {
+_OWN = {
+    "table_path",
+    "target",
+    "output",
+    "algorithm",
+    "regression",
+    "form",
     "quiet",
     "n_jobs",
     "validation",
     "reading",
+    *ENGINE_OPTIONS,
 }
 #: What the columns are is not a parameter of the tree either, but is passed on.
 OF_COLUMNS = ("categorical", "numeric", "ignore", "missing", "categories", "weight")

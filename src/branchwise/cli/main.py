@@ -30,7 +30,7 @@ from branchwise.cli.rules import rules
 from branchwise.cli.schema import schema
 from branchwise.cli.show import show
 from branchwise.cli.steps import steps
-from branchwise.cli.streams import complain
+from branchwise.cli.streams import Reporter, complain
 from branchwise.cli.tune import tune
 from branchwise.cli.view import view
 from branchwise.cli.what_if import what_if
@@ -43,7 +43,14 @@ NO_READER = 141
 
 
 class _Verb(TyperCommand):
-    """Lists options under the headings that they name, in plain text."""
+    """Lists options under the headings that they name, in plain text.
+
+    What would be a warning in Python is a note here.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        with _warnings_as_notes(ctx.params.get("quiet", False)):
+            return super().invoke(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[Any]] = {}
@@ -63,8 +70,7 @@ class _Verbs(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            with _warnings_as_notes():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except KeyboardInterrupt:
             _stop("interrupted", INTERRUPTED)
         except BrokenPipeError:
@@ -97,9 +103,11 @@ def _silence_output() -> None:
 
 
 @contextmanager
-def _warnings_as_notes() -> Iterator[None]:
+def _warnings_as_notes(quiet: bool) -> Iterator[None]:
+    reporter = Reporter(quiet)
+
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        complain(f"note: {message}")
+        reporter.note(str(message))
 
     with warnings.catch_warnings():
         warnings.showwarning = show

@@ -88,8 +88,8 @@ def predict(
             "--proba adds the probabilities of classes, and this model has none: it "
             "predicts numbers. Do without --proba."
         )
-    file = TableFile(table_path, reading)
-    with reporter.working(f"Reading {file.label}") as say:
+    with reporter.reading(table_path) as say:
+        file = TableFile(table_path, reading)
         marks = missing_marks(missing)
         model, table = read_for_model(model, file, marks, reporter)
         say("Predicting")

@@ -215,7 +215,7 @@ def prune(
     refuse_two_streams(MODEL=model_path, **{"--data": data_path})
     check_output(output)
     model = open_model(model_path)
-    with reporter.working("Reading") as say:
+    with reporter.working(f"Reading {data_path or model_path}") as say:
         rows = KnownRows(model)
         if data_path is not None:
             marks = missing_marks(missing)

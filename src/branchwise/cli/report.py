@@ -159,7 +159,7 @@ def report(
         )
     reporter = Reporter(quiet)
     again = _commands(context)
-    with reporter.working(f"Reading {table_path}") as say:
+    with reporter.reading(table_path) as say:
         rows = _read(table_path, target, growth, regression, reading)
         made = _made(
             rows,

@@ -94,8 +94,9 @@ def read_rows(
             raise ParameterError("--row chooses a row of a TABLE. Give one, too.")
         empty: dict[str, Any] = dict.fromkeys(model.schema.names)
         return Rows(model, [empty | typed], None, 0)
-    file = TableFile(table, reading)
-    model, content = read_for_model(model, file, missing_marks(missing), reporter)
+    with reporter.reading(table):
+        file = TableFile(table, reading)
+        model, content = read_for_model(model, file, missing_marks(missing), reporter)
     first = 0
     if chosen is not None:
         first = _checked_row(chosen, content.num_rows, file)

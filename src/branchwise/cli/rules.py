@@ -163,7 +163,7 @@ def rules(
     refuse_two_streams(MODEL=model_path, **{"--generalise": generalise, "--test": test})
     model = open_model(model_path)
     marks = missing_marks(missing)
-    with reporter.working("Reading") as say:
+    with reporter.reading(generalise) as say:
         read = read_known_rows(
             model, TableFile(generalise, reading), target, weight, marks, reporter
         )

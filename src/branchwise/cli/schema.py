@@ -77,12 +77,12 @@ def schema(
       branchwise schema data.sqlite --query "select * from visits where year = 2024"
     """
     reporter = Reporter(quiet)
-    file = TableFile(table_path, reading)
-    if target is not None:
-        file.check_names([target])
-    numbers = column_names(file, numeric)
     marks = missing_marks(missing)
-    with reporter.working(f"Reading {file.label}"):
+    with reporter.reading(table_path):
+        file = TableFile(table_path, reading)
+        if target is not None:
+            file.check_names([target])
+        numbers = column_names(file, numeric)
         table = file.read(
             missing=marks,
             text_columns=categorical_names(file, categorical, numbers),

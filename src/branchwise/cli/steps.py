@@ -15,18 +15,10 @@ from branchwise.cli import growing
 from branchwise.cli.algorithms import option_of
 from branchwise.cli.fit import growing_options, grown_from, recipe_of, roles_of
 from branchwise.cli.growing import Algorithm
+from branchwise.cli.growth import Growth, takes_growing_options
 from branchwise.cli.known_rows import read_known_rows
 from branchwise.cli.models import located, open_model, refuse_two_streams
-from branchwise.cli.options import (
-    READING,
-    Categorical,
-    Ignore,
-    MissingMarks,
-    Numeric,
-    Quiet,
-    TablePath,
-    missing_marks,
-)
+from branchwise.cli.options import Quiet, TablePath, missing_marks
 from branchwise.cli.streams import Reporter, check_output, open_output
 from branchwise.cli.training import class_weights, prior_weights
 from branchwise.errors import ParameterError
@@ -52,6 +44,7 @@ _WITH_MODEL = ("class_weight", "priors")
 _NOT_PARAMETERS = ("regression", "categorical", "numeric", "ignore", "categories")
 
 
+@takes_growing_options
 def steps(
     table_path: TablePath,
     target: Annotated[
@@ -124,49 +117,10 @@ def steps(
         ),
     ] = False,
     quiet: Quiet = False,
-    categorical: Categorical = None,
-    numeric: Numeric = None,
-    ignore: Ignore = None,
-    missing: MissingMarks = None,
-    categories: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--categories",
-            metavar="COLUMN=A,B,...",
-            help="All possible values of a column, in order; may be repeated.",
-            show_default=False,
-            rich_help_panel=READING,
-        ),
-    ] = None,
-    criterion: growing.CriterionOf = None,
-    max_depth: growing.MaxDepth = None,
-    max_leaf_nodes: growing.MaxLeafNodes = None,
-    min_samples_split: growing.MinSamplesSplit = None,
-    min_samples_leaf: growing.MinSamplesLeaf = None,
-    min_samples_branch: growing.MinSamplesBranch = None,
-    min_gain: growing.MinGain = None,
-    min_significance: growing.MinSignificance = None,
-    group_values: growing.GroupValues = False,
-    cut: growing.CutAt = None,
-    missing_policy: growing.MissingPolicy = None,
-    unseen_policy: growing.UnseenPolicy = None,
-    max_bins: growing.MaxBins = None,
     n_jobs: growing.Jobs = None,
-    pruning: growing.PruningBy = None,
-    no_prune: growing.NoPrune = False,
-    confidence: growing.Confidence = None,
-    no_raise_subtrees: growing.NoRaiseSubtrees = False,
-    tolerance: growing.Tolerance = None,
     validation: growing.Validation = None,
-    validation_fraction: growing.ValidationFraction = None,
-    ccp_alpha: growing.Alpha = None,
-    weight: growing.Weight = None,
-    class_weight: growing.ClassWeight = None,
-    priors: growing.Priors = None,
-    costs: growing.Costs = None,
-    probabilities: growing.ProbabilitiesFrom = None,
-    m: growing.M = None,
     *,
+    growth: Growth,
     reading: Reading,
 ) -> None:
     """Show how a tree was worked out: counts, entropies, gains, and the choice.
@@ -182,7 +136,9 @@ def steps(
       branchwise steps data.csv --model tree.json --style latex -o steps.tex
       branchwise steps data.csv -t price -a cart --regression --style markdown
     """
-    options = dict(locals())  # by name, as the verbs that grow share them
+    options = {**growth.options, "table_path": table_path, "target": target}
+    options |= {"algorithm": algorithm, "regression": regression, "reading": reading}
+    options |= {"validation": validation, "n_jobs": n_jobs}
     if reveal and style is not Style.HTML:
         raise ParameterError(
             f"--reveal has no effect unless --style is html. Got {style.value}."
@@ -227,9 +183,9 @@ def _grow(options: Mapping[str, Any], wanted: object, reporter: Reporter) -> Ste
         )
     algorithm = options["algorithm"] or Algorithm.ID3
     recipe = recipe_of(algorithm, options["regression"], options)
-    file = TableFile(options["table_path"], options["reading"])
-    roles = roles_of(file, options)
-    with reporter.working(f"Reading {file.label}") as say:
+    with reporter.reading(options["table_path"]) as say:
+        file = TableFile(options["table_path"], options["reading"])
+        roles = roles_of(file, options)
         grown = grown_from(file, roles, recipe, options, say)
         model, X, y = grown.model, grown.attributes, grown.labels
         weights = grown.weights
@@ -256,8 +212,8 @@ def _open(
             "already. Leave out one of them."
         )
     model = open_model(path)
-    file = TableFile(options["table_path"], options["reading"])
-    with reporter.working(f"Reading {file.label}") as say:
+    with reporter.reading(options["table_path"]) as say:
+        file = TableFile(options["table_path"], options["reading"])
         marks = missing_marks(options["missing"])
         rows = read_known_rows(
             model, file, options["target"], options["weight"], marks, reporter

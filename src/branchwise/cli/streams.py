@@ -8,12 +8,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from branchwise.errors import DataError
 from branchwise.files import atomic_write, is_device
+from branchwise.table.progress import telling
 from branchwise.table.read import STANDARD_STREAM
 from branchwise.words import plain
 
@@ -45,6 +46,8 @@ class Reporter:
     def working(self, task: str) -> Iterator[Callable[[str], None]]:
         """Show a progress bar if the work takes more than a second on a terminal.
 
+        While tables are read, it also tells how much of them has been.
+
         Parameters
         ----------
         task : str
@@ -69,8 +72,24 @@ class Reporter:
             transient=True,
         )
         number = bar.add_task(task, total=None)
-        with _after_a_while(bar):
-            yield lambda text: bar.update(number, description=text)
+        now = task
+
+        def say(text: str) -> None:
+            nonlocal now
+            now = text
+            bar.update(number, description=text)
+
+        def tell(amount: str) -> None:
+            bar.update(number, description=f"{now}: {amount}")
+
+        with _after_a_while(bar), telling(tell):
+            yield say
+
+    def reading(self, path: str) -> AbstractContextManager[Callable[[str], None]]:
+        """Show a progress bar for a table that is read, and for what follows."""
+        return self.working(
+            f"Reading {'standard input' if path == STANDARD_STREAM else path}"
+        )
 
     @contextmanager
     def counting(self, task: str) -> Iterator[Callable[[int, int], None]]:

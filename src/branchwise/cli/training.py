@@ -25,8 +25,8 @@ from branchwise.cli.streams import Reporter, counted
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.findings import grave_findings
 from branchwise.recipes import ALPHA_RULES
-from branchwise.table.encode import learn_target
 from branchwise.table.frames import open_table, read_vector
+from branchwise.table.labels import learn_target
 from branchwise.table.raw import Coded, Numbers
 from branchwise.table.read import TableFile
 from branchwise.table.reading import Reading

@@ -85,9 +85,10 @@ def view(
         page = model.to_html(title=title)
     else:
         marks = missing_marks(missing)
-        table = TableFile(data, reading)
-        rows = read_known_rows(model, table, None, None, marks, reporter)
-        page = rows.model.to_html(title=title, X=rows.X, y=rows.y)
+        with reporter.reading(data):
+            table = TableFile(data, reading)
+            rows = read_known_rows(model, table, None, None, marks, reporter)
+            page = rows.model.to_html(title=title, X=rows.X, y=rows.y)
     with open_output(target) as file:
         file.write(page.encode("utf-8"))
     if target == STANDARD_STREAM:

@@ -25,15 +25,15 @@ from branchwise.missing import refuse_missing
 from branchwise.shares import class_weights, prior_weights
 from branchwise.table.bins import Edges
 from branchwise.table.choices import chosen_columns, declared_categories
-from branchwise.table.encode import (
+from branchwise.table.encode import learn_column
+from branchwise.table.frames import Frame, open_table
+from branchwise.table.labels import (
     check_classes,
     check_rates,
     class_codes,
-    learn_column,
     occurring_classes,
     plain_numbers,
 )
-from branchwise.table.frames import Frame, open_table
 from branchwise.table.raw import Coded, Numbers, RawColumn, refuse_mixed
 from branchwise.table.schema import Columns, Schema, Value
 from branchwise.table.target import Spread

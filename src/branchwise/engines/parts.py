@@ -24,13 +24,9 @@ from branchwise.kernels.native import NativeWalk
 from branchwise.levels import Levels
 from branchwise.search import Level
 from branchwise.splits import Splits
-from branchwise.table.encode import (
-    class_codes,
-    encode_columns,
-    occurring_classes,
-    plain_numbers,
-)
+from branchwise.table.encode import encode_columns
 from branchwise.table.frames import open_table
+from branchwise.table.labels import class_codes, occurring_classes, plain_numbers
 from branchwise.table.schema import Columns
 from branchwise.tree import Tree
 

@@ -22,7 +22,7 @@ from branchwise.model import Model
 from branchwise.prune import cost_complexity
 from branchwise.recipes import Recipe, unpruned
 from branchwise.shares import class_weights, prior_weights
-from branchwise.table.encode import learn_target
+from branchwise.table.labels import learn_target
 from branchwise.table.recognise import Recognition
 from branchwise.table.weights import check_weights
 from branchwise.tree import Tree

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -15,7 +16,7 @@ from sklearn.model_selection import (
 )
 
 from branchwise.counts import Ints
-from branchwise.errors import DataError, ParameterError
+from branchwise.errors import DataError, ParameterError, counted
 
 Split = tuple[Ints, Ints]
 
@@ -70,19 +71,22 @@ class Deal:
         if by_class:
             counts = np.bincount(target.astype(np.intp))
             self._check_classes(int(counts.max()))
-            # A class of fewer rows than folds is not in all of them, as it must be.
-            whole = self.hold_out is None or bool(counts[counts > 0].min() >= 2)
+            rarest = int(counts[counts > 0].min())
+            self._remark_rare(rarest)
         if self.hold_out is not None:
             parts = train_test_split(
                 np.arange(len(target)),
                 test_size=float(self.hold_out),
                 random_state=self.seed,
-                stratify=target if by_class and whole else None,
+                stratify=target if by_class and rarest >= 2 else None,
             )
             return [(np.sort(parts[0]), np.sort(parts[1]))]
         dealer = RepeatedStratifiedKFold if by_class else RepeatedKFold
         folds = dealer(n_splits=self.cv, n_repeats=self.repeats, random_state=self.seed)
-        return list(folds.split(np.zeros((len(target), 1)), target))
+        with warnings.catch_warnings():
+            # Told above, in our words.
+            warnings.filterwarnings("ignore", "The least populated class")
+            return list(folds.split(np.zeros((len(target), 1)), target))
 
     def _check_size(self, n_rows: int) -> None:
         least = self.cv if self.hold_out is None else 2
@@ -98,6 +102,15 @@ class Deal:
             raise DataError(
                 f"No class has as many rows as there are folds: {largest:,} rows at "
                 f"most for {self.cv:,} folds. Choose fewer folds, or hold_out."
+            )
+
+    def _remark_rare(self, rarest: int) -> None:
+        if self.hold_out is None and rarest < self.cv:
+            warnings.warn(
+                f"The rarest class has {counted(rarest, 'row')}, and there are "
+                f"{self.cv:,} folds, so that not every fold can test it. Choose fewer "
+                "folds, or join rare classes.",
+                stacklevel=2,
             )
 
     @property

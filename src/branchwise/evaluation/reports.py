@@ -19,10 +19,8 @@ from branchwise.words import aligned, word
 
 #: How each interval is found.
 OVER_FOLDS = "Student's t over folds, with the corrected variance of Nadeau and Bengio"
-OF_ONE_PART = (
-    "Wilson's for shares of rows, the normal one for averages over rows, else from "
-    "rows drawn again"
-)
+OF_NUMBERS = "the normal one for averages over rows, else from rows drawn again"
+OF_CLASSES = f"Wilson's for shares of rows, {OF_NUMBERS}"
 _CONFUSION = (
     "confusion matrix: a row for each true class, a column for each predicted one"
 )
@@ -86,7 +84,9 @@ class Evaluation:
     @property
     def interval(self) -> str:
         """How intervals are found."""
-        return OVER_FOLDS if self.deal.hold_out is None else OF_ONE_PART
+        if self.deal.hold_out is None:
+            return OVER_FOLDS
+        return OF_CLASSES if self.classes else OF_NUMBERS
 
     def lines(self) -> Iterator[str]:
         """Write all tables."""

@@ -24,8 +24,8 @@ from branchwise.evaluation.deals import Deal, Split
 from branchwise.evaluation.metrics import Fold
 from branchwise.evaluation.reports import Comparison, Evaluation
 from branchwise.evaluation.summing import evaluated
-from branchwise.table.encode import learn_numbers, learn_target
 from branchwise.table.encoded import EncodedTable
+from branchwise.table.labels import learn_numbers, learn_target
 from branchwise.table.schema import Value
 from branchwise.table.weights import check_weights
 from branchwise.threads import as_done, n_threads

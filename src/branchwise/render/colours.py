@@ -6,7 +6,7 @@ from them in lightness. tests/test_pictures.py looks at them with other eyes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 #: A colour for each class, in the order of the classes.
 CLASS_COLOURS = (
@@ -27,6 +27,7 @@ ON_DARK = {7: "#7766dd", 8: "#a03060"}
 OTHERS = len(CLASS_COLOURS) - 1
 #: The colour of numbers; higher ones are stronger.
 NUMBER_COLOUR = "#0072b2"
+NUMBER_ON_DARK = "#56b4e9"
 
 
 def class_colours(weights: Sequence[float]) -> list[int]:
@@ -41,6 +42,17 @@ def class_colours(weights: Sequence[float]) -> list[int]:
     heaviest = sorted(classes, key=lambda label: (-weights[label], label))[:OTHERS]
     place = {label: colour for colour, label in enumerate(sorted(heaviest))}
     return [place.get(label, OTHERS) for label in classes]
+
+
+def variables() -> Iterator[str]:
+    """Yield the colours as style sheets of pages name them."""
+    light = dict(enumerate(CLASS_COLOURS))
+    for where, colours, numbers in (
+        (":root", light, NUMBER_COLOUR),
+        (':root[data-theme="dark"]', ON_DARK, NUMBER_ON_DARK),
+    ):
+        named = [f"--class-{code}:{colour}" for code, colour in colours.items()]
+        yield f"{where}{{{';'.join([*named, f'--number:{numbers}'])}}}"
 
 
 def mixed(colour: str, other: str, share: float) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.files import atomic_write
+from branchwise.render.colours import OTHERS, class_colours, variables
 from branchwise.render.policy import policy
 from branchwise.tree import Tree
 from branchwise.words import UNNAMED, plain
@@ -102,7 +103,8 @@ def page(view: dict[str, Any], text: str, title: str | None = None) -> str:
 
 def style_and_script() -> tuple[str, str]:
     """Return what a page brings along; pages around it must allow it, too."""
-    return _asset("viewer.css"), "\n".join(_asset(name) for name in SCRIPTS)
+    style = "\n".join([*variables(), _asset("viewer.css")])
+    return style, "\n".join(_asset(name) for name in SCRIPTS)
 
 
 def _heading(target: str) -> str:
@@ -136,10 +138,10 @@ def beyond_a_notebook(tree: Tree) -> list[int]:
     return nodes
 
 
-def abridged(view: dict[str, Any], n_nodes: int) -> dict[str, Any]:
-    """Let a view say so if it has not all nodes."""
+def abridged(view: dict[str, Any], n_nodes: int, why: str) -> dict[str, Any]:
+    """Let a view say so, and why, if it has not all nodes."""
     missing = view["n_nodes"] < n_nodes
-    return view | {"abridged": {"n_nodes": n_nodes}} if missing else view
+    return view | {"abridged": {"n_nodes": n_nodes, "why": why}} if missing else view
 
 
 @cache
@@ -176,6 +178,8 @@ def packed(view: dict[str, Any]) -> dict[str, Any]:
         kept["deviation"] = [_shown(d) for d in nodes["deviation"]]
     else:
         kept["label"] = nodes["label"]
+        kept["colours"] = class_colours(nodes["weights"][0])
+        kept["shared_colour"] = OTHERS
         kept["weights"], kept["chances"] = _packed_weights(nodes)
     return kept
 

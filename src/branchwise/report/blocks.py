@@ -70,7 +70,8 @@ def figure(chart: str, caption: str) -> Raw:
 
 def side_by_side(*parts: str) -> Raw:
     """Set parts beside each other where there is room."""
-    return Raw('<div class="pair">' + "\n".join(p for p in parts if p) + "</div>")
+    inside = "\n".join(f"<div>{part}</div>" for part in parts if part)
+    return Raw(f'<div class="pair">{inside}</div>')
 
 
 def folded(summary: str, *parts: str) -> Raw:
@@ -86,11 +87,11 @@ def code(lines: Iterable[str]) -> Raw:
 
 def percent(share: float | None) -> str:
     """Write a share with one decimal; a dash where it is not known."""
-    return "–" if share is None else f"{100 * share:.1f} %"  # noqa: RUF001
+    return "–" if share is None else f"{100 * share:z.1f} %"  # noqa: RUF001
 
 
 def score(value: float | None) -> str:
     """Write a score; a dash where it is not known."""
     if value is None or math.isnan(value):
         return "–"  # noqa: RUF001
-    return f"{value:.3f}" if abs(value) < 10 else rounded(value, 5)
+    return f"{value:z.3f}" if abs(value) < 10 else rounded(value, 5)

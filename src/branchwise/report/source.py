@@ -15,8 +15,8 @@ from branchwise.estimators.base import TreeEstimator
 from branchwise.fitting import fit_tree
 from branchwise.model import Model
 from branchwise.recipes import Recipe
-from branchwise.table.encode import learn_numbers, learn_target
 from branchwise.table.encoded import EncodedTable
+from branchwise.table.labels import learn_numbers, learn_target
 from branchwise.table.schema import Value
 from branchwise.table.weights import check_weights
 

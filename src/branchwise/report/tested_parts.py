@@ -68,10 +68,11 @@ def importance_part(sections: dict[str, Any]) -> Iterator[Raw]:
     if idle:
         which += f" {idle:,} of {len(found['columns']):,} columns are asked by no tree."
     yield paragraph(
-        f"Left: how much {found['score']} is lost on rows that the tree has not seen "
-        "when the values of a column are shuffled among them; lines are one standard "
-        f"deviation over {found['shuffles']} shuffles. A column without which nothing "
-        "is lost is of no use to new rows, however much it did in growing (right)."
+        f"By shuffling: how much {found['score']} is lost on rows that the tree has "
+        "not seen when the values of a column are shuffled among them; lines are one "
+        f"standard deviation over {found['shuffles']} shuffles. A column without "
+        "which nothing is lost is of no use to new rows, however much impurity it took "
+        "away in growing."
         f"{which} {found['note']}"
     )
     yield side_by_side(
@@ -97,9 +98,10 @@ def evaluation_part(sections: dict[str, Any]) -> Iterator[Raw]:
     found = sections["evaluation"]
     yield paragraph(f"Tested {found['how']}. {found['note']}")
     yield _score_table(found)
+    always = "most frequent class" if "confusion_matrix" in found else "mean"
     yield paragraph(
         f"Intervals: {found['interval']}. The baseline knows only the answers of the "
-        "training rows: it always gives the most frequent class, or the mean.",
+        f"training rows: it always gives the {always}.",
         "faint",
     )
     if "confusion_matrix" in found:

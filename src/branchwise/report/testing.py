@@ -132,8 +132,9 @@ def plan_for(
         if n_rows > most:
             hold_out = SET_ASIDE
             note = (
-                f"With more than {most:,} rows one part is set aside in "
-                f"place of {USUAL_FOLDS} folds; cv asks for folds all the same."
+                f"With more than {most:,} rows one part is set aside in place of "
+                f"{USUAL_FOLDS} folds. To have folds all the same, say how many: "
+                f"cv={USUAL_FOLDS}, or --cv {USUAL_FOLDS} on the command line."
             )
         else:
             cv = max(2, min(USUAL_FOLDS, _most_alike(source.rows)))

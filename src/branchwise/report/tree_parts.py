@@ -46,6 +46,8 @@ _CRITERIA = {
     "variance": "decrease of variance",
     "poisson": "decrease of Poisson deviance",
 }
+#: Why not all of a large tree is on the page.
+_WHY_LESS = "so that this page stays small: branchwise view writes all of it"
 #: Why a column is out, where the reason's name is not words.
 _OUT = {"average": "gains less than the average", "min_gain": "gains too little"}
 #: Parameters of pruning, for where nothing is pruned.
@@ -54,17 +56,19 @@ _WITHOUT_EFFECT = ("m", "confidence", "raise_subtrees", "ccp_alpha", "tolerance"
 
 def tree_part(sections: dict[str, Any], model: Model) -> Iterator[Raw]:
     """Show the tree: to try on screen, as a picture on paper, in words."""
+    small = shown_model(model)
+    whole = len(small.tree) == len(model.tree)
+    trying = ", try a case of your own in the panel" if whole else ""
     yield paragraph(
-        "Click a node to read it, type to search, try a case of your own in the panel; "
-        "the ? in the corner lists all keys.",
+        f"Click a node to read it, type to search{trying}; the ? in the corner lists "
+        "all keys.",
         "on-screen faint",
     )
-    small = shown_model(model)
     seen = view(
         small.schema, small.tree, small.recipe, lists=html.lists_for(small.tree)
     )
     words = str(model)
-    page = html.page(html.abridged(seen, len(model.tree)), words)
+    page = html.page(html.abridged(seen, len(model.tree), _WHY_LESS), words)
     name = text(f"Decision tree for {target_name(sections)}")
     yield Raw(
         f'<iframe class="viewer" sandbox="allow-scripts" title="{name}" '

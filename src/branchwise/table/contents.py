@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from branchwise.errors import DataError
+from branchwise.table.progress import reading_progress
 
 Buffer = bytes | mmap.mmap
 
@@ -79,9 +80,11 @@ def contents(name: str, label: str, most_bytes: int) -> Buffer:
 def gathered(chunks: Iterator[bytes], label: str, most_bytes: int) -> Buffer:
     """Put bytes together, in a temporary file if they are many; refuse too many."""
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
-        size = 0
+        size, progress = 0, reading_progress()
         for chunk in chunks:
             size += len(chunk)
+            if progress is not None:
+                progress(f"{size // 10**6:,} MB")
             if size > most_bytes:
                 raise DataError(
                     f"{label} has more than {_amount(most_bytes)}, unpacked or "
@@ -121,11 +124,37 @@ def refuse_binary(content: Buffer, label: str) -> None:
 
 def position(content: Buffer, at: int) -> tuple[int, int]:
     """Return the line and the column, from 1, of a byte; columns count characters."""
-    ends = content[:at].replace(b"\r\n", b"\n\n").replace(b"\r", b"\n")
-    begin = ends.rfind(b"\n") + 1
-    pairs = content[:at].count(b"\r\n")
-    line = ends.count(b"\n") - pairs + 1
-    return line, len(content[begin:at].decode("utf-8", "replace")) + 1
+    line, line_begin, before = 1, 0, b""
+    for begin in range(0, at, _CHUNK):
+        chunk = content[begin : min(begin + _CHUNK, at)]
+        pairs = chunk.count(b"\r\n") + (before + chunk[:1] == b"\r\n")
+        line += chunk.count(b"\n") + chunk.count(b"\r") - pairs
+        last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+        line_begin = begin + last + 1 if last >= 0 else line_begin
+        before = chunk[-1:]
+        release(content, begin, begin + len(chunk))
+    return line, len(content[line_begin:at].decode("utf-8", "replace")) + 1
+
+
+def find(content: Buffer, wanted: bytes, start: int) -> int:
+    """Return where bytes occur first, or -1; keeps no page of a mapped file."""
+    for begin in range(start, len(content), _CHUNK):
+        end = begin + _CHUNK
+        at = content.find(wanted, begin, end + len(wanted) - 1)
+        if at >= 0:
+            return at
+        release(content, begin, end)
+    return -1
+
+
+def release(content: Buffer, begin: int, end: int) -> None:
+    """Give pages of a mapped file back that have been read; they can be read again."""
+    if isinstance(content, bytes) or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
+    size = min(end, len(content)) // mmap.PAGESIZE * mmap.PAGESIZE - first
+    if size > 0:
+        content.madvise(mmap.MADV_DONTNEED, first, size)
 
 
 def _is_utf8(head: bytes) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from branchwise.errors import DataError
-from branchwise.table.contents import Buffer, refuse_binary
+from branchwise.table.contents import Buffer, find, refuse_binary
 from branchwise.table.encodings import as_utf8, text_start
 from branchwise.table.reading import BLANKS, Reading
 from branchwise.table.records import Lines, Records, csv_reader, line_spans
@@ -18,6 +18,12 @@ _DELIMITERS = (",", "\t", ";", "|")
 _QUOTED = re.compile(r'"[^"]*"?')
 _QUOTED_OR_BLANKS = re.compile(rb'(?<![^\s])"(?:[^"]|"")*"|[ \t]+')
 _ENDS = (b"\n", b"\r", b"")
+#: How text begins that is something else.
+_OTHER_TEXT = (
+    (re.compile(r"\s*<(!doctype html|html|head)\b", re.IGNORECASE), "a web page"),
+    (re.compile(r"\s*<\?xml\b"), "XML"),
+    (re.compile(r'\s*(\[\s*)?\{\s*("|\}|$)|\s*\[\s*(\{|$)'), "JSON"),
+)
 #: So many lines show whether a delimiter divides them all alike.
 _SAMPLE_LINES = 50
 _SAMPLE_BYTES = 2**16
@@ -41,6 +47,7 @@ class DelimitedFile:
         content = as_utf8(content, label, reading.encoding, reading.most_bytes)
         refuse_binary(content, label)
         first = _first_line(content, label)
+        _refuse_other_text(first, label)
         delimiter = reading.separator or _sniff(first, content)
         if delimiter == BLANKS:
             content = _with_single_blanks(content)
@@ -119,6 +126,16 @@ def _first_line(content: Buffer, label: str) -> str:
     return first
 
 
+def _refuse_other_text(first: str, label: str) -> None:
+    """Refuse text that is no table, as one gets when a download goes wrong."""
+    for beginning, what in _OTHER_TEXT:
+        if beginning.match(first):
+            raise DataError(
+                f"{label} is {what}, not a table with rows and columns. Save the table "
+                "as CSV or Parquet, and check where the file comes from."
+            )
+
+
 def _sniff(first: str, content: Buffer) -> str:
     """Choose what divides the first lines alike; the comma among equals.
 
@@ -153,12 +170,12 @@ def _has_line(content: Buffer, wanted: bytes, start: int) -> bool:
     if content[start : start + len(wanted)] == wanted:
         return True
     for end in (b"\n", b"\r"):
-        at = content.find(end + wanted, start)
+        at = find(content, end + wanted, start)
         while at >= 0:
             after = at + 1 + len(wanted)
             if content[after : after + 1] in _ENDS:
                 return True
-            at = content.find(end + wanted, after)
+            at = find(content, end + wanted, after)
     return False
 
 

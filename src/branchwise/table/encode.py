@@ -14,19 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.errors import DataError, counted, quoted
+from branchwise.errors import DataError, quoted
 from branchwise.table.choices import Declared, chosen_columns, declared_categories
 from branchwise.table.encoded import EncodedTable
-from branchwise.table.frames import Frame, read_labels, read_quantities
+from branchwise.table.frames import Frame
 from branchwise.table.matching import match_columns
 from branchwise.table.memory import Shelf
-from branchwise.table.raw import (
-    LARGEST_EXACT,
-    Coded,
-    Numbers,
-    RawColumn,
-    refuse_mixed,
-)
+from branchwise.table.raw import Coded, Numbers, RawColumn, refuse_mixed
 from branchwise.table.schema import (
     PLURAL,
     Column,
@@ -37,13 +31,11 @@ from branchwise.table.schema import (
     ValueType,
     value_type,
 )
-from branchwise.table.text import number_cells
+from branchwise.table.values import numbers_as_values, occurring, present
 from branchwise.threads import in_order
 
 #: Cells from which threads save more than starting them costs.
 LARGE_TABLE = 500_000
-# So many rows show most values of a column; the others are looked for in all rows.
-_SAMPLE = 4096
 
 
 def learn_columns(
@@ -118,7 +110,7 @@ def learn_column(
         return _learn_categories(name, raw, declared)
     _refuse_infinite(name, raw)
     if as_values:
-        return _learn_categories(name, _numbers_as_values(raw), declared)
+        return _learn_categories(name, numbers_as_values(raw), declared)
     missing = not _all_finite(raw.values)
     return Column(name, "numeric", (), missing), raw.values
 
@@ -185,167 +177,6 @@ def _refuse_unseen(column: Column, raw: RawColumn, codes: NDArray[Any]) -> None:
     )
 
 
-def learn_target(
-    y: object, n_rows: int | None = None, declared: Sequence[Value] | None = None
-) -> tuple[tuple[Value, ...], NDArray[np.intp]]:
-    """Return the classes in sorted order, and the class code of every row.
-
-    ``declared`` are the possible classes, in their order.
-    """
-    classes, raw = occurring_classes(read_labels(y), n_rows)
-    if declared is not None:
-        check_classes(classes, declared)
-        classes = tuple(declared)
-    return classes, class_codes(raw, classes)
-
-
-def occurring_classes(
-    raw: RawColumn, n_rows: int | None
-) -> tuple[tuple[Value, ...], Coded]:
-    """Return the classes that occur in a target, sorted, and the target as names."""
-    raw = _complete(raw, n_rows)
-    if isinstance(raw, Numbers):
-        raw = _labels_from_numbers(raw)
-    refuse_mixed("y", raw.values)
-    return _occurring(raw), raw
-
-
-def class_codes(raw: Coded, classes: Sequence[Value]) -> NDArray[np.intp]:
-    """Return the class code of every row; -1 where it is none of the classes."""
-    code_of = {label: code for code, label in enumerate(classes)}
-    table = np.array([code_of.get(value, -1) for value in raw.values], dtype=np.intp)
-    return table.take(raw.codes)
-
-
-def check_classes(found: Sequence[Value], declared: Sequence[Value]) -> None:
-    """Refuse declared classes that are not all, or that say one twice."""
-    if set(found) <= set(declared) and len(set(declared)) == len(declared):
-        return
-    raise DataError(
-        f"classes must name every class of y once. Got {quoted(declared)}, and y has "
-        f"{quoted(found)}."
-    )
-
-
-def learn_numbers(
-    y: object, n_rows: int | None = None, criterion: object = "variance"
-) -> NDArray[np.float64]:
-    """Return the number of every row, refusing what is no finite number."""
-    numbers = plain_numbers(read_quantities(y), n_rows)
-    if criterion == "poisson":
-        check_rates(float(numbers.min()), float(numbers.max()))
-    return numbers
-
-
-def plain_numbers(raw: RawColumn, n_rows: int | None) -> NDArray[np.float64]:
-    """Return the numbers of a target, refusing what is no finite number."""
-    raw = _complete(raw, n_rows)
-    if not isinstance(raw, Numbers):
-        example = next(iter(raw.values), None)
-        raise DataError(
-            "y must hold numbers to be predicted. Got "
-            f"{example!r} among its values; convert it, or use a classifier."
-        )
-    finite = np.isfinite(raw.values)
-    if not finite.all():
-        row = int(np.argmin(finite))
-        raise DataError(
-            f"y is infinite in row {row}. Input y contains infinity; every row needs "
-            "a finite number."
-        )
-    return raw.values.astype(np.float64)
-
-
-def check_rates(low: float, high: float) -> None:
-    """Refuse numbers that are no rates of events: negative ones, or nothing but 0."""
-    if low < 0 or high == 0:
-        raise DataError(
-            "criterion 'poisson' needs numbers y that are not negative and not all 0. "
-            f"Got numbers from {low:g} to {high:g}; use 'variance'."
-        )
-
-
-def _complete(raw: Numbers | Coded, n_rows: int | None) -> Numbers | Coded:
-    """Return the target: as many entries as there are rows, none of them missing."""
-    n_labels = len(raw.values if isinstance(raw, Numbers) else raw.codes)
-    if n_rows is not None and n_labels != n_rows:
-        raise DataError(
-            f"y must have one label for each row of X. Got "
-            f"{counted(n_labels, 'label')} for {counted(n_rows, 'row')} "
-            "(inconsistent numbers of samples)."
-        )
-    missing = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
-    if missing.any():
-        raise DataError(
-            f"y is missing in {counted(int(missing.sum()), 'row')}, the first of them "
-            f"row {int(np.argmax(missing))}. Input y contains NaN or None, but every "
-            "row needs a label; drop the rows without."
-        )
-    return raw
-
-
-def _labels_from_numbers(raw: Numbers) -> Coded:
-    finite = np.isfinite(raw.values)
-    if not finite.all():
-        row = int(np.argmin(finite))
-        raise DataError(
-            f"y is infinite in row {row}. Input y contains infinity; a class must be "
-            "text, a boolean, a category or a whole number."
-        )
-    fractional = raw.values != np.rint(raw.values)
-    if fractional.any():
-        row = int(np.argmax(fractional))
-        raise DataError(
-            "y must hold classes: text, booleans, categories or whole numbers. Got "
-            f"{raw.values[row]} in row {row} (Unknown label type: continuous). Bin "
-            "the target, or turn it into text if these numbers are names."
-        )
-    return _numbers_as_values(raw)
-
-
-def _occurring(raw: Coded) -> tuple[Value, ...]:
-    """Return the values that occur, sorted."""
-    return tuple(sorted(raw.values[code] for code in _present(raw)))
-
-
-def _present(raw: Coded) -> list[int]:
-    """Return the codes that occur."""
-    for codes in (raw.codes[:_SAMPLE], raw.codes):
-        present = np.bincount(codes[codes >= 0], minlength=len(raw.values)) > 0
-        if present.all():
-            break
-    found: list[int] = np.flatnonzero(present).tolist()
-    return found
-
-
-def _numbers_as_values(raw: Numbers) -> Coded:
-    distinct, codes = _distinct_numbers(raw.values)
-    if ((distinct == np.rint(distinct)) & (np.abs(distinct) <= LARGEST_EXACT)).all():
-        # Whole numbers with gaps between them arrive as floats: 4 reads better.
-        return Coded(codes, tuple(int(value) for value in distinct.tolist()))
-    return Coded(codes, tuple(distinct.tolist()))
-
-
-def _distinct_numbers(
-    values: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Return the distinct numbers, sorted, and for each row which it has."""
-    values = values + 0.0  # of two zeros that are equal there remains one
-    numbered = number_cells(values)
-    if numbered is None:
-        known = ~np.isnan(values)
-        distinct, inverse = np.unique(values[known], return_inverse=True)
-        codes = np.full(len(values), -1, dtype=np.int32)
-        codes[known] = inverse
-        return distinct, codes
-    codes, firsts = numbered
-    found = values[firsts]
-    order = np.argsort(found)[: np.count_nonzero(~np.isnan(found))]  # NaN is last
-    rank = np.full(len(found), -1, dtype=np.int32)
-    rank[order] = np.arange(len(order))
-    return found[order], rank.take(codes)
-
-
 def _all_finite(values: NDArray[np.float64]) -> bool:
     """Whether no number is missing or infinite; takes no memory, unlike a mask."""
     extremes = values.min(initial=0.0), values.max(initial=0.0)  # NaN if one is
@@ -378,7 +209,7 @@ def _learn_categories(
         _refuse_equal_names(name, raw.values)
         column = Column(name, kind, raw.values, missing)
         return column, _narrow(column, raw.codes)
-    column = Column(name, "categorical", _occurring(raw), missing)
+    column = Column(name, "categorical", occurring(raw), missing)
     return column, _translate(column, raw)
 
 
@@ -393,7 +224,7 @@ def _refuse_equal_names(name: str, values: tuple[Value, ...]) -> None:
 
 
 def _refuse_undeclared(column: Column, raw: Coded) -> None:
-    for code in _present(raw):
+    for code in present(raw):
         value = raw.values[code]
         if value not in column.code_of or (
             value_type(value) != value_type(column.categories[0])
@@ -435,7 +266,7 @@ def _encode_one(column: Column, raw: RawColumn) -> NDArray[Any]:
         return _encode_numeric(column, raw)
     if isinstance(raw, Numbers):
         _refuse_infinite(column.name, raw)
-        raw = _numbers_as_values(raw)
+        raw = numbers_as_values(raw)
     if column.value_type is not None:
         example = f" (such as {column.categories[0]!r})"
         _refuse_other_type(column.name, raw, column.value_type, example)
@@ -457,7 +288,7 @@ def _refuse_other_type(name: str, raw: Coded, learnt: ValueType, example: str) -
     """Refuse values of another family than those used for fitting."""
     if all(value_type(value) == learnt for value in raw.values):
         return
-    for code in _present(raw):
+    for code in present(raw):
         got = value_type(raw.values[code])
         if got != learnt:
             row = int(np.argmax(raw.codes == code))

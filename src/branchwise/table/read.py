@@ -150,7 +150,7 @@ class TableFile:
             raise DataError(
                 f"{which.format(positions, self.label)} no name. Every column "
                 f"needs one: add it to the header, or leave out what has none with "
-                f"--ignore {name}."
+                f"--ignore {name}.{_NO_HEADER if self.form in HEADED_FORMS else ''}"
             )
         if double:
             raise DataError(

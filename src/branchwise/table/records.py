@@ -7,7 +7,6 @@ up, the text is walked once more with :mod:`csv` to say what is wrong and where.
 from __future__ import annotations
 
 import csv
-import mmap
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +14,9 @@ from typing import Any, NoReturn
 
 from branchwise.errors import DataError
 from branchwise.table.arrow import is_text, sorted_dictionary, value_type
-from branchwise.table.contents import Buffer
+from branchwise.table.contents import Buffer, find, position, release
 from branchwise.table.encodings import refuse_encoding, text_start
-
-#: Arrow falls back to plain text beyond this many distinct values in a block.
-NO_LIMIT = 2**31 - 1
+from branchwise.table.parsing import NO_LIMIT, Parser
 
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "blank"}
 _TAIL = 2**16
@@ -65,7 +62,7 @@ class Records:
     @property
     def has_quotes(self) -> bool:
         """Whether a cell may hold a delimiter or a line break."""
-        return self.content.find(b'"', self.start) >= 0
+        return find(self.content, b'"', self.start) >= 0
 
     def load(
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
@@ -92,23 +89,32 @@ class Records:
         begin = self.start + text_start(self.content[self.start : self.start + 3])
         if not re.search(rb"[^\r\n]", memoryview(self.content)[begin:]):
             return [pa.chunked_array([pa.nulls(0)]) for _ in indices]
-        has_quotes = self.has_quotes
+        parser = self._parser(missing)
         last = len(self.names) - 1
         # Without any column pyarrow would not look at the rows.
-        always = {last} if has_quotes or not indices else set()
+        always = {last} if parser.has_quotes or not indices else set()
         wanted = sorted({*indices, *always})
-        table = self._parse(wanted, text, missing, has_quotes)
-        columns = {index: table[str(index)] for index in wanted}
-        # A date or a time is the text that it was; only Arrow sees more in it.
-        dated = [i for i, c in columns.items() if pa.types.is_temporal(c.type)]
-        if dated:
-            again = self._parse(dated, dated, missing, has_quotes)
-            columns.update((index, again[str(index)]) for index in dated)
+        try:
+            self._refuse_early(parser)
+            columns = parser.columns(wanted, text)
+        except pa.ArrowInvalid as error:
+            self._diagnose(str(error))
         if any(pa.types.is_binary(value_type(c.type)) for c in columns.values()):
             refuse_encoding(self.content, self.label)
-        if has_quotes:
-            self._refuse_open_quote(columns[last])
+        if parser.has_quotes and len(columns[last]):
+            self._refuse_open_quote(columns[last][-1].as_py())
         return [_in_order(columns[index]) for index in indices]
+
+    def _parser(self, missing: Sequence[str]) -> Parser:
+        return Parser(
+            self.content,
+            self.start,
+            len(self.names),
+            self.delimiter,
+            tuple(missing),
+            self.quoted_marks,
+            self.has_quotes,
+        )
 
     def blocks(self, size: int) -> Iterator[Records]:
         """Yield the rows in blocks of about so many bytes, each by itself.
@@ -121,7 +127,7 @@ class Records:
             text = bytes(self.content[begin:end])
             yield replace(self, content=text, start=0, lines_before=before)
             before += text.count(b"\n") or text.count(b"\r")
-            _let_go(self.content, begin, end)
+            release(self.content, begin, end)
             begin = end
 
     def _block_end(self, begin: int, size: int) -> int:
@@ -157,55 +163,17 @@ class Records:
                 row += 1
             begin = reader.line_num + 1
 
-    def _parse(
-        self,
-        indices: Sequence[int],
-        text: Collection[int],
-        missing: Sequence[str],
-        has_quotes: bool,
-    ) -> Any:
-        import pyarrow as pa  # noqa: PLC0415
-        from pyarrow import csv as arrow_csv  # noqa: PLC0415
+    def _refuse_early(self, parser: Parser) -> None:
+        """Refuse a last line that is cut off, before memory is taken for all rows.
 
-        category = pa.dictionary(pa.int32(), pa.string())
-        convert = arrow_csv.ConvertOptions(
-            include_columns=[str(index) for index in indices],
-            column_types={str(index): category for index in indices if index in text},
-            null_values=list(missing),
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=self.quoted_marks,
-            auto_dict_encode=True,
-            auto_dict_max_cardinality=NO_LIMIT,
-            # TRUE and false are words like any others.
-            true_values=[],
-            false_values=[],
-        )
-        parse = arrow_csv.ParseOptions(
-            delimiter=self.delimiter,
-            # Only a quoted cell can hold a line break, and looking for them is slow.
-            newlines_in_values=has_quotes,
-        )
-        buffer = pa.py_buffer(self.content)[self.start :]
-        names = [str(index) for index in range(len(self.names))]
-
-        def attempt(block_size: int | None) -> Any:
-            return arrow_csv.read_csv(
-                pa.BufferReader(buffer),
-                arrow_csv.ReadOptions(column_names=names, block_size=block_size),
-                parse,
-                convert,
-            )
-
-        try:
-            try:
-                return attempt(None)
-            except pa.ArrowInvalid as error:
-                if "straddling" not in str(error):
-                    raise
-                # A row longer than a block: take the file as one.
-                return attempt(min(len(buffer) + 1, NO_LIMIT))
-        except pa.ArrowInvalid as error:
-            self._diagnose(str(error))
+        Without a quotation mark it is no part of a cell that began before, so that it
+        must be a whole row. With one, rows must be walked to tell.
+        """
+        _, last = self._last_lines()
+        if b'"' not in last:
+            self._refuse_cut_off()
+        elif parser.is_long:
+            self._refuse_open_quote(parser.last_cell())
 
     def _diagnose(self, arrow_message: str) -> NoReturn:
         try:
@@ -222,30 +190,40 @@ class Records:
     def _named_delimiter(self) -> str:
         return _DELIMITERS.get(self.delimiter, repr(self.delimiter))
 
+    def _last_lines(self) -> tuple[list[bytes], bytes]:
+        """Return whole lines at the end, and what comes after the last line end."""
+        tail = self.content[max(self.start, len(self.content) - _TAIL) :]
+        lines = tail.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *before, last = lines.split(b"\n")
+        return before[1:], last
+
     def _refuse_cut_off(self) -> None:
         """Refuse a last line without an end, before millions are walked for it.
 
         The lines before it must be whole rows, else it may be in a quoted cell.
         """
-        tail = self.content[max(self.start, len(self.content) - _TAIL) :]
-        *before, last = tail.replace(b"\r\n", b"\n").split(b"\n")
-        if not last or len(before) < 2:
-            return
-        widths = [self._width(line) for line in before[1:] if line]
+        before, last = self._last_lines()
+        widths = {self._width(line) for line in before if line}
         expected = len(self.names)
-        if self._width(last) < expected and {*widths} == {expected}:
-            # Lines that were rewritten are counted where they come from.
-            ends = sum(
-                self.content[at : at + _TAIL].count(b"\n")
-                for at in range(self.start, len(self.content), _TAIL)
-            )
-            line = self.lines_before + ends + 1
-            line = line if self.numbers is None else self.numbers[-1]
+        if last and widths == {expected} and self._width(last) < expected:
             raise DataError(
-                f"{self.label} is cut off: its last line {line:,} has no end, and "
+                f"{self.label} is cut off: it ends in {self._end()}, with "
                 f"{self._width(last):,} of the {expected:,} cells that {self.header} "
                 "has. Get the whole file, or take that line out."
             )
+
+    def _end(self) -> str:
+        """Tell where the text ends."""
+        if self.numbers is not None:  # lines were rewritten
+            return f"line {self.numbers[-1]:,}"
+        line, column = self._position(len(self.content))
+        return f"line {line:,}, column {column - 1:,}"
+
+    def _position(self, at: int) -> tuple[int, int]:
+        """Return the line and the column in the file, also where this is a block."""
+        line, column = position(self.content, at)
+        before = position(self.content, self.start)[0] - 1
+        return line - before + self.lines_before, column
 
     def _width(self, line: bytes) -> int:
         text = line.decode(errors="replace")
@@ -270,24 +248,22 @@ class Records:
                 f"{self.header}. {advice}"
             )
 
-    def _refuse_open_quote(self, column: Any) -> None:
+    def _refuse_open_quote(self, cell: object) -> None:
         """Refuse a quote that is never closed: it would swallow all later rows.
 
         If the row has enough cells nevertheless, the cell is the very last.
         """
-        import pyarrow as pa  # noqa: PLC0415
-
-        if not pa.types.is_dictionary(column.type) or not len(column):
-            return
-        if not column[-1].is_valid:
-            return
-        cell = '"' + column[-1].as_py().replace('"', '""')
-        tail = cell.encode()
-        if self.content[-len(tail) :] == tail:
+        if isinstance(cell, str):
+            tail = ('"' + cell.replace('"', '""')).encode()
+        else:  # a number is in the last line, or nothing is
+            rest = self._last_lines()[1].rpartition(b'"')[2]
+            tail = b"" if self.delimiter.encode() in rest or not rest else b'"' + rest
+        if tail and self.content[-len(tail) :] == tail:
+            line, column = self._position(len(self.content) - len(tail))
             raise DataError(
-                f"{self.label} has a quotation mark in {self.place(len(column) - 1)} "
-                "that is never closed, so that the rest of the file would be one cell. "
-                "Close it, or double it if it is part of the text."
+                f"{self.label} has a quotation mark in line {line:,}, column "
+                f"{column:,} that is never closed, so that the rest of the file would "
+                "be one cell. Close it, or double it if it is part of the text."
             )
 
 
@@ -337,13 +313,6 @@ def csv_reader(
     """Return the cells of lines, quotes undone."""
     csv.field_size_limit(NO_LIMIT)
     return csv.reader(lines, delimiter=delimiter, skipinitialspace=skipinitialspace)
-
-
-def _let_go(content: Buffer, begin: int, end: int) -> None:
-    """Let the system take back the memory of what has been read of a mapped file."""
-    if isinstance(content, mmap.mmap) and hasattr(content, "madvise"):
-        first = begin - begin % mmap.PAGESIZE
-        content.madvise(mmap.MADV_DONTNEED, first, end - first)
 
 
 def _in_order(column: Any) -> Any:

@@ -2,6 +2,7 @@
 
 const NEAREST = 2.5;
 const FARTHEST = 0.2;
+const FIRST_FARTHEST = 0.75; // at first, what can be read well
 const MARGIN = 28;
 const REBASE = 50000; // browsers place things far from their origin badly
 
@@ -132,6 +133,17 @@ function fit(smoothly = false, farthest = FARTHEST) {
     },
     smoothly,
   );
+}
+
+/** Show a window that has got another size; the first view fits anew if nobody moved. */
+function listenForSize() {
+  const home = { scale: camera.scale, x: camera.x, y: camera.y };
+  new ResizeObserver(() => {
+    const moved = Object.keys(home).some((key) => camera[key] !== home[key]);
+    if (moved) return requestDraw();
+    fit(false, FIRST_FARTHEST);
+    for (const key of Object.keys(home)) home[key] = camera[key];
+  }).observe(stage);
 }
 
 /** Wheel, drag and pinch. */

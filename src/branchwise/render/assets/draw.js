@@ -3,25 +3,21 @@
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_CARDS = 2500;
 const MOST_LINKS = 1500;
-const COLOURS = 9; // classes with a colour of their own, the most frequent ones
+const SHARED_COLOUR = `var(--class-${DATA.shared_colour})`;
+// A single class with that colour has it to itself.
+const SHARED = !NUMBERS && DATA.colours.filter((c) => c === DATA.shared_colour).length > 1;
 
 const host = byId("cards");
 const links = byId("links");
 const drawn = { cards: new Map(), paths: [], asked: false, everything: false };
-const rankOfClass = NUMBERS ? [] : ranks();
-
-function ranks() {
-  const weights = classWeights(0);
-  const order = weights.map((_, k) => k).sort((a, b) => weights[b] - weights[a] || a - b);
-  const rank = [];
-  order.forEach((label, at) => (rank[label] = at));
-  // Two or few classes keep their order: colours then agree between trees.
-  return weights.length <= COLOURS ? weights.map((_, k) => k) : rank;
-}
 
 function colourOf(label) {
-  const rank = rankOfClass[label];
-  return rank < COLOURS ? `var(--class-${rank})` : "var(--class-other)";
+  return `var(--class-${DATA.colours[label]})`;
+}
+
+/** Whether a class has a colour of its own, or that of all rare ones. */
+function hasOwnColour(label) {
+  return !SHARED || DATA.colours[label] !== DATA.shared_colour;
 }
 
 /** Draw soon, once for everything that has changed. */
@@ -182,10 +178,10 @@ function classBar(node) {
   classWeights(node).forEach((weight, label) => {
     const share = weight / whole;
     if (!share) return;
-    if (share < 0.015 || rankOfClass[label] >= COLOURS) rest += share;
+    if (share < 0.015 || !hasOwnColour(label)) rest += share;
     else parts.push(segment(share, colourOf(label)));
   });
-  if (rest) parts.push(segment(rest, "var(--class-other)"));
+  if (rest) parts.push(segment(rest, SHARED_COLOUR));
   return h("div", { class: "bar", "aria-hidden": "true" }, parts);
 }
 

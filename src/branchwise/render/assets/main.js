@@ -138,8 +138,8 @@ function buildFacts() {
   byId("tab-case").hidden = true;
   byId("banner").hidden = false;
   byId("banner").textContent =
-    `Only the first levels of a tree of ${grouped(DATA.abridged.n_nodes)} nodes, so that the ` +
-    'notebook stays small: to_html("tree.html") writes all of it, with “Try a case”.';
+    `Only the first levels of a tree of ${grouped(DATA.abridged.n_nodes)} nodes, ` +
+    `${DATA.abridged.why}, with “Try a case”.`;
 }
 
 function buildLegend() {
@@ -150,15 +150,13 @@ function buildLegend() {
     key(h("span", { class: "scale small" }, marks), ` mean ± deviation, ${ends}`);
     return;
   }
-  const labels = range(0, DATA.classes.length)
-    .filter((label) => rankOfClass[label] < COLOURS)
-    .sort((one, other) => rankOfClass[one] - rankOfClass[other]);
+  const labels = range(0, DATA.classes.length).filter(hasOwnColour);
   for (const label of labels) {
     const name = DATA.classes[label];
     key(swatch(colourOf(label)), h("span", { class: "name", title: name }, bdi(name)));
   }
   const rest = DATA.classes.length - labels.length;
-  if (rest) key(swatch("var(--class-other)"), `${grouped(rest)} others`);
+  if (rest) key(swatch(SHARED_COLOUR), `${grouped(rest)} others`);
 }
 
 /** On paper the whole tree that is open, in light colours, as wide as the paper. */
@@ -219,12 +217,12 @@ function start() {
   for (const build of [buildFacts, buildLegend, buildTools, buildHelp, buildForm]) build();
   openFirst();
   layOut();
-  fit(false, 0.75);
+  fit(false, FIRST_FARTHEST);
   draw();
   tellWhere(0);
   showNode(0);
   for (const listen of [listenForMoves, listenForSearch, listenForPrinting, listenForClicks]) listen();
-  new ResizeObserver(requestDraw).observe(stage);
+  listenForSize();
   // What tests and other scripts may ask.
   const asked = { decide, refusal, arrivalsOf, exampleOf, find, impurityOf };
   const spoken = { ruleOf, branchOf, edgeOf };
