@@ -81,6 +81,7 @@ nb::dict grow_tree(nb::list columns, const std::vector<uint32_t>& n_codes, const
                    int bits, std::vector<double> series, double total, bool whole, unsigned n_threads, size_t worth_sharing, nb::object progress) {
     Problem problem;
     read_rows(problem, columns, n_codes, labels, n_classes, weights, fractions, weight_step, case_step);
+    check_grids(problem);
     if (series.empty()) refuse("series must not be empty");
     if (criterion < 0 || criterion > 2 || missing < 0 || missing > 4 || unseen < 0 || unseen > 4) refuse("unknown option");
     problem.criterion = static_cast<Criterion>(criterion);

@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -90,6 +91,29 @@ inline void read_rows(Problem& problem, nb::list columns, const std::vector<uint
     problem.fractions = fractions;
     problem.weight_step = weight_step;
     problem.case_step = case_step;
+}
+
+// Growth counts weights in steps of their grid, so that they must lie on it, and the sum
+// of all steps must be exact.
+constexpr double most_steps = 9007199254740992.0;  // 2^53
+
+inline bool are_on_grid(const double* weights, size_t n, double step) {
+    bool whole = true;
+    double total = 0;
+    for (size_t i = 0; i < n; ++i) {
+        const double steps = weights[i] / step;
+        whole &= steps >= 0 && steps == std::rint(steps);
+        total += steps;
+    }
+    return whole && total <= most_steps;
+}
+
+inline void check_grids(const Problem& problem) {
+    if (problem.weights && !are_on_grid(problem.weights, problem.n_rows, problem.weight_step))
+        refuse("weights must be whole multiples of weight_step, 2**53 together at most");
+    const double row = 1.0;
+    if (!are_on_grid(&row, 1, problem.case_step) || static_cast<double>(problem.n_rows) / problem.case_step > most_steps)
+        refuse("a row must be a whole multiple of case_step, and all rows together at most 2**53");
 }
 
 // The watch over long work: passes Ctrl-C on, and reports progress if somebody listens.

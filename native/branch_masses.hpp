@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "problem.hpp"
@@ -30,6 +31,31 @@ class Terms {
     std::vector<double> weights_;
 };
 
+// Of a node: x log2 x of its weight, and its mass by entropy, all logarithms together.
+class NodeEntropy {
+  public:
+    explicit NodeEntropy(const Masses& masses) : masses_(masses) {}
+
+    // `classes` are those that have some of the weight.
+    template <typename W>
+    std::pair<int64_t, int64_t> of(double total, const std::vector<W>& weights, const std::vector<uint32_t>& classes) {
+        in_.assign(1, total);
+        for (uint32_t c : classes) in_.push_back(static_cast<double>(weights[c]));
+        const size_t n = in_.size();
+        in_.resize(n + Masses::block, 1.0);
+        out_.resize(n + Masses::block);
+        masses_.x_log2_x(in_.data(), n, out_.data());
+        int64_t mass = out_[0];
+        for (size_t i = 1; i < n; ++i) mass -= out_[i];
+        return {out_[0], mass};
+    }
+
+  private:
+    const Masses& masses_;
+    std::vector<double> in_;
+    std::vector<int64_t> out_;
+};
+
 template <typename W>
 class BranchMasses {
   public:
@@ -48,7 +74,9 @@ class BranchMasses {
         out_.resize(most);
     }
 
-    void clear() {
+    // For a column of a node that has these classes.
+    void clear(const std::vector<uint32_t>& classes) {
+        present_ = &classes;
         drop_ = 0;
         sizes_ = 0;
         mixed_sizes_.clear();
@@ -80,10 +108,10 @@ class BranchMasses {
             return;
         }
         bool pure = false;
-        for (size_t c = 0; c < classes_; ++c) pure |= cell[c] == size;
+        for (uint32_t c : *present_) pure |= cell[c] == size;
         mixed_sizes_.add(static_cast<double>(size), !pure);
         if (ratio_) pure_sizes_.add(static_cast<double>(size), pure);
-        for (size_t c = 0; c < classes_; ++c) of_classes_.add(static_cast<double>(cell[c]), !pure & (cell[c] > 0));
+        for (uint32_t c : *present_) of_classes_.add(static_cast<double>(cell[c]), !pure & (cell[c] > 0));
     }
 
     void sum() {
@@ -117,6 +145,7 @@ class BranchMasses {
     const bool ratio_;
     const bool gathers_;
 
+    const std::vector<uint32_t>* present_ = nullptr;
     int64_t whole_ = 0, drop_ = 0, sizes_ = 0;
     Terms mixed_sizes_, pure_sizes_, of_classes_, of_known_;
     std::vector<double> all_;  // of these, one after the other

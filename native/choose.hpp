@@ -22,9 +22,12 @@ struct Scale {
     Criterion criterion;
 
     Scale(double total_weight, const Masses& masses, const Problem& problem)
+        : Scale(total_weight, masses.noise(total_weight), masses, problem) {}
+
+    Scale(double total_weight, int64_t noise, const Masses& masses, const Problem& problem)
         : total(total_weight),
           unit(masses.unit()),
-          resolution(static_cast<double>(masses.noise(total_weight)) * masses.unit() / total_weight),
+          resolution(static_cast<double>(noise) * masses.unit() / total_weight),
           min_gain(problem.min_gain),
           criterion(problem.criterion) {
         if (criterion == Criterion::gain_ratio) resolution = 1e-12 + resolution;

@@ -22,20 +22,21 @@ class ValueCounts {
     }
 
     // visit(value, class weights, size, cases) for every value that some record has. Of
-    // the cases of categories, only whether they are as many as a leaf must have.
+    // the cases of categories, only whether they are as many as a leaf must have. `classes`
+    // are those of the node.
     template <typename Visit>
-    void for_each_value(const RecordJob& job, size_t column, const Visit& visit) {
+    void for_each_value(const RecordJob& job, size_t column, const std::vector<uint32_t>& classes, const Visit& visit) {
         if (joint_.holds(column)) return joint_.for_each_value(column, cell_.data(), visit);
         fill_cells(job, column);
         for (uint32_t value : present) {
             W* cell = &cells_[value * classes_];
             W size = 0;
-            for (size_t c = 0; c < classes_; ++c) size += cell[c];
+            for (uint32_t c : classes) size += cell[c];
             double cases = 1.0;
             if (cases_are_sizes<W>(problem_)) cases = static_cast<double>(size);
             else if (counts_cases_) cases = std::exchange(cases_[value], 0.0);
             visit(value, static_cast<const W*>(cell), size, cases);
-            for (size_t c = 0; c < classes_; ++c) cell[c] = W(0);
+            for (uint32_t c : classes) cell[c] = W(0);
             sizes_[value] = 0;
         }
     }

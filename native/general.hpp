@@ -22,6 +22,8 @@ class GeneralGrower {
           records_(problem, numbers),
           joint_(problem, records_),
           small_node_(problem, records_),
+          entropy_(masses),
+          estimates_(RoughMasses::serve(problem, masses) && problem.branching == Branching::values),
           mover_(problem, records_, crew),
           classes_(static_cast<size_t>(problem.n_classes)) {
         for (unsigned member = 0; member < crew.size(); ++member)
@@ -103,12 +105,22 @@ class GeneralGrower {
         const double* weights = &grown_.weights[node * classes_];
         double total = 0;
         for (size_t c = 0; c < classes_; ++c) total += weights[c];
-        for (size_t c = 0; c < classes_; ++c) totals_[c] = static_cast<W>(weights[c]);
+        present_.clear();
+        for (size_t c = 0; c < classes_; ++c) {
+            totals_[c] = static_cast<W>(weights[c]);
+            if (weights[c] > 0) present_.push_back(static_cast<uint32_t>(c));
+        }
+        const double cases = grown_.nodes[node].cases;
+        if (estimates_) {
+            const auto [size_mass, mass] = entropy_.of(total, totals_, present_);
+            const Scale scale(total, Masses::noise_of(size_mass), masses_, problem_);
+            return {job, totals_, present_, cases, mass, size_mass, scale};
+        }
         const int64_t mass =
             masses_.impurity(problem_.criterion, totals_.data(), problem_.n_classes, static_cast<W>(total));
         const int64_t size_mass =
             problem_.criterion == Criterion::gain_ratio ? masses_.x_log2_x(static_cast<W>(total)) : 0;
-        return {job, totals_, grown_.nodes[node].cases, mass, size_mass, Scale(total, masses_, problem_)};
+        return {job, totals_, present_, cases, mass, size_mass, Scale(total, masses_, problem_)};
     }
 
     // Go through the columns of a small node, for as far as it is cheap, and return
@@ -139,7 +151,7 @@ class GeneralGrower {
     // The open columns of few values, into joint_.
     void count_columns(const Scored<W>& node) {
         const Job& job = node.job;
-        joint_.begin(open_columns_, job.n, node.totals);
+        joint_.begin(open_columns_, job.n, node.classes);
         if (joint_.empty()) return;
         const size_t n_pieces = crew_.pieces(work(job));
         if (n_pieces == 1) return joint_.add(records_.first(job), job.n);
@@ -155,6 +167,7 @@ class GeneralGrower {
     // The open columns, into candidates_; those of a large node are shared out. `top` is
     // the best score so far.
     void score_columns(const Scored<W>& node, double top) {
+        if (estimates_ && drop_hopeless_columns(node, top)) return;
         if (crew_.shares(work(node.job))) {
             crew_.each(open_columns_.size(), work(node.job), [&](size_t i, unsigned member) {
                 candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
@@ -166,6 +179,22 @@ class GeneralGrower {
             if (is_best(candidates_[j], node, top)) return;
             top = std::max(top, candidates_[j].score);
         }
+    }
+
+    // Estimate the open columns of categories, and leave open those that may be the best.
+    // Returns whether that is one alone, whose score no longer matters.
+    bool drop_hopeless_columns(const Scored<W>& node, double top) {
+        bounds_.assign(candidates_.size(), {no_score, std::numeric_limits<double>::infinity()});
+        crew_.each(open_columns_.size(), work(node.job), [&](size_t i, unsigned member) {
+            const uint32_t j = open_columns_[i];
+            if (!records_.is_numeric(j)) bounds_[j] = scorers_[member].estimate(node, j, candidates_[j].varies);
+        });
+        keep_hopeful(open_columns_, bounds_, top, node.scale);
+        if (open_columns_.size() != 1 || top != no_score || problem_.min_gain > 0) return false;
+        const uint32_t j = open_columns_.front();
+        if (records_.is_numeric(j)) return false;
+        candidates_[j].score = bounds_[j].most;
+        return true;
     }
 
     // Whether a column is the first of the best, whatever the columns after it: its
@@ -330,38 +359,20 @@ class GeneralGrower {
             needed += children_[b].n;
         }
         if (!needed) return;
-        Job place = place_for(job, needed);
-        const size_t spare = place.room - needed;
+        Job place = records_.place_for_children(job, needed);
         const auto alive = still_alive(job, j);
-        for (Job& child : children_) {
+        for (size_t b = n_branches; b-- > 0;) {
+            Job& child = children_[b];
             if (!child.n) continue;
             child.depth = job.depth + 1;
-            child.arena = place.arena;
-            child.side = place.side;
-            child.begin = place.begin;
-            child.room = child.n + spare * child.n / needed;
             child.n_ranked.assign(records_.n_lists(), 0);
             child.alive = alive;
-            place.begin += child.room;
+            if (crew_.size() == 1) records_.put_on_top(child, place);
+            else records_.put_in_range(child, place, needed);
         }
         mover_.move(job, children_);
         for (size_t b = n_branches; b-- > 0;)
             if (children_[b].n) stack.push_back(std::move(children_[b]));
-    }
-
-    // Where the children of a node go: its own range, on the other side, if there is room.
-    Job place_for(const Job& job, size_t needed) const {
-        Job place;
-        if (needed > job.room) {
-            place.n = needed;
-            records_.take_arena(place);
-            return place;
-        }
-        place.arena = job.arena;
-        place.side = 1 - job.side;
-        place.begin = job.begin;
-        place.room = job.room;
-        return place;
     }
 
     // The columns that vary; a category is not asked twice.
@@ -383,15 +394,19 @@ class GeneralGrower {
     const Records<W> records_;
     JointCounts<W> joint_;  // of the node that is being split
     SmallNode<W> small_node_;
+    NodeEntropy entropy_;
+    const bool estimates_;
     std::vector<ColumnScorer<W>> scorers_;  // one for each thread of the crew
     Mover<W> mover_;
     const size_t classes_;
     Grown grown_;
 
     // Scratch, kept between nodes.
-    std::vector<W> totals_;
+    std::vector<W> totals_;          // class weights
+    std::vector<uint32_t> present_;  // classes that have some
     std::vector<Candidate> candidates_;   // by column
     std::vector<uint32_t> open_columns_;  // that are to be scored
+    std::vector<Bounds> bounds_;          // by column
     std::vector<Job> children_;
     Branches made_;
     std::vector<uint32_t> branch_of_code_;

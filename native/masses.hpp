@@ -109,9 +109,8 @@ class Masses {
     int64_t bits(double amount) const { return fixed(amount); }
 
     // How many units sums of masses may be off in a node of this weight.
-    int64_t noise(double total) const {
-        return (std::abs(x_log2_x(total)) >> noise_shift) + noise_units;
-    }
+    int64_t noise(double total) const { return noise_of(x_log2_x(total)); }
+    static int64_t noise_of(int64_t x_log2_x) { return (std::abs(x_log2_x) >> noise_shift) + noise_units; }
 
     // Mass of a group, given its total and its class weights (stride 1).
     template <typename W>

@@ -86,8 +86,8 @@ class Mover {
                 const Part part = part_of(record, b);
                 parts_.push_back(part);
                 if (!(part.weight > 0)) continue;
-                made.weights[b * classes_ + c] += part.weight;
-                made.cases[b] += part.share;
+                made.weights[b * classes_ + c] += static_cast<double>(part.weight) * problem_.weight_step;
+                made.cases[b] += static_cast<double>(part.share) * problem_.case_step;
                 ++rows_[b];
             }
         }
@@ -107,10 +107,10 @@ class Mover {
     }
 
   private:
-    // What a record that goes down every branch gives to one of them.
+    // What a record that goes down every branch gives to one of them, in steps.
     struct Part {
-        double weight;
-        double share;
+        int64_t weight;
+        int64_t share;
     };
 
     // Where the next record of a branch goes. Those of leaves go nowhere, all to the
@@ -140,8 +140,17 @@ class Mover {
         for (uint32_t branch : branch_) ++rows_[branch];
         divided_.clear();
         if (made.missing_to != every_branch || !rows_.back()) return;
-        for (size_t i = 0; i < branch_.size(); ++i)
-            if (branch_[i] == made.count()) divided_.push_back(static_cast<uint32_t>(i));
+        // Which records are missing is anybody's guess: all are written down, one over the
+        // other, until one counts.
+        divided_.resize(rows_.back() + 1);
+        const uint32_t* const branch = branch_.data();
+        const auto every = static_cast<uint32_t>(made.count());
+        uint32_t* next = divided_.data();
+        for (size_t i = 0, n = branch_.size(); i < n; ++i) {
+            *next = static_cast<uint32_t>(i);
+            next += branch[i] == every;
+        }
+        divided_.pop_back();
     }
 
     void set_fractions(const Branches& made) {
@@ -151,11 +160,11 @@ class Mover {
         for (double size : made.size) fractions_.push_back(size / known);
     }
 
-    static double on_grid(double amount, double step) { return std::rint(amount / step) * step; }
-
     Part part_of(const uint8_t* record, size_t branch) const {
-        return {on_grid(static_cast<double>(records_.weight(record)) * fractions_[branch], problem_.weight_step),
-                on_grid(records_.share(record) * fractions_[branch], problem_.case_step)};
+        const auto whole = static_cast<double>(records_.weight(record));
+        const int64_t weight = steps_of(whole * fractions_[branch], problem_.weight_step);
+        if (!problem_.weights) return {weight, weight};
+        return {weight, steps_of(records_.share(record) * fractions_[branch], problem_.case_step)};
     }
 
     // Whole records first, then parts of others.
@@ -181,8 +190,8 @@ class Mover {
                 uint8_t* const out = targets[b].next;
                 targets[b].next = out + size;
                 copy_record(record, out, size);
-                store<double>(out + records_.layout().weight, part->weight);
-                store<double>(out + records_.layout().share, part->share);
+                store<int64_t>(out + records_.layout().weight, part->weight);
+                store<int64_t>(out + records_.layout().share, part->share);
             }
         }
     }

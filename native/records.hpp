@@ -17,9 +17,10 @@ struct RecordJob {
     int64_t depth = 0;
     std::shared_ptr<Arena> arena;
     int side = 0;
-    size_t begin = 0;
+    size_t begin = 0;  // on its side
+    size_t other = 0;  // where its children may begin, on the other side
+    size_t end = 0;    // and how far they may go
     size_t n = 0;
-    size_t room = 0;
     std::vector<uint32_t> n_ranked;                      // by slot of a list
     std::shared_ptr<const std::vector<uint32_t>> alive;  // columns; siblings have the same
 };
@@ -29,8 +30,15 @@ class Records {
   public:
     static constexpr bool weighted = std::is_same<W, double>::value;
 
+    // Weights as records have them, and parts of cases: in steps of their grids. These
+    // are whole numbers, so that adding one to another in memory is one instruction.
+    using Steps = std::conditional_t<weighted, int64_t, uint32_t>;
+
     Records(const Problem& problem, const Numbers& numbers)
-        : problem_(problem), numbers_(numbers), layout_(problem, numbers, weighted) {
+        : problem_(problem),
+          numbers_(numbers),
+          layout_(problem, numbers, weighted),
+          share_step_(has_share() ? problem.case_step : 1.0) {
         slot_of_.assign(problem.columns.size(), 0);
         for (size_t j = 0; j < problem.columns.size(); ++j) {
             if (!is_list(j)) continue;
@@ -76,15 +84,25 @@ class Records {
     // ---- a record --------------------------------------------------------------
 
     uint32_t label(const uint8_t* record) const { return load<uint32_t>(record + layout_.label); }
-    W weight(const uint8_t* record) const {
-        if constexpr (weighted) return load<double>(record + layout_.weight);
-        return W(1);
+    Steps steps(const uint8_t* record) const {
+        if constexpr (weighted) return load<int64_t>(record + layout_.weight);
+        return Steps(1);
     }
-    double share(const uint8_t* record) const {
+    W weight_of(Steps steps) const {
+        if constexpr (weighted) return static_cast<double>(steps) * problem_.weight_step;
+        return steps;
+    }
+    W weight(const uint8_t* record) const { return weight_of(steps(record)); }
+
+    // The part of a case that a record is.
+    bool has_share() const { return weighted && problem_.fractions; }
+    Steps share_steps(const uint8_t* record) const {
         if constexpr (weighted)
-            if (problem_.fractions) return load<double>(record + layout_.share);
-        return 1.0;
+            if (problem_.fractions) return load<int64_t>(record + layout_.share);
+        return Steps(1);
     }
+    double share_of(Steps steps) const { return static_cast<double>(steps) * share_step_; }
+    double share(const uint8_t* record) const { return share_of(share_steps(record)); }
     uint32_t code(const uint8_t* record, size_t column) const {
         const uint8_t* at = record + layout_.code[column];
         switch (layout_.width[column]) {
@@ -115,10 +133,47 @@ class Records {
 
     // Two buffers of its own for a node of job.n records.
     void take_arena(RecordJob& job) const {
-        job.room = problem_.fractions ? job.n + job.n / 2 : job.n;
-        job.arena = std::make_shared<Arena>(job.room, layout_.size, lists_.size());
+        job.end = problem_.fractions ? job.n + job.n / 2 : job.n;
+        job.arena = std::make_shared<Arena>(job.end, layout_.size, lists_.size());
         job.side = 0;
-        job.begin = 0;
+        job.begin = job.other = 0;
+    }
+
+    // Where the children of a node go: to the other side, if there is room.
+    RecordJob place_for_children(const RecordJob& job, size_t needed) const {
+        RecordJob place;
+        if (job.other + needed > job.end) {
+            place.n = needed;
+            take_arena(place);
+            return place;
+        }
+        place.arena = job.arena;
+        place.side = 1 - job.side;
+        place.begin = job.other;
+        place.other = job.begin;
+        place.end = job.end;
+        return place;
+    }
+
+    // If the child that is placed first is split last, all beyond a child is free by the
+    // time it is split, on both sides.
+    static void put_on_top(RecordJob& child, RecordJob& place) {
+        child.arena = place.arena;
+        child.side = place.side;
+        child.begin = place.begin;
+        child.other = place.other;
+        child.end = place.end;
+        place.begin += child.n;
+    }
+
+    // A range of both sides to itself; `needed` are the records that are left to place.
+    static void put_in_range(RecordJob& child, RecordJob& place, size_t& needed) {
+        const size_t spare = place.end - place.begin - needed;
+        put_on_top(child, place);
+        child.other = child.begin;
+        child.end = place.begin + spare * child.n / needed;
+        place.begin = child.end;
+        needed -= child.n;
     }
 
   private:
@@ -135,8 +190,9 @@ class Records {
         for (size_t i = 0; i < n; ++i, record += layout_.size) {
             store<uint32_t>(record + layout_.label, problem_.labels[rows[i]]);
             if constexpr (weighted) {
-                store<double>(record + layout_.weight, row_weight(rows[i]));
-                if (problem_.fractions && problem_.weights) store<double>(record + layout_.share, 1.0);
+                store<int64_t>(record + layout_.weight, steps_of(row_weight(rows[i]), problem_.weight_step));
+                if (problem_.fractions && problem_.weights)
+                    store<int64_t>(record + layout_.share, steps_of(1.0, problem_.case_step));
             }
         }
         for (size_t j = 0; j < problem_.columns.size(); ++j) {
@@ -185,6 +241,7 @@ class Records {
     const Problem& problem_;
     const Numbers& numbers_;
     const RecordLayout layout_;
+    const double share_step_;
     std::vector<size_t> lists_;    // numeric columns that are sorted lists
     std::vector<size_t> slot_of_;  // column -> position in lists_
 };

@@ -5,11 +5,13 @@
 // memory in order. Other numeric columns are lists of (rank, position, label) sorted by
 // rank, split stably so that they stay sorted.
 //
-// A node owns the range [begin, begin + room) of two buffers and lies in one of them;
-// its children are written to the same range of the other. Depth-first, two buffers
-// serve the whole tree. Only cases that go down every branch can make children outgrow
-// their parent; for these there is more room than rows, shared out among the children.
-// Children that outgrow it all the same get two buffers of their own.
+// There are two buffers. A node lies in one of them, its children are written to the
+// other. Depth-first, two buffers serve the whole tree: the node that is split lies
+// beyond all open ones of its buffer, and once it is, its place is free for the children
+// of its children. Where several threads are to take subtrees, each open node has a
+// range of both buffers to itself instead. Only cases that go down every branch can make
+// children outgrow their parent; for these there is more room than rows. Children that
+// outgrow it all the same get two buffers of their own.
 
 #pragma once
 
@@ -129,6 +131,9 @@ inline void copy_record(const uint8_t* from, uint8_t* to, size_t size) {
         std::memcpy(to + at, from + at, 2 * RecordLayout::unit);
     if (at < size) std::memcpy(to + at, from + at, RecordLayout::unit);
 }
+
+// An amount on a grid, as so many steps of it.
+inline int64_t steps_of(double amount, double step) { return static_cast<int64_t>(std::rint(amount / step)); }
 
 template <typename T>
 inline T load(const uint8_t* at) {

@@ -6,6 +6,7 @@
 #include "counting.hpp"
 #include "cuts.hpp"
 #include "grouping.hpp"
+#include "rough_scores.hpp"
 
 namespace branchwise {
 
@@ -13,7 +14,8 @@ namespace branchwise {
 template <typename W>
 struct Scored {
     const RecordJob& job;
-    const std::vector<W>& totals;  // class weights
+    const std::vector<W>& totals;          // class weights
+    const std::vector<uint32_t>& classes;  // that it has
     double cases;
     int64_t mass;
     int64_t size_mass;  // of its weight, for the gain ratio
@@ -40,6 +42,18 @@ class ColumnScorer {
     Candidate score(const Scored<W>& node, size_t column) {
         if (records_.is_numeric(column)) return score_number(node, column);
         return problem_.branching == Branching::values ? score_values(node, column) : score_groups(node, column);
+    }
+
+    // The score of a column with a branch for each value, roughly.
+    Bounds estimate(const Scored<W>& node, size_t column, bool& varies) {
+        Bounds bounds;
+        if constexpr (weighted) {
+            rough_masses_.clear(node.classes);
+            rough_masses_.expect(static_cast<double>(node.mass) * masses_.unit());
+            if (add_branches(node, column, rough_masses_, varies))
+                bounds = rough_masses_.bounds(node.scale, static_cast<double>(node.size_mass) * masses_.unit());
+        }
+        return bounds;
     }
 
     // The values of a column at a node and the groups they are put in; and what is missing.
@@ -73,27 +87,33 @@ class ColumnScorer {
         return masses_.impurity(problem_.criterion, weights.data(), problem_.n_classes, total);
     }
 
-    // One branch per value.
-    Candidate score_values(const Scored<W>& node, size_t j) {
+    // One branch per value: hand their weights to `masses`, and return whether the column
+    // may be asked.
+    template <typename Masses>
+    bool add_branches(const Scored<W>& node, size_t j, Masses& masses, bool& varies) {
         const uint32_t missing = problem_.missing == Policy::branch ? no_value : records_.missing_code(j);
         size_t branches = 0, large = 0;
         bool admissible = true;
-        masses_of_.clear();
-        masses_of_.expect(node.mass);
-        counts_.for_each_value(node.job, j, [&](uint32_t value, const W* cell, W size, double cases) {
+        counts_.for_each_value(node.job, j, node.classes, [&](uint32_t value, const W* cell, W size, double cases) {
             if (value == missing) {
                 for (size_t c = 0; c < classes_; ++c) known_[c] = node.totals[c] - cell[c];
-                masses_of_.set_known(known_.data(), static_cast<W>(node.scale.total) - size, size);
+                masses.set_known(known_.data(), static_cast<W>(node.scale.total) - size, size);
                 return;
             }
             ++branches;
             large += cases >= problem_.cases_in_branch;
             admissible = admissible && cases >= problem_.cases_in_leaf;
-            if (admissible) masses_of_.add_branch(cell, size);
+            if (admissible) masses.add_branch(cell, size);
         });
+        varies = branches >= 2;
+        return large >= 2 && admissible;
+    }
+
+    Candidate score_values(const Scored<W>& node, size_t j) {
         Candidate candidate;
-        candidate.varies = branches >= 2;
-        if (large < 2 || !admissible) return candidate;
+        masses_of_.clear(node.classes);
+        masses_of_.expect(node.mass);
+        if (!add_branches(node, j, masses_of_, candidate.varies)) return candidate;
         masses_of_.sum();
         const int64_t drop = std::max<int64_t>(masses_of_.drop(), 0);
         if (!problem_.quinlan && !node.scale.enough(drop)) return candidate;
@@ -132,7 +152,7 @@ class ColumnScorer {
     Candidate score_groups(const Scored<W>& node, size_t j) {
         const Groups& made = group_values(node, j);
         const bool own_branch = problem_.missing == Policy::branch && made.missing_size > 0;
-        masses_of_.clear();
+        masses_of_.clear(node.classes);
         masses_of_.expect(node.mass);
         if (made.missing_size > 0 && !own_branch)
             masses_of_.set_known(known_.data(), static_cast<W>(node.scale.total) - made.missing_size, made.missing_size);
@@ -268,6 +288,7 @@ class ColumnScorer {
     Grouper<W> grouper_;
     Groups groups_;
     BranchMasses<W> masses_of_;
+    RoughMasses rough_masses_;
     size_t n_known_ranks_ = 0;
     double known_cases_ = 0;
 };

@@ -22,6 +22,7 @@ namespace branchwise {
 template <typename W>
 class SmallNode {
   public:
+    using Steps = typename Records<W>::Steps;
     static constexpr size_t most_records = 48;
 
     SmallNode(const Problem& problem, const Records<W>& records)
@@ -81,9 +82,10 @@ class SmallNode {
         size_t lane = 0;
     };
 
-    // A record as it is looked at: where it is, from the first, and all bits if a leaf may
-    // have it alone.
+    // A record as it is looked at: the part of a case that it is, where it is, from the
+    // first, and all bits if a leaf may have it alone.
     struct Seen {
+        Steps share;
         uint32_t at;
         uint8_t large;
     };
@@ -108,14 +110,16 @@ class SmallNode {
         for (size_t i = 0; i < n; ++i) ++ends_[records_.label(first_ + i * size)];
         uint32_t start = 0;
         for (uint32_t& end : ends_) start += std::exchange(end, start);
-        least_weight_ = std::numeric_limits<double>::infinity();
+        Steps least = std::numeric_limits<Steps>::max();
         n_ = n;
         for (size_t i = 0; i < n; ++i) {
             const uint8_t* record = first_ + i * size;
-            least_weight_ = std::min(least_weight_, static_cast<double>(records_.weight(record)));
-            const bool large = records_.share(record) >= problem_.cases_in_leaf;
-            seen_[ends_[records_.label(record)]++] = {static_cast<uint32_t>(i * size), uint8_t(large ? 255 : 0)};
+            least = std::min(least, records_.steps(record));
+            const Steps share = records_.share_steps(record);
+            const bool large = records_.share_of(share) >= problem_.cases_in_leaf;
+            seen_[ends_[records_.label(record)]++] = {share, static_cast<uint32_t>(i * size), uint8_t(large ? 255 : 0)};
         }
+        least_weight_ = static_cast<double>(records_.weight_of(least));
     }
 
     void look_through(Window& window) {
@@ -148,17 +152,13 @@ class SmallNode {
     // Add up the parts of cases.
     bool has_thin_value(size_t column) {
         const uint8_t* codes = first_ + records_.layout().code[column];
-        uint64_t present = 0;
-        for (size_t i = 0; i < n_; ++i) {
-            const uint8_t code = codes[seen_[i].at];
-            if (!(present >> code & 1)) cases_[code] = 0;
-            present |= uint64_t(1) << code;
-            cases_[code] += records_.share(first_ + seen_[i].at);
-        }
-        if (problem_.missing != Policy::branch) present &= ~(uint64_t(1) << records_.missing_code(column));
-        for (; present; present &= present - 1)
-            if (cases_[__builtin_ctzll(present)] < problem_.cases_in_leaf) return true;
-        return false;
+        const uint32_t missing = records_.missing_code(column);
+        std::fill_n(cases_, missing + 1, Steps(0));
+        for (size_t i = 0; i < n_; ++i) cases_[codes[seen_[i].at]] += seen_[i].share;
+        const uint32_t n_values = missing + (problem_.missing == Policy::branch);
+        return std::any_of(cases_, cases_ + n_values, [&](Steps cases) {
+            return cases && records_.share_of(cases) < problem_.cases_in_leaf;
+        });
     }
 
     const Problem& problem_;
@@ -172,7 +172,7 @@ class SmallNode {
     std::vector<uint32_t> ends_;  // of the records of each class
     Seen seen_[most_records];     // class by class
     double least_weight_ = 0;
-    double cases_[most_codes];
+    Steps cases_[most_codes];
 };
 
 }  // namespace branchwise

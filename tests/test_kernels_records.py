@@ -1,7 +1,8 @@
 """Records, the second representation: the tree of the reference where their ways turn.
 
-Columns of few values are counted together, four at a time, in blocks of records; small
-nodes are looked through sixteen columns and eight values at a time.
+Columns of few values are counted together, a few at a time, in blocks of records; small
+nodes are looked through sixteen columns and eight values at a time; and where scores
+need logarithms, only columns whose rough score may be the best are scored exactly.
 """
 
 from __future__ import annotations
@@ -90,6 +91,51 @@ def test_same_tree_of_records(part, monkeypatch):
         monkeypatch.setattr(native, "WORTH_SHARING", int(rng.choice([1, 2000])))
         one, two = reference_and_twin(columns, cells, labels, weights, recipe, threads)
         assert_same_tree(one, two, (seed, recipe))
+
+
+@pytest.mark.parametrize("criterion", ["gain", "gain_ratio"])
+def test_same_tree_where_rough_scores_cannot_tell(criterion):
+    """Columns that are the same but for rows of little weight, or for their names."""
+    chosen = set()
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([40, 200]))
+        weights = rng.random(n)
+        weights[:8] = 10.0 ** -rng.integers(1, 12, 8)
+        first = rng.integers(0, 4, n)
+        cells = [first]
+        for row in rng.integers(0, 12, 5):
+            other = first.copy()
+            other[row] = (other[row] + 1) % 4
+            cells.append((other + row) % 4)
+        labels = ((first > 1) ^ (rng.random(n) < 0.2)).astype(np.intp)
+        columns = [Column(f"x{j}", "categorical", tuple(range(4))) for j in range(6)]
+        codes = [cell.astype(np.uint8) for cell in cells]
+        recipe = Recipe(criterion=criterion, min_gain=float(rng.choice([0.0, 0.05])))
+        one, two = reference_and_twin(columns, codes, labels, weights, recipe)
+        assert_same_tree(one, two, seed)
+        chosen.add(int(one.column[0]))
+    assert len(chosen) > 3
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_same_tree_where_parts_of_cases_outgrow_their_buffers(n_threads, monkeypatch):
+    """Half of the cells are missing, so that a level has several times the records."""
+    monkeypatch.setattr(native, "WORTH_SHARING", 200)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = 400
+        columns, cells = categories(rng, n, [3, 4, 5, 6], 0.5)
+        labels = (cells[2] + rng.integers(0, 2, n)).astype(np.intp) % 2
+        weights = uneven_weights(rng, n, int(rng.integers(0, 4)))
+        recipe = Recipe(missing="split", max_depth=5)
+        one, two = reference_and_twin(
+            columns, cells, labels, weights, recipe, n_threads
+        )
+        assert_same_tree(one, two, seed)
+        # Three parts of half the rows, and the other half: more than 1.5 n records.
+        assert one.n_children[0] >= 3
+        assert np.count_nonzero(one.n_children) > 3
 
 
 def two_columns(first, second):
