@@ -56,7 +56,8 @@ def place_of(source: object, engine: str | None = None) -> Place | None:
     if wanted == "memory":
         return None
     place: Any = source if is_place(source) else place_class(wanted)(source)
-    found: Place = place
+    # A table of a database is a place once there is a connection.
+    found: Place = place.open() if hasattr(place, "open") else place
     return found
 
 

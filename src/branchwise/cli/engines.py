@@ -195,8 +195,10 @@ def _in_database(
         )
 
     table = opened()
+    with table.open() as rows:
+        names = rows.names
     return FarTable(
-        EngineName.SQL, table.label, table.names, lambda roles: opened(roles.text)
+        EngineName.SQL, table.label, names, lambda roles: opened(roles.text)
     )
 
 

@@ -61,6 +61,7 @@ from branchwise.cli.training import (
 from branchwise.far import fit_elsewhere, task_by_names
 from branchwise.fitting import fit_tree
 from branchwise.model import Model
+from branchwise.places import place_of
 from branchwise.recipes import Recipe
 from branchwise.table.read import TableFile
 from branchwise.table.reading import Reading
@@ -327,7 +328,9 @@ def fit_far(
         if options["validation"] is not None:
             others = far_source(options["validation"], options, say)
             validation = others.source(roles)
-        place = far.source(roles)
+        place = place_of(far.source(roles), str(far.engine))
+        if place is None:
+            raise AssertionError("rows in memory are read elsewhere")
         task = replace(
             task_by_names(
                 roles.target,
