@@ -18,11 +18,14 @@ from branchwise import (
     DataError,
     EncodedTable,
     ID3Classifier,
+    ParameterError,
     datasets,
     fit_tree,
 )
 from branchwise.estimators import base
 from branchwise.recipes import C45, CART, ID3
+from branchwise.table.encoded import EncodedLabels
+from branchwise.table.labels import learn_target
 from branchwise.table.memory import Memory, Shelf, digest
 from branchwise.table.recognise import Recognition
 
@@ -349,6 +352,150 @@ def test_dictionaries_and_masks_count(recognition):
                 assert found == fit_tree(EncodedTable(table), y)
 
 
+def test_the_order_of_columns_and_weights_count(recognition):
+    X, y, _ = mixed()
+    turned = X[X.columns[::-1]]
+    weights = np.linspace(0.1, 2, len(y))
+    for _ in range(3):
+        for table in (X, turned):
+            for own in (None, weights, weights[::-1]):
+                for estimator in (C45Classifier(), CARTClassifier()):
+                    tree = estimator.fit(table, y, own)
+                    recipe = estimator.recipe
+                    assert tree.model_ == fit_tree(
+                        EncodedTable(table), y, recipe, sample_weight=own
+                    )
+                    # Columns are asked by name, in whatever order they come.
+                    for rows in (X, turned):
+                        wanted = tree.model_.predict(EncodedTable(rows))
+                        assert np.array_equal(tree.predict(rows), wanted)
+                        assert tree.score(rows, y, own) == accuracy_score(
+                            y, wanted, sample_weight=own
+                        )
+
+
+def words_with_gaps(n_rows, first_gap):
+    """Return Arrow texts that differ in which cells are there, not in their bytes."""
+    whole = pa.array(["a", "b", "c", "d"] * (n_rows // 4), pa.large_string())
+    known = np.ones(n_rows, dtype=bool)
+    known[first_gap::9] = False
+    bits = pa.py_buffer(np.packbits(known, bitorder="little").tobytes())
+    _, offsets, texts = whole.buffers()
+    gapped = pa.Array.from_buffers(whole.type, n_rows, [bits, offsets, texts])
+    return pd.DataFrame({"word": pd.Series(gapped, dtype="str")})
+
+
+def test_gaps_count_where_all_bytes_are_the_same(recognition):
+    n_rows = 120
+    y = np.tile(["no", "yes", "no"], n_rows // 3)
+    tables = [words_with_gaps(n_rows, first) for first in (0, 1, n_rows)]
+    for _ in range(4):
+        for table in tables:
+            own = ID3Classifier().fit(table, y).model_
+            assert own == fit_tree(EncodedTable(table), y)
+            assert own.schema.columns[0].has_missing == (table is not tables[-1])
+
+
+def test_a_pandas_without_a_quick_way_is_asked_in_public(recognition, monkeypatch):
+    X, _, _ = mixed()
+    for _ in range(2):
+        kept = recognition.recognised(X)
+    with monkeypatch.context() as other:
+        other.setattr(pd.DataFrame, "_iter_column_arrays", None)
+        assert recognition.recognised(X) is kept
+    assert isinstance(kept, EncodedTable)
+
+
+# Labels that come back
+
+LABELS = {
+    "texts": lambda y: pd.Series(y, dtype="str", name="play"),
+    "objects": lambda y: pd.Series(y, dtype=object),
+    "kinds": lambda y: pd.Series(pd.Categorical(y), name=3),
+    "array": lambda y: np.asarray(y, dtype=str),
+    "object array": lambda y: np.asarray(y, dtype=object),
+    "flags": lambda y: pd.Series(y == "yes"),
+    "numbers": lambda y: np.where(y == "yes", 7, 3),
+}
+
+
+@pytest.mark.parametrize("form", LABELS)
+def test_labels_that_come_back_are_known(form, recognition):
+    X, y, _ = mixed()
+    labels = LABELS[form](y)
+    alone = fit_tree(X, labels)
+    assert not isinstance(recognition.recognised_labels(labels), EncodedLabels)
+    kept = recognition.recognised_labels(labels.copy())
+    assert isinstance(kept, EncodedLabels)
+    assert recognition.recognised_labels(labels.copy()) is kept
+    own = ID3Classifier().fit(X, labels)
+    assert own.model_ == alone
+    assert own.model_.schema == alone.schema
+    assert own.score(X, labels) == accuracy_score(labels, own.predict(X))
+    assert own.classes_.dtype == alone.schema.class_array.dtype
+    with pytest.raises(ValueError, match="read-only"):
+        kept.codes[0] = 1
+
+
+@pytest.mark.parametrize("form", LABELS)
+@pytest.mark.parametrize("row", [0, 149, 299])
+def test_labels_that_change_are_read_again(form, row, recognition):
+    X, y, _ = mixed()
+    labels = LABELS[form](y).copy()
+    for _ in range(3):
+        ID3Classifier().fit(X, labels)
+    other = labels[np.argmax(y != y[row])]
+    labels[row] = other
+    for _ in range(3):
+        now = ID3Classifier().fit(X, labels)
+        assert now.model_ == fit_tree(X, labels)
+        assert now.score(X, labels) == accuracy_score(labels, now.predict(X))
+
+
+def test_the_name_of_labels_counts(recognition):
+    X, y, _ = mixed()
+    for _ in range(3):
+        for name in ("play", "other", None, 1, "1"):
+            own = ID3Classifier().fit(X, pd.Series(y, name=name))
+            wanted = name if isinstance(name, str) else None
+            assert own.model_.schema.target == wanted
+
+
+def test_wrong_labels_are_refused_each_time(recognition):
+    X, y, _ = mixed()
+    gaps = np.where(np.arange(len(y)) == 70, None, y)
+    for _ in range(3):
+        with pytest.raises(DataError, match="y is missing in 1 row, the first of them"):
+            ID3Classifier().fit(X, gaps)
+        ID3Classifier().fit(X, y)
+        with pytest.raises(DataError, match="Got 300 labels for 299 rows"):
+            ID3Classifier().fit(X[1:], y)
+
+
+def test_labels_that_were_read_are_put_in_the_order_of_declared_classes():
+    X, y, _ = mixed()
+    read = EncodedLabels(*learn_target(y))
+    order = ["yes", "never", "no"]
+    assert fit_tree(X, read, classes=order) == fit_tree(X, y, classes=order)
+    with pytest.raises(DataError, match="classes must name every class of y once"):
+        fit_tree(X, read, classes=["yes"])
+
+
+def test_recipes_that_are_known_are_checked_as_they_are():
+    """True is equal to 1, and 2.0 to 2, but they are not allowed where those are."""
+    assert ID3Classifier(max_depth=1).recipe is ID3Classifier(max_depth=1).recipe
+    with pytest.raises(ParameterError, match="max_depth must be"):
+        ID3Classifier(max_depth=True).recipe  # noqa: B018
+    assert ID3Classifier(min_samples_leaf=2).recipe.min_samples_leaf == 2
+    with pytest.raises(ParameterError, match="min_samples_leaf must be"):
+        ID3Classifier(min_samples_leaf=2.0).recipe  # noqa: B018
+    costs = [[0, 1], [2, 0]]
+    estimator = ID3Classifier(costs=costs)
+    assert estimator.recipe.costs == ((0, 1), (2, 0))
+    costs[0][1] = 5
+    assert estimator.recipe.costs == ((0, 5), (2, 0))
+
+
 def test_cells_that_may_change_inside_are_not_kept(recognition):
     cell = np.array(1.0)
     table = np.array([[cell], [2.0], [3.0], [4.0]], dtype=object)
@@ -412,6 +559,10 @@ def test_the_score_is_scikit_learns():
     assert tree.score(X, y, weights) == accuracy_score(
         y, predicted, sample_weight=weights
     )
+    only = y == "yes"  # rows without one of the classes
+    assert tree.score(X[only], y[only]) == accuracy_score(y[only], predicted[only])
+    with pytest.raises(ValueError, match="Found empty input array"):
+        tree.score(X[:0], y[:0])
     strange = np.where(y == "yes", "other", y)
     assert tree.score(X, strange) == accuracy_score(strange, predicted)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):

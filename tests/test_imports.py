@@ -105,8 +105,9 @@ TABLE_LAYERS: list[set[str]] = [
     {"forms", "vectors"},
     {"frames", "read"},
     {"encoded", "streamed"},
-    {"choices", "matching", "rows", "recognise", "values"},
+    {"choices", "matching", "rows", "values"},
     {"encode", "labels", "bins"},
+    {"recognise"},
 ]
 
 #: Who may import what from outside; nobody imports anything else.

@@ -12,6 +12,7 @@ from branchwise import DataError, Model, Recipe, fit_tree, load
 from branchwise.builder import TreeBuilder
 from branchwise.sanity import validate
 from branchwise.table.schema import Column, Schema
+from branchwise.ties import first_best, first_best_of_rows
 from branchwise.tree import ARRAYS, Tree
 from parts import first_fast
 from test_naive import KERNELS
@@ -394,3 +395,16 @@ def test_a_chain_of_2000_levels_is_grown(
     rules = model.rules()
     assert len(rules) == 2001
     assert all(len(rule.conditions) <= 2 for rule in rules)
+
+
+def test_ties_in_rows_are_those_in_runs():
+    """Nearly equal, beyond the resolution, impossible: the first of equals wins."""
+    random = np.random.default_rng(0)
+    scores = random.choice([-np.inf, 0.0, 1.0, 1.0 - 1e-10, 1.0 - 1e-6, 1.0], (400, 5))
+    scores[:3] = -np.inf
+    for resolution in (np.zeros(len(scores)), np.full(len(scores), 1e-5)):
+        starts = np.arange(len(scores)) * 5
+        wanted = first_best(scores.ravel(), starts, resolution) - starts
+        assert np.array_equal(first_best_of_rows(scores, resolution), wanted)
+    nearly = np.array([[1.0 - 1e-10, 1.0], [0.5, 1.0]])
+    assert first_best_of_rows(nearly).tolist() == [0, 1]

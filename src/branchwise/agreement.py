@@ -21,7 +21,7 @@ from branchwise.counts import Counts, Floats, Ints, run_starts
 from branchwise.cuts import Cuts, placed
 from branchwise.splits import ABOVE, AT_MOST, Splits, Surrogates
 from branchwise.table.schema import Column
-from branchwise.ties import TIE, first_best, larger_side
+from branchwise.ties import TIE, first_best, first_best_of_rows, larger_side
 
 #: No node has more surrogates than this.
 MOST_SURROGATES = 5
@@ -146,11 +146,10 @@ def _most_agreeing(agreement: Floats) -> tuple[Ints, Ints]:
     """Return (node, column) pairs, by node in the order in which they are tried."""
     n_nodes, n_columns = agreement.shape
     every = np.arange(n_nodes)
-    starts = every * n_columns
     left = agreement.copy()
     turns = []
     for _ in range(min(MOST_SURROGATES, n_columns)):
-        best = first_best(left.ravel(), starts, np.zeros(n_nodes)) - starts
+        best = first_best_of_rows(left)
         turns.append(np.where(left[every, best] > -np.inf, best, -1))
         left[every, best] = -np.inf
     ranked = np.stack(turns, axis=1)

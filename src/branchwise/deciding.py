@@ -23,7 +23,7 @@ from branchwise.recipes import Recipe
 from branchwise.search import CountSource, Level, Search
 from branchwise.splits import Splits
 from branchwise.table.schema import Column
-from branchwise.ties import first_best
+from branchwise.ties import first_best_of_rows
 
 #: A column with values for this share of the training cases has very many.
 _MANY_VALUES = 0.3
@@ -124,8 +124,7 @@ def verdicts(search: Search) -> Verdicts:
     if recipe.min_gain:
         # 0 is no bar: a user's criterion may be negative throughout.
         scores[gains < recipe.min_gain - resolution[:, np.newaxis]] = -np.inf
-    starts = np.arange(len(level)) * len(columns)
-    best = first_best(scores.ravel(), starts, resolution) - starts
+    best = first_best_of_rows(scores, resolution)
     every = np.arange(len(level))
     chosen = np.where(scores[every, best] > -np.inf, best, -1)
     log_luck = np.full(len(level), np.nan)

@@ -40,7 +40,7 @@ from branchwise.criteria import (
     merger_scores,
 )
 from branchwise.missing import STOP
-from branchwise.ties import TIE, first_best, larger_side
+from branchwise.ties import TIE, first_best_of_rows, larger_side
 
 #: With no more values than this at a node all groupings in two are tried.
 ALL_GROUPINGS = 8
@@ -184,7 +184,7 @@ def _two_groups(batch: _Batch, judge: Judge) -> Ints:
     sides = list(_two_way_candidates(batch, judge.masses))
     branches, cases = _both_sides(batch, sides)
     score, resolution = judge.scores(branches, cases, batch.unknown)
-    best = _first_best_of_rows(score, resolution)
+    best = first_best_of_rows(score, resolution)
     possible = score[np.arange(len(score)), best] > -np.inf
     return np.where(possible[:, np.newaxis], _members(batch, sides, best), 0)
 
@@ -207,7 +207,7 @@ def _two_groups_with_missing(batch: _Batch, judge: Judge) -> tuple[Ints, Ints]:
         )
         tried.append(score)
     scores = np.stack(tried, axis=2)
-    best = _first_best_of_rows(scores.max(axis=2), resolution)
+    best = first_best_of_rows(scores.max(axis=2), resolution)
     every = np.arange(len(best))
     group = _members(batch, sides, best)
     # From here on the group of the first value is the first.
@@ -219,7 +219,7 @@ def _two_groups_with_missing(batch: _Batch, judge: Judge) -> tuple[Ints, Ints]:
     pair = np.take_along_axis(scores[every, best], order, axis=1)
     larger = larger_side(weight[:, 0], weight[:, 1])[:, np.newaxis]
     larger_first = np.concatenate([larger, 1 - larger], axis=1)
-    second = _first_best_of_rows(
+    second = first_best_of_rows(
         np.take_along_axis(pair, larger_first, axis=1), resolution
     )
     possible = pair.max(axis=1) > -np.inf
@@ -227,12 +227,6 @@ def _two_groups_with_missing(batch: _Batch, judge: Judge) -> tuple[Ints, Ints]:
         np.where(possible[:, np.newaxis], group ^ swapped, 0),
         np.where(possible, larger[:, 0] ^ second, STOP),
     )
-
-
-def _first_best_of_rows(scores: Floats, resolution: Floats) -> Ints:
-    starts = np.arange(len(scores)) * scores.shape[1]
-    best: Ints = first_best(scores.ravel(), starts, resolution) - starts
-    return best
 
 
 def _both_sides(batch: _Batch, sides: Sequence[_Sides]) -> tuple[Floats, Floats]:
@@ -355,8 +349,7 @@ def _groups(batch: _Batch, judge: Judge) -> Ints:
         table = merger_scores(
             judge.criterion, judge.masses, weights, pairs, batch.unknown
         )
-        starts = np.arange(nodes) * len(pairs)
-        chosen = first_best(table.ravel(), starts, resolution) - starts
+        chosen = first_best_of_rows(table, resolution)
         first, second = pairs[chosen].T
         weights = _merged(weights, first, second)
         cases = _merged(cases, first, second)

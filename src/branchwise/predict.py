@@ -22,7 +22,7 @@ from branchwise.missing import EVERY_BRANCH, STOP
 from branchwise.recipes import Recipe
 from branchwise.splits import Router
 from branchwise.table.schema import Column, Columns
-from branchwise.ties import cheapest, first_best
+from branchwise.ties import cheapest, first_best, first_best_of_rows
 from branchwise.tree import Tree
 
 
@@ -152,10 +152,7 @@ class Walker:
         """Return the most probable classes, or the cheapest; of equals the first."""
         if self._recipe is not None and self._recipe.costs is not None:
             return cheapest(chances, self._recipe.costs)
-        starts = np.arange(len(chances)) * chances.shape[1]
-        best = first_best(chances.ravel(), starts, np.zeros(len(chances)))
-        most_likely: Ints = best - starts
-        return most_likely
+        return first_best_of_rows(chances)
 
     def numbers(self, arrivals: Arrivals) -> Floats:
         """Return the numbers that the nodes expect, by shares for divided rows."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,11 @@ class _Kept:
 
     tree: Tree
     recipe: Recipe
+
+    @cached_property
+    def fewest_cases(self) -> float:
+        """The fewest cases of a node that was split."""
+        return float(self.tree.cases[~self.tree.is_leaf].min(initial=np.inf))
 
 
 def cut_from_larger(
@@ -56,7 +61,7 @@ def cut_from_larger(
             wider = _wider(kept.recipe, recipe, n_cases)
         kept = _Kept(_read_only(grow(wider)), wider)
         shelf.put(name, kept, _bytes(kept.tree))
-    return _cut(kept.tree, recipe, n_cases)
+    return _cut(kept, recipe.max_depth, recipe.cases_to_split(n_cases))
 
 
 @lru_cache(maxsize=256)
@@ -81,12 +86,15 @@ def _wider(one: Recipe, other: Recipe, n_cases: float) -> Recipe:
     return replace(other, max_depth=depth, min_samples_split=fewest.min_samples_split)
 
 
-def _cut(tree: Tree, recipe: Recipe, n_cases: float) -> Tree:
-    leaves = tree.cases < recipe.cases_to_split(n_cases)
-    if recipe.max_depth is not None:
-        leaves |= tree.depth >= recipe.max_depth
-    if not (leaves & (tree.n_children > 0)).any():
+def _cut(kept: _Kept, max_depth: int | None, cases_to_split: float) -> Tree:
+    tree = kept.tree
+    if max_depth is not None and max_depth >= tree.max_depth:
+        max_depth = None
+    if max_depth is None and cases_to_split <= kept.fewest_cases:
         return tree
+    leaves = tree.cases < cases_to_split
+    if max_depth is not None:
+        leaves |= tree.depth >= max_depth
     return snipped(tree, leaves).tree
 
 

@@ -27,7 +27,14 @@ def first_best(scores: Floats, starts: Ints, resolution: Floats) -> Ints:
     return good[run_starts(owner)]
 
 
-def least_of_equals(top: Floats, resolution: Floats) -> Floats:
+def first_best_of_rows(scores: Floats, resolution: Floats | float = 0.0) -> Ints:
+    """Find the first best score of each row of a matrix: its position there."""
+    least = least_of_equals(scores.max(axis=1), resolution)
+    best: Ints = (scores >= least[:, np.newaxis]).argmax(axis=1)
+    return best
+
+
+def least_of_equals(top: Floats, resolution: Floats | float) -> Floats:
     """Return the lowest scores that are equal to the best ones."""
     with np.errstate(invalid="ignore"):
         least = top - np.maximum(np.abs(top) * TIE, resolution)
@@ -48,6 +55,4 @@ def cheapest(weights: Floats, costs: Sequence[Sequence[float]]) -> Ints:
     for weight, row in zip(weights.T, np.asarray(costs, dtype=np.float64), strict=True):
         # Class after class, as an export adds: a matrix product has no fixed order.
         price += weight[:, np.newaxis] * row
-    starts = np.arange(len(price)) * price.shape[1]
-    best: Ints = first_best(-price.ravel(), starts, np.zeros(len(price))) - starts
-    return best
+    return first_best_of_rows(-price)

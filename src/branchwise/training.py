@@ -29,6 +29,9 @@ from branchwise.table.weights import WeightGrid, weigh
 from branchwise.ties import cheapest
 from branchwise.tree import Tree
 
+#: As many classes as a byte can tell apart.
+_BYTE = 256
+
 
 @dataclass(frozen=True)
 class Training:
@@ -72,7 +75,7 @@ def grown(
         # What a function of the user's says today it need not say tomorrow.
         tree = _whole(training, grid, recipe, threads, progress)
     else:
-        told = digest(training.target), training.n_classes, digest(training.weights)
+        told = _told(training), training.n_classes, digest(training.weights)
         tree = cut_from_larger(
             training.shelf.below(told),
             recipe,
@@ -81,6 +84,12 @@ def grown(
         )
     tree = _trimmed(answering(tree, recipe), training, grid, recipe)
     return in_numbers(tree, edges) if edges else tree
+
+
+def _told(training: Training) -> bytes:
+    """Return what stands for the target; of few classes a byte a row will do."""
+    few = 0 < training.n_classes <= _BYTE
+    return digest(training.target.astype(np.uint8) if few else training.target)
 
 
 def _whole(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from branchwise.counts import Floats, Ints
 from branchwise.splits import Splits, Surrogates
-from branchwise.ties import first_best
+from branchwise.ties import first_best_of_rows
 
 
 class ArraySpec(NamedTuple):
@@ -171,10 +171,7 @@ class Tree:
         """  # noqa: D205
         if self.answer is not None:
             return self.answer
-        starts = np.arange(len(self)) * self.weights.shape[1]
-        best = first_best(self.weights.ravel(), starts, np.zeros(len(self)))
-        label: Ints = best - starts
-        return label
+        return first_best_of_rows(self.weights)
 
     def children(self, node: int) -> range:
         """Return the children of a node in branch order."""

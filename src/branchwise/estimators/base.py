@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +29,16 @@ from branchwise.tree import Tree
 
 #: Searches and cross-validation hand over the same rows again and again.
 RECOGNITION = Recognition()
+#: What estimators may fill in.
+_RECIPE = tuple(field.name for field in fields(Recipe) if field.init)
+#: Types whose equal values are the same value.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+@lru_cache(maxsize=512, typed=True)
+def _known_recipe(recipe: Recipe, **values: Any) -> Recipe:
+    """Fill in a recipe; a search asks for the same one in every fold."""
+    return replace(recipe, **values)
 
 
 class TreeEstimator(BaseEstimator):  # type: ignore[misc]
@@ -58,13 +68,17 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     def _filled(self, recipe: Recipe, **others: object) -> Recipe:
         """Fill in the parameters that the estimator and the recipe share."""
         given = vars(self)
-        shared = [f.name for f in fields(recipe) if f.init and f.name in given]
-        values = {name: given[name] for name in shared} | others
+        values = {name: given[name] for name in _RECIPE if name in given} | others
         self._check_criterion(values.get("criterion", recipe.criterion))
+        if _PLAIN.issuperset(map(type, values.values())):
+            return _known_recipe(recipe, **values)
         return replace(recipe, **values)
 
     def _check_criterion(self, criterion: object) -> None:
         """Refuse criteria for the other kind of target."""
+
+    def _labels(self, y: object) -> object:
+        return _one_dimensional(y)
 
     def _weights(self, y: object, sample_weight: object) -> object:  # noqa: ARG002
         return sample_weight
@@ -125,7 +139,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         recipe: Recipe,
         **validation: Any,
     ) -> Model:
-        labels = _one_dimensional(y)
+        labels = self._labels(y)
         how: dict[str, Any] = {
             "categorical_features": self.categorical_features,
             "categories": self.categories,
@@ -256,6 +270,9 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         self.classes_ = self.model_.schema.class_array
         return self
 
+    def _labels(self, y: object) -> object:
+        return RECOGNITION.recognised_labels(_one_dimensional(y))
+
     def _weights(self, y: object, sample_weight: object) -> object:
         if y is None or (self.class_weight is None and self.priors is None):
             return sample_weight
@@ -278,23 +295,25 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         right = self._right_answers(X, y) if sample_weight is None else None
-        if right is None:
+        if right is None or not len(right):
             return float(super().score(X, y, sample_weight))
-        return float(np.average(right))
+        return int(np.count_nonzero(right)) / len(right)
 
     def _right_answers(self, X: object, y: object) -> NDArray[np.bool_] | None:
         """Tell where classes are predicted right; None where codes do not tell."""
         try:
-            found, labels = learn_target(y)
+            found, labels = learn_target(RECOGNITION.recognised_labels(y))
         except DataError:
             return None
         known = RECOGNITION.recognised(X)
         predicted = self.model_.class_codes(known, self.n_jobs)
-        position = {label: at for at, label in enumerate(self.model_.schema.classes)}
-        if len(labels) != len(predicted) or not position.keys() >= set(found):
+        classes = self.model_.schema.classes
+        if len(labels) != len(predicted) or not set(classes) >= set(found):
             return None
-        place = np.array([position[label] for label in found], dtype=np.intp)
-        right: NDArray[np.bool_] = place[labels] == predicted
+        if found != classes:  # the rows need not have every class
+            position = {label: at for at, label in enumerate(classes)}
+            labels = np.array([position[label] for label in found])[labels]
+        right: NDArray[np.bool_] = labels == predicted
         return right
 
     def predict_proba(self, X: object) -> Floats:

@@ -31,7 +31,13 @@ class Rearranged:
 
 def snipped(tree: Tree, leaves: Mask) -> Rearranged:
     """Make leaves of some nodes."""
-    return rearranged(tree, np.full(len(tree), -1, dtype=np.intp), leaves)
+    kept = np.ones(len(tree), dtype=bool)
+    for start, stop in tree.levels():
+        if start:
+            parent = tree.parent[start:stop]
+            kept[start:stop] = kept[parent] & ~leaves[parent]
+    node = np.flatnonzero(kept)
+    return _assembled(tree, node, node, leaves)
 
 
 def rearranged(tree: Tree, raised: Ints, leaves: Mask) -> Rearranged:
@@ -46,7 +52,11 @@ def rearranged(tree: Tree, raised: Ints, leaves: Mask) -> Rearranged:
     leaves : array
         Which nodes become leaves; what is below them is gone.
     """
-    source, place = _places(tree, raised, leaves)
+    return _assembled(tree, *_places(tree, raised, leaves), leaves)
+
+
+def _assembled(tree: Tree, source: Ints, place: Ints, leaves: Mask) -> Rearranged:
+    """Make a tree of nodes, level by level, in the places they take."""
     n_codes = tree.n_codes[place]
     leaf = leaves[source]
     new = replace(

@@ -9,6 +9,7 @@ room, so that the next fit of the same rows can start from there.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -18,6 +19,7 @@ from branchwise.errors import DataError, counted
 from branchwise.table.frames import Frame, open_table
 from branchwise.table.memory import Memory, Shelf, digest
 from branchwise.table.raw import Coded, Numbers, RawColumn
+from branchwise.table.schema import Value
 from branchwise.threads import in_order, n_threads
 
 #: What a table may remember, if nobody says otherwise: 512 MiB.
@@ -141,9 +143,26 @@ def _cells(raw: RawColumn) -> NDArray[Any]:
     return raw.values if isinstance(raw, Numbers) else raw.codes
 
 
-def n_bytes(table: EncodedTable) -> int:
-    """Return the memory that the cells of a table take."""
-    return sum(_cells(raw).nbytes for raw in table.columns) + 1024
+@dataclass(frozen=True, eq=False)
+class EncodedLabels:
+    """Labels that have been read: the classes in sorted order, and a code a row."""
+
+    classes: tuple[Value, ...]
+    codes: NDArray[np.intp]
+    name: Hashable = None
+
+    def __post_init__(self) -> None:
+        self.codes.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def n_bytes(read: EncodedTable | EncodedLabels) -> int:
+    """Return the memory that the cells of a table, or labels, take."""
+    if isinstance(read, EncodedLabels):
+        return read.codes.nbytes + 1024
+    return sum(_cells(raw).nbytes for raw in read.columns) + 1024
 
 
 def _own(raw: RawColumn) -> RawColumn:

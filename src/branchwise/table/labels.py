@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import DataError, counted, quoted
+from branchwise.table.encoded import EncodedLabels
 from branchwise.table.frames import read_labels, read_quantities
 from branchwise.table.raw import Coded, Numbers, RawColumn, refuse_mixed
 from branchwise.table.schema import Value
@@ -21,7 +22,13 @@ def learn_target(
 
     ``declared`` are the possible classes, in their order.
     """
-    classes, raw = occurring_classes(read_labels(y), n_rows)
+    if isinstance(y, EncodedLabels):
+        _refuse_other_length(len(y), n_rows)
+        if declared is None:
+            return y.classes, y.codes
+        classes, raw = y.classes, Coded(y.codes, y.classes)
+    else:
+        classes, raw = occurring_classes(read_labels(y), n_rows)
     if declared is not None:
         check_classes(classes, declared)
         classes = tuple(declared)
@@ -97,12 +104,7 @@ def check_rates(low: float, high: float) -> None:
 def _complete(raw: Numbers | Coded, n_rows: int | None) -> Numbers | Coded:
     """Return the target: as many entries as there are rows, none of them missing."""
     n_labels = len(raw.values if isinstance(raw, Numbers) else raw.codes)
-    if n_rows is not None and n_labels != n_rows:
-        raise DataError(
-            f"y must have one label for each row of X. Got "
-            f"{counted(n_labels, 'label')} for {counted(n_rows, 'row')} "
-            "(inconsistent numbers of samples)."
-        )
+    _refuse_other_length(n_labels, n_rows)
     missing = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
     if missing.any():
         raise DataError(
@@ -111,6 +113,15 @@ def _complete(raw: Numbers | Coded, n_rows: int | None) -> Numbers | Coded:
             "row needs a label; drop the rows without."
         )
     return raw
+
+
+def _refuse_other_length(n_labels: int, n_rows: int | None) -> None:
+    if n_rows is not None and n_labels != n_rows:
+        raise DataError(
+            f"y must have one label for each row of X. Got "
+            f"{counted(n_labels, 'label')} for {counted(n_rows, 'row')} "
+            "(inconsistent numbers of samples)."
+        )
 
 
 def _labels_from_numbers(raw: Numbers) -> Coded:
