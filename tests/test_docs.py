@@ -42,6 +42,7 @@ PAGES = {
     "export_excel.md": 8,
     "evaluate.md": 8,
     "tune.md": 15,
+    "scale_sql.md": 15,
 }
 
 
@@ -49,6 +50,8 @@ PAGES = {
 def test_the_examples_of_a_page(page, tmp_path, monkeypatch):
     if page == "export_onnx.md":
         pytest.importorskip("onnxruntime")
+    if page == "scale_sql.md":
+        pytest.importorskip("duckdb")
     monkeypatch.chdir(tmp_path)
     tried = doctest.testfile(str(ROOT / "docs" / page), module_relative=False)
     assert tried.failed == 0

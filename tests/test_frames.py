@@ -650,3 +650,17 @@ X = pd.DataFrame({"a": pd.Categorical(["x", None, "y"]), "b": [1, 2, 3]})
 fit_tree(X, pd.Series(["u", "v", "u"])).predict(X)
 """
     assert _modules_after(code) <= {"pandas", "pyarrow"}
+
+
+def test_decimals_are_read_to_the_nearest_number():
+    texts = [f"{n / 1000:.3f}" for n in range(-500, 3000, 7)] + ["12345678901234567.89"]
+    cells = [*(Decimal(text) for text in texts), None]
+    column = pa.array(cells, pa.decimal128(30, 3))
+    wanted = [*map(float, texts), np.nan]
+    for table in (
+        pa.table({"x": column}),
+        pl.DataFrame({"x": pl.Series(cells, dtype=pl.Decimal(30, 3))}),
+        pa.table({"x": column}).to_pandas(types_mapper=pd.ArrowDtype),
+    ):
+        read = open_table(table).column(0)
+        np.testing.assert_array_equal(read.values, wanted)

@@ -48,6 +48,7 @@ LAYERS: list[set[str]] = [
     {"rulelist"},
     {"view"},
     {"render", "persist", "export", "explain"},
+    {"in_database"},
     {"regrowth"},
     {"training"},
     {"elsewhere"},
@@ -136,7 +137,7 @@ ALLOWED_OUTSIDE = {
     "rich": {"cli"},
     "narwhals": {"table.frames", "table.make", "table.vectors"},
     "pyarrow": {"table"},
-    "duckdb": {"export.sql_runners", "table.database"},
+    "duckdb": {"engines.sql_drivers", "export.sql_runners", "table.database"},
     "python_calamine": {"table.workbook"},
     "matplotlib": {"plot", "figures"},
     "onnx": {
@@ -148,7 +149,7 @@ ALLOWED_OUTSIDE = {
     "onnxruntime": {"export.onnx"},
     "jpmml_evaluator": {"export.pmml_driver"},
     "pandas": {"export.pmml_driver"},
-    "psycopg": {"export.sql_runners"},
+    "psycopg": {"engines.sql_drivers", "export.sql_runners"},
     "pyspark": {"export.sql_runners"},
 }
 

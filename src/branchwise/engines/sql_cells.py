@@ -1,0 +1,234 @@
+"""The columns of a table in a database: what their cells are, and how to ask for them.
+
+A column is taken for numbers or for values. Of values, every distinct cell is fetched
+once and goes through the very code that reads tables in memory; so a table has the
+schema that it has there. ``key`` is what cells are told apart by in the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from branchwise.engines.sql_connections import Connection
+from branchwise.engines.sql_dialects import SQLITE, Binder, SqlDialect
+from branchwise.engines.sql_drivers import DuckDBConnection, PostgreSQLConnection
+from branchwise.errors import DataError
+from branchwise.table.cells import column_of_cells
+from branchwise.table.frames import read_vector
+from branchwise.table.raw import LARGEST_EXACT, Coded, RawColumn
+from branchwise.table.typed import typed_columns
+
+_WHOLE = frozenset(
+    (
+        *("TINYINT", "SMALLINT", "INTEGER", "BIGINT"),
+        *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+        *("int2", "int4", "int8", "oid"),
+    )
+)
+_FLOATING = frozenset(("FLOAT", "DOUBLE", "float4", "float8", "numeric"))
+_LONG = frozenset(("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT"))
+_TRUTHS = frozenset(("BOOLEAN", "bool"))
+#: Types of PostgreSQL that are text, or whose text says it all.
+_TEXTS = frozenset(
+    (
+        *("text", "varchar", "bpchar", "char", "name", "citext", "uuid", "enum"),
+        *("date", "time", "timetz", "timestamp", "timestamptz"),
+    )
+)
+#: Decimals of so many digits are a quotient of two whole float64 numbers.
+_SHORT_DECIMAL = 15
+#: Columns of SQLite that one query looks at.
+_AT_A_TIME = 100
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column of the source.
+
+    ``kind`` is "number", "truth" or "text"; ``whole`` says that numbers are integers,
+    which must be exact. ``number`` and ``key`` are the expressions.
+    """
+
+    name: str
+    kind: str
+    key: str
+    number: str
+    raw: str
+    type: str = ""
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """The distinct cells of a column: keys, how often each occurs, and their values.
+
+    A key of None is a cell that is NULL.
+    """
+
+    keys: tuple[Any, ...]
+    count: tuple[int, ...]
+    raw: RawColumn
+
+
+def number_of(dialect: SqlDialect, raw: str, type_name: str) -> str:
+    """Return the float64 of a cell, NULL where it is missing."""
+    if type_name.startswith("DECIMAL(") or type_name in _LONG:
+        digits = type_name.removeprefix("DECIMAL(").split(",")[0]
+        short = digits.isdigit() and int(digits) <= _SHORT_DECIMAL
+        # Of longer ones the text alone is read to the nearest float64.
+        return dialect.double(raw if short else f"CAST({raw} AS VARCHAR)")
+    number = dialect.double(raw)
+    if dialect.is_nan is None or type_name in _WHOLE:
+        return number
+    return f"CASE WHEN {dialect.is_nan.format(raw)} THEN NULL ELSE {number} END"
+
+
+def typed_cells(
+    connection: Connection, name: str, type_name: str, as_text: bool
+) -> Cells:
+    """Return a column of a database where columns have types."""
+    dialect = connection.dialect
+    raw = f"source.{dialect.named(name)}"
+    kind = "text"
+    if not as_text:
+        if type_name in _TRUTHS:
+            kind = "truth"
+        elif type_name in _WHOLE | _FLOATING | _LONG or type_name.startswith(
+            "DECIMAL("
+        ):
+            kind = "number"
+    number = number_of(dialect, raw, type_name) if kind == "number" else ""
+    if kind == "truth":
+        number = f"CASE WHEN {raw} THEN 1 WHEN NOT {raw} THEN 0 END"
+    key = number or dialect.as_text(raw)
+    return Cells(name, kind, key, number, raw, type_name, type_name in _WHOLE)
+
+
+def loose_cells(
+    connection: Connection,
+    source: str,
+    names: Sequence[str],
+    text: Collection[str],
+    missing: Sequence[str],
+) -> list[Cells]:
+    """Return the columns of SQLite, where every cell has a type of its own."""
+    dialect = connection.dialect
+    raws = [f"source.{dialect.named(name)}" for name in names]
+    found = []
+    for first in range(0, len(raws), _AT_A_TIME):
+        part = raws[first : first + _AT_A_TIME]
+        found += _types_of_cells(connection, source, part, missing)
+    columns = []
+    for at, name in enumerate(names):
+        texts, blobs, fractions, numbers = found[at]
+        if blobs:
+            raise DataError(
+                f"Column {name!r} of {connection.label} holds values of type bytes, "
+                "which are no text and no numbers. Leave it out."
+            )
+        is_text = bool(texts) or not numbers or name in text
+        is_number = f"typeof({raws[at]}) IN ('integer', 'real')"
+        number = f"CASE WHEN {is_number} THEN CAST({raws[at]} AS REAL) END"
+        key = dialect.as_text(raws[at]) if is_text else number
+        columns.append(
+            Cells(
+                name,
+                "text" if is_text else "number",
+                key,
+                "" if is_text else number,
+                raws[at],
+                "",
+                not is_text and not fractions,
+            )
+        )
+    return columns
+
+
+def _types_of_cells(
+    connection: Connection, source: str, raws: Sequence[str], missing: Sequence[str]
+) -> list[tuple[int, ...]]:
+    """Count the texts, bytes, fractions and numbers of columns of SQLite."""
+    binder = Binder(connection.dialect)
+    marks = ", ".join(binder.bind(mark) for mark in missing)
+    wanted = []
+    for raw in raws:
+        mark = f"{connection.dialect.as_text(raw)} IN ({marks})" if marks else "0"
+        fraction = f"{raw} <> CAST({raw} AS INTEGER) OR abs({raw}) >= 9.2e18"
+        tests = (
+            f"typeof({raw}) = 'text' AND NOT {mark}",
+            f"typeof({raw}) = 'blob'",
+            f"typeof({raw}) = 'real' AND ({fraction})",
+            f"typeof({raw}) IN ('integer', 'real')",
+        )
+        wanted += [f"COALESCE(SUM({test}), 0)" for test in tests]
+    asked = f"SELECT {', '.join(wanted)} FROM {source} AS source"  # noqa: S608
+    answer = connection.ask(asked, binder.values, "i" * len(wanted))
+    counted = [int(each[0]) for each in answer]
+    return [tuple(counted[4 * at : 4 * at + 4]) for at in range(len(raws))]
+
+
+def distinct(
+    connection: Connection,
+    source: str,
+    cells: Cells,
+    missing: Sequence[str],
+    as_text: bool,
+) -> Distinct:
+    """Fetch every distinct cell of a column once."""
+    where = f"FROM {source} AS source GROUP BY 1"
+    if isinstance(connection, DuckDBConnection):
+        found = connection.arrow(
+            f"SELECT {cells.key} AS k, any_value({cells.raw}) AS v, COUNT(*) AS n "
+            f"{where}"
+        )
+        (column,) = typed_columns(
+            found.select([1]).rename_columns([cells.name]),
+            connection.label,
+            {0} if as_text else (),
+            missing,
+        )
+        keys, count = found.column(0).to_pylist(), found.column(2).to_pylist()
+        return Distinct(tuple(keys), tuple(count), read_vector(column, cells.name))
+    kind = "typeof(" + cells.raw + ")" if connection.dialect is SQLITE else "0"
+    # Equal numbers of two types are two texts.
+    asked = f"SELECT {cells.key}, {kind}, COUNT(*) {where}, 2"
+    keys, _, count = connection.ask(asked, (), "ooi")
+    listed = [_value(key, cells.kind) for key in keys.tolist()]
+    column = column_of_cells(listed, cells.name, connection.label, as_text, missing)
+    raw = read_vector(column, cells.name)
+    if isinstance(connection, PostgreSQLConnection) and cells.type == "enum":
+        raw = _declared(raw, connection.labels_of(cells.raw, source))
+    return Distinct(tuple(keys.tolist()), tuple(count.tolist()), raw)
+
+
+def _value(key: Any, kind: str) -> Any:
+    return bool(key) if kind == "truth" and key is not None else key
+
+
+def _declared(raw: RawColumn, labels: Sequence[str]) -> RawColumn:
+    """Give values the order in which they are declared."""
+    if not isinstance(raw, Coded):
+        return Coded(np.full(len(raw.values), -1), tuple(labels), declared=True)
+    place = {label: at for at, label in enumerate(labels)}
+    table = np.array([*(place[str(value)] for value in raw.values), -1])
+    return Coded(table[raw.codes], tuple(labels), declared=True)
+
+
+def check_type(connection: Connection, cells: Cells) -> None:
+    """Refuse a column of PostgreSQL that has no text to take."""
+    if not isinstance(connection, PostgreSQLConnection) or cells.kind != "text":
+        return
+    if cells.type not in _TEXTS:
+        raise DataError(
+            f"Column {cells.name!r} of {connection.label} is of type {cells.type}, "
+            "which is neither text nor a number. Leave it out, or cast it in a query."
+        )
+
+
+def beyond_exact(cells: Cells) -> str:
+    """Return the test for integers that float64 cannot hold."""
+    return f"{cells.raw} > {LARGEST_EXACT} OR {cells.raw} < -{LARGEST_EXACT}"

@@ -1,0 +1,220 @@
+"""What connections to databases have in common: who runs statements for the engine.
+
+All reading is done in one transaction that sees one state of the table. Nothing is
+written but, where that is allowed, temporary tables, which are dropped at the end
+whatever happens. Passwords never get into messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.engines.sql_dialects import SqlDialect
+from branchwise.errors import DataError, quoted
+
+#: Rows that are fetched at a time where they are not all needed at once.
+PORTION = 100_000
+#: The types of arrays, by what answers are asked for.
+KINDS = {"i": np.int64, "f": np.float64}
+Arrays = list[NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Described:
+    """A column of a table: its name and its type, as the database calls it."""
+
+    name: str
+    type: str
+
+
+class Connection:
+    """What the three kinds of connection have in common.
+
+    ``label`` is what messages call the database; ``errors`` are what its driver
+    raises.
+    """
+
+    dialect: SqlDialect
+    errors: tuple[type[Exception], ...]
+
+    def __init__(self, native: Any, label: str, owned: bool, secret: str = "") -> None:
+        self.native = native
+        self.label = label
+        self._owned = owned
+        self._secret = secret
+        self._ours = False
+        self._temporary: list[str] = []
+
+    def begin(self, writes: bool) -> None:
+        """Start the transaction, unless the caller is in one already."""
+        with self._told("begin to read"):
+            self._ours = self._start(writes)
+
+    def ask(self, statement: str, values: Sequence[Any], kinds: str) -> Arrays:
+        """Return the columns of an answer: "i" whole numbers, "f" numbers, "o" any."""
+        parts = list(self.stream(statement, values, kinds))
+        if len(parts) == 1:
+            return parts[0]
+        return [
+            np.concatenate([part[at] for part in parts])
+            if parts
+            else np.empty(0, dtype=KINDS.get(kind, object))
+            for at, kind in enumerate(kinds)
+        ]
+
+    def stream(
+        self, statement: str, values: Sequence[Any], kinds: str
+    ) -> Iterator[Arrays]:
+        """Return the columns of an answer, some rows at a time."""
+        with self._told("be counted"):
+            for rows in self._portions(statement, values):
+                yield columns_of(rows, kinds)
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> None:
+        """Run a statement that has no answer."""
+        with self._told("be counted"):
+            self._execute(statement, values)
+
+    def rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        """Return the rows of an answer as they are."""
+        with self._told("be read"):
+            for rows in self._portions(statement, ()):
+                yield from rows
+
+    def write(self, statement: str) -> None:
+        """Run a statement of the caller's that writes."""
+        with self._told("be written to"):
+            self._execute(statement, ())
+
+    def create(self, name: str, columns: Sequence[tuple[str, str]]) -> str:
+        """Create a temporary table; return its quoted name."""
+        table = self.dialect.named(name)
+        listed = ", ".join(f"{column} {kind}" for column, kind in columns)
+        self._temporary.append(table)
+        self.run(f"CREATE TEMPORARY TABLE {table} ({listed})")
+        return table
+
+    def drop(self, table: str) -> None:
+        """Drop a temporary table that was created here."""
+        self.run(f"DROP TABLE IF EXISTS {self._temporary_name(table)}")
+        self._temporary.remove(table)
+
+    def close(self) -> None:
+        """Leave everything as it was, also after an error; raise none."""
+        if self._ours:
+            # With the transaction go the tables that were created in it.
+            with contextlib.suppress(*self.errors):
+                self._roll_back()
+            self._temporary.clear()
+        else:
+            with contextlib.suppress(*self.errors):
+                self._recover()
+        for table in self._temporary:
+            with contextlib.suppress(*self.errors):
+                self._execute(f"DROP TABLE IF EXISTS {self._temporary_name(table)}", ())
+        self._temporary.clear()
+        self._ours = False
+        if self._owned:
+            with contextlib.suppress(*self.errors):
+                self.native.close()
+
+    def describe(self, source: str) -> list[Described]:
+        """Return the columns of a source; raises what the driver does."""
+        raise NotImplementedError
+
+    def tables(self) -> list[tuple[str, ...]]:
+        """Return the names of all tables and views, other schemas' with the schema."""
+        raise NotImplementedError
+
+    def has_table(self, name: str) -> bool:
+        """Whether a table of that very name, dots included, is known to be there."""
+        with contextlib.suppress(*self.errors):
+            return (name,) in self.tables()
+        return False
+
+    def _start(self, writes: bool) -> bool:
+        raise NotImplementedError
+
+    def _roll_back(self) -> None:
+        self._execute("ROLLBACK", ())
+
+    def _execute(self, statement: str, values: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
+    def _portions(
+        self, statement: str, values: Sequence[Any]
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        cursor = self._execute(statement, values)
+        while rows := cursor.fetchmany(PORTION):
+            yield rows
+
+    def _temporary_name(self, table: str) -> str:
+        """Return a name that can only be that of a temporary table."""
+        return f"temp.{table}"
+
+    def opened(self, source: str, table: str | None) -> list[Described]:
+        """Return the columns of a table or query, or say why it cannot be read."""
+        try:
+            return self.describe(source)
+        except self.errors as error:
+            with contextlib.suppress(*self.errors):
+                if table is not None and self._is_absent(error):
+                    self._suggest(table)
+            self._refuse("be read", error)
+
+    def _suggest(self, table: str) -> None:
+        self._recover()
+        tables = [".".join(parts) for parts in self.tables()]
+        if table in tables:
+            return
+        close = difflib.get_close_matches(table, tables, 1)
+        meant = f" Did you mean {close[0]!r}?" if close else ""
+        listed = f"Its tables are {quoted(tables, 20)}" if tables else "It has no table"
+        raise DataError(f"{self.label} has no table {table!r}.{meant} {listed}.")
+
+    def _recover(self) -> None:
+        """Make the connection usable after an error."""
+
+    @contextlib.contextmanager
+    def _told(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except self.errors as error:
+            self._refuse(doing, error)
+
+    def _refuse(self, doing: str, error: Exception) -> NoReturn:
+        reason = " ".join(str(error).split()).rstrip(".")
+        if self._secret:
+            reason = reason.replace(self._secret, "***")
+        advice = "Check the table or the query, and that you may read it"
+        if self._is_lost(error):
+            reason = f"the connection was lost ({reason})"
+            advice = "Connect again and start anew; nothing was left behind"
+        elif "locked" in reason:
+            advice = "Wait until its writer is done, or copy the file"
+        raise DataError(f"{self.label} cannot {doing}: {reason}. {advice}.") from None
+
+    def _is_lost(self, error: Exception) -> bool:
+        """Whether an error says that the connection has ended."""
+        raise NotImplementedError
+
+    def _is_absent(self, error: Exception) -> bool:
+        """Whether an error says that there is no such table."""
+        raise NotImplementedError
+
+
+def columns_of(rows: list[tuple[Any, ...]], kinds: str) -> Arrays:
+    """Turn rows into arrays; a missing number is NaN."""
+    columns = []
+    for cells, kind in zip(zip(*rows, strict=True), kinds, strict=True):
+        array: NDArray[Any] = np.empty(len(cells), dtype=KINDS.get(kind, object))
+        array[:] = cells
+        columns.append(array)
+    return columns

@@ -1,0 +1,252 @@
+"""The one query that counts all columns of a level, and how its answer is read.
+
+Node, class and code are one whole number, different for every column: databases group
+by one short key much faster than by three, and the key tells which column it is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.counts import Counts, Floats, Ints, run_starts
+from branchwise.engines.sql_connections import Arrays
+from branchwise.engines.sql_dialects import Binder, coalesced
+from branchwise.engines.sql_queries import Writer, on_grid
+from branchwise.errors import DataError
+from branchwise.splits import Splits
+
+#: Columns that one query counts: databases limit the length of a statement's parts.
+COLUMNS_A_QUERY = 300
+#: Rows of an answer, as far as they can be told beforehand.
+LONGEST_ANSWER = 20_000_000
+#: Stands for a column whose cells are all the same: what it has are the totals.
+WHOLE = -1
+
+
+def changed(label: str) -> DataError:
+    """Return the error of a table that is not the same in two queries."""
+    return DataError(
+        f"The rows of {label} changed while they were read: two queries disagree. Read "
+        "a table that nobody writes to, and no random sample; or copy the rows first."
+    )
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What is counted: nodes, and in each so many classes.
+
+    None are weights whatever the class, or where numbers are predicted ``moments``.
+    """
+
+    n_nodes: int
+    n_classes: int | None
+    moments: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many keys a node has; the first is for labels that were not there."""
+        return 2 if self.n_classes is None else self.n_classes + 1
+
+
+@dataclass(frozen=True)
+class Span:
+    """The keys of a column: from ``first`` on, so many for every node and class."""
+
+    column: int
+    first: int
+    width: int
+    by_number: bool
+
+    @property
+    def key(self) -> str:
+        """What the key is called."""
+        return "whole" if self.column == WHOLE else f"k{self.column}"
+
+
+class Counting:
+    """A query for the counts of some columns."""
+
+    def __init__(self, writer: Writer, groups: Groups, columns: Sequence[int]) -> None:
+        self._writer = writer
+        self._groups = groups
+        self._spans: list[Span] = []
+        first = 0
+        for column in columns or (WHOLE,):
+            by_number = column != WHOLE and writer.by_number[column]
+            # One more on either side: values that were not there, or are unseen.
+            width = 1 if by_number else self._n_codes(column) + 2
+            self._spans.append(Span(column, first, width, by_number))
+            first += groups.n_nodes * groups.width * width
+
+    def _n_codes(self, column: int) -> int:
+        return 1 if column == WHOLE else self._writer.n_codes[column]
+
+    def statement(self, steps: Sequence[str], rows: str, binder: Binder) -> str:
+        """Return the query."""
+        amounts = self._amounts(binder)
+        keys = [f"{self._key(span)} AS {span.key}" for span in self._spans]
+        numbers = [
+            f"a{span.column} AS x{span.column}"
+            for span in self._spans
+            if span.by_number
+        ]
+        inner = ", ".join([*keys, *numbers, *(f"{e} AS {n}" for n, e in amounts)])
+        sums = ["COUNT(*)" if name == "one" else f"SUM({name})" for name, _ in amounts]
+        dialect = self._writer.dialect
+        counted = f"SELECT {inner} FROM {rows} AS rows"  # noqa: S608
+        if dialect.grouping_sets:
+            body = self._in_one_pass(counted, sums)
+        else:
+            shared = '"branchwise counted"'
+            steps = [*steps, f"{shared} {dialect.keep} ({counted})"]
+            body = self._one_by_one(shared, sums)
+        return f"WITH {', '.join(steps)} {body}" if steps else body
+
+    def kinds(self) -> str:
+        """Return the types of the answer's columns."""
+        return "if" + "f" * len(self._amounts(Binder(self._writer.dialect)))
+
+    def _key(self, span: Span) -> str:
+        label = "1" if self._groups.n_classes is None else "y + 1"
+        group = f"node * {self._groups.width} + {label}"
+        if span.by_number:
+            return f"{span.first} + {group}"
+        code = "0" if span.column == WHOLE else f"a{span.column}"
+        return f"{span.first} + ({group}) * {span.width} + {code} + 1"
+
+    def _in_one_pass(self, counted: str, sums: Sequence[str]) -> str:
+        keys = coalesced([span.key for span in self._spans])
+        numbers = [f"x{span.column}" for span in self._spans if span.by_number]
+        null = f"CAST(NULL AS {self._writer.dialect.types['f']})"
+        sets = [
+            f"({span.key}, x{span.column})" if span.by_number else f"({span.key})"
+            for span in self._spans
+        ]
+        wanted = [keys, coalesced(numbers) or null, *sums]
+        # Names of their own: DuckDB returns columns by name.
+        listed = ", ".join(f"{each} AS r{at}" for at, each in enumerate(wanted))
+        return (
+            f"SELECT {listed} FROM ({counted}) AS keyed "  # noqa: S608
+            f"GROUP BY GROUPING SETS ({', '.join(sets)})"
+        )
+
+    def _one_by_one(self, shared: str, sums: Sequence[str]) -> str:
+        queries = []
+        for span in self._spans:
+            key = span.key
+            number = f"x{span.column}" if span.by_number else "NULL"
+            grouped = f"{key}, {number}" if span.by_number else key
+            queries.append(
+                f"SELECT {', '.join([key, number, *sums])} FROM {shared} "  # noqa: S608
+                f"GROUP BY {grouped}"
+            )
+        return " UNION ALL ".join(queries)
+
+    def _amounts(self, binder: Binder) -> list[tuple[str, str]]:
+        """Return what is added up: cases, then weights or moments."""
+        fields = self._writer.fields
+        cases = [("n_cases", "k")] if fields.has_case else [("one", "1")]
+        weight = "w" if fields.has_weight else "1e0"
+        if not self._groups.moments:
+            return [*cases, ("weight", "w")] if fields.has_weight else cases
+        quantities = self._writer.quantities
+        once = on_grid(f"{weight} * v", quantities.step, binder)
+        twice = on_grid(f"{weight} * (v * v)", quantities.square_step, binder)
+        return [*cases, ("weight", weight), ("total", once), ("squares", twice)]
+
+    def read(self, answer: Arrays, label: str) -> dict[int, Counts]:
+        """Return the counts of the columns."""
+        key, number, *amounts = answer
+        order = np.argsort(key, kind="stable")
+        key, number = key[order], number[order]
+        amounts = [amount[order] for amount in amounts]
+        per_column = self._groups.n_nodes * self._groups.width
+        counts = {}
+        for span in self._spans:
+            end = span.first + per_column * span.width
+            begin, stop = np.searchsorted(key, [span.first, end])
+            part = slice(int(begin), int(stop))
+            counts[span.column] = self._column(
+                span,
+                key[part] - span.first,
+                number[part],
+                [amount[part] for amount in amounts],
+                label,
+            )
+        return counts
+
+    def _column(
+        self, span: Span, key: Ints, number: Floats, amounts: Arrays, label: str
+    ) -> Counts:
+        if span.by_number:
+            group = key
+            code = self._code_of_number(span.column, number, label)
+        else:
+            group, code = np.divmod(key, span.width)
+            code -= 1
+        node, slot = np.divmod(group, self._groups.width)
+        n_codes = self._n_codes(span.column) + 1  # with unseen values
+        if ((slot == 0) | (code < 0)).any():
+            raise changed(label)
+        return _paired(node * n_codes + code, slot - 1, n_codes, amounts, self._groups)
+
+    def _code_of_number(self, column: int, number: Floats, label: str) -> Ints:
+        values = self._writer.plan.values[column]
+        gone = np.isnan(number)
+        if not len(values):
+            if not gone.all():
+                raise changed(label)
+            return np.zeros(len(number), dtype=np.intp)
+        at = np.minimum(np.searchsorted(values, number), len(values) - 1)
+        if (values[at] != number)[~gone].any():
+            raise changed(label)
+        return np.where(gone, len(values), at).astype(np.intp)
+
+
+def _paired(
+    pair: Ints, label: Ints, n_codes: int, amounts: Arrays, groups: Groups
+) -> Counts:
+    """Put the classes of every node and code side by side."""
+    order = np.argsort(pair, kind="stable")
+    pair, label = pair[order], label[order]
+    amounts = [amount[order] for amount in amounts]
+    starts = run_starts(pair)
+    cases = np.add.reduceat(amounts[0], starts) if len(starts) else np.empty(0)
+    node, code = np.divmod(pair[starts], n_codes)
+    width = 3 if groups.moments else groups.width - 1
+    weights = np.zeros((len(starts), width))
+    owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(pair)))
+    if groups.moments:
+        for at, amount in enumerate(amounts[1:]):
+            np.add.at(weights[:, at], owner, amount)
+    else:
+        np.add.at(weights, (owner, label), amounts[-1])
+    return Counts(node.astype(np.intp), code.astype(np.intp), weights, cases)
+
+
+def only(counts: Counts, nodes: Ints, n_nodes: int) -> Counts:
+    """Keep the counts of some nodes."""
+    wanted: NDArray[np.bool_] = np.zeros(n_nodes, dtype=bool)
+    wanted[nodes] = True
+    return counts.select(wanted[counts.node])
+
+
+def by_branch(counts: Counts, splits: Splits) -> Counts:
+    """Put the counts of branches side by side, under the nodes they are of."""
+    first = np.cumsum(splits.n_branches) - splits.n_branches
+    parent = np.repeat(np.arange(len(splits.n_branches)), splits.n_branches)
+    node = parent[counts.node]
+    order = np.lexsort((counts.code, node))
+    node, code = node[order], counts.code[order]
+    starts = run_starts(node, code)
+    owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(node)))
+    weights = np.zeros((len(starts), int(splits.n_branches.max(initial=0))))
+    branch = (counts.node - first[parent[counts.node]])[order]
+    weights[owner, branch] = counts.weights[order, 0]
+    cases = np.zeros(len(starts))
+    np.add.at(cases, owner, counts.cases[order])
+    return Counts(node[starts], code[starts], weights, cases)

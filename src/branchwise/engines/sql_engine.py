@@ -1,0 +1,256 @@
+"""The engine over a source in a database: a query for each level of the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from branchwise.counts import Counts, Floats, Ints
+from branchwise.engines.sql_counting import (
+    COLUMNS_A_QUERY,
+    LONGEST_ANSWER,
+    WHOLE,
+    Counting,
+    Groups,
+    by_branch,
+    changed,
+    only,
+)
+from branchwise.engines.sql_dialects import Binder, TooManyValues
+from branchwise.engines.sql_levels import MOST_JOINED_LEVELS, TooDeep, in_nodes
+from branchwise.engines.sql_queries import Writer
+from branchwise.engines.sql_routes import Step, renumbering, step_of
+from branchwise.engines.task import Plan
+from branchwise.errors import DataError
+from branchwise.missing import EVERY_BRANCH
+from branchwise.search import Level
+from branchwise.splits import Router, Splits
+from branchwise.table.schema import Column, Columns
+
+
+class SqlEngine:
+    """Counts and moves the rows of a database."""
+
+    def __init__(self, writer: Writer, temporary_tables: bool) -> None:
+        self._writer = writer
+        self._plan = writer.plan
+        self._columns = writer.plan.schema.columns
+        self._connection = writer.source.connection
+        self._temporary = temporary_tables
+        self._table: str | None = None
+        self._n_tables = 0
+        self.whole = writer.plan.grid.whole
+        self._start()
+
+    def _start(self) -> None:
+        if self._table is not None:
+            self._connection.drop(self._table)
+        self._table = None
+        self._steps: list[Step] = []
+        self._n_nodes = 1
+        self._cache: dict[int, Counts] = {}
+        self._level: Level | None = None
+
+    def totals(self) -> Level:
+        """Put all rows in the root; return its class weights and cases."""
+        self._start()
+        return self._totals()
+
+    def values(self, column: int) -> Floats:
+        """Return the distinct numbers of a numeric column."""
+        return self._plan.values.get(column, np.empty(0))
+
+    def missing_code(self, column: int) -> int:
+        """Return the code that stands for missing in the counts of a column."""
+        return self._writer.n_codes[column] - 1
+
+    def counts(self, column: int, nodes: Ints | None = None) -> Counts:
+        """Count a column in all open nodes, or in some of them."""
+        if not self._cache:
+            if self._temporary:
+                self._keep()
+            self._cache = self._counted(self._groups(), self._steps)
+            self._check()
+        counts = self._cache[column]
+        if nodes is None or len(nodes) == self._n_nodes:
+            return counts
+        return only(counts, nodes, self._n_nodes)
+
+    def branch_counts(self, splits: Splits) -> Iterator[Counts]:
+        """Count every column by the branch that rows take, in place of their class."""
+        decided = step_of(self._columns, splits, decided=True)
+        groups = Groups(len(splits.sizes), None)
+        found = self._counted(groups, [*self._steps, decided])
+        for column in range(len(self._columns)):
+            yield by_branch(found[column], splits)
+
+    def retain(self, nodes: Ints) -> None:
+        """Keep only some open nodes; forget the rows of the rest."""
+        if self._steps:
+            self._steps[-1] = self._steps[-1].retained(nodes)
+        elif len(nodes) < self._n_nodes:
+            self._steps.append(renumbering(self._n_nodes, nodes))
+        self._n_nodes = len(nodes)
+        self._cache = {}
+        if self._level is not None:
+            self._level = Level(self._level.weights[nodes], self._level.cases[nodes])
+
+    def advance(self, splits: Splits) -> Level:
+        """Move the rows of the open nodes down their branches."""
+        level = derived_totals(self._cache, self._columns, self._plan, splits)
+        step = step_of(self._columns, splits)
+        # Without missing values there is nothing to divide, whatever the policy.
+        divides = self._plan.grid.fractions
+        self._steps.append(step if divides else step.undivided())
+        self._n_nodes = len(splits.sizes)
+        self._cache = {}
+        if level is None:
+            return self._totals()
+        self._level = level
+        return level
+
+    def _groups(self) -> Groups:
+        if self._plan.spread is not None:
+            return Groups(self._n_nodes, None, moments=True)
+        return Groups(self._n_nodes, self._plan.n_classes)
+
+    def _totals(self) -> Level:
+        """Ask for the weights and cases of the nodes."""
+        counts = self._counted(self._groups(), self._steps, columns=())[WHOLE]
+        self._level = Level(*counts.totals(self._n_nodes))
+        return self._level
+
+    def _counted(
+        self,
+        groups: Groups,
+        steps: Sequence[Step],
+        columns: Sequence[int] | None = None,
+    ) -> dict[int, Counts]:
+        """Count columns; none of them is the rows themselves."""
+        wanted = range(len(self._columns)) if columns is None else columns
+        counts: dict[int, Counts] = {}
+        for part in self._portions(groups, wanted) or [[]]:
+            counting = Counting(self._writer, groups, part)
+            binder = Binder(self._writer.dialect)
+            written, rows = self._rows(binder, steps)
+            statement = self._limited(counting.statement, written, rows, binder)
+            answer = self._connection.ask(statement, binder.values, counting.kinds())
+            counts |= counting.read(answer, self._connection.label)
+        return counts
+
+    def _portions(self, groups: Groups, columns: Sequence[int]) -> list[list[int]]:
+        """Part columns such that the answer of no query is too long."""
+        rows = np.inf if self._level is None else self._level.cases.sum()
+        portions: list[list[int]] = []
+        length = 0.0
+        for column in columns:
+            keys = groups.n_nodes * groups.width * self._writer.n_codes[column]
+            length += min(rows, keys)
+            last = len(portions[-1]) if portions else COLUMNS_A_QUERY
+            if last == COLUMNS_A_QUERY or length > LONGEST_ANSWER:
+                portions.append([])
+                length = min(rows, keys)
+            portions[-1].append(column)
+        return portions
+
+    def _rows(self, binder: Binder, steps: Sequence[Step]) -> tuple[list[str], str]:
+        """Return the steps of a query for rows in their nodes, and where they end."""
+
+        def written() -> tuple[list[str], str]:
+            first: list[str] = []
+            rows = self._table
+            if rows is None:
+                first, rows = self._writer.rows(binder)
+            down, rows = in_nodes(self._writer, binder, rows, steps)
+            return [*first, *down], rows
+
+        found: tuple[list[str], str] = self._limited(written)
+        return found
+
+    def _limited(self, write: Any, *arguments: Any) -> Any:
+        """Write a statement, or say that it would have too many values."""
+        try:
+            return write(*arguments)
+        except TooDeep:
+            raise DataError(
+                f"Level {len(self._steps)} of the tree is too far down for a query "
+                f"that starts with the rows of {self._connection.label}: missing "
+                f"values or many nodes allow {MOST_JOINED_LEVELS} levels. Allow "
+                "temporary tables (temporary_tables=True), or limit max_depth."
+            ) from None
+        except TooManyValues:
+            raise DataError(
+                f"Level {len(self._steps)} of the tree needs a query with more than "
+                f"{self._writer.dialect.most_values:,} values, which "
+                f"{self._writer.dialect.name} does not take. Allow temporary tables "
+                "(temporary_tables=True), grow a smaller tree with max_depth, or leave "
+                "out columns with very many values."
+            ) from None
+
+    def _check(self) -> None:
+        """Compare the counts with what is known of the nodes."""
+        if self._level is None:
+            return
+        for counts in self._cache.values():
+            weights, cases = counts.totals(self._n_nodes)
+            if not (
+                np.array_equal(weights, self._level.weights)
+                and np.array_equal(cases, self._level.cases)
+            ):
+                raise changed(self._connection.label)
+
+    def _keep(self) -> None:
+        """Put the rows as they are now in a temporary table."""
+        if self._table is not None and not self._steps:
+            return
+        binder = Binder(self._writer.dialect)
+        written, rows = self._rows(binder, self._steps)
+        self._n_tables += 1
+        columns = self._writer.stored()
+        table = self._connection.create(f"branchwise {self._n_tables}", columns)
+        names = ", ".join(name for name, _ in columns)
+        steps = f"WITH {', '.join(written)} " if written else ""
+        self._connection.run(
+            f"INSERT INTO {table} ({names}) {steps}SELECT {names} FROM {rows}",  # noqa: S608
+            binder.values,
+        )
+        if self._table is not None:
+            self._connection.drop(self._table)
+        self._table, self._steps = table, []
+
+
+def derived_totals(
+    cache: Mapping[int, Counts],
+    columns: Sequence[Column],
+    plan: Plan,
+    splits: Splits,
+) -> Level | None:
+    """Add up the counts of nodes to what their branches have; None if that is unknown.
+
+    Cases that are divided are rounded one by one, and those that surrogates place are
+    not known by the column of their node.
+    """
+    used = np.unique(splits.column[splits.column >= 0]).tolist()
+    if splits.surrogates is not None or any(at not in cache for at in used):
+        return None
+    router = Router(columns, splits)
+    n_children = len(splits.sizes)
+    width = 3 if plan.spread is not None else plan.n_classes
+    weights, cases = np.zeros((n_children, width)), np.zeros(n_children)
+    for at in used:
+        counts = cache[at]
+        counts = counts.select(splits.column[counts.node] == at)
+        cells = counts.code
+        if columns[at].is_numeric:
+            cells = np.append(plan.values[at], np.nan)[counts.code]
+        data = Columns(len(cells), (np.empty(0),) * at + (cells,))
+        branch = router.branches(data, np.arange(len(cells)), counts.node)
+        if (branch == EVERY_BRANCH).any():
+            return None
+        taken = branch >= 0
+        child = (router.first_branch[counts.node] + branch)[taken]
+        np.add.at(weights, child, counts.weights[taken])
+        np.add.at(cases, child, counts.cases[taken])
+    return Level(weights, cases)

@@ -1,0 +1,190 @@
+"""The splits of a level as relations that rows can be joined with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+
+import numpy as np
+
+from branchwise.counts import Floats, Ints
+from branchwise.missing import EVERY_BRANCH
+from branchwise.splits import Router, Splits
+from branchwise.table.schema import Column
+
+#: The code of a missing number at a cut, beside AT_MOST and ABOVE.
+NUMBER_MISSING = 2
+#: Where a row goes whose value is missing, and which other columns may know.
+ASK_OTHERS = -2
+#: Where rows go that are not wanted any more.
+NOWHERE = -1
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What nodes ask for: a column (-1: nothing) and a cut (NaN: none)."""
+
+    column: Ints
+    cut: Floats
+
+
+@dataclass(frozen=True)
+class Routes:
+    """Which code leads where at a node; NaN is the share of a whole case."""
+
+    node: Ints
+    code: Ints
+    child: Ints
+    share: Floats
+
+    def renamed(self, new: Ints, dropping: bool) -> Routes:
+        """Give the children other numbers; ``dropping`` those that go nowhere."""
+        child = np.where(self.child >= 0, new[self.child], self.child)
+        routes = replace(self, child=child)
+        if not dropping:
+            return routes
+        kept = child != NOWHERE
+        return Routes(self.node[kept], self.code[kept], child[kept], self.share[kept])
+
+
+@dataclass(frozen=True)
+class Step:
+    """One level: what nodes ask for in turn, where answers lead, and where those go
+    whom no question can place.
+    """  # noqa: D205
+
+    asked: tuple[Asked, ...]
+    routes: tuple[Routes, ...]
+    fallback: Ints
+    n_children: int
+    has_surrogates: bool = False
+
+    def undivided(self) -> Step:
+        """Leave out the ways of parts of cases, where no case can be divided."""
+        whole = np.isnan(self.routes[0].share)
+        first = self.routes[0]
+        first = Routes(*(part[whole] for part in astuple(first)))
+        return replace(self, routes=(first, *self.routes[1:]))
+
+    @property
+    def divides(self) -> bool:
+        """Whether cases go down more than one branch."""
+        return bool((~np.isnan(self.routes[0].share)).any())
+
+    def retained(self, nodes: Ints) -> Step:
+        """Keep only some of the children, numbered anew in that order."""
+        new = np.full(self.n_children, NOWHERE, dtype=np.intp)
+        new[nodes] = np.arange(len(nodes))
+        dropping = not self.has_surrogates
+        routes = tuple(r.renamed(new, dropping) for r in self.routes)
+        fallback = np.where(self.fallback >= 0, new[self.fallback], self.fallback)
+        return replace(self, routes=routes, fallback=fallback, n_children=len(nodes))
+
+
+def renumbering(n_nodes: int, nodes: Ints) -> Step:
+    """Return the step that only keeps some nodes, without asking for anything."""
+    nothing = Asked(np.full(n_nodes, -1, dtype=np.intp), np.full(n_nodes, np.nan))
+    every = np.arange(n_nodes)
+    routes = Routes(every, np.zeros(n_nodes, np.intp), every, np.full(n_nodes, np.nan))
+    fallback = np.full(n_nodes, NOWHERE, dtype=np.intp)
+    return Step((nothing,), (routes,), fallback, n_nodes).retained(nodes)
+
+
+def missing_codes(columns: Sequence[Column], of: Ints) -> Ints:
+    """Return the codes of missing values at nodes that ask for these columns."""
+    codes = [NUMBER_MISSING if c.is_numeric else c.missing_code for c in columns]
+    return np.array([*codes, 0], dtype=np.intp)[of]
+
+
+def step_of(columns: Sequence[Column], splits: Splits, decided: bool = False) -> Step:
+    """Return the step that splits are; ``decided`` leaves out what is missing."""
+    first = np.cumsum(splits.n_branches) - splits.n_branches
+    node = np.repeat(np.arange(len(splits.column)), splits.n_branches)
+    owner = np.repeat(np.arange(len(node)), splits.n_codes)
+    known = Routes(node[owner], splits.codes, owner, np.full(len(owner), np.nan))
+    nowhere = np.full(len(splits.column), NOWHERE, dtype=np.intp)
+    asked = Asked(splits.column, splits.cut)
+    n_children = len(splits.sizes)
+    if decided:
+        return Step((asked,), (known,), nowhere, n_children)
+    if splits.surrogates is not None:
+        return _with_surrogates(columns, splits, asked, known, first)
+    routes = [known, _missing(columns, splits, first), *_unseen(columns, splits, first)]
+    return Step((asked,), (_joined(routes),), nowhere, n_children)
+
+
+def _joined(routes: Sequence[Routes]) -> Routes:
+    return Routes(
+        np.concatenate([r.node for r in routes]),
+        np.concatenate([r.code for r in routes]),
+        np.concatenate([r.child for r in routes]),
+        np.concatenate([r.share for r in routes]),
+    )
+
+
+def _missing(columns: Sequence[Column], splits: Splits, first: Ints) -> Routes:
+    code = missing_codes(columns, splits.column)
+    return _special(columns, splits, first, splits.missing_to, code)
+
+
+def _unseen(columns: Sequence[Column], splits: Splits, first: Ints) -> list[Routes]:
+    """Return the routes of values that the schema does not know."""
+    asks_values = np.array([*(not c.is_numeric for c in columns), False])
+    to = np.where(asks_values[splits.column], splits.unseen_to, NOWHERE)
+    code = missing_codes(columns, splits.column) + 1
+    return [_special(columns, splits, first, to, code)]
+
+
+def _special(
+    columns: Sequence[Column], splits: Splits, first: Ints, to: Ints, code: Ints
+) -> Routes:
+    """Return the routes of one code of each node, down one branch or all of them."""
+    split = splits.n_branches > 0
+    one = np.flatnonzero(split & (to >= 0))
+    down = Routes(one, code[one], first[one] + to[one], np.full(len(one), np.nan))
+    every = np.flatnonzero(split & (to == EVERY_BRANCH))
+    if not len(every):
+        return down
+    origin, target, share = Router(columns, splits).every_branch(every)
+    owner = every[origin]
+    return _joined([down, Routes(owner, code[owner], target, share)])
+
+
+def _with_surrogates(
+    columns: Sequence[Column], splits: Splits, asked: Asked, known: Routes, first: Ints
+) -> Step:
+    surrogates = splits.surrogates
+    if surrogates is None:
+        raise AssertionError("only for splits that have surrogates")
+    split = np.flatnonzero(splits.n_branches > 0)
+    code = missing_codes(columns, splits.column)[split]
+    unknown = np.full(len(split), np.nan)
+    others = Routes(split, code, np.full(len(split), ASK_OTHERS), unknown)
+    fallback = np.where(
+        splits.missing_to >= 0, first + splits.missing_to, splits.missing_to
+    )
+    questions, routes = [asked], [_joined([known, others])]
+    for turn in range(int(surrogates.number.max(initial=0))):
+        nodes = np.flatnonzero(surrogates.number > turn)
+        which = surrogates.first[nodes] + turn
+        column = np.full(len(splits.column), -1, dtype=np.intp)
+        cut = np.full(len(splits.column), np.nan)
+        column[nodes] = surrogates.splits.column[which]
+        cut[nodes] = surrogates.splits.cut[which]
+        questions.append(Asked(column, cut))
+        routes.append(_stand_in(surrogates.splits, nodes, which, first))
+    n_children = len(splits.sizes)
+    return Step(tuple(questions), tuple(routes), fallback, n_children, True)
+
+
+def _stand_in(splits: Splits, nodes: Ints, which: Ints, first: Ints) -> Routes:
+    """Return where the codes of one surrogate of each node lead."""
+    sides = np.stack([2 * which, 2 * which + 1], axis=1).ravel()
+    n_codes = splits.n_codes[sides]
+    begin = (np.cumsum(splits.n_codes) - splits.n_codes)[sides]
+    owner = np.repeat(np.arange(len(sides)), n_codes)
+    within = np.arange(len(owner)) - (np.cumsum(n_codes) - n_codes)[owner]
+    node = nodes[owner // 2]
+    child = first[node] + owner % 2
+    codes = splits.codes[begin[owner] + within]
+    return Routes(node, codes, child, np.full(len(owner), np.nan))
