@@ -110,7 +110,7 @@ def dask(path: str) -> int:
     from branchwise import fit_tree
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as two,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as two,
         Client(two),
     ):
         frame = dd.read_parquet(path, split_row_groups=True)

@@ -43,6 +43,7 @@ PAGES = {
     "evaluate.md": 8,
     "tune.md": 15,
     "scale_sql.md": 15,
+    "scale_dask.md": 20,
 }
 
 
@@ -52,6 +53,8 @@ def test_the_examples_of_a_page(page, tmp_path, monkeypatch):
         pytest.importorskip("onnxruntime")
     if page == "scale_sql.md":
         pytest.importorskip("duckdb")
+    if page == "scale_dask.md":
+        pytest.importorskip("distributed")
     monkeypatch.chdir(tmp_path)
     tried = doctest.testfile(str(ROOT / "docs" / page), module_relative=False)
     assert tried.failed == 0

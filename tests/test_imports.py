@@ -116,6 +116,8 @@ LEARNING = {"sklearn", "scipy", "joblib"}
 FRAMES = {"pandas", "polars", "pyarrow", "narwhals"}
 SCREEN = {"typer", "rich", "click", "matplotlib"}
 ELSEWHERE = {
+    "dask",
+    "distributed",
     "duckdb",
     "jpmml_evaluator",
     "onnx",
@@ -138,6 +140,8 @@ ALLOWED_OUTSIDE = {
     "narwhals": {"table.frames", "table.make", "table.vectors"},
     "pyarrow": {"table"},
     "duckdb": {"engines.sql_drivers", "export.sql_runners", "table.database"},
+    "dask": {"engines.dask_crew", "engines.dask_tables"},
+    "distributed": {"engines.dask_crew"},
     "python_calamine": {"table.workbook"},
     "matplotlib": {"plot", "figures"},
     "onnx": {
@@ -148,7 +152,7 @@ ALLOWED_OUTSIDE = {
     },
     "onnxruntime": {"export.onnx"},
     "jpmml_evaluator": {"export.pmml_driver"},
-    "pandas": {"export.pmml_driver"},
+    "pandas": {"engines.dask_tables", "export.pmml_driver"},
     "psycopg": {"engines.sql_drivers", "export.sql_runners"},
     "pyspark": {"export.sql_runners"},
 }
