@@ -6,7 +6,6 @@ cases and prunes by raising branches, on bundled tables and on generated ones.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,6 +20,7 @@ from branchwise import datasets, fit_tree
 from branchwise.engines.chunked import ChunkedTable
 from branchwise.recipes import C45, ID3
 from parts import first_fast
+from sessions import local_spark
 
 BUNDLED = ("car", "house_votes", "lenses", "tennis", "toy", "voters", "votes")
 GENERATED = tuple(range(20 - len(BUNDLED)))
@@ -124,27 +124,13 @@ def on_dask(workers: int = 2) -> Iterator[Source]:
 
 @contextmanager
 def on_spark() -> Iterator[Source]:
-    pyspark = pytest.importorskip("pyspark.sql")
-    if not any(
-        (Path(folder) / "java").exists()
-        for folder in os.environ.get("PATH", "").split(os.pathsep)
-    ):
-        pytest.skip("there is no java on this machine")
-    session = (
-        pyspark.SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .getOrCreate()
-    )
-    try:
+    with local_spark() as session:
 
         def source(table: pd.DataFrame, folder: Path) -> Any:
             table.to_parquet(folder / "rows.parquet")
             return session.read.parquet(str(folder / "rows.parquet")).repartition(3)
 
         yield source
-    finally:
-        session.stop()
 
 
 ENGINES = {

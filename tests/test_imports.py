@@ -59,7 +59,7 @@ LAYERS: list[set[str]] = [
     {"answering"},
     {"reading", "showing"},
     {"model"},
-    {"far", "named"},
+    {"far", "named", "spark"},
     {"fitting"},
     {"estimators"},
     {"evaluation"},
@@ -96,6 +96,7 @@ TABLE_LAYERS: list[set[str]] = [
         "reading",
         "progress",
         "memory",
+        "pages",
     },
     {"contents"},
     {"target", "encodings", "typed", "cells", "store"},
@@ -154,7 +155,11 @@ ALLOWED_OUTSIDE = {
     "jpmml_evaluator": {"export.pmml_driver"},
     "pandas": {"engines.dask_tables", "export.pmml_driver"},
     "psycopg": {"engines.sql_drivers", "export.sql_runners"},
-    "pyspark": {"export.sql_runners"},
+    "pyspark": {
+        "engines.spark_session",
+        "engines.spark_workers",
+        "export.sql_runners",
+    },
 }
 
 

@@ -121,6 +121,17 @@ def without_values(column: Any, missing: Collection[str]) -> Any:
     )
 
 
+def dates_as_text(table: Any) -> Any:
+    """Return a table with its dates and times as text, which they are in CSV, too."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    for at, field in enumerate(table.schema):
+        if pa.types.is_temporal(field.type):
+            column = table.column(at).cast(pa.string())
+            table = table.set_column(at, field.name, column)
+    return table
+
+
 def as_list(column: Any) -> list[Any]:
     """Return the cells of a column; of text, each distinct one is made only once."""
     if not is_text(column.type):
@@ -174,3 +185,26 @@ def table_of_rows(rows: Iterable[Sequence[Any]], names: dict[str, str]) -> Any:
     cells = list(zip(*rows, strict=True)) or [()] * len(names)
     arrays = [pa.array(c, t) for c, t in zip(cells, names.values(), strict=True)]
     return pa.Table.from_arrays(arrays, list(names))
+
+
+def table_of_batches(batches: Sequence[Any]) -> Any:
+    """Put record batches together."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.Table.from_batches(batches)
+
+
+def table_of(batch: Any, places: Sequence[int]) -> Any:
+    """Make a table of some columns of a record batch."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    names = [batch.schema.names[at] for at in places]
+    return pa.Table.from_arrays([batch.column(at) for at in places], names)
+
+
+def with_columns(batch: Any, names: Sequence[str], columns: Sequence[Any]) -> Any:
+    """Add columns to a record batch."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    arrays = [*batch.columns, *(pa.array(column.tolist()) for column in columns)]
+    return pa.RecordBatch.from_arrays(arrays, [*batch.schema.names, *names])
