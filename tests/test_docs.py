@@ -44,6 +44,7 @@ PAGES = {
     "tune.md": 15,
     "scale_sql.md": 15,
     "scale_dask.md": 20,
+    "scale.md": 15,
 }
 
 

@@ -42,6 +42,7 @@ _NOISE_UNITS = 256
 _NOISE_SHIFT = 46
 #: The largest table of masses of whole numbers that is kept.
 _TABLE_SIZE = 1 << 22
+_TABLE_PIECE = 1 << 16
 #: Masses of numbers are off by less than this many units for each case.
 _MOMENT_NOISE = 512
 #: No rate of events is so far from 1.
@@ -97,7 +98,15 @@ class Masses64:
         self.unit = math.ldexp(1.0, -self.bits)
         self._table: Masses | None = None
         if table and whole and total < _TABLE_SIZE:
-            self._table = self._x_log2_x(np.arange(int(total) + 1, dtype=np.float64))
+            self._table = self._all_masses(int(total) + 1)
+
+    def _all_masses(self, n: int) -> Masses:
+        """Return the masses of whole numbers; in pieces, which take little memory."""
+        masses = np.empty(n, dtype=np.int64)
+        for begin in range(0, n, _TABLE_PIECE):
+            numbers = np.arange(begin, min(begin + _TABLE_PIECE, n), dtype=np.float64)
+            masses[begin : begin + _TABLE_PIECE] = self._x_log2_x(numbers)
+        return masses
 
     def x_log2_x(self, weights: Floats) -> Masses:
         """X log2 x, the building block of entropy."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.counts import Ints
+from branchwise.errors import DataError
 from branchwise.narrow import narrowed
 from branchwise.splits import ragged
 from branchwise.tree import ARRAYS, Tree
@@ -96,7 +97,14 @@ class _Waiting:
     def append(self, array: NDArray[Any]) -> None:
         narrow = narrowed(array)
         self._pieces.append((narrow.dtype, len(narrow)))
-        self._file.write(narrow.tobytes())
+        try:
+            self._file.write(narrow.tobytes())
+        except OSError as error:
+            raise DataError(
+                "The tree is large, and the folder for temporary files has no room for "
+                f"its pieces: {error.strerror}. Name another with TMPDIR, or let the "
+                "tree be smaller (max_depth, min_samples_leaf)."
+            ) from None
 
     def after(self, first: NDArray[Any]) -> NDArray[Any]:
         """Return one array and all that wait behind it, and forget these."""

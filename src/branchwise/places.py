@@ -11,7 +11,7 @@ from typing import Any
 
 from branchwise.elsewhere import Place
 from branchwise.errors import ParameterError, quoted
-from branchwise.table.streamed import StreamedTable
+from branchwise.table.streamed import StreamedTable, is_dataset
 
 #: The engines by name, with what each is for.
 ENGINES = {
@@ -83,7 +83,7 @@ def is_files(source: object) -> bool:
     """Whether a source is a file, several of them, or how to read them."""
     if isinstance(source, (list, tuple)):
         return bool(source) and all(map(is_files, source))
-    return isinstance(source, (str, os.PathLike, StreamedTable))
+    return isinstance(source, (str, os.PathLike, StreamedTable)) or is_dataset(source)
 
 
 def place_class(engine: str) -> Any:

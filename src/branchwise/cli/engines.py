@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +15,7 @@ from branchwise.errors import ParameterError
 from branchwise.places import place_class
 from branchwise.table.read import check_names
 from branchwise.table.reading import Reading
-from branchwise.table.streamed import StreamedTable, files_of
+from branchwise.table.streamed import StreamedTable, files_of, is_many
 
 _PANEL = "Rows that stay where they are"
 
@@ -103,8 +101,7 @@ def engine_for(path: str, given: EngineName | None) -> EngineName | None:
         return None if given is EngineName.MEMORY else given
     if "://" in path:
         return EngineName.SQL
-    many = Path(path).is_dir() or (glob.has_magic(path) and not Path(path).exists())
-    return EngineName.CHUNKED if many else None
+    return EngineName.CHUNKED if is_many(path) else None
 
 
 def refuse_far_options(

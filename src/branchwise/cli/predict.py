@@ -9,6 +9,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from branchwise.cli.models import (
+    columns_of,
     located,
     open_model,
     read_for_model,
@@ -23,10 +24,12 @@ from branchwise.cli.options import (
     missing_marks,
 )
 from branchwise.cli.streams import Reporter, check_output, counted, open_output
+from branchwise.engines.predicting import Answers, What
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.model import Model
 from branchwise.table.read import STANDARD_STREAM, TableFile
 from branchwise.table.reading import Reading
+from branchwise.table.streamed import StreamedTable, files_of, is_many
 from branchwise.table.write import FileFormat, write_columns
 from branchwise.words import word
 
@@ -40,6 +43,14 @@ class TableForm(StrEnum):
     TSV = "tsv"
     JSON = "json"
     PARQUET = "parquet"
+    ARROW = "arrow"
+
+
+class PredictEngine(StrEnum):
+    """How the rows are read."""
+
+    MEMORY = "memory"
+    CHUNKED = "chunked"
 
 
 def predict(
@@ -62,6 +73,15 @@ def predict(
             "--format", help="How to write.", show_default="by the name of FILE, or csv"
         ),
     ] = None,
+    engine: Annotated[
+        PredictEngine | None,
+        typer.Option(
+            "--engine",
+            help="Read all rows into memory, or part by part: CSV, TSV, Parquet and "
+            "Arrow files of any size. The answers are the same.",
+            show_default="chunked for patterns and folders, else memory",
+        ),
+    ] = None,
     quiet: Quiet = False,
     *,
     reading: Reading,
@@ -77,6 +97,7 @@ def predict(
       branchwise predict tree.json new.csv -o out.csv
       branchwise predict tree.json new.csv --keep --proba
       cat new.csv | branchwise predict tree.json - --format json
+      branchwise predict tree.json 'new/*.parquet' -o out.parquet
     """
     reporter = Reporter(quiet)
     written = _table_form(form, output)
@@ -88,9 +109,28 @@ def predict(
             "--proba adds the probabilities of classes, and this model has none: it "
             "predicts numbers. Do without --proba."
         )
+    marks = missing_marks(missing)
+    if engine is None:
+        many = is_many(table_path)
+        engine = PredictEngine.CHUNKED if many else PredictEngine.MEMORY
+    if engine is PredictEngine.CHUNKED:
+        streamed = StreamedTable(files_of(table_path), reading, marks)
+        columns_of(model, streamed, reporter)
+        what: list[What] = ["classes", "probabilities"] if proba else ["classes"]
+        answers = Answers(model, streamed, what, keep)
+        with (
+            reporter.working(f"Predicting {streamed.label}") as say,
+            open_output(output) as stream,
+        ):
+            n_rows = answers.write(
+                stream,
+                cast("FileFormat", written),
+                lambda n: say(f"Predicting {streamed.label}: {counted(n, 'row')}"),
+            )
+        _tell(n_rows, output, reporter)
+        return
     with reporter.reading(table_path) as say:
         file = TableFile(table_path, reading)
-        marks = missing_marks(missing)
         model, table = read_for_model(model, file, marks, reporter)
         say("Predicting")
         columns = file.read_as_is() if keep else {}
@@ -100,14 +140,19 @@ def predict(
         say("Writing")
         with open_output(output) as stream:
             write_columns(stream, {**columns, **added}, cast("FileFormat", written))
+    _tell(table.num_rows, output, reporter)
+
+
+def _tell(n_rows: int, output: str | None, reporter: Reporter) -> None:
     if output is not None and output != STANDARD_STREAM:
-        reporter.note(f"{counted(table.num_rows, 'row')} written to {output}.")
+        reporter.note(f"{counted(n_rows, 'row')} written to {output}.")
 
 
 def _table_form(form: TableForm | None, output: str | None) -> TableForm:
     if form is not None:
         return form
     suffix = Path(output or "").suffix.lower().removeprefix(".")
+    suffix = "arrow" if suffix == "feather" else suffix
     return TableForm(suffix) if suffix in list(TableForm) else TableForm.CSV
 
 

@@ -10,8 +10,8 @@ finished from a second temporary file that has their rows together.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -31,14 +31,20 @@ from branchwise.engines.parts import (
     joined,
 )
 from branchwise.engines.passes import PassEngine
+from branchwise.engines.predicting import predict
 from branchwise.engines.task import Plan, Task
-from branchwise.errors import DataError
+from branchwise.errors import DataError, check_limit
+from branchwise.table.schema import value_type
 from branchwise.table.store import BatchStore
-from branchwise.table.streamed import StreamedTable, TablePart, files_of
+from branchwise.table.streamed import StreamedTable
 from branchwise.tree import Tree
+
+__all__ = ["ChunkedTable", "predict"]
 
 #: Rows of a node that is finished in memory.
 MOST_ROWS = 500_000
+#: Files of rows that are written at once.
+MOST_FILES = 200
 
 Say = Callable[[str], None]
 
@@ -48,14 +54,17 @@ class ChunkedTable:
 
     Parameters
     ----------
-    source : str, path, list of them or StreamedTable
+    source : str, path, list of them, pyarrow dataset or StreamedTable
         The files: a path, a pattern such as ``"data/*.parquet"``, a folder.
     cache : bool
-        Whether encoded rows are kept in a temporary file.
+        Whether encoded rows are kept in a temporary file. Without it every pass
+        reads the files again, and no node is finished in memory.
     temporary_folder : str or None
         Where temporary files are made; by default where the system has them.
     most_rows : int
-        Nodes of so many rows are finished in memory.
+        Nodes of so many rows are finished in memory; 0 is none.
+    say : callable or None
+        Told now and then what is being done.
     """
 
     engine_name = "chunked"
@@ -68,10 +77,9 @@ class ChunkedTable:
         most_rows: int = MOST_ROWS,
         say: Say | None = None,
     ) -> None:
-        if not isinstance(source, StreamedTable):
-            source = StreamedTable(files_of(source))
-        self.table = source
-        self.label = source.label
+        check_limit("most_rows", most_rows, least=0, optional=False)
+        self.table = StreamedTable.of(source)
+        self.label = self.table.label
         self.most_rows = most_rows if cache else 0
         self._cache = cache
         self._folder_wanted = temporary_folder
@@ -80,6 +88,7 @@ class ChunkedTable:
         self._folder: Path | None = None
         self._plan: Plan | None = None
         self._store: BatchStore | None = None
+        self._stamps: dict[str, tuple[int, int, int]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -94,53 +103,68 @@ class ChunkedTable:
 
     def learn(self, task: Task) -> Plan:
         """Look at all rows once; where text turns up late among numbers, twice."""
-        facts, kinds = self._looked(task)
-        mixed = [name for name, seen in kinds.items() if len(seen) > 1]
+        self._stamps = self.table.stamps()
+        facts, mixed = self._looked(task)
         if mixed:
             text = {*self.table.text_columns, *mixed}
             self.table = replace(self.table, text_columns=text)
             facts, _ = self._looked(task)
-        return settle(merged(facts), task, self._weighed)
+        return settle(facts, task, self._weighed)
 
-    def _looked(self, task: Task) -> tuple[list[Facts], dict[str, set[bool]]]:
+    def _looked(self, task: Task) -> tuple[Facts, list[str]]:
+        """Return what all rows show, and which columns are text only in some parts."""
         kinds: dict[str, set[bool]] = {}
-        facts: list[Facts] = []
+        facts = Facts()
         rows = 0
-        for part in self.table.parts():
-            found = _asked(part, lambda frame: look(frame, task))
+        for found in self._asked(lambda frame: look(frame, task)):
             rows += found.n_rows
             self._say(f"Looking at the rows: {rows:,}")
-            for column in found.columns:
-                if not column.is_empty:
-                    kinds.setdefault(column.column.name, set()).add(
-                        column.column.is_numeric
-                    )
-            if not any(len(seen) > 1 for seen in kinds.values()):
-                facts = [merged([*facts, found])]
-        return facts, kinds
+            for name, is_number in _kinds(found, task):
+                kinds.setdefault(name, set()).add(is_number)
+            if not _both(kinds):
+                facts = facts.merge(found)
+        return facts, _both(kinds)
 
     def _weighed(self, plan: Plan) -> Any:
-        parts = self.table.parts()
-        return merged(
-            _asked(part, lambda frame: weigh_again(frame, plan)) for part in parts
-        )
+        return merged(self._asked(lambda frame: weigh_again(frame, plan)))
+
+    def _asked(self, question: Callable[[Any], Any]) -> Iterator[Any]:
+        """Ask every part of the files; an error says where it is."""
+        with closing(self.table.parts()) as parts:
+            for part in parts:
+                try:
+                    answer = question(part.frame)
+                except DataError as error:
+                    self._refuse_change()
+                    raise part.located(error) from None
+                yield answer
+        self._refuse_change()
+
+    def _refuse_change(self) -> None:
+        if self.table.stamps() != self._stamps:
+            raise DataError(
+                f"{self.label} changed while the tree was grown. Fit again while "
+                "nothing writes to it."
+            )
 
     def engine(self, plan: Plan) -> PassEngine:
         """Return who counts the rows by a plan."""
         self._plan = plan
         self._store = None
+        # The plan may be that of other files, whose columns show more.
+        learnt = {column.name: column for column in plan.schema.columns}
+        self.table = self.table.for_columns(learnt)
         return PassEngine(plan, self)
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Generator[Part, None, None]:
         """Yield all rows, encoded; the first time they are put in the store."""
         if self._store is not None:
             for arrays in self._store.batches():
                 yield self._unpacked(arrays)
             return
-        store = BatchStore(self._temporary()) if self._cache else None
+        store = self._new_store() if self._cache else None
         plan, rows = self._known_plan, 0
-        for table in self.table.parts():
-            part = _asked(table, lambda frame: encode_part(frame, plan))
+        for part in self._asked(lambda frame: encode_part(frame, plan)):
             rows += part.n_rows
             self._say(f"Encoding the rows: {rows:,} of {plan.n_rows:,}")
             if store is not None:
@@ -153,6 +177,11 @@ class ChunkedTable:
                 "writes to it."
             )
         self._store = store
+
+    def _new_store(self) -> BatchStore:
+        store = BatchStore(self._temporary())
+        self._open.callback(store.remove)
+        return store
 
     @property
     def _known_plan(self) -> Plan:
@@ -182,22 +211,35 @@ class ChunkedTable:
 
     def run(self, job: Job) -> Any:
         """Ask every part, one after the other."""
-        return merged(job(part) for part in self._parts())
+        with closing(self._parts()) as parts:
+            return merged(map(job, parts))
 
     def finish(
         self, route: Route, bucket: Ints, below: Below
     ) -> Iterator[tuple[int, Tree]]:
-        """Bring the rows of open nodes together in files, and finish file by file."""
-        stores = [BatchStore(self._temporary()) for _ in range(int(bucket.max()) + 1)]
-        for part in self._parts():
-            _spill(part, route.nodes_of(part), bucket, stores)
-        for number, store in enumerate(stores):
+        """Bring the rows of open nodes together in files, and finish file by file.
+
+        Where there are many files a pass makes only some of them.
+        """
+        n_files = int(bucket.max()) + 1
+        for first in range(0, n_files, MOST_FILES):
+            among = (bucket >= first) & (bucket < first + MOST_FILES)
+            now = np.where(among, bucket - first, -1)
+            for at, (rows, nodes) in enumerate(self._together(route, now)):
+                self._say(f"Finishing nodes: {first + at + 1:,} of {n_files:,} files")
+                yield from finished(rows, nodes, below)
+
+    def _together(self, route: Route, bucket: Ints) -> Iterator[tuple[Part, Any]]:
+        """Yield the rows of each bucket, and their nodes."""
+        stores = [self._new_store() for _ in range(int(bucket.max()) + 1)]
+        with closing(self._parts()) as parts:
+            for part in parts:
+                _spill(part, route.nodes_of(part), bucket, stores)
+        for store in stores:
             batches = list(store.batches())
-            rows = joined([self._unpacked(batch[1:]) for batch in batches])
-            nodes = np.concatenate([batch[0] for batch in batches])
             store.remove()
-            self._say(f"Finishing nodes: {number + 1:,} of {len(stores):,} files")
-            yield from finished(rows, nodes, below)
+            rows = joined([self._unpacked(batch[1:]) for batch in batches])
+            yield rows, np.concatenate([batch[0] for batch in batches])
 
 
 def _packed(part: Part) -> list[Any]:
@@ -218,9 +260,15 @@ def _spill(part: Part, nodes: Any, bucket: Ints, stores: list[BatchStore]) -> No
             store.append([nodes[rows], *_packed(part.take(rows))])
 
 
-def _asked(part: TablePart, question: Callable[[Any], Any]) -> Any:
-    """Ask a part; an error says where it is."""
-    try:
-        return question(part.frame)
-    except DataError as error:
-        raise DataError(f"In {part.label}: {error}") from None
+def _kinds(facts: Facts, task: Task) -> Iterator[tuple[str, bool]]:
+    """Yield which columns are numbers and which are not, where they have values."""
+    for found in facts.columns:
+        if not found.is_empty:
+            yield found.column.name, found.column.is_numeric
+    if facts.labels is not None:
+        for label in list(facts.labels)[:1]:
+            yield task.target, value_type(label) == "number"
+
+
+def _both(kinds: Mapping[str, set[bool]]) -> list[str]:
+    return [name for name, seen in kinds.items() if len(seen) > 1]

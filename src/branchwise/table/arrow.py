@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,12 +47,36 @@ def as_array(column: Any) -> NDArray[Any]:
 
     pyarrow loads pandas for to_numpy, which takes a while and 40 MB.
     """
-    name = {"float": "float32", "double": "float64"}.get(
-        str(column.type), str(column.type)
-    )
-    dtype = np.dtype(name)
+    dtype = _dtype_of(column.type)
     start = column.offset * dtype.itemsize
     return np.frombuffer(column.buffers()[1], dtype, len(column), start)
+
+
+def as_arrays(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return columns as arrays: numbers as they are, all else as Python's objects."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    found = {}
+    for name, column in columns.items():
+        numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        if numbers and not column.null_count:
+            none = np.empty(0, dtype=_dtype_of(column.type))
+            found[name] = np.concatenate([none, *map(as_array, column.chunks)])
+        else:
+            found[name] = np.fromiter(as_list(column), object, len(column))
+    return found
+
+
+def _dtype_of(arrow_type: Any) -> np.dtype[Any]:
+    halves = {"halffloat": "float16", "float": "float32", "double": "float64"}
+    return np.dtype(halves.get(str(arrow_type), str(arrow_type)))
+
+
+def give_back() -> None:
+    """Let the system have the memory that Arrow keeps for later."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    pa.default_memory_pool().release_unused()
 
 
 def from_array(array: NDArray[Any]) -> Any:

@@ -76,13 +76,14 @@ class DelimitedFile:
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
     ) -> list[Any]:
         """Read columns as numbers, or as dictionaries of the text in the file."""
-        self._refuse_header_again()
+        self._refuse_header_again(self._records)
         return self._records.load(indices, text, missing)
 
     def blocks(self, size: int) -> Iterator[Records]:
         """Yield the rows in blocks of about so many bytes."""
-        self._refuse_header_again()
-        return self._records.blocks(size)
+        for block in self._records.blocks(size):
+            self._refuse_header_again(block)
+            yield block
 
     def place(self, row: int) -> str:
         """Tell in which line of the file a row begins."""
@@ -96,16 +97,16 @@ class DelimitedFile:
                 "separator."
             )
 
-    def _refuse_header_again(self) -> None:
+    def _refuse_header_again(self, rows: Records) -> None:
         """Refuse a second header, as files have that were put together."""
         if not self._has_header or len(self.names) < 2:
             return
-        content, start = self._records.content, self._records.start
-        header = content[:start].strip(b"\r\n\xef\xbb\xbf").rpartition(b"\n")[2]
-        if not _has_line(content, header, start):
+        before = self._records.content[: self._records.start]
+        header = before.strip(b"\r\n\xef\xbb\xbf").rpartition(b"\n")[2]
+        if not _has_line(rows.content, header, rows.start):
             return
         names = list(self.names)
-        again = (line for line, row in self._records.numbered() if row == names)
+        again = (line for line, row in rows.numbered() if row == names)
         line = next(again, None)
         if line is not None:
             raise DataError(

@@ -144,11 +144,15 @@ def known_form(path: str) -> str:
     """Tell the form of a file by its beginning and its name, without reading it all."""
     if Path(path).is_dir():
         raise DataError(f"{path} is a folder, not a file.")
+    if names_file_of(path) is not None:
+        return "c4.5"
     try:
         with Path(path).open("rb") as file:
             head = file.read(2**16)
+    except FileNotFoundError:
+        raise DataError(f"There is no file {path!r}. Check the path.") from None
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from None
+        raise DataError(f"{path!r} cannot be read: {error.strerror}.") from None
     if head.startswith((GZIP, ZSTD)):
         return "tsv" if _plain_name(path).endswith(_TABS) else "csv"
     return _known(head, path)
@@ -171,7 +175,7 @@ def _opened(
     if form == "arrow":
         return ArrowFile(content, label)
     if form == "excel":
-        return Workbook(content, label, _with_names(reading))
+        return Workbook(content, label, with_names(reading))
     if form == "sqlite":
         _refuse_stream(name, label, form, SQLITE, 0)
         return SQLiteFile(name, label, reading)
@@ -180,7 +184,7 @@ def _opened(
         return DuckDBFile(name, label, reading)
     if form == "tsv" and reading.separator is None:
         reading = replace(reading, separator="\t")
-    return DelimitedFile(content, label, _with_names(reading))
+    return DelimitedFile(content, label, with_names(reading))
 
 
 def _refuse_stream(name: str, label: str, form: str, magic: bytes, at: int) -> None:
@@ -195,7 +199,7 @@ def _refuse_stream(name: str, label: str, form: str, magic: bytes, at: int) -> N
     )
 
 
-def _with_names(reading: Reading) -> Reading:
+def with_names(reading: Reading) -> Reading:
     """Read the names of columns from the file that has them, one a line."""
     path = reading.names_file
     if path is None:

@@ -10,7 +10,7 @@ import numpy as np
 from branchwise.errors import BranchwiseWarning, DataError, quoted
 from branchwise.table.frames import Frame
 from branchwise.table.raw import Numbers, RawColumn
-from branchwise.table.schema import Schema, Value
+from branchwise.table.schema import Column, Schema, Value
 
 
 def match_columns(frame: Frame, schema: Schema) -> list[int]:
@@ -42,6 +42,42 @@ def match_columns(frame: Frame, schema: Schema) -> list[int]:
             stacklevel=2,
         )
     return list(range(len(schema.columns)))
+
+
+def columns_for(
+    schema: Schema, names: Sequence[str], label: str, besides: Sequence[str] = ()
+) -> dict[str, Column]:
+    """Return which columns of a file are which columns of a schema.
+
+    Where the schema has no names of the user's and the file does not have its names,
+    columns are taken in their order, but for those ``besides``.
+    """
+    wanted = schema.names
+    if set(wanted) <= set(names) or schema.named:
+        refuse_absent(label, names, wanted, "the tree was fitted with")
+        return dict(zip(wanted, schema.columns, strict=True))
+    left = [name for name in names if name not in besides]
+    if len(left) != len(wanted):
+        raise DataError(
+            f"The model was fitted on a table of {len(wanted):,} columns without "
+            f"names, so the columns are taken in their order; {label} has "
+            f"{len(left):,}. Leave out the columns that do not belong."
+        )
+    return dict(zip(left, schema.columns, strict=True))
+
+
+def refuse_absent(
+    label: str, names: Sequence[str], wanted: Sequence[str], that: str
+) -> None:
+    """Refuse a file that lacks columns."""
+    absent = [name for name in wanted if name not in names]
+    if absent:
+        columns = "column" if len(absent) == 1 else "columns"
+        raise DataError(
+            f"{label} lacks the {columns} {quoted(absent)} that {that}. Got "
+            f"{quoted(names, 20)}; add what is lacking, with empty cells if it is "
+            "not known."
+        )
 
 
 def plain_cells(

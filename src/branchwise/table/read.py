@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -30,6 +31,7 @@ MISSING = ("", "?")
 Refuse = Callable[[int, str], DataError]
 
 _NO_HEADER = " If the first line is a row like the others, add --no-header."
+_ROW = re.compile(r"\b(?:in|of them) row (\d+)\b")
 _TRUTH = {"true": True, "false": False}
 
 
@@ -119,7 +121,7 @@ class TableFile:
         wanted = set(self.names if only is None else only).difference(ignore)
         as_text = set(text_columns)
         indices = [i for i, name in enumerate(self.names) if name in wanted]
-        self._check_header(indices)
+        check_header(self.names, indices, self.label, self.form in HEADED_FORMS)
         text = {index for index in indices if self.names[index] in as_text}
         columns = self._format.load(indices, text, missing)
         names = [self.names[index] for index in indices]
@@ -129,7 +131,9 @@ class TableFile:
                     name, columns[at], self.label, self._wrong_cell(name, "numbers")
                 )
             elif name in boolean_columns:
-                columns[at] = self._as_booleans(name, columns[at])
+                columns[at] = as_booleans(
+                    columns[at], self._wrong_cell(name, "true or false")
+                )
         return pa.table(columns, names=names)
 
     def read_as_is(self) -> dict[str, list[Any]]:
@@ -137,40 +141,32 @@ class TableFile:
         table = self.read(missing=(), text_columns="all" if self.is_text else ())
         return {name: as_list(table[name]) for name in table.column_names}
 
-    def _check_header(self, indices: Sequence[int]) -> None:
-        count = Counter(self.names[index] for index in indices)
-        double = [name for name, times in count.items() if times > 1]
-        unnamed = [index + 1 for index in indices if not self.names[index].strip()]
-        if unnamed:
-            positions = ", ".join(str(position) for position in unnamed)
-            which = (
-                "Columns {} of {} have" if len(unnamed) > 1 else "Column {} of {} has"
-            )
-            name = shlex.quote(self.names[unnamed[0] - 1])
-            raise DataError(
-                f"{which.format(positions, self.label)} no name. Every column "
-                f"needs one: add it to the header, or leave out what has none with "
-                f"--ignore {name}.{_NO_HEADER if self.form in HEADED_FORMS else ''}"
-            )
-        if double:
-            raise DataError(
-                f"{self.label} has more than one column named {quoted(double)}. Every "
-                "column needs a name of its own: rename them in the header, or leave "
-                f"them out with --ignore {shlex.quote(double[0])}."
-                f"{_NO_HEADER if self.form in HEADED_FORMS else ''}"
-            )
-
-    def _as_booleans(self, name: str, column: Any) -> Any:
-        import pyarrow as pa  # noqa: PLC0415
-
-        if pa.types.is_null(column.type) or pa.types.is_boolean(column.type):
-            return column.cast(pa.bool_())
-        refuse = self._wrong_cell(name, "true or false")
-        text = column if is_text(column.type) else column.cast(pa.string())
-        return converted(text, _truth, pa.bool_(), refuse)
-
     def _wrong_cell(self, name: str, what: str) -> Refuse:
         return wrong_cell(name, what, self.label, self.place)
+
+
+def check_header(
+    names: Sequence[str], indices: Sequence[int], label: str, headed: bool
+) -> None:
+    """Refuse columns that have no name of their own; ``headed`` names may be rows."""
+    count = Counter(names[index] for index in indices)
+    double = [name for name, times in count.items() if times > 1]
+    unnamed = [index + 1 for index in indices if not names[index].strip()]
+    if unnamed:
+        positions = ", ".join(str(position) for position in unnamed)
+        which = "Columns {} of {} have" if len(unnamed) > 1 else "Column {} of {} has"
+        name = shlex.quote(names[unnamed[0] - 1])
+        raise DataError(
+            f"{which.format(positions, label)} no name. Every column needs one: add it "
+            f"to the header, or leave out what has none with --ignore {name}."
+            f"{_NO_HEADER if headed else ''}"
+        )
+    if double:
+        raise DataError(
+            f"{label} has more than one column named {quoted(double)}. Every column "
+            "needs a name of its own: rename them in the header, or leave them out "
+            f"with --ignore {shlex.quote(double[0])}.{_NO_HEADER if headed else ''}"
+        )
 
 
 def check_names(label: str, known: Sequence[str], names: Collection[str]) -> None:
@@ -194,6 +190,30 @@ def wrong_cell(name: str, what: str, label: str, place: Callable[[int], str]) ->
         )
 
     return refuse
+
+
+def with_place(
+    error: DataError, label: str, place: Callable[[int], str]
+) -> DataError | None:
+    """Add where in a file the row is that an error speaks of; None if of none.
+
+    What reads a table counts its rows from 0 and does not know of lines.
+    """
+    found = _ROW.search(str(error))
+    if found is None:
+        return None
+    where = place(int(found[1]))
+    return DataError(f"{error} (Row {found[1]} is {where} of {label}.)")
+
+
+def as_booleans(column: Any, refuse: Refuse) -> Any:
+    """Return a column as booleans, refusing what is neither true nor false."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if pa.types.is_null(column.type) or pa.types.is_boolean(column.type):
+        return column.cast(pa.bool_())
+    text = column if is_text(column.type) else column.cast(pa.string())
+    return converted(text, _truth, pa.bool_(), refuse)
 
 
 def as_numbers(name: str, column: Any, label: str, refuse: Refuse) -> Any:

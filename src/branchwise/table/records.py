@@ -17,9 +17,11 @@ from branchwise.table.arrow import is_text, sorted_dictionary, value_type
 from branchwise.table.contents import Buffer, find, position, release
 from branchwise.table.encodings import refuse_encoding, text_start
 from branchwise.table.parsing import NO_LIMIT, Parser
+from branchwise.table.row_ends import last_row_end
 
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "blank"}
 _TAIL = 2**16
+_LONGEST_ROW = 2**30
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -124,25 +126,34 @@ class Records:
         begin, before = self.start, self.lines_before
         while begin < len(self.content):
             end = self._block_end(begin, size)
-            text = bytes(self.content[begin:end])
+            text = self._bytes(begin, end)
             yield replace(self, content=text, start=0, lines_before=before)
             before += text.count(b"\n") or text.count(b"\r")
             release(self.content, begin, end)
             begin = end
 
+    def _bytes(self, begin: int, end: int) -> bytes:
+        """Return a piece; to touch what a mapped file has no more is deadly."""
+        if not isinstance(self.content, bytes) and self.content.size() < end:
+            raise DataError(
+                f"{self.label} became shorter while it was read. Get the whole file, "
+                "and read it while nothing writes to it."
+            )
+        return bytes(self.content[begin:end])
+
     def _block_end(self, begin: int, size: int) -> int:
         """Return where a row ends, about so many bytes later: not within quotes."""
-        block = self.content[begin : begin + size]
-        if begin + size >= len(self.content):
-            return len(self.content)
-        mark = b"\n" if b"\n" in block else b"\r"
-        if b'"' in block:
-            # Quotes only count at the beginning of a cell.
-            opening = rb"(?:\A|(?<=[\r\n" + re.escape(self.delimiter.encode()) + rb"]))"
-            quoted_cell = re.compile(opening + rb'"(?:[^"]|"")*(?:"|\Z)')
-            block = quoted_cell.sub(lambda cell: b"x" * len(cell[0]), block)
-        end = block.rfind(mark)
-        return begin + end + 1 if end >= 0 else self._block_end(begin, 2 * size)
+        while begin + size < len(self.content):
+            end = last_row_end(self._bytes(begin, begin + size), self.delimiter)
+            if end:
+                return begin + end
+            if size > _LONGEST_ROW:
+                raise DataError(
+                    f"{self.label} has a row of more than {_LONGEST_ROW:,} bytes that "
+                    f"begins after byte {begin:,}. Is a closing quotation mark missing?"
+                )
+            size *= 2
+        return len(self.content)
 
     def place(self, row: int) -> str:
         """Tell in which line of the file a row begins."""

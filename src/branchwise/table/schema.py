@@ -6,6 +6,7 @@ view needs to speak in the user's words. It holds no data.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -87,6 +88,15 @@ class Column:
     def code_of(self) -> dict[Value, int]:
         """Category value -> code."""
         return {value: code for code, value in enumerate(self.categories)}
+
+
+def columns_by_type(columns: Mapping[str, Column]) -> dict[ValueType, list[str]]:
+    """Return which columns must be read as what, by the names that they go by."""
+    names: dict[ValueType, list[str]] = {"text": [], "boolean": [], "number": []}
+    for name, column in columns.items():
+        # A column without a single known value is as good as text.
+        names[column.value_type or "text"].append(name)
+    return names
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import DataError
-from branchwise.table.arrow import as_array, from_array
+from branchwise.table.arrow import as_array, from_array, give_back
 
 
 class BatchStore:
@@ -72,7 +72,7 @@ class BatchStore:
         with pa.OSFile(str(self._path)) as source, ipc.open_file(source) as file:
             for at in range(file.num_record_batches):
                 yield [as_array(column) for column in file.get_batch(at).columns]
-        pa.default_memory_pool().release_unused()
+        give_back()
 
     def remove(self) -> None:
         """Take the file away."""
@@ -90,10 +90,10 @@ class BatchStore:
             yield
         except OSError as error:
             self.remove()
-            reason = "is full" if error.errno == errno.ENOSPC else str(error.strerror)
+            reason = "it is full" if error.errno == errno.ENOSPC else error.strerror
             raise DataError(
                 f"The folder {str(self._folder)!r} for temporary files cannot take the "
-                f"encoded rows: it {reason}. Make room, choose another folder "
+                f"encoded rows: {reason}. Make room, choose another folder "
                 "(temporary_folder, --temporary-folder), or go without (cache=False, "
                 "--no-cache)."
             ) from None

@@ -50,6 +50,20 @@ def typed_columns(
     return columns
 
 
+def untyped(columns: Iterable[Any]) -> list[Any]:
+    """Take columns as a reader of the file sees them: dates as text, text as text."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    plain = []
+    for column in columns:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_temporal(column.type):
+            column = column.cast(pa.string())
+        plain.append(column)
+    return plain
+
+
 def in_file_order(indices: Iterable[int], wanted: Collection[int]) -> set[int]:
     """Return the positions, among columns that are read, of those wanted."""
     return {at for at, index in enumerate(indices) if index in wanted}

@@ -1,15 +1,30 @@
-"""Columns -> a CSV, TSV, Parquet or JSON file."""
+"""Columns -> a CSV, TSV, JSON, Parquet or Arrow file, at once or part by part."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any, BinaryIO, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO, Literal, Protocol
 
-FileFormat = Literal["csv", "tsv", "json", "parquet"]
+import numpy as np
+
+from branchwise.errors import DataError
+from branchwise.table.arrow import as_list, from_array
+
+FileFormat = Literal["csv", "tsv", "json", "parquet", "arrow"]
+
+
+class PartWriter(Protocol):
+    """Writes a table part by part; every part has the same columns."""
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        """Add rows: lists, numpy arrays or Arrow columns; None is a missing value."""
+
+    def close(self, whole: bool) -> None:
+        """End the file, which stays open; one that is not whole must not look so."""
 
 
 def write_columns(
@@ -23,48 +38,151 @@ def write_columns(
         Where to.
     columns : dict of str to list
         The columns; None is a missing value.
-    form : {"csv", "tsv", "json", "parquet"}
+    form : {"csv", "tsv", "json", "parquet", "arrow"}
         The format; JSON is a list with an object for each row.
     """
-    if form == "parquet":
-        _write_parquet(file, columns)
-    elif form == "json":
-        _write_json(file, columns)
-    else:
-        _write_delimited(file, columns, "\t" if form == "tsv" else ",")
+    with part_writer(file, form) as writer:
+        writer.write(columns)
 
 
-def _write_delimited(
-    file: BinaryIO, columns: Mapping[str, Sequence[Any]], delimiter: str
-) -> None:
-    text = io.TextIOWrapper(
-        file, encoding="utf-8", errors="backslashreplace", newline=""
-    )
-    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+@contextmanager
+def part_writer(file: BinaryIO, form: FileFormat) -> Iterator[PartWriter]:
+    """Write a table part by part; there must be one, if an empty one."""
+    writer = _writer(file, form)
+    whole = False
     try:
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        text.flush()
+        yield writer
+        whole = True
     finally:
+        writer.close(whole)
+
+
+def _writer(file: BinaryIO, form: FileFormat) -> PartWriter:
+    if form in ("parquet", "arrow"):
+        return _TypedWriter(file, form)
+    if form == "json":
+        return _JsonWriter(file)
+    return _DelimitedWriter(file, "\t" if form == "tsv" else ",")
+
+
+class _DelimitedWriter:
+    def __init__(self, file: BinaryIO, delimiter: str) -> None:
+        self._text = io.TextIOWrapper(
+            file, encoding="utf-8", errors="backslashreplace", newline=""
+        )
+        self._rows = csv.writer(self._text, delimiter=delimiter, lineterminator="\n")
+        self._begun = False
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        if not self._begun:
+            self._rows.writerow(columns)
+            self._begun = True
+        self._rows.writerows(zip(*map(_as_cells, columns.values()), strict=True))
+        self._text.flush()
+
+    def close(self, whole: bool) -> None:  # noqa: ARG002
         # Else the file would be closed together with its wrapper.
         with suppress(OSError):
-            text.detach()
+            self._text.detach()
 
 
-def _write_json(file: BinaryIO, columns: Mapping[str, Sequence[Any]]) -> None:
-    rows = zip(*columns.values(), strict=True)
-    separator = b"[\n"
-    for row in rows:
-        fields = dict(zip(columns, row, strict=True))
-        # Dates, which Parquet may have, have no JSON but a text.
-        record = json.dumps(fields, ensure_ascii=False, default=str)
-        file.write(separator + record.encode("utf-8", "backslashreplace"))
-        separator = b",\n"
-    file.write(b"\n]\n" if separator == b",\n" else b"[]\n")
+class _JsonWriter:
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._separator = b"[\n"
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        for row in zip(*map(_as_cells, columns.values()), strict=True):
+            fields = dict(zip(columns, row, strict=True))
+            # Dates, which Parquet may have, have no JSON but a text.
+            record = json.dumps(fields, ensure_ascii=False, default=str)
+            self._file.write(
+                self._separator + record.encode("utf-8", "backslashreplace")
+            )
+            self._separator = b",\n"
+
+    def close(self, whole: bool) -> None:
+        if whole:
+            self._file.write(b"\n]\n" if self._separator == b",\n" else b"[]\n")
 
 
-def _write_parquet(file: BinaryIO, columns: Mapping[str, Sequence[Any]]) -> None:
-    import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
-    from pyarrow import parquet  # noqa: PLC0415
+class _TypedWriter:
+    """Parquet and Arrow; the first part says what types the columns have."""
 
-    parquet.write_table(pa.table(dict(columns)), file)
+    def __init__(self, file: BinaryIO, form: FileFormat) -> None:
+        self._sink = _Sink(file)
+        self._form = form
+        self._schema: Any = None
+        self._writer: Any = None
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
+
+        table = pa.table(
+            [_as_arrow(column) for column in columns.values()], names=list(columns)
+        )
+        if self._writer is None:
+            self._begin(table.schema)
+        for field, expected in zip(table.schema, self._schema, strict=True):
+            try:
+                table.column(field.name).cast(expected.type)
+            except pa.ArrowException:
+                raise DataError(
+                    f"Column {field.name!r} is of type {expected.type} in some files "
+                    f"and of type {field.type} in others, and one file cannot have "
+                    "both. Give it one type, or write CSV."
+                ) from None
+        self._writer.write_table(table.cast(self._schema))
+
+    def _begin(self, schema: Any) -> None:
+        from pyarrow import ipc, parquet  # noqa: PLC0415
+
+        self._schema = schema
+        if self._form == "parquet":
+            self._writer = parquet.ParquetWriter(self._sink, schema)
+        else:
+            self._writer = ipc.new_file(self._sink, schema)
+
+    def close(self, whole: bool) -> None:
+        self._sink.is_on = whole
+        if self._writer is not None:
+            self._writer.close()
+
+
+class _Sink(io.RawIOBase):
+    """Takes bytes as long as it is on, also for a pipe, which cannot tell."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._n_bytes = 0
+        self.is_on = True
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._n_bytes
+
+    def write(self, data: Any) -> int:
+        if self.is_on:
+            self._file.write(data)
+        self._n_bytes += len(data)
+        return len(data)
+
+
+def _as_cells(column: Any) -> list[Any]:
+    if isinstance(column, list):
+        return column
+    return column.tolist() if isinstance(column, np.ndarray) else as_list(column)
+
+
+def _as_arrow(column: Any) -> Any:
+    """Return a column whose type does not depend on whether it has rows."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not isinstance(column, np.ndarray):
+        return column
+    if column.dtype.kind in "if":
+        return from_array(column)
+    kind = pa.bool_() if column.dtype.kind == "b" else pa.string()
+    return pa.array(column.tolist(), kind)
