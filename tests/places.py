@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,12 +18,19 @@ from branchwise.engines.task import Plan, Task
 class ListedPlace:
     """Parts of a table, one after the other; jobs travel as they would elsewhere."""
 
+    engine_name = "list"
     label = "a list of tables"
 
     def __init__(self, tables: Sequence[Any], most_rows: int = 0) -> None:
         self.tables = tables
         self.most_rows = most_rows
         self.passes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
     def learn(self, task: Task) -> Plan:
         def weigh(plan: Plan) -> Any:

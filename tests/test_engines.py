@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from branchwise import DataError, ParameterError, fit_tree
+from branchwise import DataError, ParameterError, far, fit_tree
 from branchwise.elsewhere import grown_elsewhere, refuse_rules, task_of
 from branchwise.engines.passes import in_buckets
 from branchwise.engines.sketch import NumberSummary
@@ -215,3 +215,28 @@ def test_buckets_hold_what_they_can(cases, most_rows):
     assert filled.max() <= most_rows
     assert (np.diff(bucket) >= 0).all()
     assert (np.diff(np.unique(bucket)) == 1).all()
+
+
+@pytest.mark.parametrize("name", ["id3", "c4.5", "divided", "surrogates", "numbers"])
+def test_rows_to_prune_with_are_divided_as_the_tree_predicts(name, monkeypatch):
+    places = []
+
+    def place_of(source: object, engine: object) -> ListedPlace:
+        places.append(engine)
+        return ListedPlace([source])
+
+    monkeypatch.setattr(far, "place_of", place_of)
+    recipe = replace(RECIPES[name], pruning="reduced-error")
+    rng = np.random.default_rng(5)
+    for _ in range(6):
+        table = random_table(rng).drop(columns="w")
+        if recipe.predicts_numbers:
+            table["y"] = rng.normal(size=len(table))
+        rows, others = table.iloc[::2], table.iloc[1::2]
+        if not set(others["y"]) <= set(rows["y"]) and not recipe.predicts_numbers:
+            continue
+        place = ListedPlace([rows])
+        model = far.fit_elsewhere(place, Task("y"), recipe, others)
+        expected = fit_tree(rows, "y", recipe, validation=others)
+        assert model.tree == expected.tree
+    assert places

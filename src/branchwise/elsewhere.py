@@ -18,7 +18,7 @@ from branchwise.engines.parts import Part, cells_of
 from branchwise.engines.passes import PassEngine
 from branchwise.engines.task import Plan, Task
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.grow import Progress, grow, recount
+from branchwise.grow import Progress, count_down, grow, recount
 from branchwise.kernels import native
 from branchwise.prune import reduced_error
 from branchwise.prune.surgery import stopped_weights
@@ -185,7 +185,7 @@ def prune_elsewhere(tree: Tree, place: Place, plan: Plan, recipe: Recipe) -> Tre
     if tree.surrogate_cut is not None and tree.surrogate_column is not None:
         cut = cut_bins(tree.surrogate_cut, tree.surrogate_column, plan.edges)
         between = replace(between, surrogate_cut=cut)
-    counted, _ = recount(engine, plan.schema.columns, between, new_values=False)
+    counted = count_down(engine, between)
     stopped = np.where(
         tree.is_leaf[:, np.newaxis], counted.weights, stopped_weights(counted)
     )

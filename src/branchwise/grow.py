@@ -29,8 +29,9 @@ from branchwise.engines.base import Engine
 from branchwise.grafts import Grafts
 from branchwise.levels import Levels
 from branchwise.recipes import Recipe
-from branchwise.replay import prescribed_splits
+from branchwise.replay import finished_splits, prescribed_splits
 from branchwise.search import Level
+from branchwise.splits import Splits
 from branchwise.table.schema import Column
 from branchwise.tree import Tree
 
@@ -104,6 +105,22 @@ def recount(
     With ``new_values`` a value that has rows where it had none before gets a leaf of
     its own. Returns the tree and where its nodes come from; -1 for such leaves.
     """
+
+    def splits_of(nodes: Ints) -> tuple[Splits, Ints]:
+        return prescribed_splits(engine, columns, tree, nodes, new_values)
+
+    return _counted_down(engine, tree, splits_of)
+
+
+def count_down(engine: Engine, tree: Tree) -> Tree:
+    """Count the rows of an engine down a tree that is finished, as it predicts."""
+    return _counted_down(engine, tree, lambda nodes: finished_splits(tree, nodes))[0]
+
+
+def _counted_down(
+    engine: Engine, tree: Tree, splits_of: Callable[[Ints], tuple[Splits, Ints]]
+) -> tuple[Tree, Ints]:
+    """Count rows down splits, which also tell the nodes that their branches lead to."""
     level = engine.totals()
     parts = Levels(len(level))
     nodes = np.zeros(1, dtype=np.intp)
@@ -114,9 +131,7 @@ def recount(
         if not len(open_nodes):
             parts.add(level, open_nodes, None)
             return parts.tree(), np.concatenate(origins)
-        splits, nodes = prescribed_splits(
-            engine, columns, tree, nodes[open_nodes], new_values
-        )
+        splits, nodes = splits_of(nodes[open_nodes])
         parts.add(level, open_nodes, splits)
         level = engine.advance(splits)
         origins.append(nodes)

@@ -47,6 +47,15 @@ def prescribed_splits(
     return _assembled(tree, nodes, old, size, new)
 
 
+def finished_splits(tree: Tree, nodes: Ints) -> tuple[Splits, Ints]:
+    """Return what nodes of a finished tree do, as :func:`prescribed_splits` does.
+
+    Nothing is counted anew: a case is divided as it is when the tree predicts.
+    """
+    old = _Branches.of(tree, nodes)
+    return _assembled(tree, nodes, old, tree.weights[old.child].sum(axis=1), [])
+
+
 @dataclass(frozen=True)
 class _Met:
     """The weight of each code at each open node; -1 is the code of missing values."""
