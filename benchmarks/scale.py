@@ -76,9 +76,9 @@ def chunked(path: str) -> int:
 def duckdb(path: str) -> int:
     """Grow in DuckDB, from a view of the file."""
     import duckdb as database
-    from branchwise.engines.sql import SqlTable
 
     from branchwise import fit_tree
+    from branchwise.engines.sql import SqlTable
 
     connection = database.connect()
     connection.execute("SET threads TO 1")
