@@ -71,7 +71,7 @@ CASES = [(name, seed) for seed in range(6) for name in RECIPES]
 CASES.sort(key=lambda case: (case[1], case[0] not in ("id3", "c4.5", "surrogates")))
 
 
-@pytest.mark.parametrize("case", first_fast(CASES, n_fast=3), ids=str)
+@pytest.mark.parametrize("case", first_fast(CASES, n_fast=2), ids=str)
 def test_partitions_give_the_tree_of_the_whole(spark, case):
     name, seed = case
     rng = np.random.default_rng(seed)
@@ -86,13 +86,14 @@ def test_partitions_give_the_tree_of_the_whole(spark, case):
 
 
 @pytest.mark.parametrize("recipe", [ID3, C45], ids=["id3", "c4.5"])
-@pytest.mark.parametrize("name", first_fast(datasets.names(), n_fast=1))
+@pytest.mark.parametrize("name", first_fast(datasets.names(), n_fast=0))
 def test_bundled_tables(spark, recipe, name):
     table = datasets.load(name)
     columns = pd.DataFrame(table.X)
     same_model(spark, columns.assign(y=[str(label) for label in table.y]), recipe, 2)
 
 
+@pytest.mark.slow
 def test_many_partitions_are_merged_by_the_workers(spark, monkeypatch):
     monkeypatch.setattr(spark_session, "FAN_IN", 2)
     table = random_table(np.random.default_rng(3)).drop(columns="w")
@@ -119,6 +120,7 @@ def test_estimators_take_frames(spark):
     assert far.tree_ == near.tree_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "recipe", [CART, replace(ID3, missing="largest")], ids=["cart", "id3"]
 )
@@ -133,7 +135,7 @@ def test_other_rows_to_prune_with(spark, recipe):
     assert found.to_bytes() == near.to_bytes()
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv"])
+@pytest.mark.parametrize("form", first_fast(["parquet", "csv"]))
 def test_files_are_read_by_spark(spark, tmp_path, form):
     table = pd.DataFrame({"x": ["a", None, 'say "b, c"'] * 4, "n": range(12)})
     table["y"] = ["n", "p"] * 6
@@ -150,6 +152,7 @@ def test_files_are_read_by_spark(spark, tmp_path, form):
 # ---- types and names ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_types_are_those_of_arrow(spark):
     n = 40
     days = [dt.date(2024, 1, 1 + at % 3) for at in range(n)]
@@ -186,6 +189,7 @@ def test_types_are_those_of_arrow(spark):
     assert "2024-01-01" in model.schema.columns[8].categories
 
 
+@pytest.mark.slow
 def test_names_may_differ_in_case_alone(spark):
     frame = spark.createDataFrame(
         [("a", "b", "n"), ("b", "b", "p")], "x string, X string, y string"
@@ -212,6 +216,7 @@ def test_what_is_wrong_is_said_as_in_memory(spark, rows, schema, complaint):
         fit_tree(spark.createDataFrame(rows, schema), "y")
 
 
+@pytest.mark.slow
 def test_streams_are_refused(spark):
     with pytest.raises(DataError, match="is a stream"):
         fit_tree(spark.readStream.format("rate").load(), "value")
@@ -247,7 +252,7 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("how", [cannot, die])
+@pytest.mark.parametrize("how", first_fast([cannot, die]))
 def test_a_partition_that_fails_once_counts_once(spark, tmp_path, how):
     table = random_table(np.random.default_rng(6)).drop(columns="w")
     frame = frame_of(spark, table, 1)
@@ -269,6 +274,7 @@ def test_the_table_is_read_once(spark, tmp_path):
     assert (tmp_path / "tries").stat().st_size == 1
 
 
+@pytest.mark.slow
 def test_rows_as_they_were_read_are_given_up(spark):
     from branchwise.engines.task import Task
 
@@ -294,6 +300,7 @@ class _KilledOnce:
         return self.job(part)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_in_a_pass_counts_once(spark, tmp_path, monkeypatch):
     marker = tmp_path / "killed"
     send = engine.sent
@@ -320,6 +327,7 @@ def test_a_partition_that_always_fails_is_told_in_a_line(spark, tmp_path):
     assert caught.value.__suppress_context__
 
 
+@pytest.mark.slow
 def test_errors_of_spark_itself_are_told_in_a_line(spark):
     frame = spark.createDataFrame([("a", "b")], "x string, y string")
     with pytest.raises(DataError, match=r"CAST_INVALID_INPUT.*'a'") as caught:
@@ -340,6 +348,7 @@ def test_a_table_that_changes_is_refused(spark, tmp_path):
             passes.totals()
 
 
+@pytest.mark.slow
 def test_ctrl_c_cancels_the_work(spark):
     def slow(batches):
         time.sleep(60)
@@ -389,6 +398,7 @@ def test_answers_are_those_of_memory(spark):
     assert list(added.values()) == model.predict_proba(X).T.tolist()
 
 
+@pytest.mark.slow
 def test_numbers_and_trees_that_ask_nothing(spark):
     table = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": [1.5, 2.5, 3.5]})
     recipe = replace(CART, criterion="variance", max_depth=0)
