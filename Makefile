@@ -13,7 +13,9 @@ demo: $(VENV)/.installed
 test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
+# Spark is tried where there is Java; PySpark is 450 MB to fetch, so not in every test.
 test-all: lint
+	command -v java >/dev/null && $(BIN)/python -m pip install --quiet 'pyspark[sql]>=4.0' || echo 'Spark is not tried here'
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m ""
 
 lint: $(VENV)/.installed
