@@ -7,7 +7,7 @@ use; the merged counts must be those of all rows, to the last bit.
 
     python benchmarks/simulate.py [--partitions 1000] [--rows 10000] [--levels 4]
 
-With --extrapolate the figures are carried over to 10 billion rows on 100 workers.
+Times are processor seconds, so that other work on the machine does not count.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ from branchwise.grow import grow
 from branchwise.recipes import ID3
 from branchwise.table.weights import unit_grid
 from generate import planted_parts
-
-FAN_IN = 8
 
 
 @dataclass
@@ -66,11 +64,11 @@ class Recorder:
 
     def run(self, job: CountColumns) -> Any:
         """Count all parts, pickle the answers, merge them."""
-        start = time.perf_counter()
+        start = time.process_time()
         answers = [pickle.dumps(job(part)) for part in self.parts]
-        counted = time.perf_counter()
+        counted = time.process_time()
         total = merged(pickle.loads(answer) for answer in answers)
-        done = time.perf_counter()
+        done = time.process_time()
         cost = LevelCost(job.route.n_open, counted - start, done - counted)
         cost.answer_bytes = [len(answer) for answer in answers]
         cost.merged_bytes = len(pickle.dumps(total))
@@ -87,9 +85,9 @@ def make(n_partitions: int, rows: int) -> tuple[Plan, list[Part], float]:
     tables = planted_parts((rows,) * n_partitions, 20)
     task = task_of(ID3, Task("y"))
     frames = [table.frame("str").assign(y=table.labels()) for table in tables[:4]]
-    start = time.perf_counter()
+    start = time.process_time()
     facts = merged(look(frame, task) for frame in frames)
-    seconds = (time.perf_counter() - start) / (4 * rows)
+    seconds = (time.process_time() - start) / (4 * rows)
     plan = settle(facts, task)
     total = rows * n_partitions
     plan = replace(plan, n_rows=total, grid=unit_grid(total, fractions=False))
@@ -114,9 +112,9 @@ def main() -> None:
     columns = plan.schema.columns
     recipe = replace(ID3, max_depth=given.levels)
     recorder = Recorder(parts)
-    start = time.perf_counter()
+    start = time.process_time()
     tree = grow(PassEngine(plan, recorder), columns, recipe)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     whole = Recorder([joined(parts)])
     again = grow(PassEngine(plan, whole), columns, recipe)
     if tree != again:
