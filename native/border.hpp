@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -112,7 +113,10 @@ inline void check_grids(const Problem& problem) {
     if (problem.weights && !are_on_grid(problem.weights, problem.n_rows, problem.weight_step))
         refuse("weights must be whole multiples of weight_step, 2**53 together at most");
     const double row = 1.0;
-    if (!are_on_grid(&row, 1, problem.case_step) || static_cast<double>(problem.n_rows) / problem.case_step > most_steps)
+    size_t n_cases = problem.n_rows;  // rows of weight 0 are none
+    if (problem.weights)
+        n_cases -= static_cast<size_t>(std::count(problem.weights, problem.weights + problem.n_rows, 0.0));
+    if (!are_on_grid(&row, 1, problem.case_step) || static_cast<double>(n_cases) / problem.case_step > most_steps)
         refuse("a row must be a whole multiple of case_step, and all rows together at most 2**53");
 }
 

@@ -547,3 +547,11 @@ def test_the_look_can_be_had_alone(files):
         plan = place.learn(task_of(ID3, Task("y", "w")))
     assert plan.n_rows == 160
     assert [column.name for column in plan.schema.columns] == ["a", "b", "c", "d"]
+
+
+def test_a_place_forgets_what_an_earlier_fit_found_out(write):
+    path = write("a,b,y\n1,x,p\n2,z,n\nword,x,p\n")
+    place = ChunkedTable(path)
+    assert fit_tree(place, "y").schema.columns[0].categories == ("1", "2", "word")
+    write("a,b,y\n1,x,p\n2,z,n\n3,x,p\n")
+    assert fit_tree(place, "y").to_bytes() == in_memory(path)

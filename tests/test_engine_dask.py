@@ -373,6 +373,33 @@ def test_jobs_leave_the_plan_at_home(client, monkeypatch):
     assert max(letters) < 6_000
 
 
+def test_parts_are_counted_where_they_lie(client, monkeypatch):
+    asked = []
+    at_home = ClientCrew.at_home
+
+    def noted(self, name, work, parts, *items, **shared):
+        homes = client.who_has(parts)
+        answers = at_home(self, name, work, parts, *items, **shared)
+        distributed.wait(answers)  # by then the scheduler knows of them
+        bound = client.run_on_scheduler(bound_to, keys=[done.key for done in answers])
+        asked.extend(zip(bound, [homes[part.key] for part in parts], strict=True))
+        return answers
+
+    monkeypatch.setattr(ClientCrew, "at_home", noted)
+    place = DaskTable(as_dask(pieces(some_table(), 4)), client=client, most_rows=0)
+    of_table(place, replace(ID3, max_depth=3))
+    assert len(asked) == 3 * 4
+    for (workers, loosely), home in asked:
+        assert sorted(workers) == sorted(home)
+        assert loosely
+
+
+def bound_to(keys: list[str], dask_scheduler: Any) -> list[tuple[list[str], bool]]:
+    """Return the workers that tasks prefer, and whether others may do them."""
+    tasks = [dask_scheduler.tasks[key] for key in keys]
+    return [(list(task.worker_restrictions), task.loose_restrictions) for task in tasks]
+
+
 def test_rows_of_small_nodes_are_brought_together(client, monkeypatch):
     table = some_table(900)
     trees = []
@@ -515,7 +542,7 @@ def test_a_lost_worker_costs_nothing_but_time(client, times):
         with DaskTable(X, client=client, most_rows=0) as place:
             model = killed_after_encoding(place, client, C45)
         assert model == in_memory(table, C45)
-        client.wait_for_workers(2, timeout=30)
+        client.wait_for_workers(2, timeout=120)
 
 
 @pytest.mark.slow
@@ -534,7 +561,7 @@ def test_rows_that_differ_after_a_lost_worker_are_refused(client, tmp_path):
         place.engine = engine_and_change
         with pytest.raises(DataError, match=r"not those that they were.*In partition"):
             killed_after_encoding(place, client, ID3)
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=120)
 
 
 def test_work_that_is_lost_is_no_tree(client):

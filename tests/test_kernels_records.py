@@ -180,3 +180,15 @@ def test_parts_of_cases_make_a_leaf_if_they_add_up(parts, chosen):
     assert one.column[0] == 2
     assert one.column[1] == chosen
     assert_same_tree(one, two, parts)
+
+
+def test_steps_of_cases_are_those_of_rows_that_count():
+    """The steps are as many as rows that weigh something allow, however many do not."""
+    columns = [Column("a", "categorical", (0, 1), has_missing=True)]
+    cells = [np.array([0, 1, 2, *[0] * 97], dtype=np.uint8)]
+    weights = np.array([1.0] * 3 + [0.0] * 97)
+    labels = np.arange(100) % 2
+    recipe = Recipe(criterion="gain", missing="split")
+    one, two = reference_and_twin(columns, cells, labels, weights, recipe)
+    assert len(one) == 3
+    assert_same_tree(one, two, "rows of weight 0")

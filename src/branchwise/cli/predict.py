@@ -119,13 +119,13 @@ def predict(
         what: list[What] = ["classes", "probabilities"] if proba else ["classes"]
         answers = Answers(model, streamed, what, keep)
         with (
-            reporter.working(f"Predicting {streamed.label}") as say,
+            reporter.working(f"Reading {streamed.label}") as say,
             open_output(output) as stream,
         ):
             n_rows = answers.write(
                 stream,
                 cast("FileFormat", written),
-                lambda n: say(f"Predicting {streamed.label}: {counted(n, 'row')}"),
+                lambda n: say(f"Predicted {counted(n, 'row')}"),
             )
         _tell(n_rows, output, reporter)
         return

@@ -78,7 +78,7 @@ class ChunkedTable:
         say: Say | None = None,
     ) -> None:
         check_limit("most_rows", most_rows, least=0, optional=False)
-        self.table = StreamedTable.of(source)
+        self.table = self._given = StreamedTable.of(source)
         self.label = self.table.label
         self.most_rows = most_rows if cache else 0
         self._cache = cache
@@ -103,6 +103,8 @@ class ChunkedTable:
 
     def learn(self, task: Task) -> Plan:
         """Look at all rows once; where text turns up late among numbers, twice."""
+        # What an earlier fit has found out is not what the files tell of themselves.
+        self.table = self._given
         self._stamps = self.table.stamps()
         facts, mixed = self._looked(task)
         if mixed:

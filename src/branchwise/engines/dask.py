@@ -228,7 +228,7 @@ class DaskParts:
             return self._crew.get([whole], answers)[0]
 
     def _done(self, name: str, job: object) -> list[Any]:
-        return self._crew.each(
+        return self._crew.at_home(
             name,
             done,
             self._parts,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 from weakref import WeakSet
 
@@ -47,6 +47,16 @@ class Crew(Protocol):
         self, name: str, work: Callable[..., Any], *items: Sequence[Any], **shared: Any
     ) -> list[Any]:
         """Do the same with each of several items; what is shared is the same."""
+
+    def at_home(
+        self,
+        name: str,
+        work: Callable[..., Any],
+        parts: Sequence[Any],
+        *items: Sequence[Any],
+        **shared: Any,
+    ) -> list[Any]:
+        """Do the same with each part, where it lies."""
 
     def get(self, wanted: Sequence[Any], parts: Sequence[Any]) -> list[Any]:
         """Bring results here; ``parts`` are what they are made of, one for each part.
@@ -142,6 +152,8 @@ class LocalCrew:
             self.n_threads,
         )
 
+    at_home = each
+
     def get(self, wanted: Sequence[Any], parts: Sequence[Any]) -> list[Any]:  # noqa: ARG002
         """Return the results, none of which may be a refusal."""
         return _accepted(wanted)
@@ -180,6 +192,18 @@ class ClientCrew:
         self, name: str, work: Callable[..., Any], *items: Sequence[Any], **shared: Any
     ) -> list[Any]:
         """Do the same with each of several items."""
+        return self._begun(name, work, items, shared)
+
+    def _begun(
+        self,
+        name: str,
+        work: Callable[..., Any],
+        items: Sequence[Sequence[Any]],
+        shared: Mapping[str, Any],
+        workers: Sequence[str] = (),
+    ) -> list[Any]:
+        # Others may help, too: a worker that is lost must not be waited for.
+        where = {"workers": list(workers), "allow_other_workers": True}
         return self._ours(
             self._client.map(
                 work,
@@ -187,9 +211,36 @@ class ClientCrew:
                 key=f"branchwise-{name}",
                 pure=False,
                 retries=self._retries,
+                **(where if workers else {}),
                 **shared,
             )
         )
+
+    def at_home(
+        self,
+        name: str,
+        work: Callable[..., Any],
+        parts: Sequence[Any],
+        *items: Sequence[Any],
+        **shared: Any,
+    ) -> list[Any]:
+        """Do the same with each part, where it lies.
+
+        Left to itself the scheduler goes by all that a task needs, and sends parts to
+        where the job is.
+        """
+        lying = self._client.who_has(list(parts))
+        by_home: dict[tuple[str, ...], list[int]] = {}
+        for at, part in enumerate(parts):
+            home = tuple(sorted(lying.get(part.key, ())))
+            by_home.setdefault(home, []).append(at)
+        found: list[Any] = [None] * len(parts)
+        for home, chosen in by_home.items():
+            theirs = [[given[at] for at in chosen] for given in (parts, *items)]
+            results = self._begun(name, work, theirs, shared, home)
+            for at, result in zip(chosen, results, strict=True):
+                found[at] = result
+        return found
 
     def _ours(self, futures: list[Any]) -> list[Any]:
         self._futures.update(futures)
