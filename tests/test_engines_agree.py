@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from branchwise.engines.chunked import ChunkedTable
 from branchwise.recipes import C45, ID3
 from parts import first_fast
 from sessions import local_spark
+from sql_places import Server, in_postgresql, no_server
 
 BUNDLED = ("car", "house_votes", "lenses", "tennis", "toy", "voters", "votes")
 GENERATED = tuple(range(20 - len(BUNDLED)))
@@ -106,6 +108,26 @@ def in_sqlite() -> Iterator[Source]:
 
 
 @contextmanager
+def on_postgresql() -> Iterator[Source]:
+    from branchwise.engines.sql import SqlTable
+
+    reason = no_server()
+    if reason is not None:
+        pytest.skip(reason)
+    server = Server()
+    try:
+
+        def source(table: pd.DataFrame, folder: Path) -> Any:
+            cells = table.astype(object).where(table.notna(), None)
+            in_postgresql(cells.to_dict("list"), server.address, "stored")
+            return SqlTable(server.address, "stored")
+
+        yield source
+    finally:
+        server.stop()
+
+
+@contextmanager
 def on_dask(workers: int = 2) -> Iterator[Source]:
     dask = pytest.importorskip("dask.dataframe")
     distributed = pytest.importorskip("distributed")
@@ -138,7 +160,9 @@ ENGINES = {
     "csv": csv_files,
     "duckdb": in_duckdb,
     "sqlite": in_sqlite,
+    "postgresql": on_postgresql,
     "dask": on_dask,
+    "dask, one worker": partial(on_dask, 1),
     "spark": on_spark,
 }
 QUICK = ("chunked", "csv", "duckdb", "sqlite")
@@ -166,8 +190,8 @@ def test_model_bytes_are_those_of_memory(engine, name, sources, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*BUNDLED, *GENERATED])
-@pytest.mark.parametrize("engine", ["dask", "spark"])
-def test_model_bytes_of_clusters_are_those_of_memory(engine, name, sources, tmp_path):
+@pytest.mark.parametrize("engine", ["postgresql", "dask", "dask, one worker", "spark"])
+def test_model_bytes_of_servers_are_those_of_memory(engine, name, sources, tmp_path):
     assert_same(engine, name, sources, tmp_path)
 
 
