@@ -6,8 +6,6 @@ there already; what comes back is an answer, or why there is none.
 
 from __future__ import annotations
 
-import io
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +17,12 @@ from branchwise.counts import Ints
 from branchwise.engines.jobs import Answer, merged
 from branchwise.engines.parts import Part, Route, encode_part, joined
 from branchwise.engines.parts import finished as finished_nodes
+from branchwise.engines.sending import received, sent
 from branchwise.engines.task import Plan
 from branchwise.errors import BranchwiseError, DataError, counted
 from branchwise.narrow import narrowed
 from branchwise.table.frames import Frame, open_table, read_vector
-from branchwise.table.raw import Coded, RawColumn
+from branchwise.table.raw import Coded, KeptColumn, narrow_codes
 from branchwise.tree import ARRAYS, Tree
 
 _CHANGED = (
@@ -46,16 +45,6 @@ class Refused:
 
     error: BranchwiseError
     number: int | None = None
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """A column that has been read."""
-
-    raw: RawColumn
-
-    def __call__(self) -> RawColumn:
-        return self.raw
 
 
 @dataclass(frozen=True)
@@ -94,17 +83,8 @@ def _held(table: object, beside: Mapping[str, Any]) -> HeldTable:
         (*frame.names, *beside),
         frame.n_rows,
         frame.named,
-        tuple(_Kept(_narrow(raw)) for raw in columns),
+        tuple(KeptColumn(narrow_codes(raw)) for raw in columns),
     )
-
-
-def _narrow(raw: RawColumn) -> RawColumn:
-    if not isinstance(raw, Coded):
-        return raw
-    width = np.min_scalar_type(-max(len(raw.values), 1))
-    if width.itemsize >= raw.codes.dtype.itemsize:
-        return raw
-    return Coded(raw.codes.astype(width), raw.values, raw.declared, raw.ordered)
 
 
 @dataclass(frozen=True)
@@ -169,37 +149,15 @@ class Desk:
 
     def letter(self, job: object) -> bytes:
         """Write down a job but for the plan."""
-        written = io.BytesIO()
-        _Writer(written, self.plan).dump(job)
-        return written.getvalue()
+        return sent(job, self.plan)
 
     def opened(self, letter: bytes) -> Any:
         """Return the job of a letter; parts that lie together open it once."""
         last, job = self._last
         if last is not letter:
-            job = _Reader(io.BytesIO(letter), self.plan).load()
+            job = received(letter, self.plan)
             self._last = letter, job
         return job
-
-
-class _Writer(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, plan: Plan) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self._plan = plan
-
-    def persistent_id(self, obj: object) -> str | None:
-        return "plan" if obj is self._plan else None
-
-
-class _Reader(pickle.Unpickler):
-    """Opens what :class:`_Writer` wrote in the same session."""
-
-    def __init__(self, file: io.BytesIO, plan: Plan) -> None:
-        super().__init__(file)
-        self._plan = plan
-
-    def persistent_load(self, _: Any) -> Plan:
-        return self._plan
 
 
 def answered(

@@ -26,7 +26,7 @@ from branchwise.errors import BranchwiseError
 from branchwise.table.arrow import dates_as_text, table_of_batches
 from branchwise.table.frames import Frame, open_table
 from branchwise.table.pages import packed, pages, unpacked
-from branchwise.table.raw import Coded, RawColumn
+from branchwise.table.raw import KeptColumn, narrow_codes
 
 #: The buckets of blocks of rows, and of what they show.
 ROWS, FACTS = 0, 1
@@ -77,16 +77,6 @@ def _source() -> int:
 
 
 @dataclass(frozen=True)
-class _Read:
-    """A column that has been read."""
-
-    raw: RawColumn
-
-    def __call__(self) -> RawColumn:
-        return self.raw
-
-
-@dataclass(frozen=True)
 class Pack:
     """Read rows: their columns as codes and numbers, and what they show.
 
@@ -131,15 +121,8 @@ def _blocks(batches: Iterable[Any]) -> Iterator[Any]:
 
 def _read(table: Any) -> Frame:
     frame = open_table(dates_as_text(table))
-    columns = (_narrow(reader()) for reader in frame.readers)
-    return replace(frame, readers=tuple(_Read(raw) for raw in columns))
-
-
-def _narrow(raw: RawColumn) -> RawColumn:
-    if not isinstance(raw, Coded):
-        return raw
-    narrow = np.min_scalar_type(-len(raw.values) - 1)
-    return replace(raw, codes=raw.codes.astype(narrow))
+    columns = (narrow_codes(reader()) for reader in frame.readers)
+    return replace(frame, readers=tuple(map(KeptColumn, columns)))
 
 
 # ---- what is asked of blocks -------------------------------------------------------

@@ -8,7 +8,6 @@ as codes, with the node they are in, and every level starts where the last one e
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from types import TracebackType
@@ -21,8 +20,8 @@ from branchwise.engines.sql_learning import learn
 from branchwise.engines.sql_queries import Writer
 from branchwise.engines.sql_source import Source
 from branchwise.engines.task import Plan, Task
-from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.table.read import MISSING
+from branchwise.errors import ParameterError
+from branchwise.table.read import MISSING, check_names
 
 
 @dataclass(frozen=True)
@@ -112,14 +111,7 @@ class SqlRows:
 
     def check_names(self, names: Sequence[str]) -> None:
         """Refuse a name that is no column."""
-        for name in names:
-            if name not in self.names:
-                close = difflib.get_close_matches(name, self.names, 1)
-                meant = f" Did you mean {close[0]!r}?" if close else ""
-                raise DataError(
-                    f"The table has no column {name!r}.{meant} Its columns are "
-                    f"{quoted(self.names, 20)}."
-                )
+        check_names(self.label, self.names, names)
 
     def learn(self, task: Task) -> Plan:
         """Look at all rows by queries."""

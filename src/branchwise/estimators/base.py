@@ -21,10 +21,8 @@ from branchwise.fitting import fit_tree
 from branchwise.model import Model
 from branchwise.prune import cost_complexity
 from branchwise.recipes import Recipe, unpruned
-from branchwise.shares import class_weights, prior_weights
 from branchwise.table.labels import learn_target
 from branchwise.table.recognise import Recognition
-from branchwise.table.weights import check_weights
 from branchwise.tree import Tree
 
 #: Searches and cross-validation hand over the same rows again and again.
@@ -79,9 +77,6 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _labels(self, y: object) -> object:
         return _one_dimensional(y)
-
-    def _weights(self, y: object, sample_weight: object) -> object:  # noqa: ARG002
-        return sample_weight
 
     def fit(
         self,
@@ -139,21 +134,20 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         recipe: Recipe,
         **validation: Any,
     ) -> Model:
-        labels = self._labels(y)
-        how: dict[str, Any] = {
-            "categorical_features": self.categorical_features,
-            "categories": self.categories,
-            "n_jobs": self.n_jobs,
+        # A name is a column of X, which may lie in files or elsewhere.
+        named = isinstance(y, str)
+        return fit_tree(
+            X if named else RECOGNITION.recognised(X),
+            y if named else self._labels(y),
+            recipe,
+            sample_weight=sample_weight,
+            class_weight=getattr(self, "class_weight", None),
+            priors=getattr(self, "priors", None),
+            categorical_features=self.categorical_features,
+            categories=self.categories,
+            n_jobs=self.n_jobs,
             **validation,
-        }
-        if isinstance(y, str):
-            # The target is a column of X, which may lie in files or elsewhere.
-            for name in ("class_weight", "priors"):
-                how[name] = getattr(self, name, None)
-            return fit_tree(X, y, recipe, sample_weight=sample_weight, **how)
-        weights = self._weights(labels, sample_weight)
-        rows = RECOGNITION.recognised(X)
-        return fit_tree(rows, labels, recipe, sample_weight=weights, **how)
+        )
 
     def cost_complexity_pruning_path(
         self, X: object, y: object, sample_weight: object = None
@@ -272,21 +266,6 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
 
     def _labels(self, y: object) -> object:
         return RECOGNITION.recognised_labels(_one_dimensional(y))
-
-    def _weights(self, y: object, sample_weight: object) -> object:
-        if y is None or (self.class_weight is None and self.priors is None):
-            return sample_weight
-        classes, labels = learn_target(y)
-        weights = np.ones(len(labels))
-        if sample_weight is not None:
-            weights = check_weights(sample_weight, len(labels))
-        if self.class_weight is not None:
-            rows = np.bincount(labels, minlength=len(classes)).astype(np.float64)
-            weights = weights * class_weights(self.class_weight, classes, rows)[labels]
-        if self.priors is not None:
-            found = np.bincount(labels, weights, len(classes)).astype(np.float64)
-            weights = weights * prior_weights(self.priors, classes, found)[labels]
-        return weights
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the share of rows, by weight, whose class is predicted right.

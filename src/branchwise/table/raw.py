@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -37,6 +37,25 @@ class Numbers:
 
 
 RawColumn = Coded | Numbers
+
+
+@dataclass(frozen=True)
+class KeptColumn:
+    """What reads a column that has been read already."""
+
+    raw: RawColumn
+
+    def __call__(self) -> RawColumn:
+        """Return the column."""
+        return self.raw
+
+
+def narrow_codes(raw: RawColumn) -> RawColumn:
+    """Return a column whose codes, if it has some, take as little room as they can."""
+    if not isinstance(raw, Coded):
+        return raw
+    narrow = np.min_scalar_type(-max(len(raw.values), 1))
+    return replace(raw, codes=raw.codes.astype(narrow, copy=False))
 
 
 def as_value(what: str, value: Any) -> Value:
