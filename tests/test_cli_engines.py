@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from branchwise import datasets
+from branchwise import datasets, places
 from test_cli import run
 
 CAR = str(datasets.path("car"))
@@ -82,3 +82,11 @@ def test_options_of_engines_need_one():
     assert "--no-cache has no effect without --engine chunked." in err
     _, _, err = run("fit", CAR, "-t", "class", "--max-exact", "5")
     assert "--max-exact has no effect on rows in memory." in err
+
+
+@pytest.mark.parametrize("engine", ["dask", "spark"])
+def test_an_engine_that_is_not_installed_is_told(engine, monkeypatch):
+    monkeypatch.setattr(places, "find_spec", lambda _: None)
+    code, _, err = run("fit", CAR, "-t", "class", "--engine", engine)
+    assert code == 2
+    assert f"pip install 'branchwise[{engine}]'" in err

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from branchwise.elsewhere import Place
@@ -27,6 +28,9 @@ _CLASSES = {
     "dask": "DaskTable",
     "spark": "SparkTable",
 }
+
+#: The packages that engines need, which are loaded only when they work.
+_NEEDED = {"dask": ("dask", "distributed"), "spark": ("pyspark",)}
 
 
 def place_of(source: object, engine: str | None = None) -> Place | None:
@@ -88,13 +92,10 @@ def is_files(source: object) -> bool:
 
 def place_class(engine: str) -> Any:
     """Return the class of the places of an engine, whose package may be absent."""
-    try:
-        module = import_module(f"branchwise.engines.{engine}")
-    except ModuleNotFoundError as error:
-        if error.name is not None and error.name.startswith("branchwise"):
-            raise
+    absent = [name for name in _NEEDED.get(engine, ()) if find_spec(name) is None]
+    if absent:
         raise ParameterError(
-            f"engine={engine!r} needs the package {error.name!r}: pip install "
+            f"engine={engine!r} needs the package {absent[0]!r}: pip install "
             f"'branchwise[{engine}]'."
-        ) from None
-    return getattr(module, _CLASSES[engine])
+        )
+    return getattr(import_module(f"branchwise.engines.{engine}"), _CLASSES[engine])
