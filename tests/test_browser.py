@@ -139,6 +139,15 @@ def wait_until_drawn(page):
     page.evaluate(f"new Promise(done => {frame}(() => {frame}(done)))")
 
 
+def wait_until(page, true):
+    """Ask again and again from outside: the page forbids scripts of others."""
+    for _ in range(200):
+        if true():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"{true} did not come true")
+
+
 def labelled(page, text):
     return page.locator(".field", has_text=text).locator("input, select")
 
@@ -263,7 +272,7 @@ def test_zoom_pan_and_fit(show, cars):
     first = scale.text_content()
     page.mouse.move(400, 400)
     page.mouse.wheel(0, -300)
-    page.wait_for_function(f"document.getElementById('scale').textContent != '{first}'")
+    wait_until(page, lambda: scale.text_content() != first)
     before = page.locator("#node-0").bounding_box()
     page.mouse.move(500, 700)
     page.mouse.down()
@@ -599,24 +608,28 @@ def rgb(colour):
 def test_the_first_view_fits_a_window_that_gets_its_size_late(show, weather):
     page = show(weather, viewport={"width": 1100, "height": 60})
     page.set_viewport_size({"width": 1100, "height": 700})
-    page.wait_for_function("branchwise.state && document.querySelector('#node-7')")
-    page.wait_for_timeout(100)
+    page.wait_for_selector("#node-7")
 
-    def middle_of_root():
-        stage, root = (
-            page.locator(one).bounding_box() for one in ("#stage", "#node-0")
-        )
-        return (root["y"] + root["height"] / 2 - stage["y"]) / stage["height"]
+    def box(of):
+        return page.locator(of).bounding_box()
 
-    assert middle_of_root() == pytest.approx(0.5, abs=0.15)
+    def root_is_in_the_middle():
+        stage, root = box("#stage"), box("#node-0")
+        middle = (root["y"] + root["height"] / 2 - stage["y"]) / stage["height"]
+        return stage["height"] > 300 and abs(middle - 0.5) < 0.15
+
+    wait_until(page, root_is_in_the_middle)
     # Who has moved stays where they are.
+    at_first, tall = box("#node-0"), box("#stage")["height"]
     page.mouse.move(300, 300)
     page.mouse.wheel(0, -240)
-    page.wait_for_timeout(100)
-    before = page.locator("#node-0").bounding_box()
+    wait_until(page, lambda: box("#node-0")["width"] > at_first["width"])
+    wait_until_drawn(page)
+    before = box("#node-0")
     page.set_viewport_size({"width": 1100, "height": 500})
-    page.wait_for_timeout(100)
-    assert page.locator("#node-0").bounding_box() == before
+    wait_until(page, lambda: box("#stage")["height"] < tall)
+    wait_until_drawn(page)
+    assert box("#node-0") == before
 
 
 def test_candidates_are_ranked_where_a_view_has_them(show, weather):

@@ -15,6 +15,7 @@ from branchwise.estimators.base import TreeEstimator
 from branchwise.fitting import fit_tree
 from branchwise.model import Model
 from branchwise.recipes import Recipe
+from branchwise.shares import with_class_weights
 from branchwise.table.encoded import EncodedTable
 from branchwise.table.labels import learn_numbers, learn_target
 from branchwise.table.schema import Value
@@ -90,13 +91,16 @@ class Source:
         """Whether numbers are predicted."""
         return not self.rows.classes
 
-    def weights_of(self, rows: Ints | None = None) -> Any:
+    def weights_of(self, rows: Ints | None = None) -> Floats | None:
         """Return the weights of training rows, those of their classes included."""
-        labels, weights = self.rows.labels, self.rows.weights
-        if rows is not None:
-            labels = labels[rows]
-            weights = None if weights is None else weights[rows]
-        return self.estimator._weights(labels, weights)  # noqa: SLF001
+        own, estimator = self.rows, self.estimator
+        return with_class_weights(
+            own.weights if rows is None or own.weights is None else own.weights[rows],
+            getattr(estimator, "class_weight", None),
+            getattr(estimator, "priors", None),
+            own.classes,
+            own.truth if rows is None else own.truth[rows],
+        )
 
     def grown(self, rows: Ints | None = None) -> Model:
         """Grow a tree from training rows, by default from all of them.
