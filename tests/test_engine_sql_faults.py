@@ -29,6 +29,8 @@ TABLE = {
     "z": ["a", "b", None] * 10,
     "y": ["no", "yes", "no", "no", "yes"] * 6,
 }
+#: In PostgreSQL, whichever connection they belong to.
+TEMPORARY_TABLES = "SELECT relname FROM pg_class WHERE relpersistence = 't'"
 
 
 def fit(table, recipe=ID3, progress=None):
@@ -122,13 +124,12 @@ def test_a_transaction_of_postgresql_is_the_callers(postgresql):  # noqa: F811
     import psycopg
 
     in_postgresql(TABLE, postgresql)
-    left = "SELECT relname FROM pg_class WHERE relpersistence = 't'"
     with psycopg.connect(postgresql) as connection:
         connection.execute("DELETE FROM t WHERE x = 6")
         table = SqlTable(connection, "t", temporary_tables=True)
         with pytest.raises(KeyboardInterrupt):
             fit(table, progress=stop)
-        assert connection.execute(left).fetchall() == []
+        assert connection.execute(TEMPORARY_TABLES).fetchall() == []
         assert connection.execute("SELECT COUNT(*) FROM t").fetchone() == (25,)
         connection.rollback()
         fit(table)
@@ -163,21 +164,19 @@ def test_a_server_that_ends_the_connection(postgresql):  # noqa: F811
             table = SqlTable(postgresql, "t", temporary_tables=temporary)
             with pytest.raises(DataError, match=r"'postgres' on .*connection was lost"):
                 fit(table, progress=cut)
-        left = "SELECT relname FROM pg_class WHERE relname LIKE 'branchwise%'"
-        assert other.execute(left).fetchall() == []
+            assert other.execute(TEMPORARY_TABLES).fetchall() == []
 
 
 def test_interrupting_postgresql_leaves_the_callers_connection(postgresql):  # noqa: F811
     import psycopg
 
     in_postgresql(TABLE, postgresql)
-    left = "SELECT relname FROM pg_class WHERE relname LIKE 'branchwise%'"
     for autocommit in (True, False):
         with psycopg.connect(postgresql, autocommit=autocommit) as connection:
             table = SqlTable(connection, "t", temporary_tables=True)
             with pytest.raises(KeyboardInterrupt):
                 fit(table, progress=stop)
-            assert connection.execute(left).fetchall() == []
+            assert connection.execute(TEMPORARY_TABLES).fetchall() == []
             assert connection.execute("SHOW enable_nestloop").fetchone() == ("on",)
             fit(table)
 
