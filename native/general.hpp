@@ -23,6 +23,7 @@ class GeneralGrower {
           joint_(problem, records_),
           small_node_(problem, records_),
           entropy_(masses),
+          may_be_thin_(problem.fractions || problem.cases_in_leaf > 1),
           estimates_(RoughMasses::serve(problem, masses) && problem.branching == Branching::values),
           mover_(problem, records_, crew),
           classes_(static_cast<size_t>(problem.n_classes)) {
@@ -62,19 +63,24 @@ class GeneralGrower {
 
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(Job& job, std::vector<Job>& stack) {
-        const Scored<W> node = describe(job);
         std::fill(candidates_.begin(), candidates_.end(), Candidate());
         joint_.clear();
         open_columns_ = *job.alive;
+        const bool small = job.n <= SmallNode<W>::most_records;
+        const bool drops_thin = small && may_be_thin_;
+        if (drops_thin) drop_thin_columns(job);
+        if (open_columns_.empty()) return;
+        const Weighed<W> weighed = weigh(job);
+        if (drops_thin && one_is_left()) return carry_out(weighed, open_columns_.front(), stack);
+        const Scored<W> node = describe(weighed);
         double top = no_score;
-        if (job.n > SmallNode<W>::most_records || !settle(node, top)) {
+        if (!small || !settle(node, top)) {
             count_columns(node);
             score_columns(node, top);
         }
         if (problem_.quinlan) drop_below_average(candidates_, node.scale, problem_);
         const int best = first_best_column(candidates_, node.scale);
-        if (best < 0) return;
-        carry_out(node, static_cast<size_t>(best), stack);
+        if (best >= 0) carry_out(node, static_cast<size_t>(best), stack);
     }
 
   private:
@@ -100,51 +106,71 @@ class GeneralGrower {
         return present > 1 && grown_.nodes[at].cases >= problem_.cases_to_split;
     }
 
-    Scored<W> describe(const Job& job) {
+    // Leave those columns of a small node open that have two values, all with the cases of
+    // a leaf; and those that it does not know.
+    void drop_thin_columns(const Job& job) {
+        small_node_.look_for_thin(job);
+        const auto no_use = [&](uint32_t j) {
+            if (!small_node_.knows(j)) return false;
+            candidates_[j].varies = small_node_.varies(j);
+            return !candidates_[j].varies || small_node_.is_thin(j);
+        };
+        open_columns_.erase(std::remove_if(open_columns_.begin(), open_columns_.end(), no_use), open_columns_.end());
+    }
+
+    // Whether a single column may be asked, whatever its score.
+    bool one_is_left() const {
+        if (open_columns_.size() != 1 || !small_node_.knows(open_columns_.front())) return false;
+        return !problem_.quinlan && problem_.min_gain <= 0 && problem_.cases_in_branch <= problem_.cases_in_leaf;
+    }
+
+    Weighed<W> weigh(const Job& job) {
         const auto node = static_cast<size_t>(job.node);
         const double* weights = &grown_.weights[node * classes_];
         double total = 0;
-        for (size_t c = 0; c < classes_; ++c) total += weights[c];
         present_.clear();
         for (size_t c = 0; c < classes_; ++c) {
+            total += weights[c];
             totals_[c] = static_cast<W>(weights[c]);
             if (weights[c] > 0) present_.push_back(static_cast<uint32_t>(c));
         }
-        const double cases = grown_.nodes[node].cases;
+        return {job, totals_, present_, total, grown_.nodes[node].cases};
+    }
+
+    Scored<W> describe(const Weighed<W>& node) {
+        const double total = node.total;
         if (estimates_) {
             const auto [size_mass, mass] = entropy_.of(total, totals_, present_);
-            const Scale scale(total, Masses::noise_of(size_mass), masses_, problem_);
-            return {job, totals_, present_, cases, mass, size_mass, scale};
+            return {node, mass, size_mass, Scale(total, Masses::noise_of(size_mass), masses_, problem_)};
         }
         const int64_t mass =
             masses_.impurity(problem_.criterion, totals_.data(), problem_.n_classes, static_cast<W>(total));
         const int64_t size_mass =
             problem_.criterion == Criterion::gain_ratio ? masses_.x_log2_x(static_cast<W>(total)) : 0;
-        return {job, totals_, present_, cases, mass, size_mass, Scale(total, masses_, problem_)};
+        return {node, mass, size_mass, Scale(total, masses_, problem_)};
     }
 
     // Go through the columns of a small node, for as far as it is cheap, and return
     // whether the best is found. If not, `top` is the best score, or more than any, of
     // those gone through; open_columns_ are left.
     bool settle(const Scored<W>& node, double& top) {
-        small_node_.begin(node.job);
-        const bool pure_is_best = problem_.criterion != Criterion::gain_ratio;
+        // Parts of cases are rarely parted by class.
+        if (problem_.criterion == Criterion::gain_ratio || problem_.fractions) return false;
+        small_node_.look_for_mixed(node.job);
         const int64_t most_if_mixed = node.mass - masses_.bits(small_node_.least_weight());
         double top_if_mixed = no_score;
-        open_columns_.clear();
-        for (uint32_t j : *node.job.alive) {
-            if (small_node_.knows(j)) {
-                if (small_node_.is_thin(j)) continue;
-                if (!pure_is_best || small_node_.is_mixed(j)) {
-                    top_if_mixed = node.scale.gain(most_if_mixed) + node.scale.resolution;
-                    open_columns_.push_back(j);
-                    continue;
-                }
+        size_t n_left = 0;
+        for (uint32_t j : open_columns_) {
+            if (small_node_.knows(j) && small_node_.is_mixed(j)) {
+                top_if_mixed = node.scale.gain(most_if_mixed) + node.scale.resolution;
+                open_columns_[n_left++] = j;
+                continue;
             }
             candidates_[j] = scorers_[0].score(node, j);
             if (is_best(candidates_[j], node, std::max(top, top_if_mixed))) return true;
             top = std::max(top, candidates_[j].score);
         }
+        open_columns_.resize(n_left);
         return false;
     }
 
@@ -207,7 +233,7 @@ class GeneralGrower {
 
     // ---- carrying out ----------------------------------------------------------
 
-    void carry_out(const Scored<W>& node, size_t j, std::vector<Job>& stack) {
+    void carry_out(const Weighed<W>& node, size_t j, std::vector<Job>& stack) {
         const Job& job = node.job;
         make_branches(node, j);
         if (records_.is_list(j)) {
@@ -223,7 +249,7 @@ class GeneralGrower {
     }
 
     // Into made_; where codes lead is noted in branch_of_code_.
-    void make_branches(const Scored<W>& node, size_t j) {
+    void make_branches(const Weighed<W>& node, size_t j) {
         made_.clear();
         if (records_.is_list(j)) make_sides_of_list(node.job, j);
         else if (records_.is_numeric(j)) make_sides(node.job, j);
@@ -290,8 +316,8 @@ class GeneralGrower {
     }
 
     // A branch for each group of values.
-    void make_groups(const Scored<W>& node, size_t j) {
-        const auto& groups = scorers_[0].group_values(node, j);
+    void make_groups(const Weighed<W>& node, size_t j) {
+        const auto& groups = scorers_[0].group_values(describe(node), j);
         const Values<W>& values = groups.values;
         for (size_t g = 0; g < groups.count; ++g) made_.add(no_code, classes_);
         std::vector<std::vector<uint32_t>> codes(groups.count);
@@ -308,9 +334,9 @@ class GeneralGrower {
 
     // What known branches have not got is missing: it has a branch of its own, goes to
     // the largest, or to none, or is divided later on.
-    void route_missing(const Scored<W>& node) {
+    void route_missing(const Weighed<W>& node) {
         const size_t n_known = made_.count();
-        double missing_size = node.scale.total;
+        double missing_size = node.total;
         for (double size : made_.size) missing_size -= size;
         if (missing_size > 0 && problem_.missing == Policy::branch) {
             made_.missing_branch = static_cast<int32_t>(n_known);
@@ -395,6 +421,7 @@ class GeneralGrower {
     JointCounts<W> joint_;  // of the node that is being split
     SmallNode<W> small_node_;
     NodeEntropy entropy_;
+    const bool may_be_thin_;  // a value of a column, of fewer cases than a leaf must have
     const bool estimates_;
     std::vector<ColumnScorer<W>> scorers_;  // one for each thread of the crew
     Mover<W> mover_;

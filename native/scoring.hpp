@@ -10,13 +10,19 @@
 
 namespace branchwise {
 
-// A node whose columns are scored: the same for all of them.
+// A node that may be split.
 template <typename W>
-struct Scored {
+struct Weighed {
     const RecordJob& job;
     const std::vector<W>& totals;          // class weights
     const std::vector<uint32_t>& classes;  // that it has
+    double total;                          // weight
     double cases;
+};
+
+// One whose columns are scored: the same for all of them.
+template <typename W>
+struct Scored : Weighed<W> {
     int64_t mass;
     int64_t size_mass;  // of its weight, for the gain ratio
     Scale scale;

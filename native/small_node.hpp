@@ -1,10 +1,10 @@
 // Small nodes: what a few bit operations for each record tell of all columns, before
 // any weight is added up or any logarithm taken.
 //
-// A column is mixed if records of two classes share a value: then it has an impure
-// branch, so that one that is not mixed is better (by gain or gini), and most small
-// nodes have one. A column is thin if a value has fewer cases than a leaf must have:
-// then it cannot be asked. Where cases are divided, most columns of small nodes are.
+// A column is thin if a value has fewer cases than a leaf must have: then it cannot be
+// asked. Where cases are divided, most columns of small nodes are. A column is mixed if
+// records of two classes share a value: then it has an impure branch, so that one that is
+// not mixed is better (by gain or gini); where cases are whole, most small nodes have one.
 //
 // It knows columns of one-byte codes, up to 64 of them, with a branch for each value.
 
@@ -35,30 +35,35 @@ class SmallNode {
         }
     }
 
-    // Look at the records of a node.
-    void begin(const RecordJob& job) {
-        first_ = records_.first(job);
-        sort_by_class(job.n);
-        for (Window& window : windows_) look_through(window);
-    }
-
     bool knows(size_t column) const { return places_[column].window != nowhere; }
 
-    // Missing values are passed over, unless they are a value.
-    bool is_mixed(size_t column) const {
-        const Place& place = places_[column];
-        return windows_[place.window].mixed[place.lane];
+    // Missing values are passed over in all that follows, unless they are a value.
+
+    // Look at the records of a node for columns that are thin or do not vary.
+    void look_for_thin(const RecordJob& job) {
+        first_ = records_.first(job);
+        n_ = job.n;
+        note_large_records();
+        for (Window& window : windows_) look_for_thin(window);
     }
+    bool varies(size_t column) const { return in(column).several[places_[column].lane]; }
+    bool is_thin(size_t column) {
+        const size_t lane = places_[column].lane;
+        return in(column).thin[lane] || (in(column).doubtful[lane] && has_thin_value(column));
+    }
+
+    // Look at the records of a node for columns that are mixed.
+    void look_for_mixed(const RecordJob& job) {
+        first_ = records_.first(job);
+        n_ = job.n;
+        sort_by_class();
+        for (Window& window : windows_) look_for_mixed(window);
+    }
+    bool is_mixed(size_t column) const { return in(column).mixed[places_[column].lane]; }
 
     // The branches of a mixed column have at least the mass of two records of different
     // classes: with weights of w or more, that is 2 w by entropy and w by gini.
     double least_weight() const { return least_weight_; }
-
-    bool is_thin(size_t column) {
-        const Place& place = places_[column];
-        const Window& window = windows_[place.window];
-        return window.thin[place.lane] || (window.doubtful[place.lane] && has_thin_value(column));
-    }
 
   private:
     static constexpr uint32_t most_codes = 64;
@@ -71,9 +76,10 @@ class SmallNode {
         Lanes values[8] = {};  // codes that are values, not missing ones or no codes at all
 
         // Of the node; not zero: yes.
-        Lanes mixed;
+        Lanes several;  // values
         Lanes thin;
         Lanes doubtful;  // the cases of a value must be added up to tell
+        Lanes mixed;
     };
 
     // Where a column is looked at.
@@ -82,13 +88,19 @@ class SmallNode {
         size_t lane = 0;
     };
 
-    // A record as it is looked at: the part of a case that it is, where it is, from the
-    // first, and all bits if a leaf may have it alone.
+    // Values that records have, by their bits.
     struct Seen {
-        Steps share;
-        uint32_t at;
-        uint8_t large;
+        Lanes once, twice;  // in one record at least, in two
+        Lanes large;        // in one that a leaf may have alone
+
+        void add(Lanes values, Lanes alone) {
+            twice |= once & values;
+            once |= values;
+            large |= values & alone;
+        }
     };
+
+    const Window& in(size_t column) const { return windows_[places_[column].window]; }
 
     void add_column(size_t j) {
         const size_t at = records_.layout().code[j];
@@ -104,61 +116,82 @@ class SmallNode {
         window.n_octets = std::max<size_t>(window.n_octets, (n_codes + 7) / 8);
     }
 
-    void sort_by_class(size_t n) {
+    // Which records a leaf may have alone: all bits, or none.
+    void note_large_records() {
+        const uint8_t* record = first_;
+        for (size_t i = 0; i < n_; ++i, record += records_.size())
+            alone_[i] = records_.share(record) >= problem_.cases_in_leaf ? ~Lanes{} : Lanes{};
+    }
+
+    void look_for_thin(Window& window) {
+        Lanes any = {};
+        window.several = window.thin = window.doubtful = Lanes{};
+        for (size_t octet = 0; octet < window.n_octets; octet += 2) {
+            Seen seen[2] = {};  // of two octets: few columns have more codes
+            const uint8_t* codes = first_ + window.at;
+            for (size_t i = 0; i < n_; ++i, codes += records_.size()) {
+                seen[0].add(values_of(codes, uint8_t(octet * 8)), alone_[i]);
+                seen[1].add(values_of(codes, uint8_t(octet * 8 + 8)), alone_[i]);
+            }
+            for (size_t k = 0; k < 2; ++k) {
+                // No record of a small value is a leaf's worth; two may be.
+                const Lanes once = seen[k].once & window.values[octet + k];
+                const Lanes small = once & ~seen[k].large;
+                window.thin |= small & ~seen[k].twice;
+                window.doubtful |= small & seen[k].twice;
+                const Lanes earlier = reinterpret_cast<Lanes>(any != 0);
+                window.several |= (once & (once - 1)) | (once & earlier);
+                any |= once;
+            }
+        }
+    }
+
+    // Add up the parts of cases. A part may be so small that it is none at all.
+    bool has_thin_value(size_t column) {
+        const size_t code = records_.layout().code[column];
+        const uint32_t n_values = records_.missing_code(column) + (problem_.missing == Policy::branch);
+        std::fill_n(cases_, most_codes, Steps(0));
+        uint64_t seen = 0;
+        const uint8_t* record = first_;
+        for (size_t i = 0; i < n_; ++i, record += records_.size()) {
+            seen |= uint64_t(1) << record[code];
+            cases_[record[code]] += records_.share_steps(record);
+        }
+        for (uint32_t value = 0; value < n_values; ++value)
+            if (seen >> value & 1 && records_.share_of(cases_[value]) < problem_.cases_in_leaf) return true;
+        return false;
+    }
+
+    void sort_by_class() {
         const size_t size = records_.size();
         std::fill(ends_.begin(), ends_.end(), 0);
-        for (size_t i = 0; i < n; ++i) ++ends_[records_.label(first_ + i * size)];
+        for (size_t i = 0; i < n_; ++i) ++ends_[records_.label(first_ + i * size)];
         uint32_t start = 0;
         for (uint32_t& end : ends_) start += std::exchange(end, start);
         Steps least = std::numeric_limits<Steps>::max();
-        n_ = n;
-        for (size_t i = 0; i < n; ++i) {
+        for (size_t i = 0; i < n_; ++i) {
             const uint8_t* record = first_ + i * size;
             least = std::min(least, records_.steps(record));
-            const Steps share = records_.share_steps(record);
-            const bool large = records_.share_of(share) >= problem_.cases_in_leaf;
-            seen_[ends_[records_.label(record)]++] = {share, static_cast<uint32_t>(i * size), uint8_t(large ? 255 : 0)};
+            by_class_[ends_[records_.label(record)]++] = static_cast<uint32_t>(i * size);
         }
         least_weight_ = static_cast<double>(records_.weight_of(least));
     }
 
-    void look_through(Window& window) {
-        window.mixed = window.thin = window.doubtful = Lanes{};
+    void look_for_mixed(Window& window) {
+        window.mixed = Lanes{};
         for (size_t octet = 0; octet < window.n_octets; ++octet) {
             const uint8_t* codes = first_ + window.at;
             Lanes before = {}, shared = {};  // by classes
-            Lanes once = {}, twice = {}, large = {};
-            const Seen* record = seen_;
+            const uint32_t* record = by_class_;
             for (uint32_t end : ends_) {
                 Lanes own = {};  // of one class
-                for (const Seen* last = seen_ + end; record < last; ++record) {
-                    const Lanes values = values_of(codes + record->at, uint8_t(octet * 8));
-                    own |= values;
-                    twice |= once & values;
-                    once |= values;
-                    large |= values & record->large;
-                }
+                for (const uint32_t* last = by_class_ + end; record < last; ++record)
+                    own |= values_of(codes + *record, uint8_t(octet * 8));
                 shared |= before & own;
                 before |= own;
             }
-            // No record of a small value is a leaf's worth; two may be.
-            const Lanes small = once & ~large & window.values[octet];
             window.mixed |= shared & window.values[octet];
-            window.thin |= small & ~twice;
-            window.doubtful |= small & twice;
         }
-    }
-
-    // Add up the parts of cases.
-    bool has_thin_value(size_t column) {
-        const uint8_t* codes = first_ + records_.layout().code[column];
-        const uint32_t missing = records_.missing_code(column);
-        std::fill_n(cases_, missing + 1, Steps(0));
-        for (size_t i = 0; i < n_; ++i) cases_[codes[seen_[i].at]] += seen_[i].share;
-        const uint32_t n_values = missing + (problem_.missing == Policy::branch);
-        return std::any_of(cases_, cases_ + n_values, [&](Steps cases) {
-            return cases && records_.share_of(cases) < problem_.cases_in_leaf;
-        });
     }
 
     const Problem& problem_;
@@ -169,8 +202,9 @@ class SmallNode {
     // Of the node.
     const uint8_t* first_ = nullptr;
     size_t n_ = 0;
-    std::vector<uint32_t> ends_;  // of the records of each class
-    Seen seen_[most_records];     // class by class
+    Lanes alone_[most_records];
+    std::vector<uint32_t> ends_;       // of the records of each class
+    uint32_t by_class_[most_records];  // where they are, from the first, class by class
     double least_weight_ = 0;
     Steps cases_[most_codes];
 };

@@ -89,7 +89,7 @@ def test_same_tree_before_and_after_pruning(part):
         validate(pruned, Schema(tuple(columns), tuple(range(n_classes))))
         unraised = error_based.pruned(small, recipe.confidence, None)
         raised += expected != unraised
-    assert raised > 2  # else these tables would show nothing
+    assert raised  # else these tables would show nothing
 
 
 @pytest.mark.parametrize("part", first_fast(range(8)))
