@@ -28,6 +28,7 @@ import pandas as pd  # noqa: E402
 
 from c45 import C45Workloads  # noqa: E402
 from cart import CARTWorkloads  # noqa: E402
+from cliffs import CliffWorkloads  # noqa: E402
 from generate import Tables, planted  # noqa: E402
 from measure import Action, Line, best_times, compare, compare_fits, show  # noqa: E402
 from peers import OURS, SKLEARN, others  # noqa: E402
@@ -229,57 +230,6 @@ class Workloads:
             lines.append(show(line))
         return lines
 
-    def track_cliffs(self) -> list[Line]:
-        """Growth where bit rows do not apply, against growth where they do."""
-        from branchwise import Recipe, fit_tree
-
-        rng = np.random.default_rng(0)
-        A = self.tables["A"]
-        gaps = planted(self.rows, 20, missing=0.03)
-        frame, labels = A.frame(), A.labels()
-        with_gaps, gap_labels = gaps.frame(), gaps.labels()
-        whole = rng.integers(1, 3, self.rows).astype(float)
-        parts = rng.random(self.rows)
-
-        def fit(X: Any, y: Any, weight: Any = None, **options: Any) -> Any:
-            return fit_tree(X, y, Recipe(**options), sample_weight=weight)
-
-        def with_values(size: int) -> Any:
-            names = [f"value {v}" for v in range(size)]
-            codes = rng.integers(0, size, self.rows)
-            return frame.assign(c19=pd.Categorical.from_codes(codes, names))
-
-        frames = {size: with_values(size) for size in (300, 5000)}
-        works: dict[str, Action] = {
-            "plain": lambda: fit(frame, labels),
-            "whole weights": lambda: fit(frame, labels, whole),
-            "fractional weights": lambda: fit(frame, labels, parts),
-            "gini": lambda: fit(frame, labels, criterion="gini"),
-            "a column of 300 values": lambda: fit(frames[300], labels),
-            "a column of 5,000 values": lambda: fit(frames[5000], labels),
-            "3 % missing, branch": lambda: fit(with_gaps, gap_labels),
-            "3 % missing, largest": lambda: fit(
-                with_gaps, gap_labels, missing="largest"
-            ),
-            "3 % missing, split": lambda: fit(with_gaps, gap_labels, missing="split"),
-        }
-        seconds = best_times(works, dict.fromkeys(works, 5))
-        splits = {
-            name: int(np.count_nonzero(action().tree.n_children))
-            for name, action in works.items()
-        }
-        lines = []
-        for name in works:
-            if name == "plain":
-                continue
-            more = splits[name] / splits["plain"]
-            work = f"fit {self.rows:,} x 20, {name} ({more:.1f} x the splits)"
-            bar = "at most 5 x" if "gini" not in name else ""
-            ratio = seconds[name] / seconds["plain"]
-            line = Line(work, ratio, bar=bar, unit="x the time of plain rows")
-            lines.append(show(line))
-        return lines
-
     def time_fit_reference(self) -> list[Line]:
         """Fit with the NumPy reference: it must be usable by itself."""
         A = self.tables["A"]
@@ -371,7 +321,12 @@ def all_works(
     tables: Tables, adult: Path | None
 ) -> dict[str, Callable[[], list[Line]]]:
     """Return the works by name."""
-    suites = (Workloads(tables), C45Workloads(tables, adult), CARTWorkloads(tables))
+    suites = (
+        Workloads(tables),
+        CliffWorkloads(tables),
+        C45Workloads(tables, adult),
+        CARTWorkloads(tables),
+    )
     return {
         name: getattr(suite, name)
         for suite in suites

@@ -43,7 +43,7 @@ class SmallNode {
     void look_for_thin(const RecordJob& job) {
         first_ = records_.first(job);
         n_ = job.n;
-        note_large_records();
+        weigh_records();
         for (Window& window : windows_) look_for_thin(window);
     }
     bool varies(size_t column) const { return in(column).several[places_[column].lane]; }
@@ -88,16 +88,27 @@ class SmallNode {
         size_t lane = 0;
     };
 
+    // Whether a record is a leaf's worth of cases, and half of it: all bits, or none.
+    struct Worth {
+        Lanes whole, half;
+    };
+
     // Values that records have, by their bits.
     struct Seen {
-        Lanes once, twice;  // in one record at least, in two
-        Lanes large;        // in one that a leaf may have alone
+        Lanes once, twice, thrice;  // in so many records at least
+        Lanes large, half;          // in one that is a leaf's worth, or half of it
 
-        void add(Lanes values, Lanes alone) {
+        void add(Lanes values, const Worth& worth) {
+            thrice |= twice & values;
             twice |= once & values;
             once |= values;
-            large |= values & alone;
+            large |= values & worth.whole;
+            half |= values & worth.half;
         }
+
+        // Too few cases, or perhaps: they must be added up to tell.
+        Lanes thin() const { return ~large & ~(twice & (thrice | half)); }
+        Lanes doubtful() const { return ~large & twice & (thrice | half); }
     };
 
     const Window& in(size_t column) const { return windows_[places_[column].window]; }
@@ -116,11 +127,13 @@ class SmallNode {
         window.n_octets = std::max<size_t>(window.n_octets, (n_codes + 7) / 8);
     }
 
-    // Which records a leaf may have alone: all bits, or none.
-    void note_large_records() {
+    void weigh_records() {
         const uint8_t* record = first_;
-        for (size_t i = 0; i < n_; ++i, record += records_.size())
-            alone_[i] = records_.share(record) >= problem_.cases_in_leaf ? ~Lanes{} : Lanes{};
+        for (size_t i = 0; i < n_; ++i, record += records_.size()) {
+            const double share = records_.share(record);
+            worth_[i].whole = share >= problem_.cases_in_leaf ? ~Lanes{} : Lanes{};
+            worth_[i].half = share + share >= problem_.cases_in_leaf ? ~Lanes{} : Lanes{};
+        }
     }
 
     void look_for_thin(Window& window) {
@@ -130,15 +143,13 @@ class SmallNode {
             Seen seen[2] = {};  // of two octets: few columns have more codes
             const uint8_t* codes = first_ + window.at;
             for (size_t i = 0; i < n_; ++i, codes += records_.size()) {
-                seen[0].add(values_of(codes, uint8_t(octet * 8)), alone_[i]);
-                seen[1].add(values_of(codes, uint8_t(octet * 8 + 8)), alone_[i]);
+                seen[0].add(values_of(codes, uint8_t(octet * 8)), worth_[i]);
+                seen[1].add(values_of(codes, uint8_t(octet * 8 + 8)), worth_[i]);
             }
             for (size_t k = 0; k < 2; ++k) {
-                // No record of a small value is a leaf's worth; two may be.
                 const Lanes once = seen[k].once & window.values[octet + k];
-                const Lanes small = once & ~seen[k].large;
-                window.thin |= small & ~seen[k].twice;
-                window.doubtful |= small & seen[k].twice;
+                window.thin |= once & seen[k].thin();
+                window.doubtful |= once & seen[k].doubtful();
                 const Lanes earlier = reinterpret_cast<Lanes>(any != 0);
                 window.several |= (once & (once - 1)) | (once & earlier);
                 any |= once;
@@ -150,7 +161,7 @@ class SmallNode {
     bool has_thin_value(size_t column) {
         const size_t code = records_.layout().code[column];
         const uint32_t n_values = records_.missing_code(column) + (problem_.missing == Policy::branch);
-        std::fill_n(cases_, most_codes, Steps(0));
+        std::fill_n(cases_, records_.missing_code(column) + 1, Steps(0));
         uint64_t seen = 0;
         const uint8_t* record = first_;
         for (size_t i = 0; i < n_; ++i, record += records_.size()) {
@@ -202,7 +213,7 @@ class SmallNode {
     // Of the node.
     const uint8_t* first_ = nullptr;
     size_t n_ = 0;
-    Lanes alone_[most_records];
+    Worth worth_[most_records];
     std::vector<uint32_t> ends_;       // of the records of each class
     uint32_t by_class_[most_records];  // where they are, from the first, class by class
     double least_weight_ = 0;

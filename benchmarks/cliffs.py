@@ -1,0 +1,114 @@
+"""Growth where bit rows do not apply, against growth of such a table where they do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from branchwise import Recipe, fit_tree
+from generate import Planted, Tables, planted
+from measure import Action, Line, best_times, show
+
+
+class CliffWorkloads:
+    """The works of the table; each ``track_*`` returns lines."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.rows = tables.rows
+        self.tables = tables
+
+    def track_cliffs_of_weights(self) -> list[Line]:
+        """Grow with weights, by gain and by gain ratio."""
+        plain = self.tables["A"]
+        return [
+            *self._against_the_first(
+                {
+                    "plain rows": _fit(plain),
+                    "whole weights": _fit(plain, self._whole()),
+                    "fractional weights": _fit(plain, self._fractional()),
+                }
+            ),
+            *self._against_the_first(
+                {
+                    "gain ratio": _fit(plain, criterion="gain_ratio"),
+                    "gain ratio, fractional weights": _fit(
+                        plain, self._fractional(), criterion="gain_ratio"
+                    ),
+                }
+            ),
+        ]
+
+    def track_cliffs_of_classes(self) -> list[Line]:
+        """Grow with many classes, and with weights."""
+        many = planted(self.rows, 20, n_classes=60)
+        return self._against_the_first(
+            {
+                "60 classes": _fit(many),
+                "60 classes, whole weights": _fit(many, self._whole()),
+                "60 classes, fractional weights": _fit(many, self._fractional()),
+            }
+        )
+
+    def track_cliffs_of_values(self) -> list[Line]:
+        """Grow with a column of many values among the others."""
+        plain = self.tables["A"]
+        return self._against_the_first(
+            {
+                "plain rows": _fit(plain),
+                "a column of 300 values": _fit(plain, c19=self._column(300)),
+                "a column of 5,000 values": _fit(plain, c19=self._column(5000)),
+            }
+        )
+
+    def track_cliffs_of_gaps(self) -> list[Line]:
+        """Grow with gaps, by what becomes of them."""
+        gaps = planted(self.rows, 20, missing=0.03)
+        return self._against_the_first(
+            {
+                "3 % missing, a branch": _fit(gaps),
+                "3 % missing, to the largest branch": _fit(gaps, missing="largest"),
+                "3 % missing, divided": _fit(gaps, missing="split"),
+            }
+        )
+
+    def _whole(self) -> Any:
+        return np.random.default_rng(0).integers(1, 3, self.rows).astype(float)
+
+    def _fractional(self) -> Any:
+        return np.random.default_rng(0).random(self.rows)
+
+    def _column(self, size: int) -> Any:
+        codes = np.random.default_rng(0).integers(0, size, self.rows)
+        return pd.Categorical.from_codes(codes, [f"value {v}" for v in range(size)])
+
+    def _against_the_first(self, works: dict[str, Action]) -> list[Line]:
+        seconds = best_times(works, dict.fromkeys(works, 5))
+        splits = {
+            name: int(np.count_nonzero(action().tree.n_children))
+            for name, action in works.items()
+        }
+        first, *others = works
+        return [
+            show(
+                Line(
+                    f"fit {self.rows:,} x 20, {name} "
+                    f"({splits[name] / splits[first]:.1f} x the splits)",
+                    seconds[name] / seconds[first],
+                    bar="at most 5 x",
+                    unit=f"x the time of {first}",
+                )
+            )
+            for name in others
+        ]
+
+
+def _fit(
+    table: Planted, weights: Any = None, c19: Any = None, **options: Any
+) -> Action:
+    """Return how to fit a table, with another last column if one is given."""
+    X, y = table.frame(), table.labels()
+    if c19 is not None:
+        X = X.assign(c19=c19)
+    return lambda: fit_tree(X, y, Recipe(**options), sample_weight=weights)
