@@ -1758,10 +1758,17 @@ def test_a_pipe_that_closes_early(start, tmp_path, monkeypatch, unbuffered):
 @pytest.mark.parametrize(
     ("module", "name"), [("branchwise.cli.fit", "fit_tree"), ("os", "fsync")]
 )
-def test_ctrl_c_leaves_no_file(start, tmp_path, module, name):
+@pytest.mark.parametrize(
+    ("sent", "code", "told"),
+    [
+        (signal.SIGINT, 130, b"interrupted\n"),
+        (signal.SIGTERM, 143, b"asked to end\n"),
+    ],
+)
+def test_signals_leave_no_file(start, tmp_path, module, name, sent, code, told):
     folder = tmp_path / "out"
     folder.mkdir()
-    code = (
+    run = (
         "import sys, time\n"
         "from branchwise.cli.main import main\n"
         "def halt(*_, **__):\n"
@@ -1770,9 +1777,9 @@ def test_ctrl_c_leaves_no_file(start, tmp_path, module, name):
         f"setattr(sys.modules[{module!r}], {name!r}, halt)\n"
         "main()"
     )
-    process = start("fit", WEATHER, "-t", "play", "-o", folder / "tree.json", code=code)
+    process = start("fit", WEATHER, "-t", "play", "-o", folder / "tree.json", code=run)
     assert process.stdout.readline() == b"here\n"
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, b"interrupted\n")
+    assert (process.returncode, err) == (code, told)
     assert not list(folder.iterdir())

@@ -41,6 +41,33 @@ def test_the_model_file_is_the_same(options, parts, tmp_path):
     assert pieces.read_bytes() == whole.read_bytes()
 
 
+def test_several_files_are_one_table(parts, tmp_path):
+    files = sorted(str(path) for path in tmp_path.glob("*.parquet"))
+    models = [tmp_path / "pattern.json", tmp_path / "files.json"]
+    assert run("fit", parts, "-t", "class", "-o", models[0])[0] == 0
+    code, _, err = run("fit", *files, "-t", "class", "-o", models[1])
+    assert code == 0
+    assert f"{files[0]} and 1 more file by the engine chunked" in err
+    assert models[0].read_bytes() == models[1].read_bytes()
+    answers = [run("predict", models[1], *where)[1] for where in ([parts], files)]
+    assert answers[0] == answers[1]
+    assert len(answers[0].splitlines()) == 1729
+
+
+@pytest.mark.parametrize(
+    ("engine", "files", "complaint"),
+    [
+        ("memory", ["a.parquet", "b.parquet"], "reads one file. Got 2 files. Leave"),
+        ("memory", ["*.parquet"], "Got '*.parquet', which may be several."),
+        ("sql", ["a.db", "b.db"], "one database. Got 'a.db', 'b.db'. Join"),
+    ],
+)
+def test_several_files_are_not_for_every_engine(engine, files, complaint):
+    code, _, err = run("fit", *files, "-t", "class", "--engine", engine)
+    assert code == 2
+    assert complaint in err
+
+
 def test_validation_rows_may_be_files(parts, tmp_path):
     first, second = (str(tmp_path / name) for name in ("a.parquet", "b.parquet"))
     how = ["-t", "class", "--pruning", "reduced-error", "--validation", second]

@@ -44,9 +44,9 @@ def quoted(names: Iterable[object], limit: int = 5) -> str:
     return shown
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Write a number with its noun in the singular or the plural."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def check_limit(name: str, limit: object, least: int, optional: bool = True) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from branchwise.cli.options import missing_marks
 from branchwise.cli.training import Roles
-from branchwise.errors import ParameterError
+from branchwise.errors import ParameterError, quoted
 from branchwise.places import place_class
 from branchwise.table.read import check_names
 from branchwise.table.reading import Reading
@@ -95,13 +95,26 @@ ENGINE_OPTIONS = ("engine", "max_exact", *_ONLY)
 Say = Callable[[str], None]
 
 
-def engine_for(path: str, given: EngineName | None) -> EngineName | None:
+def engine_for(paths: Sequence[str], given: EngineName | None) -> EngineName | None:
     """Return the engine that a table is for; None is memory."""
+    several = means_several(paths)
+    if given is EngineName.MEMORY and several:
+        one = len(paths) == 1
+        found = f"{paths[0]!r}, which may be several" if one else f"{len(paths)} files"
+        raise ParameterError(
+            f"--engine memory reads one file. Got {found}. Leave out --engine memory, "
+            "then they are read in parts."
+        )
     if given is not None:
         return None if given is EngineName.MEMORY else given
-    if "://" in path:
+    if any("://" in path for path in paths):
         return EngineName.SQL
-    return EngineName.CHUNKED if is_many(path) else None
+    return EngineName.CHUNKED if several else None
+
+
+def means_several(paths: Sequence[str]) -> bool:
+    """Whether a table is to be read from several files."""
+    return len(paths) > 1 or is_many(paths[0])
 
 
 def refuse_far_options(
@@ -142,15 +155,15 @@ class FarTable:
         return names if names and not as_text else "from_dtype"
 
 
-def far_source(path: str, options: Mapping[str, Any], say: Say) -> FarTable:
+def far_source(paths: Sequence[str], options: Mapping[str, Any], say: Say) -> FarTable:
     """Open a table elsewhere, as far as its column names."""
-    engine = engine_for(path, options["engine"]) or EngineName.CHUNKED
+    engine = engine_for(paths, options["engine"]) or EngineName.CHUNKED
     refuse_far_options(options, engine)
     reading: Reading = options["reading"]
     marks = missing_marks(options["missing"])
     if engine is EngineName.SQL:
-        return _in_database(path, reading, marks, options)
-    table = StreamedTable(files_of(path), reading, marks)
+        return _in_database(paths, reading, marks, options)
+    table = StreamedTable(files_of(list(paths)), reading, marks)
     if engine is EngineName.CHUNKED:
         return _in_files(table, options, say)
     frame = _frame(engine, table, options)
@@ -177,13 +190,21 @@ def _in_files(table: StreamedTable, options: Mapping[str, Any], say: Say) -> Far
 
 
 def _in_database(
-    path: str, reading: Reading, marks: Sequence[str], options: Mapping[str, Any]
+    paths: Sequence[str],
+    reading: Reading,
+    marks: Sequence[str],
+    options: Mapping[str, Any],
 ) -> FarTable:
+    if len(paths) > 1:
+        raise ParameterError(
+            f"--engine sql counts the rows of one database. Got {quoted(paths)}. Join "
+            "tables of one database by --query."
+        )
     make = place_class("sql")
 
     def opened(text: Sequence[str] = ()) -> Any:
         return make(
-            path,
+            paths[0],
             reading.table,
             reading.query,
             temporary_tables=options["temporary_tables"],

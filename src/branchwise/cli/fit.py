@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Annotated, Any
@@ -36,12 +36,12 @@ from branchwise.cli.options import (
     Numeric,
     Quiet,
     Table,
-    TablePath,
+    TablePaths,
     missing_marks,
 )
 from branchwise.cli.reading import remark_header
 from branchwise.cli.results import report_model, size_of, write_model
-from branchwise.cli.streams import Reporter, check_output, counted
+from branchwise.cli.streams import Reporter, check_output
 from branchwise.cli.training import (
     Roles,
     Weights,
@@ -58,6 +58,7 @@ from branchwise.cli.training import (
     samples,
     validation_rows,
 )
+from branchwise.errors import counted
 from branchwise.far import fit_elsewhere, task_by_names
 from branchwise.fitting import fit_tree
 from branchwise.model import Model
@@ -93,7 +94,7 @@ _CASES = ("min_samples_split", "min_samples_leaf", "min_samples_branch")
 
 
 def fit(
-    table_path: TablePath,
+    table_paths: TablePaths,
     target: Annotated[
         str,
         typer.Option(
@@ -202,18 +203,19 @@ def fit(
       branchwise fit weather.arff -t play -o tree.json
       branchwise fit data.sqlite --table customers -t buys -o tree.json
       cat iris.data | branchwise fit - --no-header -t x4 -o tree.json
-      branchwise fit 'sales/*.parquet' -t churn -o tree.json  (larger than memory)
+      branchwise fit sales/*.parquet -t churn -o tree.json    (larger than memory)
       branchwise fit postgresql://reader@db/shop --table sales -t churn
     """
     options = dict(locals())  # by name, as the verbs that grow share them
     recipe = recipe_of(algorithm, regression, options)
     reporter = Reporter(quiet)
-    refuse_two_streams(TABLE=table_path, **{"--validation": validation})
+    refuse_two_streams(TABLE=table_paths[0], **{"--validation": validation})
     check_output(output)
-    if engine_for(table_path, engine) is not None:
-        fit_far(table_path, recipe, options, reporter)
+    if engine_for(table_paths, engine) is not None:
+        fit_far(table_paths, recipe, options, reporter)
         return
     refuse_far_options(options)
+    table_path = table_paths[0]
     with reporter.reading(table_path) as say:
         file = TableFile(table_path, reading)
         roles = roles_of(file, options)
@@ -316,17 +318,20 @@ def grown_from(
 
 
 def fit_far(
-    table_path: str, recipe: Recipe, options: Mapping[str, Any], reporter: Reporter
+    table_paths: Sequence[str],
+    recipe: Recipe,
+    options: Mapping[str, Any],
+    reporter: Reporter,
 ) -> None:
     """Grow a tree from rows that stay where they are, and write it."""
     output = options["output"]
     levels = count(1)
-    with reporter.working(f"Opening {table_path}") as say:
-        far = far_source(table_path, options, say)
+    with reporter.working(f"Opening {table_paths[0]}") as say:
+        far = far_source(table_paths, options, say)
         roles = roles_of(far, options)
         validation = None
         if options["validation"] is not None:
-            others = far_source(options["validation"], options, say)
+            others = far_source([options["validation"]], options, say)
             validation = others.source(roles)
         place = place_of(far.source(roles), str(far.engine))
         if place is None:

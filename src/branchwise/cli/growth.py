@@ -20,7 +20,7 @@ from branchwise.table.schema import Value
 
 #: Options that are no parameters of the tree, or that every verb words by itself.
 _OWN = {
-    "table_path",
+    "table_paths",
     "target",
     "output",
     "algorithm",

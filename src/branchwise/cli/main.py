@@ -1,12 +1,14 @@
 """``branchwise``: the verbs, and what becomes of errors.
 
 Exit codes: 0 done, 1 bad data or a file that cannot be read or written, 2 bad
-usage, 130 interrupted by Ctrl-C, 141 nobody reads standard output any more.
+usage, 130 interrupted by Ctrl-C, 141 nobody reads standard output any more, 143
+asked to end.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
@@ -40,6 +42,11 @@ BAD_DATA = 1
 BAD_USAGE = 2
 INTERRUPTED = 130
 NO_READER = 141
+ENDED = 143
+
+
+class _Ended(KeyboardInterrupt):
+    """The system asks to end, as it does before it shuts down."""
 
 
 class _Verb(TyperCommand):
@@ -71,6 +78,8 @@ class _Verbs(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except _Ended:
+            _stop("asked to end", ENDED)
         except KeyboardInterrupt:
             _stop("interrupted", INTERRUPTED)
         except BrokenPipeError:
@@ -189,6 +198,12 @@ def _branchwise(
     """
 
 
+def _end(*_: object) -> NoReturn:
+    raise _Ended
+
+
 def main() -> None:
     """Run the command line."""
+    # Else nothing would be cleaned up: temporary files, tables, workers.
+    signal.signal(signal.SIGTERM, _end)
     app(prog_name="branchwise")

@@ -26,6 +26,15 @@ class Form(StrEnum):
 TablePath = Annotated[
     str, typer.Argument(metavar="TABLE", help=_TABLE, show_default=False)
 ]
+#: Several files are one table; the shell makes several of a pattern.
+TablePaths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TABLE",
+        help=f"{_TABLE} Several files, a folder or a pattern are one table.",
+        show_default=False,
+    ),
+]
 ModelPath = Annotated[
     str,
     typer.Argument(

@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from branchwise.cli.engines import EngineName, engine_for
 from branchwise.cli.models import (
     columns_of,
     located,
@@ -20,16 +21,16 @@ from branchwise.cli.options import (
     ModelPath,
     Output,
     Quiet,
-    TablePath,
+    TablePaths,
     missing_marks,
 )
-from branchwise.cli.streams import Reporter, check_output, counted, open_output
+from branchwise.cli.streams import Reporter, check_output, open_output
 from branchwise.engines.predicting import Answers, What
-from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.model import Model
 from branchwise.table.read import STANDARD_STREAM, TableFile
 from branchwise.table.reading import Reading
-from branchwise.table.streamed import StreamedTable, files_of, is_many
+from branchwise.table.streamed import StreamedTable, files_of
 from branchwise.table.write import FileFormat, write_columns
 from branchwise.words import word
 
@@ -55,7 +56,7 @@ class PredictEngine(StrEnum):
 
 def predict(
     model_path: ModelPath,
-    table_path: TablePath,
+    table_paths: TablePaths,
     output: Output = None,
     proba: Annotated[
         bool,
@@ -97,11 +98,11 @@ def predict(
       branchwise predict tree.json new.csv -o out.csv
       branchwise predict tree.json new.csv --keep --proba
       cat new.csv | branchwise predict tree.json - --format json
-      branchwise predict tree.json 'new/*.parquet' -o out.parquet
+      branchwise predict tree.json new/*.parquet -o out.parquet
     """
     reporter = Reporter(quiet)
     written = _table_form(form, output)
-    refuse_two_streams(MODEL=model_path, TABLE=table_path)
+    refuse_two_streams(MODEL=model_path, TABLE=table_paths[0])
     check_output(output)
     model = open_model(model_path)
     if proba and model.tree.predicts_numbers:
@@ -110,11 +111,9 @@ def predict(
             "predicts numbers. Do without --proba."
         )
     marks = missing_marks(missing)
-    if engine is None:
-        many = is_many(table_path)
-        engine = PredictEngine.CHUNKED if many else PredictEngine.MEMORY
-    if engine is PredictEngine.CHUNKED:
-        streamed = StreamedTable(files_of(table_path), reading, marks)
+    given = None if engine is None else EngineName(engine)
+    if engine_for(table_paths, given) is not None:
+        streamed = StreamedTable(files_of(table_paths), reading, marks)
         columns_of(model, streamed, reporter)
         what: list[What] = ["classes", "probabilities"] if proba else ["classes"]
         answers = Answers(model, streamed, what, keep)
@@ -129,6 +128,7 @@ def predict(
             )
         _tell(n_rows, output, reporter)
         return
+    table_path = table_paths[0]
     with reporter.reading(table_path) as say:
         file = TableFile(table_path, reading)
         model, table = read_for_model(model, file, marks, reporter)

@@ -16,15 +16,9 @@ from branchwise.cli.growth import Growth, takes_growing_options
 from branchwise.cli.models import located, read_alike, refuse_two_streams
 from branchwise.cli.options import Form, Format, Quiet, TablePath, missing_marks
 from branchwise.cli.results import size_of
-from branchwise.cli.streams import (
-    Reporter,
-    check_output,
-    counted,
-    open_output,
-    print_json,
-)
+from branchwise.cli.streams import Reporter, check_output, open_output, print_json
 from branchwise.cli.training import Roles, case_weights, parted
-from branchwise.errors import ParameterError
+from branchwise.errors import ParameterError, counted
 from branchwise.table.read import STANDARD_STREAM, TableFile
 from branchwise.table.reading import Reading
 

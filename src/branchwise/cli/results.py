@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from branchwise.cli.options import Form
 from branchwise.cli.show import described
-from branchwise.cli.streams import (
-    Reporter,
-    counted,
-    open_output,
-    print_json,
-    print_lines,
-)
+from branchwise.cli.streams import Reporter, open_output, print_json, print_lines
+from branchwise.errors import counted
 from branchwise.model import Model
 from branchwise.table.read import STANDARD_STREAM
 

@@ -29,8 +29,8 @@ from branchwise.cli.options import (
     missing_marks,
 )
 from branchwise.cli.reading import remark_header
-from branchwise.cli.streams import Reporter, counted, print_json, print_lines
-from branchwise.errors import DataError
+from branchwise.cli.streams import Reporter, print_json, print_lines
+from branchwise.errors import DataError, counted
 from branchwise.findings import Finding, inspect_table
 from branchwise.table.frames import open_table
 from branchwise.table.raw import Coded, RawColumn

@@ -152,11 +152,6 @@ def _after_a_while(bar: Progress) -> Iterator[None]:
             bar.stop()
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Write a number of things: ``1 row``, ``2 rows``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def complain(message: str) -> None:
     """Write a line to standard error, whatever its encoding can show."""
     if sys.stderr is None:

@@ -21,8 +21,8 @@ from branchwise.cli.hints import (
 )
 from branchwise.cli.models import read_alike
 from branchwise.cli.options import Table, categorical_names, column_names
-from branchwise.cli.streams import Reporter, counted
-from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.cli.streams import Reporter
+from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.findings import grave_findings
 from branchwise.recipes import ALPHA_RULES
 from branchwise.table.frames import open_table, read_vector

@@ -27,12 +27,11 @@ from branchwise.cli.results import size_of, write_model
 from branchwise.cli.streams import (
     Reporter,
     check_output,
-    counted,
     open_output,
     print_json,
     print_lines,
 )
-from branchwise.errors import ParameterError
+from branchwise.errors import ParameterError, counted
 from branchwise.model import Model
 from branchwise.table.read import STANDARD_STREAM
 from branchwise.table.reading import Reading

@@ -14,8 +14,8 @@ from branchwise.cli.known_rows import read_known_rows
 from branchwise.cli.models import open_model, refuse_two_streams
 from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
 from branchwise.cli.reading import refuse_without_table
-from branchwise.cli.streams import Reporter, check_output, counted, open_output
-from branchwise.errors import DataError, ParameterError
+from branchwise.cli.streams import Reporter, check_output, open_output
+from branchwise.errors import DataError, ParameterError, counted
 from branchwise.render.html import GENERATOR
 from branchwise.table.read import STANDARD_STREAM, TableFile
 from branchwise.table.reading import Reading

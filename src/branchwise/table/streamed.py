@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from branchwise.errors import DataError, quoted
+from branchwise.errors import DataError, counted, quoted
 from branchwise.table.arrow import give_back
 from branchwise.table.part_files import Parts, open_part_file
 from branchwise.table.read import MISSING, check_names
@@ -71,7 +71,7 @@ class StreamedTable:
     def label(self) -> str:
         """What messages call the table."""
         more = len(self.paths) - 1
-        return self.paths[0] + (f" and {more:,} more files" if more else "")
+        return self.paths[0] + (f" and {counted(more, 'more file')}" if more else "")
 
     @property
     def names(self) -> tuple[str, ...]:
