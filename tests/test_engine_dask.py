@@ -34,6 +34,7 @@ from branchwise.engines.parts import Part, Route
 from branchwise.engines.task import Task
 from branchwise.model import Model
 from branchwise.recipes import C45, CART, ID3, Recipe
+from marked_files import models_of_marked_files
 from partitions import faulty, moody, slow
 from parts import first_fast
 from test_engines import RECIPES, in_parts, random_table
@@ -273,7 +274,18 @@ def test_the_command_line(cluster, tmp_path):
     # Whoever could not be reached is not asked next time.
     assert isinstance(crew_of(None, 0), LocalCrew)
     with pytest.raises(DataError, match=r"reads Parquet files\. Got .*table\.csv"):
-        DaskTable.frame_of([tmp_path / "table.csv"])
+        DaskTable.frame_of([tmp_path / "table.csv"], ["y"], ())
+
+
+# Dask itself uses what pandas is giving up, where files have an index of pandas.
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+def test_the_command_line_reads_files_as_ever(tmp_path):
+    one, other = models_of_marked_files(tmp_path, "dask")
+    assert one == other
+    files = [str(tmp_path / "0.parquet"), "-t", "y", "--engine", "dask"]
+    refused = CliRunner().invoke(app, ["fit", *files, "--encoding", "cp1252"])
+    assert refused.exit_code == 2
+    assert "--encoding has no effect on" in refused.output
 
 
 def test_arrays_with_targets_beside_them(client):

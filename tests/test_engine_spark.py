@@ -23,6 +23,7 @@ from branchwise.engines.spark import SparkTable
 from branchwise.recipes import C45, CART, ID3
 from branchwise.spark import predict
 from branchwise.table import pages
+from marked_files import models_of_marked_files
 from parts import first_fast
 from sessions import local_spark
 from test_engines import RECIPES, random_table
@@ -135,18 +136,11 @@ def test_other_rows_to_prune_with(spark, recipe):
     assert found.to_bytes() == near.to_bytes()
 
 
-@pytest.mark.parametrize("form", first_fast(["parquet", "csv"]))
-def test_files_are_read_by_spark(spark, tmp_path, form):
-    table = pd.DataFrame({"x": ["a", None, 'say "b, c"'] * 4, "n": range(12)})
-    table["y"] = ["n", "p"] * 6
-    paths = [str(tmp_path / f"{at}.{form}") for at in range(2)]
-    for at, path in enumerate(paths):
-        rows = table.iloc[at::2]
-        rows.to_parquet(path) if form == "parquet" else rows.to_csv(path, index=False)
-    frame = SparkTable.frame_of(paths, "local[2]")
-    assert fit_tree(frame, "y").to_bytes() == fit_tree(table, "y").to_bytes()
-    with pytest.raises(DataError, match="all Parquet"):
-        SparkTable.frame_of([paths[0], "other.txt"])
+def test_the_command_line_reads_files_as_ever(spark, tmp_path):
+    one, other = models_of_marked_files(tmp_path, "spark", "--master", "local[2]")
+    assert one == other
+    with pytest.raises(DataError, match=r"'spark' reads Parquet files\. Got 'a\.csv'"):
+        SparkTable.frame_of(["a.csv"], ["x"], ())
 
 
 # ---- types and names ----------------------------------------------------------------

@@ -166,13 +166,7 @@ def far_source(paths: Sequence[str], options: Mapping[str, Any], say: Say) -> Fa
     table = StreamedTable(files_of(list(paths)), reading, marks)
     if engine is EngineName.CHUNKED:
         return _in_files(table, options, say)
-    frame = _frame(engine, table, options)
-    make = place_class(str(engine))
-
-    def source(roles: Roles) -> Any:  # noqa: ARG001
-        return make(frame)
-
-    return FarTable(engine, table.label, tuple(map(str, frame.columns)), source)
+    return _in_frame(engine, table, options)
 
 
 def _in_files(table: StreamedTable, options: Mapping[str, Any], say: Say) -> FarTable:
@@ -220,8 +214,11 @@ def _in_database(
     )
 
 
-def _frame(engine: EngineName, table: StreamedTable, options: Mapping[str, Any]) -> Any:
+def _in_frame(
+    engine: EngineName, table: StreamedTable, options: Mapping[str, Any]
+) -> FarTable:
     """Read files as a frame of Dask or Spark, where they will be counted."""
     make = place_class(str(engine))
     address = options["scheduler" if engine is EngineName.DASK else "master"]
-    return make.frame_of(table.paths, address)
+    frame = make.frame_of(table.paths, table.names, table.missing, address)
+    return FarTable(engine, table.label, table.names, lambda _: make(frame))

@@ -19,7 +19,7 @@ from branchwise.engines.parts import Part, Route, encode_part, joined
 from branchwise.engines.parts import finished as finished_nodes
 from branchwise.engines.sending import received, sent
 from branchwise.engines.task import Plan
-from branchwise.errors import BranchwiseError, DataError, counted
+from branchwise.errors import BranchwiseError, DataError, counted, quoted
 from branchwise.narrow import narrowed
 from branchwise.table.frames import Frame, open_table, read_vector
 from branchwise.table.raw import Coded, KeptColumn, narrow_codes
@@ -30,6 +30,8 @@ _CHANGED = (
     "that they were. Fit again from a table that does not change: one that is written "
     "to files, or that is computed without chance."
 )
+#: How the names of Parquet files end.
+_PARQUET = (".parquet", ".pq")
 #: Odd, with bits everywhere: what hashes are multiplied with.
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 _HALF = np.uint64(32)
@@ -37,6 +39,20 @@ _HALF = np.uint64(32)
 MOST_BATCHES = 1 << 14
 #: So many rows and their hashes stay in the nearest cache from column to column.
 _BLOCK = 1 << 13
+
+
+def check_parquet(paths: Sequence[str], engine: str) -> None:
+    """Refuse files other than Parquet.
+
+    What text files hold, others guess from their beginnings, and not as branchwise
+    reads them: the tree would be another one.
+    """
+    others = [path for path in paths if not path.lower().endswith(_PARQUET)]
+    if others:
+        raise DataError(
+            f"engine={engine!r} reads Parquet files. Got {quoted(others)}; write the "
+            "table to Parquet, or use engine='chunked'."
+        )
 
 
 @dataclass(frozen=True)

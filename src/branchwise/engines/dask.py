@@ -109,9 +109,26 @@ class DaskTable:
         self._held: tuple[frozenset[str], list[Any]] | None = None
 
     @staticmethod
-    def frame_of(paths: Sequence[str], scheduler: str | None = None) -> Any:
-        """Return Parquet files as a DataFrame, and become a client of a scheduler."""
-        frame = parquet_frame(paths)
+    def frame_of(
+        paths: Sequence[str],
+        names: Sequence[str],
+        missing: Sequence[str],
+        scheduler: str | None = None,
+    ) -> Any:
+        """Return Parquet files as a DataFrame, and become a client of a scheduler.
+
+        Parameters
+        ----------
+        paths : sequence of str
+            The files.
+        names : sequence of str
+            The columns.
+        missing : sequence of str
+            The texts that are missing values.
+        scheduler : str or None
+            The address of the scheduler, unless there is a client.
+        """
+        frame = parquet_frame(paths, names, missing)
         if scheduler is not None:
             connect(scheduler)
         return frame

@@ -15,14 +15,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from branchwise.counts import Floats, Ints
-from branchwise.engines.afield import held
+from branchwise.engines.afield import check_parquet, held
 from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.table.frames import Frame
 from branchwise.table.raw import RawColumn
 from branchwise.table.schema import Schema
-
-#: How the names of Parquet files end.
-_PARQUET = (".parquet", ".pq")
 
 What = Literal["classes", "probabilities", "leaves"]
 
@@ -76,19 +73,28 @@ class PartedTable:
         ]
 
 
-def parquet_frame(paths: Sequence[str]) -> Any:
-    """Return Parquet files as a DataFrame.
+def parquet_frame(
+    paths: Sequence[str], names: Sequence[str], missing: Sequence[str]
+) -> Any:
+    """Return columns of Parquet files as a DataFrame; some texts are missing values."""
+    files = [str(path) for path in paths]
+    check_parquet(files, "dask")
+    frame = dd.read_parquet(files)
+    if not set(names) <= set(frame.columns):
+        frame = frame.reset_index()  # a column that pandas wrote as the index
+    return frame[list(names)].map_partitions(_without_texts, tuple(missing))
 
-    Nothing else: what text files hold Dask guesses from their beginnings, and not as
-    branchwise reads them.
-    """
-    others = [path for path in map(str, paths) if not path.endswith(_PARQUET)]
-    if others:
-        raise DataError(
-            f"engine='dask' reads Parquet files. Got {quoted(others)}; write the table "
-            "to Parquet, or use engine='chunked'."
-        )
-    return dd.read_parquet([str(path) for path in paths])
+
+def _without_texts(part: pd.DataFrame, missing: Sequence[str]) -> pd.DataFrame:
+    """Make some texts missing values, which are no categories then either."""
+    part = part.copy(deep=False)
+    for name, column in part.items():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            gone = [text for text in missing if text in column.cat.categories]
+            part[name] = column.cat.remove_categories(gone)
+        elif pd.api.types.is_string_dtype(column.dtype):
+            part[name] = column.mask(column.isin(missing))
+    return part
 
 
 def series_name(column: Any) -> str | None:

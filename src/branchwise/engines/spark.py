@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from branchwise.counts import Ints
+from branchwise.engines.afield import check_parquet
 from branchwise.engines.facts import Facts, Weighed
 from branchwise.engines.jobs import Job
 from branchwise.engines.learning import settle
 from branchwise.engines.parts import Below, Route
 from branchwise.engines.passes import PassEngine
 from branchwise.engines.sending import sent
-from branchwise.engines.spark_session import Session, files_as_frame, known, mapped
+from branchwise.engines.spark_session import Session, chosen, known, mapped, session
 from branchwise.engines.spark_workers import (
     FACTS,
     REPORT,
@@ -92,17 +93,28 @@ class SparkTable:
         self._read = ExitStack()
 
     @staticmethod
-    def frame_of(paths: Sequence[str], master: str | None = None) -> Any:
-        """Let Spark read files of Parquet or CSV.
+    def frame_of(
+        paths: Sequence[str],
+        names: Sequence[str],
+        missing: Sequence[str],
+        master: str | None = None,
+    ) -> Any:
+        """Let Spark read Parquet files.
 
         Parameters
         ----------
         paths : sequence of str
             The files.
+        names : sequence of str
+            The columns.
+        missing : sequence of str
+            The texts that are missing values.
         master : str or None
             The master of the session, such as ``"local[2]"``, unless there is one.
         """
-        return files_as_frame(paths, master)
+        check_parquet(paths, "spark")
+        frame = session(master).read.parquet(*paths)
+        return chosen(frame, names, missing)
 
     def learn(self, task: Task) -> Plan:
         """Look at all rows once."""

@@ -14,12 +14,11 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from branchwise.engines.jobs import merged
 from branchwise.engines.spark_workers import Merge, Outcome, Shipped
-from branchwise.errors import DataError, quoted
+from branchwise.errors import DataError
 from branchwise.table.pages import PAGES, opened
 
 #: Answers of so many partitions are merged in one place; the driver gets no more.
@@ -129,16 +128,10 @@ class Session:
         return opened((row.bucket, row.last, bytes(row.data)) for row in rows)
 
 
-def files_as_frame(paths: Sequence[str], master: str | None) -> Any:
-    """Let Spark read files of Parquet or CSV; a session is opened if need be."""
+def session(master: str | None) -> Any:
+    """Return the session there is, or one of our own."""
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
-    endings = {Path(path).suffix.lower() for path in paths}
-    if endings not in ({".parquet"}, {".csv"}):
-        raise DataError(
-            "Spark reads files that are all Parquet (.parquet) or all CSV (.csv, with "
-            f"the names in the first line). Got {quoted(paths)}."
-        )
     # Workers on this machine must find the packages that this process has.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("branchwise")
@@ -148,11 +141,24 @@ def files_as_frame(paths: Sequence[str], master: str | None) -> Any:
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    if endings == {".parquet"}:
-        return spark.read.parquet(*paths)
-    return spark.read.csv(
-        list(paths), header=True, inferSchema=True, escape='"', multiLine=True
-    )
+    return spark
+
+
+def chosen(frame: Any, names: Sequence[str], missing: Sequence[str]) -> Any:
+    """Return some columns of a frame, of which some texts are missing values."""
+    from pyspark.sql import functions  # noqa: PLC0415
+
+    # By position: Spark takes dots in names for parts, and knows no case.
+    place = {field.name: at for at, field in enumerate(frame.schema.fields)}
+    numbered = frame.toDF(*map(str, range(len(place))))
+    columns = []
+    for name in names:
+        column = numbered[str(place[name])]
+        if frame.schema.fields[place[name]].dataType.typeName() == "string":
+            # Where that does not hold, or is unknown, there is NULL.
+            column = functions.when(~column.isin(list(missing)), column)
+        columns.append(column.alias(name))
+    return numbered.select(columns)
 
 
 def known(outcomes: Iterable[Outcome]) -> Outcome:
