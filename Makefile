@@ -47,7 +47,7 @@ notebooks: $(VENV)/.installed
 sanitize: $(VENV)-sanitize/.installed
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	$(VENV)-sanitize/bin/python -m pytest -n auto tests
+	$(VENV)-sanitize/bin/python -m pytest -n auto --dist loadgroup tests
 
 $(VENV)-sanitize/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*) $(wildcard src/branchwise/*.py src/branchwise/*/*.py)
 	$(PYTHON) -m venv $(VENV)-sanitize

@@ -21,6 +21,7 @@ from branchwise.table.labels import learn_numbers, learn_target
 from branchwise.table.target import Classes, measure
 from branchwise.table.weights import weigh
 from branchwise.training import Training, in_bins
+from programs import their_environment
 
 HOSTILE = ("it's", 'say "hi"', "a;b -- c", "naïve 🌲", "select", "", "100%", "$1 ?1")
 
@@ -45,7 +46,14 @@ class Server:
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [*self._user, str(self._programs / program), *arguments]
-        subprocess.run(command, check=True, capture_output=True, cwd="/", timeout=60)
+        subprocess.run(
+            command,
+            check=True,
+            capture_output=True,
+            cwd="/",
+            env=their_environment(),
+            timeout=60,
+        )
 
     def stop(self) -> None:
         self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "immediate", "stop")

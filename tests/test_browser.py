@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -25,40 +24,10 @@ from branchwise.render import html
 from branchwise.table.schema import Column, Schema
 from branchwise.tree import Tree
 from mixed_trees import ESTIMATORS, random_model, random_models
+from programs import IN_BROWSER, opened_browser  # noqa: F401  (a fixture)
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed"
-)
-CHROMIUM = next(
-    (
-        path
-        for name in ("chromium", "chromium-browser", "google-chrome")
-        if (path := shutil.which(name))
-    ),
-    None,
-)
-pytestmark = [
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-]
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+pytestmark = IN_BROWSER
 USUAL = {"viewport": {"width": 1200, "height": 760}, "reduced_motion": "reduce"}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 class Tab:

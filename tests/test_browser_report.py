@@ -3,46 +3,16 @@
 from __future__ import annotations
 
 import re
-import shutil
 
 import pytest
 
 from branchwise import C45Classifier, CARTRegressor, datasets
 from branchwise.report.making import make_report
+from programs import IN_BROWSER, opened_browser  # noqa: F401  (a fixture)
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed"
-)
-CHROMIUM = next(
-    (
-        path
-        for name in ("chromium", "chromium-browser", "google-chrome")
-        if (path := shutil.which(name))
-    ),
-    None,
-)
-pytestmark = [
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-]
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+pytestmark = IN_BROWSER
 USUAL = {"viewport": {"width": 1200, "height": 800}, "reduced_motion": "reduce"}
 LOUD = "<img src=https://example.invalid/x onerror=alert(1)>"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")
