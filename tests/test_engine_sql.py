@@ -189,6 +189,25 @@ def test_deep_trees_in_duckdb(tmp_path):
         assert difference(grow(rows.engine(plan), columns, ID3), wanted) is None
 
 
+@pytest.mark.parametrize("put", [in_sqlite, in_duckdb])
+def test_where_only_missing_numbers_go_on(put, tmp_path):
+    """Cuts part the classes, so that both sides end and the gaps alone are open."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = 40
+        x = np.where(rng.random(n) < 0.1, np.nan, rng.integers(0, 6, n))
+        columns = {
+            "a": rng.choice(["p", "q", None], n).tolist(),
+            "b": rng.choice(["u", "v"], n).tolist(),
+            "x": [None if number != number else number for number in x.tolist()],
+            "y": np.where((x > 2) | (rng.random(n) < 0.5) & (x != x), 1, 0).tolist(),
+        }
+        place = put(columns, tmp_path / f"{seed}")
+        for recipe in (ID3, CART, C45):
+            wanted = fit_tree(columns, "y", recipe)
+            assert fit_tree(SqlTable(place, "t"), "y", recipe) == wanted
+
+
 @pytest.mark.parametrize(
     "choice",
     [

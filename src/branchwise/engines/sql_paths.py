@@ -107,9 +107,8 @@ def _condition(
     if {AT_MOST, ABOVE} <= set(codes):
         tests.append(known)
     elif cut == cut:
-        mark = binder.bind(cut)
-        if AT_MOST in codes:
-            tests.append(f"{attribute.name} <= {mark} AND {known}")
-        if ABOVE in codes:
-            tests.append(f"{attribute.name} > {mark} AND {known}")
+        # Bound where it is used alone: databases refuse what no mark stands for.
+        for code, sign in ((AT_MOST, "<="), (ABOVE, ">")):
+            if code in codes:
+                tests.append(f"{attribute.name} {sign} {binder.bind(cut)} AND {known}")
     return " OR ".join(tests)
