@@ -1783,3 +1783,57 @@ def test_signals_leave_no_file(start, tmp_path, module, name, sent, code, told):
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (code, told)
     assert not list(folder.iterdir())
+
+
+def test_nothing_writes_over_what_it_reads(tmp_path, model):
+    table, other = tmp_path / "data.csv", tmp_path / "more.csv"
+    for path in (table, other):
+        path.write_bytes(Path(WEATHER).read_bytes())
+    tree = tmp_path / "tree.json"
+    tree.write_bytes(model("weather").read_bytes())
+    before = {path: path.read_bytes() for path in (table, other, tree)}
+    link = tmp_path / "link.csv"
+    link.symlink_to(table)
+    grow, reduced = ["-t", "play"], ["--pruning", "reduced-error"]
+    for command in (
+        ["fit", table, *grow, "-o", table],
+        ["fit", table, *grow, "-o", link],
+        ["fit", table, *grow, *reduced, "--validation", other, "-o", other],
+        ["predict", tree, table, "-o", tree],
+        ["predict", tree, other, table, "-o", table],
+        ["export", tree, "--to", "python", "--verify", table, "-o", table],
+        ["show", tree, "-o", tree],
+        ["view", tree, "-o", tree],
+        ["view", tree, "--data", table, "-o", table],
+        ["steps", table, *grow, "-o", table],
+        ["report", table, *grow, "-o", table],
+        ["tune", table, *grow, "--grid", "max_depth=1,2", "--results", table],
+        ["prune", tree, "--data", table, "--method", "reduced-error", "-o", table],
+    ):
+        code, _, err = run(*command)
+        assert (code, "would write over" in err) == (2, True), (command, err)
+    code, _, err = run(
+        *("tune", table, *grow, "--grid", "max_depth=1,2"),
+        *("--results", tmp_path / "same", "-o", tmp_path / "same"),
+    )
+    assert code == 2
+    assert "-o and --results would both write" in err
+    assert {path: path.read_bytes() for path in before} == before
+    # A model may be pruned in its place.
+    assert run("prune", tree, "--merge-same-leaves", "-o", tree)[0] == 0
+
+
+def test_a_tree_is_not_judged_by_the_rows_it_grew_from(tmp_path):
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes(Path(WEATHER).read_bytes())
+    out = tmp_path / "out"
+    judged = ["--pruning", "reduced-error", "--validation", copy]
+    for command in (
+        ["fit", WEATHER, "-t", "play", *judged, "-o", out],
+        ["steps", WEATHER, "-t", "play", *judged, "-o", out],
+        ["report", WEATHER, "-t", "play", "--test", copy, "-o", out],
+    ):
+        code, _, err = run(*command)
+        assert code == 2, command
+        assert "has the rows of" in err
+    assert not out.exists()

@@ -22,7 +22,7 @@ from branchwise.cli.options import (
     missing_marks,
 )
 from branchwise.cli.reading import refuse_without_table
-from branchwise.cli.streams import Reporter, check_output, open_output
+from branchwise.cli.streams import Reporter, check_output, keep_inputs, open_output
 from branchwise.errors import ParameterError
 from branchwise.model import Model
 from branchwise.table.read import TableFile
@@ -90,6 +90,7 @@ def export(
     refuse_two_streams(MODEL=model_path, TABLE=verify)
     _refuse_binary_on_screen(target.name, target.binary, output)
     check_output(output)
+    keep_inputs({"-o": output}, model_path, verify)
     model = open_model(model_path)
     options = _options(option or ())
     if no_verify:

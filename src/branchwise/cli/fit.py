@@ -25,7 +25,7 @@ from branchwise.cli.engines import (
     refuse_far_options,
 )
 from branchwise.cli.growing import Algorithm
-from branchwise.cli.models import located, refuse_two_streams
+from branchwise.cli.models import located, refuse_known_rows, refuse_two_streams
 from branchwise.cli.options import (
     READING,
     Categorical,
@@ -41,7 +41,7 @@ from branchwise.cli.options import (
 )
 from branchwise.cli.reading import remark_header
 from branchwise.cli.results import report_model, size_of, write_model
-from branchwise.cli.streams import Reporter, check_output
+from branchwise.cli.streams import Reporter, check_output, keep_inputs
 from branchwise.cli.training import (
     Roles,
     Weights,
@@ -211,6 +211,8 @@ def fit(
     reporter = Reporter(quiet)
     refuse_two_streams(TABLE=table_paths[0], **{"--validation": validation})
     check_output(output)
+    keep_inputs({"-o": output}, *table_paths, validation)
+    refuse_known_rows(table_paths[0], "--validation", validation)
     if engine_for(table_paths, engine) is not None:
         fit_far(table_paths, recipe, options, reporter)
         return

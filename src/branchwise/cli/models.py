@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -48,6 +49,17 @@ def refuse_two_streams(**paths: str | None) -> None:
         raise ParameterError(
             f"{' and '.join(streams)} are both -, but standard input can be only one "
             "of them. Give a file for the other."
+        )
+
+
+def refuse_known_rows(table: str, option: str, others: str | None) -> None:
+    """Refuse to judge a tree by the file that it is grown from."""
+    if others is None or not (Path(table).is_file() and Path(others).is_file()):
+        return
+    if filecmp.cmp(table, others, shallow=False):
+        raise ParameterError(
+            f"{option} {others} has the rows of {table}, from which the tree is grown. "
+            "Give rows that it has not seen."
         )
 
 

@@ -26,6 +26,7 @@ from branchwise.cli.results import report_model, size_of, write_model
 from branchwise.cli.streams import (
     Reporter,
     check_output,
+    keep_inputs,
     print_json,
     print_lines,
 )
@@ -214,6 +215,7 @@ def prune(
     reporter = Reporter(quiet)
     refuse_two_streams(MODEL=model_path, **{"--data": data_path})
     check_output(output)
+    keep_inputs({"-o": output}, data_path)  # a model may be pruned in its place
     model = open_model(model_path)
     with reporter.working(f"Reading {data_path or model_path}") as say:
         rows = KnownRows(model)

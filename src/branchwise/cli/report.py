@@ -13,10 +13,21 @@ import typer
 from branchwise.cli.algorithms import knows
 from branchwise.cli.growing import Algorithm
 from branchwise.cli.growth import Growth, takes_growing_options
-from branchwise.cli.models import located, read_alike, refuse_two_streams
+from branchwise.cli.models import (
+    located,
+    read_alike,
+    refuse_known_rows,
+    refuse_two_streams,
+)
 from branchwise.cli.options import Form, Format, Quiet, TablePath, missing_marks
 from branchwise.cli.results import size_of
-from branchwise.cli.streams import Reporter, check_output, open_output, print_json
+from branchwise.cli.streams import (
+    Reporter,
+    check_output,
+    keep_inputs,
+    open_output,
+    print_json,
+)
 from branchwise.cli.training import Roles, case_weights, parted
 from branchwise.errors import ParameterError, counted
 from branchwise.table.read import STANDARD_STREAM, TableFile
@@ -147,25 +158,28 @@ def report(
     _check_testing(test, cv, hold_out)
     refuse_two_streams(TABLE=table_path, **{"--test": test})
     check_output(output)
+    keep_inputs({"-o": output}, table_path, test)
+    refuse_known_rows(table_path, "--test", test)
     if form is Form.JSON and output == STANDARD_STREAM:
         raise ParameterError(
             "-o - and --format json both write to standard output. Give -o a file."
         )
     reporter = Reporter(quiet)
-    again = _commands(context)
+    names = _names(table_path, test, output)
+    again = _commands(context, names)
     with reporter.reading(table_path) as say:
         rows = _read(table_path, target, growth, regression, reading)
         made = _made(
             rows,
             _estimator(chosen, regression, growth, rows),
             test=_test_rows(test, rows, growth, reading),
-            test_name=_name(test) if test is not None else "",
+            test_name=names[test] if test is not None else "",
             cv=cv,
             hold_out=hold_out,
             seed=seed,
             title=title,
             commands=again,
-            files=_marks(table_path, test),
+            files=_marks(names, table_path, test),
             progress=say,
         )
         say("Writing")
@@ -283,16 +297,20 @@ def _made(rows: _Rows, estimator: Any, **options: Any) -> Report:
         )
 
 
-def _marks(*paths: str | None) -> list[dict[str, Any]]:
+def _marks(names: Mapping[str, str], *paths: str | None) -> list[dict[str, Any]]:
     """Mark the files that rows were read from; a stream leaves no mark."""
     from branchwise.report.reproduce import file_mark
 
-    return [file_mark(path) for path in paths if path and Path(path).is_file()]
+    return [
+        {**file_mark(path), "name": names[path]}
+        for path in paths
+        if path and Path(path).is_file()
+    ]
 
 
-def _commands(context: typer.Context) -> list[str]:
+def _commands(context: typer.Context, names: Mapping[str, str]) -> list[str]:
     """Return this command, and the one that writes the model file."""
-    given = list(_given(context))
+    given = list(_given(context, names))
     grown = [words for name, words in given if name not in _OWN]
     if "algorithm" not in [name for name, _ in given]:
         regression = any(name == "regression" for name, _ in given)
@@ -307,7 +325,9 @@ def _flat(words: list[list[str]]) -> Iterator[str]:
     return (word for group in words for word in group)
 
 
-def _given(context: typer.Context) -> Iterator[tuple[str, list[str]]]:
+def _given(
+    context: typer.Context, names: Mapping[str, str]
+) -> Iterator[tuple[str, list[str]]]:
     """Yield the arguments and options that were given, in the order of the help."""
     for parameter in context.command.params:
         name = parameter.name or ""
@@ -316,18 +336,24 @@ def _given(context: typer.Context) -> Iterator[tuple[str, list[str]]]:
             continue
         value = context.params[name]
         if parameter.param_type_name == "argument":
-            yield name, [_name(value)]
+            yield name, [names[value]]
             continue
         option = max(parameter.opts, key=len)
         if value is True:
             yield name, [option]
             continue
         for one in value if isinstance(value, (list, tuple)) else [value]:
-            is_file = name in _FILES or (name == "costs" and Path(one).is_file())
-            written = _name(one) if is_file else str(one)
+            written = names[one] if name in _FILES else str(one)
+            if name == "costs" and Path(one).is_file():
+                written = Path(one).name
             yield name, [option, written]
 
 
-def _name(path: str) -> str:
-    """Return the name of a file without its directory."""
-    return Path(path).name
+def _names(*paths: str | None) -> dict[str, str]:
+    """Name files without their folders, but for what tells them apart."""
+    given = {path: Path(path).absolute().parts for path in paths if path is not None}
+    for n in range(1, max(map(len, given.values())) + 1):
+        names = {path: "/".join(parts[-n:]) for path, parts in given.items()}
+        if len(set(names.values())) == len(set(given.values())):
+            break
+    return names

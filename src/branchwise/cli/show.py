@@ -15,7 +15,7 @@ from branchwise.cli.options import (
     ModelPath,
     Output,
 )
-from branchwise.cli.streams import check_output, print_json, print_lines
+from branchwise.cli.streams import check_output, keep_inputs, print_json, print_lines
 from branchwise.errors import ParameterError
 from branchwise.model import Model
 from branchwise.rules import Rule
@@ -125,6 +125,7 @@ def show(
     style = style or Style.QUINLAN
     _refuse_idle(_shown_is(form, rules, nodes, style), given)
     check_output(output)
+    keep_inputs({"-o": output}, model_path)
     model = open_model(model_path)
     if form is Form.JSON:
         print_json(described(model), output)

@@ -17,9 +17,14 @@ from branchwise.cli.fit import growing_options, grown_from, recipe_of, roles_of
 from branchwise.cli.growing import Algorithm
 from branchwise.cli.growth import Growth, takes_growing_options
 from branchwise.cli.known_rows import read_known_rows
-from branchwise.cli.models import located, open_model, refuse_two_streams
+from branchwise.cli.models import (
+    located,
+    open_model,
+    refuse_known_rows,
+    refuse_two_streams,
+)
 from branchwise.cli.options import Quiet, TablePath, missing_marks
-from branchwise.cli.streams import Reporter, check_output, open_output
+from branchwise.cli.streams import Reporter, check_output, keep_inputs, open_output
 from branchwise.cli.training import class_weights, prior_weights
 from branchwise.errors import ParameterError
 from branchwise.steps.nodes import ALL, encoded
@@ -148,6 +153,8 @@ def steps(
         TABLE=table_path, **{"--model": model_path, "--validation": validation}
     )
     check_output(output)
+    keep_inputs({"-o": output}, table_path, model_path, validation)
+    refuse_known_rows(table_path, "--validation", validation)
     reporter = Reporter(quiet)
     if model_path is None:
         found = _grow(options, wanted, reporter)

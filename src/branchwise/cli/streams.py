@@ -7,12 +7,12 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from branchwise.errors import DataError
+from branchwise.errors import DataError, ParameterError
 from branchwise.files import atomic_write, is_device
 from branchwise.table.progress import telling
 from branchwise.table.read import STANDARD_STREAM
@@ -208,6 +208,27 @@ def check_output(path: str | None) -> None:
         raise DataError(
             f"{str(final.parent)!r} allows no new files. Choose another place with -o."
         )
+
+
+def keep_inputs(outputs: Mapping[str, str | None], *inputs: str | None) -> None:
+    """Refuse to write over what is read, or one result over another; by options."""
+    taken: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None or path == STANDARD_STREAM or is_device(Path(path)):
+            continue
+        final = Path(path).resolve()
+        for given in inputs:
+            if given and Path(given).exists() and final == Path(given).resolve():
+                raise ParameterError(
+                    f"{option} would write over {path}, which is read. Give the result "
+                    "a name of its own."
+                )
+        if final in taken:
+            raise ParameterError(
+                f"{taken[final]} and {option} would both write {path}. Give each a "
+                "name of its own."
+            )
+        taken[final] = option
 
 
 def print_lines(lines: Iterable[str], path: str | None = None) -> None:

@@ -27,6 +27,7 @@ from branchwise.cli.results import size_of, write_model
 from branchwise.cli.streams import (
     Reporter,
     check_output,
+    keep_inputs,
     open_output,
     print_json,
     print_lines,
@@ -191,6 +192,8 @@ def tune(
             )
     for path in (output, results_path, plot_path, resume):
         check_output(path)
+    written = {"-o": output, "--results": results_path, "--plot": plot_path}
+    keep_inputs(written | {"--resume": resume}, table_path)
     if plot_path is not None:
         _check_drawing()
     rows = read_fold_rows(

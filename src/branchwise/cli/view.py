@@ -14,7 +14,7 @@ from branchwise.cli.known_rows import read_known_rows
 from branchwise.cli.models import open_model, refuse_two_streams
 from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
 from branchwise.cli.reading import refuse_without_table
-from branchwise.cli.streams import Reporter, check_output, open_output
+from branchwise.cli.streams import Reporter, check_output, keep_inputs, open_output
 from branchwise.errors import DataError, ParameterError, counted
 from branchwise.render.html import GENERATOR
 from branchwise.table.read import STANDARD_STREAM, TableFile
@@ -81,6 +81,7 @@ def view(
     model = open_model(model_path)
     target = output if output is not None else _beside(model_path)
     check_output(target)
+    keep_inputs({"-o": target}, model_path, data)
     if data is None:
         page = model.to_html(title=title)
     else:
