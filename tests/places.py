@@ -32,6 +32,10 @@ class ListedPlace:
     def __exit__(self, *error: object) -> None:
         pass
 
+    @property
+    def names(self) -> list[str]:
+        return list(self.tables[0])
+
     def learn(self, task: Task) -> Plan:
         def weigh(plan: Plan) -> Any:
             return merged(weigh_again(table, plan) for table in self.tables)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 
-from branchwise import datasets, places
+from branchwise import DataError, datasets, fit_tree, places
 from test_cli import run
 
 CAR = str(datasets.path("car"))
@@ -117,3 +119,35 @@ def test_an_engine_that_is_not_installed_is_told(engine, monkeypatch):
     code, _, err = run("fit", CAR, "-t", "class", "--engine", engine)
     assert code == 2
     assert f"pip install 'branchwise[{engine}]'" in err
+
+
+def test_nan_is_missing_also_among_names(tmp_path):
+    path = tmp_path / "nan.parquet"
+    pq.write_table(
+        pa.table(
+            {"a": [1.5, float("nan"), None, 2.5] * 5, "y": ["p", "q", "q", "r"] * 5}
+        ),
+        path,
+    )
+    for engine in ("memory", "chunked"):
+        how = ["-t", "y", "--categorical", "a", "--engine", engine]
+        code, out, _ = run("fit", path, *how)
+        assert code == 0
+        assert out.splitlines() == [
+            "a = 1.5: p (5)",
+            "a = 2.5: r (5)",
+            "a is missing: q (10)",
+        ]
+
+
+def test_numbers_cannot_be_told_where_columns_have_types(tmp_path):
+    code, _, err = run(
+        "fit", tmp_path / "t.db", "-t", "y", "--engine", "sql", "--numeric", "a"
+    )
+    assert code == 2
+    assert "--numeric has no effect with --engine sql" in err
+
+
+def test_an_address_is_no_file():
+    with pytest.raises(DataError, match=r"is no file\. Rows of a database are told by"):
+        fit_tree("postgresql://a@b/c", "y")

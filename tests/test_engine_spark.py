@@ -392,6 +392,18 @@ def test_answers_are_those_of_memory(spark):
     assert list(added.values()) == model.predict_proba(X).T.tolist()
 
 
+def test_answers_for_odd_names(spark):
+    table = pd.DataFrame({"a.b": ["x", "z"] * 4, "c`d": range(8), "y": ["n", "p"] * 4})
+    frame = spark.createDataFrame(table)
+    model = fit_tree(frame, "y")
+    for what in ("classes", "probabilities", "leaves"):
+        answered = predict(model, frame, what)
+        assert answered.columns[:3] == ["a.b", "c`d", "y"]
+        assert answered.count() == 8
+    rows = predict(model, frame).collect()
+    assert [row["prediction"] for row in rows] == [row["y"] for row in rows]
+
+
 @pytest.mark.slow
 def test_numbers_and_trees_that_ask_nothing(spark):
     table = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": [1.5, 2.5, 3.5]})

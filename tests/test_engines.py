@@ -240,3 +240,32 @@ def test_rows_to_prune_with_are_divided_as_the_tree_predicts(name, monkeypatch):
         expected = fit_tree(rows, "y", recipe, validation=others)
         assert model.tree == expected.tree
     assert places
+
+
+# ---- columns that are left out ---------------------------------------------------
+
+
+@pytest.mark.parametrize("far_away", [False, True])
+def test_only_attributes_can_be_ignored(far_away, tmp_path):
+    table = pd.DataFrame({"a": [1, 2] * 9, "b": ["u", "v", "w"] * 6, "y": [0, 1] * 9})
+    source = table
+    if far_away:
+        source = [str(tmp_path / f"{at}.parquet") for at in range(2)]
+        for at, path in enumerate(source):
+            table.iloc[at::2].to_parquet(path)
+    assert fit_tree(source, "y", ignore=["a"]).schema.columns[0].name == "b"
+    with pytest.raises(DataError, match=r"has no column 'aa'\. Did you mean 'a'"):
+        fit_tree(source, "y", ignore=["aa"])
+    with pytest.raises(ParameterError, match="Got 'y', which is the target"):
+        fit_tree(source, "y", ignore=["y"])
+    with pytest.raises(ParameterError, match=r"must be a list of names.*Got 'ab'"):
+        fit_tree(source, "y", ignore="ab")
+
+
+def test_rows_to_prune_with_may_lack_what_is_ignored():
+    table = pd.DataFrame({"a": [1, 2] * 9, "b": ["u", "v", "w"] * 6, "y": [0, 1] * 9})
+    recipe = replace(ID3, pruning="reduced-error")
+    model = fit_tree(
+        table, "y", recipe, ignore=["a"], validation=table.drop(columns="a")
+    )
+    assert [column.name for column in model.schema.columns] == ["b"]

@@ -9,7 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from branchwise import DataError, ExportError, ParameterError, fit_tree, read_table
+from branchwise import (
+    DataError,
+    ExportError,
+    ID3Classifier,
+    ParameterError,
+    fit_tree,
+    read_table,
+)
 from branchwise.engines.sql import SqlTable
 from branchwise.export import sql_runners, verification
 from branchwise.in_database import prediction_query, predictions, write_predictions
@@ -114,3 +121,14 @@ def test_columns_that_do_not_fit_are_named(tmp_path):
         prediction_query(model, number)
     with pytest.raises(DataError, match=r"no column 'x'\. Did you mean 'xx'"):
         prediction_query(model, SqlTable(path, query="SELECT x AS xx FROM t"))
+
+
+def test_what_is_no_model_and_no_table_is_told(tmp_path):
+    place = in_sqlite({"x": ["a", "b"], "y": ["n", "p"]}, tmp_path / "t.sqlite")
+    table = SqlTable(place, "t")
+    estimator = ID3Classifier().fit(table, "y")
+    assert sorted(predictions(estimator, table))[0][0] == "n"
+    with pytest.raises(ParameterError, match=r"model must be .*Got dict"):
+        prediction_query({}, table)
+    with pytest.raises(ParameterError, match=r"table must be a SqlTable.*Got str"):
+        prediction_query(estimator.model_, str(place))

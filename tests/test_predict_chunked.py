@@ -12,7 +12,7 @@ import pytest
 from pyarrow import feather, parquet
 from typer.testing import CliRunner
 
-from branchwise import DataError, ParameterError, fit_tree
+from branchwise import DataError, ID3Classifier, ParameterError, fit_tree
 from branchwise.cli.main import app
 from branchwise.engines.chunked import predict
 from branchwise.recipes import C45, CART, ID3
@@ -271,3 +271,29 @@ def test_patterns_and_folders_are_read_in_parts(files):
         assert np.array_equal(feather.read_table(out)["prediction"], expected)
         printed = run("predict", files / "model.json", source).stdout.split()
         assert printed == ["prediction", *expected]
+
+
+def test_answers_do_not_write_over_the_rows(files):
+    fitted("id3").save(files / "model.json")
+    (files / "new").mkdir()
+    rows = files / "new" / "0.parquet"
+    rows_of(30, 0).to_parquet(rows)
+    before = rows.read_bytes()
+    with pytest.raises(ParameterError, match=r"output would write over .*0\.parquet"):
+        predict(fitted("id3"), files / "new", rows)
+    arguments = ["predict", str(files / "model.json"), str(files / "new"), "-o", rows]
+    done = CliRunner().invoke(app, [str(word) for word in arguments])
+    assert done.exit_code == 2
+    assert "-o would write over" in done.output
+    assert rows.read_bytes() == before
+
+
+def test_an_estimator_answers_as_its_model(files):
+    rows = rows_of(30, 0)
+    rows.to_parquet(files / "rows.parquet")
+    estimator = ID3Classifier().fit(rows, rows.columns[-1])
+    (batch,) = predict(estimator, files / "rows.parquet")
+    (same,) = predict(estimator.model_, files / "rows.parquet")
+    assert batch["prediction"].tolist() == same["prediction"].tolist()
+    with pytest.raises(ParameterError, match=r"model must be what fit_tree .*Got str"):
+        predict("model.json", files / "rows.parquet")

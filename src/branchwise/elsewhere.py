@@ -6,7 +6,7 @@ the counts is another. What cannot be had from counts is refused before work sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, Self
 
@@ -36,6 +36,10 @@ class Place(Protocol):
     engine_name: ClassVar[str]
     #: What messages call it.
     label: str
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of its columns."""
 
     def learn(self, task: Task) -> Plan:
         """Look at all rows once."""

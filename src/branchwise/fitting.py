@@ -105,6 +105,11 @@ def fit_tree(
         The schema and the tree.
     """
     threads = n_threads(n_jobs)
+    if isinstance(ignore, str):
+        raise ParameterError(
+            f"ignore must be a list of names of columns. Got {ignore!r}; put it in a "
+            "list."
+        )
     # A list of text is no list of files unless a column of theirs is the target.
     rows_only = engine is None and not isinstance(target, str) and is_files(source)
     place = None if rows_only else place_of(source, engine)
@@ -126,7 +131,7 @@ def fit_tree(
         source, target, sample_weight, name = named
         target_name = name if target_name is None else target_name
         if validation is not None:
-            validation = named_columns(validation, name, None, ignore)[:2]
+            validation = named_columns(validation, name, None, ignore, True)[:2]
     elif len(ignore):
         raise ParameterError(
             "ignore has no effect unless target is the name of a column. Got "

@@ -7,9 +7,11 @@ only where the caller names it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from os import PathLike
 from typing import Any
 
+from branchwise.engines.predicting import model_of
 from branchwise.engines.sql import SqlRows, SqlTable
 from branchwise.errors import DataError, ParameterError
 from branchwise.export.plan import Field, make_plan
@@ -45,15 +47,19 @@ def prediction_query(
     str
         A SELECT: the columns to keep, the prediction, and the probabilities of classes.
     """
-    with table.open() as rows:
+    with _opened(table) as rows:
         return _query(model, rows, keep, verify)
 
 
 def predictions(
     model: Exportable, table: SqlTable, keep: Sequence[str] = (), verify: bool = True
 ) -> Iterator[tuple[Any, ...]]:
-    """Return an answer for every row of a table; see :func:`prediction_query`."""
-    with table.open() as rows:
+    """Return an answer for every row of a table; see :func:`prediction_query`.
+
+    They come in the order in which the database has them, which may be any: ``keep``
+    the columns that tell rows apart.
+    """
+    with _opened(table) as rows:
         query = _query(model, rows, keep, verify)
         yield from rows.connection.rows(query)
 
@@ -81,14 +87,23 @@ def write_predictions(
             "Addresses are opened for reading only. To write predictions, pass a "
             "connection of your own that may write."
         )
-    with table.open() as rows:
+    with _opened(table) as rows:
         query = _query(model, rows, keep, verify)
         connection = rows.connection
         name = connection.dialect.named(*destination.split("."))
     connection.write(f"CREATE TABLE {name} AS {query}")
 
 
+def _opened(table: SqlTable) -> AbstractContextManager[SqlRows]:
+    if not isinstance(table, SqlTable):
+        raise ParameterError(
+            f"table must be a SqlTable(database, table). Got {type(table).__name__}."
+        )
+    return table.open()
+
+
 def _query(model: Exportable, rows: SqlRows, keep: Sequence[str], verify: bool) -> str:
+    model = model_of(model)
     dialect = DIALECTS[rows.connection.dialect.name.lower()]
     options = {"dialect": dialect.name, "table": _ROWS}
     if verify:

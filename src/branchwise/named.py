@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from branchwise.engines.learning import attributes_of, special, weights_in
-from branchwise.engines.task import Task
+from branchwise.engines.task import Task, check_ignored
 from branchwise.errors import ParameterError, quoted
 from branchwise.places import is_files
 from branchwise.table.frames import Frame, open_table
@@ -15,9 +15,16 @@ from branchwise.table.streamed import files_of
 
 
 def named_columns(
-    source: object, target: str, weight: object, ignore: Sequence[str]
+    source: object,
+    target: str,
+    weight: object,
+    ignore: Sequence[str],
+    further: bool = False,
 ) -> tuple[Frame, Any, Any, str]:
-    """Return the attributes, the target and the weights of a table, and its name."""
+    """Return the attributes, the target and the weights of a table, and its name.
+
+    Further rows may lack columns that are ignored.
+    """
     if not isinstance(weight, str) and weight is not None:
         raise ParameterError(
             "sample_weight must be the name of a column where the target is one. Got "
@@ -25,6 +32,8 @@ def named_columns(
         )
     task = Task(target, weight, tuple(ignore))
     frame = open_table(_read(source) if is_files(source) else source)
+    if not further:
+        check_ignored(task.ignored, target, "The table", frame.names)
     attributes = attributes_of(frame, task)
     return attributes, special(frame, target), weights_in(frame, task), target
 

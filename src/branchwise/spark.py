@@ -10,6 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+from branchwise.engines.predicting import model_of
 from branchwise.engines.spark_session import mapped
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.model import Model
@@ -28,7 +29,7 @@ def predict(model: Model, frame: Any, what: str = "classes") -> Any:
     Parameters
     ----------
     model : Model
-        The model; of an estimator it is ``model_``.
+        The model, or an estimator that is fitted.
     frame : pyspark.sql.DataFrame
         The rows. Columns are found by name.
     what : {"classes", "probabilities", "leaves"}
@@ -36,6 +37,12 @@ def predict(model: Model, frame: Any, what: str = "classes") -> Any:
         ``probability of ...`` for every class; "leaves" adds ``leaf``, the number of
         the node.
     """
+    model = model_of(model)
+    if not hasattr(frame, "mapInArrow"):
+        raise DataError(
+            f"frame must be a DataFrame of Spark. Got {type(frame).__name__}; a table "
+            "in memory is answered by model.predict."
+        )
     added = _added(model, what)
     names = [column.name for column in model.schema.columns]
     absent = [name for name in names if name not in frame.columns]
@@ -50,11 +57,15 @@ def predict(model: Model, frame: Any, what: str = "classes") -> Any:
             f"There would be two columns {quoted(double)}: the table has one of that "
             "name already. Rename it first."
         )
-    schema = deepcopy(frame.schema)
-    for name, kind in added.items():
-        schema.add(name, kind)
-    places = tuple(map(frame.columns.index, names))
-    return mapped(frame, _Predict(model, what, places, tuple(added)), schema)
+    # By position on the way: Spark takes dots in names for parts.
+    numbered = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))
+    schema = deepcopy(numbered.schema)
+    for at, kind in enumerate(added.values()):
+        schema.add(f"added{at}", kind)
+    places = {name: frame.columns.index(name) for name in names}
+    new = tuple(schema.names[len(frame.columns) :])
+    answered = mapped(numbered, _Predict(model, what, places, new), schema)
+    return answered.toDF(*frame.columns, *added)
 
 
 def _added(model: Model, what: str) -> dict[str, str]:
@@ -80,7 +91,7 @@ class _Predict:
 
     model: Model
     what: str
-    places: tuple[int, ...]
+    places: dict[str, int]
     names: tuple[str, ...]
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:

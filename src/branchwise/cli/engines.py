@@ -159,6 +159,11 @@ def far_source(paths: Sequence[str], options: Mapping[str, Any], say: Say) -> Fa
     """Open a table elsewhere, as far as its column names."""
     engine = engine_for(paths, options["engine"]) or EngineName.CHUNKED
     refuse_far_options(options, engine)
+    if options["numeric"] and engine is not EngineName.CHUNKED:
+        raise ParameterError(
+            f"--numeric has no effect with --engine {engine}, where columns have "
+            "types. Leave it out, or store the column as numbers."
+        )
     reading: Reading = options["reading"]
     marks = missing_marks(options["missing"])
     if engine is EngineName.SQL:
@@ -219,6 +224,7 @@ def _in_frame(
 ) -> FarTable:
     """Read files as a frame of Dask or Spark, where they will be counted."""
     make = place_class(str(engine))
+    table.check_files()
     address = options["scheduler" if engine is EngineName.DASK else "master"]
     frame = make.frame_of(table.paths, table.names, table.missing, address)
     return FarTable(engine, table.label, table.names, lambda _: make(frame))

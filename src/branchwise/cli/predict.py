@@ -24,7 +24,7 @@ from branchwise.cli.options import (
     TablePaths,
     missing_marks,
 )
-from branchwise.cli.streams import Reporter, check_output, open_output
+from branchwise.cli.streams import Reporter, check_output, keep_inputs, open_output
 from branchwise.engines.predicting import Answers, What
 from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.model import Model
@@ -104,6 +104,7 @@ def predict(
     written = _table_form(form, output)
     refuse_two_streams(MODEL=model_path, TABLE=table_paths[0])
     check_output(output)
+    keep_inputs({"-o": output}, model_path, *table_paths)
     model = open_model(model_path)
     if proba and model.tree.predicts_numbers:
         raise ParameterError(
@@ -114,6 +115,7 @@ def predict(
     given = None if engine is None else EngineName(engine)
     if engine_for(table_paths, given) is not None:
         streamed = StreamedTable(files_of(table_paths), reading, marks)
+        keep_inputs({"-o": output}, *streamed.paths)
         columns_of(model, streamed, reporter)
         what: list[What] = ["classes", "probabilities"] if proba else ["classes"]
         answers = Answers(model, streamed, what, keep)

@@ -101,6 +101,11 @@ class ChunkedTable:
         self._open.close()
         self._folder = self._store = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.table.names
+
     def learn(self, task: Task) -> Plan:
         """Look at all rows once; where text turns up late among numbers, twice."""
         # What an earlier fit has found out is not what the files tell of themselves.

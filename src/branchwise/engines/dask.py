@@ -154,6 +154,11 @@ class DaskTable:
             self._crew.release(cancel=True)
             raise
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self._table.outline.names
+
     def learn(self, task: Task) -> Plan:
         """Look at all rows once (and at weights once or twice more)."""
         # What lacks in every partition is said before any is read.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from branchwise.counts import Floats, Ints
 from branchwise.engines.afield import check_parquet, held
+from branchwise.engines.predicting import model_of
 from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.table.frames import Frame
 from branchwise.table.raw import RawColumn
@@ -178,8 +179,8 @@ def predict(model: Predicting, X: Any, what: What = "classes") -> Any:
     Parameters
     ----------
     model : Model
-        What :func:`~branchwise.fit_tree` or :func:`~branchwise.load` returns. It is
-        sent to each worker once.
+        What :func:`~branchwise.fit_tree` or :func:`~branchwise.load` returns, or an
+        estimator that is fitted. It is sent to each worker once.
     X : dask.dataframe.DataFrame or dask.array.Array
         The rows.
     what : {"classes", "probabilities", "leaves"}, default="classes"
@@ -192,6 +193,7 @@ def predict(model: Predicting, X: Any, what: What = "classes") -> Any:
         Lazy, with the partitions and the index of X: a Series, for probabilities a
         DataFrame with a column for each class; arrays for an array.
     """
+    model = model_of(model)
     if what not in get_args(What):
         raise ParameterError(
             f"what must be one of {quoted(get_args(What))}. Got {what!r}."

@@ -88,8 +88,8 @@ def predict(
     Parameters
     ----------
     model : Model
-        What :func:`~branchwise.fit_tree` or :func:`~branchwise.load` returns; of an
-        estimator it is ``model_``.
+        What :func:`~branchwise.fit_tree` or :func:`~branchwise.load` returns, or an
+        estimator that is fitted.
     source : str, path, list of them, pyarrow dataset or StreamedTable
         The files. Columns are found by name, and read as the model has learnt them.
     output : str, path or None
@@ -108,12 +108,29 @@ def predict(
         Without an output one dict of arrays by name after the other, for some rows
         each; with one how many rows were written.
     """
-    answers = Answers(model, StreamedTable.of(source), what, keep)
+    table = StreamedTable.of(source)
+    answers = Answers(model_of(model), table, what, keep)
     if output is None:
         return answers.batches()
     form = _form_of(output)
+    if Path(output).resolve() in {Path(path).resolve() for path in table.paths}:
+        raise ParameterError(
+            f"output would write over {os.fspath(output)!r}, which is read. Give the "
+            "answers a file of their own."
+        )
     with atomic_write(output) as file:
         return answers.write(file, form)
+
+
+def model_of(given: Any) -> Any:
+    """Return a model as it is given, or that of a fitted estimator."""
+    model = getattr(given, "model_", given)
+    if not (hasattr(model, "schema") and hasattr(model, "tree")):
+        raise ParameterError(
+            "model must be what fit_tree or load returns, or an estimator that is "
+            f"fitted. Got {type(given).__name__}."
+        )
+    return model
 
 
 class Answers:

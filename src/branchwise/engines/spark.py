@@ -116,6 +116,11 @@ class SparkTable:
         frame = session(master).read.parquet(*paths)
         return chosen(frame, names, missing)
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._frame.columns)
+
     def learn(self, task: Task) -> Plan:
         """Look at all rows once."""
         blocks = self._packed(task)

@@ -115,8 +115,7 @@ class SqlRows:
 
     def learn(self, task: Task) -> Plan:
         """Look at all rows by queries."""
-        special = [task.target, *([] if task.weight is None else [task.weight])]
-        self.check_names([*special, *task.ignored])
+        self.check_names([task.target, *([] if task.weight is None else [task.weight])])
         return learn(self.source, task)
 
     def engine(self, plan: Plan) -> SqlEngine:

@@ -17,7 +17,9 @@ import numpy as np
 
 from branchwise.counts import Floats
 from branchwise.engines.sketch import MAX_EXACT
+from branchwise.errors import ParameterError
 from branchwise.table.bins import Edges
+from branchwise.table.read import check_names
 from branchwise.table.schema import Schema, Value
 from branchwise.table.target import Classes, Quantities, Spread, measured
 from branchwise.table.weights import WeightGrid, on_grid
@@ -75,6 +77,17 @@ class Task:
         """The columns that are not attributes."""
         special = {self.target, *self.ignored}
         return frozenset(special if self.weight is None else special | {self.weight})
+
+
+def check_ignored(
+    ignored: Sequence[str], target: str, label: str, names: Sequence[str]
+) -> None:
+    """Refuse to leave out what is no column, or what is to be predicted."""
+    check_names(label, names, ignored)
+    if target in ignored:
+        raise ParameterError(
+            f"ignore must name attributes. Got {target!r}, which is the target."
+        )
 
 
 @dataclass(frozen=True)

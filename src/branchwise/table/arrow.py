@@ -218,12 +218,11 @@ def table_of_batches(batches: Sequence[Any]) -> Any:
     return pa.Table.from_batches(batches)
 
 
-def table_of(batch: Any, places: Sequence[int]) -> Any:
-    """Make a table of some columns of a record batch."""
+def table_of(batch: Any, places: Mapping[str, int]) -> Any:
+    """Make a table of some columns of a record batch, under other names."""
     import pyarrow as pa  # noqa: PLC0415
 
-    names = [batch.schema.names[at] for at in places]
-    return pa.Table.from_arrays([batch.column(at) for at in places], names)
+    return pa.table({name: batch.column(at) for name, at in places.items()})
 
 
 def with_columns(batch: Any, names: Sequence[str], columns: Sequence[Any]) -> Any:

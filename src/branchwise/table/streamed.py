@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 
 from branchwise.errors import DataError, counted, quoted
 from branchwise.table.arrow import give_back
-from branchwise.table.part_files import Parts, open_part_file
+from branchwise.table.part_files import PartFile, Parts, open_part_file
 from branchwise.table.read import MISSING, check_names
 from branchwise.table.reading import Reading
 from branchwise.table.schema import Column, columns_by_type
@@ -83,19 +83,10 @@ class StreamedTable:
 
         With ``keep`` parts also have all columns as they are in the file.
         """
-        names: tuple[str, ...] | None = None
         n_rows = 0
-        for path in self.paths:
-            file = open_part_file(path, self)
-            if names is None:
-                names = file.names
-                wanted, kept = self._wanted(names), names if keep else ()
-            if set(file.names) != set(names) or len(file.names) != len(names):
-                raise DataError(
-                    f"All files of a table must have the same columns. Got "
-                    f"{quoted(names, 20)} in {self.paths[0]} and "
-                    f"{quoted(file.names, 20)} in {path}."
-                )
+        names = self.names
+        wanted, kept = self._wanted(names), names if keep else ()
+        for file in self._opened(names):
             file.check({*wanted, *kept})
             with closing(file.parts(wanted, kept)) as parts:
                 for part in parts:
@@ -104,6 +95,22 @@ class StreamedTable:
                     give_back()
         if not n_rows:
             yield file.nothing(wanted, kept)
+
+    def check_files(self) -> None:
+        """Refuse files that are not there, or that do not have the same columns."""
+        for _ in self._opened(self.names):
+            pass
+
+    def _opened(self, names: Sequence[str]) -> Iterator[PartFile]:
+        for path in self.paths:
+            file = open_part_file(path, self)
+            if set(file.names) != set(names) or len(file.names) != len(names):
+                raise DataError(
+                    f"All files of a table must have the same columns. Got "
+                    f"{quoted(names, 20)} in {self.paths[0]} and "
+                    f"{quoted(file.names, 20)} in {path}."
+                )
+            yield file
 
     def _wanted(self, names: Sequence[str]) -> list[str]:
         """Return the columns that are read; all that are named must be there."""
@@ -176,6 +183,12 @@ def files_of(source: object) -> tuple[str, ...]:
             found.append(path)
     if not found:
         raise DataError(f"There is no file {quoted(map(str, given))}. Check the path.")
+    address = next((path for path in found if "://" in path), None)
+    if address is not None:
+        raise DataError(
+            f"{address!r} is no file. Rows of a database are told by SqlTable(address, "
+            "table), of branchwise.engines.sql; on the command line by --table."
+        )
     return tuple(found)
 
 

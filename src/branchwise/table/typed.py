@@ -74,6 +74,11 @@ def _as_text(name: str, column: Any, label: str) -> Any:
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        from pyarrow import compute  # noqa: PLC0415
+
+        # What is no number is missing, as it is in columns of numbers.
+        column = compute.if_else(compute.is_nan(column), None, column)
     try:
         return column.cast(pa.string())
     except pa.ArrowException:
