@@ -156,7 +156,7 @@ def test_names_and_marks_are_those_that_are_given(write):
         ("a,y\n1,p\na,y\n", "header once more in line 3"),
         ("a,a,y\n1,2,p\n", "more than one column named 'a'"),
         ("a,,y\n1,2,p\n", "Column 2 of .* has no name"),
-        ("a,b\n1,2\n", "no column 'y' to be the target"),
+        ("a,b\n1,2\n", "has no column 'y'"),
         ("a,y\n", "no rows"),
         ("", "is empty"),
         ("a,y\n1,p\n2,\n", r"the first of them row \d. .*line 3 of"),
@@ -338,7 +338,7 @@ def test_files_without_rows_do_no_harm(write):
     assert fit_tree(files, "y").to_bytes() == in_memory(files[1])
     with pytest.raises(DataError, match="no rows"):
         fit_tree(files[:1], "y", engine="chunked")
-    with pytest.raises(DataError, match="no column 'z' to be the target"):
+    with pytest.raises(DataError, match="has no column 'z'"):
         fit_tree(files[:1], "z", engine="chunked")
 
 

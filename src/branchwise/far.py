@@ -14,7 +14,7 @@ from branchwise.elsewhere import (
     task_of,
 )
 from branchwise.engines.sketch import MAX_EXACT
-from branchwise.engines.task import Task, check_ignored
+from branchwise.engines.task import Task, check_columns
 from branchwise.errors import ParameterError, check_limit
 from branchwise.grow import Progress
 from branchwise.model import Model
@@ -66,8 +66,7 @@ def fit_elsewhere(
     task = task_of(recipe, task)
     others = _others(place, recipe, validation)
     with place:
-        if task.ignored:
-            check_ignored(task.ignored, task.target, place.label, place.names)
+        check_columns(task, place.label, place.names)
         plan = place.learn(task)
         if costs_of is not None:
             recipe = replace(recipe, costs=costs_of(plan.schema.classes))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from branchwise.engines.learning import attributes_of, special, weights_in
-from branchwise.engines.task import Task, check_ignored
+from branchwise.engines.task import Task, check_columns
 from branchwise.errors import ParameterError, quoted
 from branchwise.places import is_files
 from branchwise.table.frames import Frame, open_table
@@ -33,7 +33,7 @@ def named_columns(
     task = Task(target, weight, tuple(ignore))
     frame = open_table(_read(source) if is_files(source) else source)
     if not further:
-        check_ignored(task.ignored, target, "The table", frame.names)
+        check_columns(task, "The table", frame.names)
     attributes = attributes_of(frame, task)
     return attributes, special(frame, target), weights_in(frame, task), target
 

@@ -79,14 +79,13 @@ class Task:
         return frozenset(special if self.weight is None else special | {self.weight})
 
 
-def check_ignored(
-    ignored: Sequence[str], target: str, label: str, names: Sequence[str]
-) -> None:
-    """Refuse to leave out what is no column, or what is to be predicted."""
-    check_names(label, names, ignored)
-    if target in ignored:
+def check_columns(task: Task, label: str, names: Sequence[str]) -> None:
+    """Refuse names that are no columns, and to leave out what is to be predicted."""
+    weight = [] if task.weight is None else [task.weight]
+    check_names(label, names, [task.target, *weight, *task.ignored])
+    if task.target in task.ignored:
         raise ParameterError(
-            f"ignore must name attributes. Got {target!r}, which is the target."
+            f"ignore must name attributes. Got {task.target!r}, which is the target."
         )
 
 
