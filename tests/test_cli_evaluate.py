@@ -197,9 +197,34 @@ def test_options_that_have_no_effect_on_a_model(tmp_path):
 
 
 def test_rows_that_are_too_few():
-    assert "too few for 15-fold" in refusal(
+    assert "15-fold cross-validation needs at least 15 rows. Got 14." in refusal(
         "evaluate", WEATHER, "-t", "play", "--cv=15"
     )
     assert "No class has as many rows" in refusal(
         "evaluate", WEATHER, "-t", "play", "--cv=10"
     )
+    assert "Choose a larger share, or pass more rows." in refusal(
+        "evaluate", WEATHER, "-t", "play", "--hold-out", "0.05"
+    )
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "tune", "report"])
+def test_seeds_have_a_bound(verb, tmp_path):
+    page = ["-o", tmp_path / "page.html"] if verb == "report" else []
+    seed = ["--seed", "99999999999"]
+    code, out, err = run(verb, WEATHER, "-t", "play", *seed, *page)
+    assert (code, out) == (2, "")
+    assert "'--seed'" in err.splitlines()[-1]
+    assert "4294967295" in err.splitlines()[-1]
+
+
+@pytest.mark.filterwarnings("default:All rows have the same class")
+def test_a_target_with_one_class(tmp_path):
+    table, tree = tmp_path / "one.csv", tmp_path / "tree.json"
+    table.write_text("x,y\n" + "".join(f"{n},k\n" for n in range(6)))
+    _, _, err = run("evaluate", table, "-t", "y", "--cv", 2)
+    notes = err.splitlines()
+    assert len(notes) == 2
+    assert notes[0].startswith("note: All rows have the same class, so that every ans")
+    output("fit", table, "-t", "y", "-o", tree, "-q")
+    assert run("evaluate", tree, table)[2] == ""

@@ -63,9 +63,17 @@ def test_results_and_drawing(car):
     scores = [float(row["mean_test"]) for row in rows]
     assert scores == sorted(scores, reverse=True)
     assert Path("t.png").read_bytes()[:4] == b"\x89PNG"
-    assert "must name a file that ends in one of" in refusal(
-        *car, *GRID, "--plot", "t.csv", "-q", code=2
-    )
+    Path("r.csv").unlink()
+    for options, message in (
+        ([*GRID, "--plot", "t.csv"], "must name a file that ends in one of"),
+        (
+            ["--grid", "max_depth=2", "--plot", "p.png"],
+            "and --grid has one of each. Give --grid several, such as max_depth=2,4,8",
+        ),
+    ):
+        written = [*options, "--results", "r.csv", "-o", "b.json", "-q"]
+        assert message in refusal(*car, *written, code=2)
+        assert sorted(p.name for p in Path().iterdir()) == ["car.csv", "t.png"]
 
 
 def test_json_halving_and_the_smaller_tree(car):
@@ -163,7 +171,12 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(car, start):  # 
             ["--grid", "max_depth=3", "--max-depth", "3"],
             "--max-depth and --grid max_depth=... both say what max_depth is.",
         ),
+        (["--grid", "max_depth=2,3,2"], "has 2 twice for 'max_depth'. Give every"),
         (["--scoring", "speed"], "scoring must be one of scikit-learn's scorers"),
+        (["--scoring", "r2"], "scoring must be a score of classes, which are"),
+        (["--scoring", "roc_auc"], "Choose 'roc_auc_ovr' or 'roc_auc_ovo'."),
+        (["--scoring", "f1"], "Choose 'f1_macro' or 'f1_weighted'."),
+        (["--one-se"], "--one-se has no effect without -o: it says which tree"),
         (
             ["-a", "id3", "--regression"],
             "--regression has no effect with --algorithm",
@@ -176,8 +189,13 @@ def test_bad_usage(car, options, message):
 
 
 def test_bad_files(car, tmp_path):
-    assert "There is no directory" in refusal(*car, "-o", "nowhere/best.json")
-    assert "is a directory" in refusal(*car, "--results", tmp_path)
+    for option in ("-o", "--results", "--plot", "--resume"):
+        message = refusal(*car, option, "nowhere/best.json")
+        assert "There is no directory" in message
+        assert message.endswith(f"choose another place with {option}.")
+    message = refusal(*car, "--results", tmp_path)
+    assert "is a directory. Give the name of a file with --results, such" in message
+    assert message.endswith("results.csv.")
     (tmp_path / "other").write_text("x\n")
     assert "is to hold the fits of this search, but is no such file" in refusal(
         *car, "--resume", "other", *GRID

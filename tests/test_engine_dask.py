@@ -308,7 +308,7 @@ def test_series_beside_frames(client):
     y = as_dask(pieces(table, 3))["y"]
     place = DaskTable(X, y, client=client)
     assert place.target == "y"
-    model = of_table(place, ID3)
+    model = of_table(place, ID3, ignore=[])
     assert model == in_memory(table, ID3)
     place = DaskTable(as_dask(pieces(table, 3)), y, client=client)
     assert place.target == "y_"

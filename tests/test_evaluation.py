@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import warnings
+from contextlib import suppress
 from types import SimpleNamespace
 
 import numpy as np
@@ -228,7 +231,9 @@ def test_a_learning_curve():
     [
         ({"cv": 1}, "cv must be a whole number of at least 2. Got 1 instead."),
         ({"repeats": 0}, "repeats must be a whole number of at least 1. Got 0"),
-        ({"seed": -1}, "seed must be a whole number of at least 0. Got -1"),
+        ({"seed": -1}, "seed must be a whole number from 0 to 4294967295. Got -1"),
+        ({"seed": 2**32}, "seed must be .* to 4294967295. Got 4294967296 instead."),
+        ({"seed": 1.0}, "seed must be a whole number from 0 to 4294967295. Got 1.0"),
         ({"hold_out": 1.5}, "hold_out must be None or a share between 0 and 1"),
     ],
 )
@@ -237,10 +242,59 @@ def test_deals_that_cannot_be(options, message):
         Deal(**options)
 
 
+@pytest.mark.parametrize(
+    ("labels", "share", "message"),
+    [
+        (
+            "aaaaaaaaabbbbb",
+            0.05,
+            "A hold-out of 5 % of 14 rows is 1 to test on and 13 to fit to. Each part",
+        ),
+        ("aaaaaaaaabbbbb", 0.05, "2 rows, one for each class. Choose a larger share,"),
+        ("aaaaaaaaabbbbb", 0.9, "Choose a smaller share, or pass more rows."),
+        ("aaaaaaaaabbbbb", 0.95, "is 14 to test on and 0 to fit to."),
+        ("aabb", 0.1, "Choose a larger share, or pass more rows."),
+        ("aab", 0.9, "must have at least 1 row. Choose a smaller share, or pass"),
+        ("a", 0.5, "of 1 row is 1 to test on and 0 to fit to. Each part must have at"),
+    ],
+)
+def test_hold_outs_that_cannot_be(labels, share, message):
+    target = np.unique(list(labels), return_inverse=True)[1]
+    with pytest.raises(DataError, match=re.escape(message)):
+        Deal(hold_out=share).splits(target, by_class=len(labels) > 1)
+
+
+def test_every_hold_out_that_is_not_refused_can_be_dealt():
+    for n_rows in range(1, 12):
+        for n_classes in range(1, n_rows + 1):
+            target = np.arange(n_rows) % n_classes
+            for share in np.arange(0.01, 1, 0.07):
+                with warnings.catch_warnings(), suppress(DataError):
+                    warnings.simplefilter("ignore")
+                    ((training, testing),) = Deal(hold_out=share).splits(target, True)
+                    assert sorted([*training, *testing]) == list(range(n_rows))
+
+
+def test_a_single_class_is_told_once():
+    X, y = {"x": range(8)}, ["a"] * 8
+    for deal in ({"cv": 2}, {"hold_out": 0.5}):
+        with pytest.warns(
+            UserWarning, match=r"^All rows have the same class, "
+        ) as told:
+            found = compare(["id3", "cart"], X, y, **deal)
+        assert len(told) == 1
+        assert found["id3"].confusion.tolist() == [[8 if "cv" in deal else 4]]
+
+
 def test_what_cannot_be_evaluated():
     X, y = {"x": [1, 2, 3]}, ["a", "b", "a"]
-    with pytest.raises(DataError, match=r"3 rows are too few for 10-fold cross-val"):
+    with pytest.raises(
+        DataError,
+        match=r"^10-fold cross-validation needs at least 10 rows. Got 3. Choose fewer",
+    ):
         cross_validated("id3", X, y)
+    with pytest.raises(DataError, match=r"at least 10 rows. Got 1. Pass more rows."):
+        cross_validated("id3", {"x": [1]}, ["a"])
     with pytest.raises(DataError, match=r"No class has as many rows as there are"):
         cross_validated("id3", X, y, cv=3)
     with pytest.raises(ParameterError, match=r"no algorithm 'c5' that predicts"):
@@ -249,6 +303,12 @@ def test_what_cannot_be_evaluated():
         ParameterError, match=r"'id3' that predicts numbers. Choose among"
     ):
         compare(["id3"], X, y, regression=True)
+    for alone in ("id3", ID3Classifier()):
+        with pytest.raises(
+            ParameterError,
+            match=r"must be a list of names, .* Got .*, which is neither",
+        ):
+            compare(alone, X, y)
     with pytest.raises(ParameterError, match=r"must name at least one"):
         compare([], X, y)
     with pytest.raises(ParameterError, match=r"all predict classes or all predict num"):

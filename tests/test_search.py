@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from branchwise import (
@@ -24,8 +26,9 @@ from branchwise import (
     datasets,
     plot,
 )
-from branchwise.evaluation import SearchResults, search
+from branchwise.evaluation import SearchResults, learning_curve, search
 from branchwise.evaluation.grids import candidates, default_grid
+from branchwise.evaluation.scorers import check_scoring
 from branchwise.evaluation.searched import Tried
 from branchwise.evaluation.searching import SearchInterrupted
 
@@ -67,7 +70,8 @@ def by_parameters(results):
 )
 def test_a_search_finds_what_scikit_learns_does(estimator, grid):
     """To the last bit: folds are taken from codes, trees are cut from larger ones."""
-    X, y = part(CAR, 3)
+    X, y = part(CAR, 5)  # of every third one, safety is low and all are of one class
+    assert len(set(y)) == 4
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
     theirs = GridSearchCV(estimator, grid, cv=folds, return_train_score=True)
     theirs.fit(pd.DataFrame(X), np.array(y))
@@ -113,8 +117,68 @@ def test_scorers_of_scikit_learn():
         assert found.best.mean == pytest.approx(theirs.best_score_)
     with pytest.raises(ParameterError, match=r"one of scikit-learn's scorers.*'speed'"):
         search(ID3Classifier(), VOTES.X, y, grid, scoring="speed")
-    with pytest.raises(ParameterError, match=r"'roc_auc' cannot score these rows: mu"):
-        search(ID3Classifier(), CAR.X, CAR.y, grid, cv=2, scoring="roc_auc")
+
+
+NUMBERS = np.arange(len(VOTES.y), dtype=np.float64)
+IS_FIRST = np.array(VOTES.y) == VOTES.y[0]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y", "scoring", "message"),
+    [
+        (C45Classifier(), VOTES.y, "r2", "score of classes, .* 'accuracy', .*'r2'"),
+        (C45Classifier(), IS_FIRST * 1, "neg_mean_squared_error", "score of classes"),
+        (C45Classifier(), VOTES.y, "f1_samples", "score of classes"),
+        (CARTRegressor(), NUMBERS, "accuracy", "score of numbers, .* 'r2', .*'accur"),
+        (CARTRegressor(), NUMBERS, "rand_score", "score of numbers"),
+        (C45Classifier(), CAR.y, "roc_auc", "two classes. Got 4: .*'roc_auc_ovr' or"),
+        (C45Classifier(), CAR.y, "f1", "one of them the number 1. Got 4: .*'f1_macro'"),
+        (C45Classifier(), VOTES.y, "f1", "Got 2: 'A', 'B'. .*_macro' or 'f1_weighted'"),
+        (C45Classifier(), IS_FIRST + 2, "recall", "Got 2: 2, 3. Choose 'recall_macro'"),
+        (C45Classifier(), VOTES.y, "jaccard", "'jaccard_macro' or 'jaccard_weighted'"),
+        (C45Classifier(), VOTES.y, "average_precision", "takes 1 as one .*'roc_auc'"),
+        (C45Classifier(), VOTES.y, "neg_brier_score", "takes numbers .*'neg_log_loss'"),
+        (C45Classifier(), CAR.y, "positive_likelihood_ratio", "'balanced_accuracy'"),
+    ],
+)
+def test_scores_that_do_not_fit_are_refused(estimator, y, scoring, message):
+    X = CAR.X if y is CAR.y else VOTES.X
+    for work in (partial(search, grid={"max_depth": [1, 2]}), learning_curve):
+        with pytest.raises(ParameterError, match=message):
+            work(estimator, X, y, cv=2, scoring=scoring)
+
+
+def refused(scoring, classes):
+    try:
+        check_scoring(scoring, classes)
+    except ParameterError:
+        return True
+    return False
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+@pytest.mark.parametrize(
+    "classes",
+    [("no", "yes"), (0, 1), (False, True), (2, 3), ("a", "b", "c"), (0, 1, 2)],
+)
+def test_every_other_score_can_be_had(classes):
+    """What is not refused before the fits is not refused by scikit-learn after them."""
+    y = np.array(classes)[np.arange(60) % len(classes)]
+    X = {"x": np.arange(60) % 7, "y": np.arange(60) % len(classes)}
+    fitting = [name for name in get_scorer_names() if not refused(name, classes)]
+    assert {"accuracy", "roc_auc_ovr", "f1_macro"} < set(fitting)
+    for scoring in fitting:
+        if scoring == "neg_brier_score" and len(classes) > 2:
+            continue  # only the newer scikit-learn has it for so many
+        search(ID3Classifier(), X, y, {"max_depth": [1]}, cv=2, scoring=scoring)
+
+
+def test_every_score_of_numbers_can_be_had():
+    y = np.arange(1.0, 61.0)
+    fitting = [name for name in get_scorer_names() if not refused(name, ())]
+    assert len(fitting) > 10
+    for scoring in fitting:
+        search(CARTRegressor(), {"x": y}, y, {"max_depth": [2]}, cv=2, scoring=scoring)
 
 
 def test_halving_gives_more_rows_to_fewer_candidates():
@@ -221,11 +285,11 @@ def test_the_state_of_another_search_is_refused(tmp_path):
     for estimator, y, options, what in (
         (CARTClassifier(), VOTES.y, {"cv": 2}, "estimator"),
         (ID3Classifier(min_gain=0.1), VOTES.y, {"cv": 2}, "estimator"),
-        (ID3Classifier(), VOTES.y[::-1], {"cv": 2}, "data, folds"),
+        (ID3Classifier(), VOTES.y[::-1], {"cv": 2}, "data and folds"),
         (ID3Classifier(), VOTES.y, {"cv": 3}, "folds"),
         (ID3Classifier(), VOTES.y, {"cv": 2, "scoring": "f1_macro"}, "scoring"),
     ):
-        with pytest.raises(DataError, match=f"of a search with another {what}. Name"):
+        with pytest.raises(DataError, match=f"search that differs in {what}. Name"):
             search(estimator, VOTES.X, y, grid, state=state, **options)
     for content, why in (("a,b\n1,2\n", "is no such file"), ("x", "is no such file")):
         state.write_text(content)
@@ -288,8 +352,25 @@ def test_grids_that_cannot_be():
         ParameterError, match=r"max_depth must be None or a whole number"
     ):
         search(ID3Classifier(), VOTES.X, VOTES.y, {"max_depth": [2, -1]})
+    for values, message in (
+        (0.1, r"a list of values for 'confidence'. Got 0.1. Write \[0.1\] to try one"),
+        ("0.1", r"a list of values for 'confidence'. Got '0.1'. Write \['0.1'\]"),
+        (np.array([[0.1]]), "a list of values for 'confidence'"),
+        ([0.1, 0.2, 0.1], "has 0.1 twice for 'confidence'. Give every value once"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            search(C45Classifier(), VOTES.X, VOTES.y, {"confidence": values})
+    for grid in (5, "max_depth", [], ["max_depth"]):
+        with pytest.raises(ParameterError, match=r"grid must be a dict of parameter"):
+            search(ID3Classifier(), VOTES.X, VOTES.y, grid)
     with pytest.raises(ParameterError, match=r"method must be 'grid' or 'halving'. "):
         search(ID3Classifier(), VOTES.X, VOTES.y, method="random")
+
+
+def test_what_parts_of_a_grid_share_is_tried_once():
+    twice = [{"max_depth": [1, 2]}, {"max_depth": range(2, 4)}]
+    depths = [one["max_depth"] for one in candidates(ID3Classifier(), twice)]
+    assert depths == [1, 2, 3]
 
 
 # Drawings

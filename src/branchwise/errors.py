@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from numbers import Integral
 
+#: The largest number that scikit-learn and NumPy take to deal rows by.
+MOST_SEED = 2**32 - 1
+
 
 class BranchwiseError(ValueError):
     """Base class of every error that branchwise raises on purpose."""
@@ -59,3 +62,13 @@ def check_limit(name: str, limit: object, least: int, optional: bool = True) -> 
             f"{name} must be {'None or ' if optional else ''}a whole number of at "
             f"least {least}. Got {limit!r}."
         )
+
+
+def check_seed(seed: object) -> int:
+    """Return the number of a deal; refuse what deals no rows."""
+    whole = isinstance(seed, Integral) and not isinstance(seed, bool)
+    if not whole or not 0 <= seed <= MOST_SEED:  # type: ignore[operator]
+        raise ParameterError(
+            f"seed must be a whole number from 0 to {MOST_SEED}. Got {seed!r} instead."
+        )
+    return int(seed)  # type: ignore[call-overload, no-any-return]

@@ -231,7 +231,9 @@ class ClassScores:
         cls, truth: Truth, predicted: NDArray[np.int64], model: Model
     ) -> ClassScores:
         """Compare the codes of classes."""
-        from sklearn.metrics import classification_report, confusion_matrix
+        from sklearn.metrics import classification_report
+
+        from branchwise.evaluation.metrics import confusion
 
         given = truth.codes >= 0
         true, guess = truth.codes[given], predicted[given]
@@ -244,10 +246,10 @@ class ClassScores:
             output_dict=True,
             zero_division=0,
         )
-        confusion = confusion_matrix(true, guess, labels=labels)
         correct = int((true == guess).sum())
         # Nothing is ever predicted to be a class that the tree does not know.
-        known = confusion[:, : len(model.schema.classes)]
+        matrix = confusion(true, guess, len(labels))
+        known = matrix[:, : len(model.schema.classes)]
         return cls(truth, len(true), correct, report, known)
 
     def notes(self, target: str, file: TableFile) -> Iterator[str]:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from branchwise.cli.growing import Algorithm
+from branchwise.errors import MOST_SEED
 
 DEALING = "Fitting and testing"
+
+
+def seed_option(panel: str) -> Any:
+    """Return ``--seed``, listed under a heading."""
+    return typer.Option(
+        "--seed",
+        min=0,
+        max=MOST_SEED,
+        metavar="N",
+        help="Another number deals the rows in another way.",
+        show_default="0",
+        rich_help_panel=panel,
+    )
+
 
 AlgorithmOf = Annotated[
     Algorithm | None,
@@ -50,17 +65,7 @@ Repeats = Annotated[
         rich_help_panel=DEALING,
     ),
 ]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed",
-        min=0,
-        metavar="N",
-        help="Another number deals the rows in another way.",
-        show_default="0",
-        rich_help_panel=DEALING,
-    ),
-]
+Seed = Annotated[int | None, seed_option(DEALING)]
 FitsAtOnce = Annotated[
     int | None,
     typer.Option(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from branchwise.cli.algorithms import knows
+from branchwise.cli.folds import seed_option
 from branchwise.cli.growing import Algorithm
 from branchwise.cli.growth import Growth, takes_growing_options
 from branchwise.cli.models import (
@@ -125,17 +126,7 @@ def report(
             rich_help_panel=_TESTING,
         ),
     ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            "--seed",
-            min=0,
-            max=2**32 - 1,
-            metavar="N",
-            help="Another number deals the rows in another way.",
-            rich_help_panel=_TESTING,
-        ),
-    ] = 0,
+    seed: Annotated[int, seed_option(_TESTING)] = 0,
     *,
     reading: Reading,
 ) -> None:

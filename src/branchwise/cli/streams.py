@@ -189,24 +189,37 @@ def _standard_output() -> Iterator[BinaryIO]:
             writer.detach()
 
 
-def check_output(path: str | None) -> None:
-    """Refuse a path that cannot be written, before any work is done."""
+def check_output(
+    path: str | None, option: str = "-o", example: str = "tree.json"
+) -> None:
+    """Refuse a path that cannot be written, before any work is done.
+
+    Parameters
+    ----------
+    path : str or None
+        The file to write; None is none, or standard output.
+    option : str
+        The option that names it.
+    example : str
+        What such a file may be called.
+    """
     if path is None or path == STANDARD_STREAM:
         return
     final = Path(path).resolve()
     if final.is_dir():
         raise DataError(
-            f"{path!r} is a directory. Give the name of a file with -o, such as "
-            f"{path.rstrip('/')}/tree.json."
+            f"{path!r} is a directory. Give the name of a file with {option}, such as "
+            f"{path.rstrip('/')}/{example}."
         )
     if not final.parent.is_dir():
         raise DataError(
             f"There is no directory {str(final.parent)!r} to write {final.name!r} to. "
-            "Make it first, or choose another place with -o."
+            f"Make it first, or choose another place with {option}."
         )
     if not is_device(final) and not os.access(final.parent, os.W_OK):
         raise DataError(
-            f"{str(final.parent)!r} allows no new files. Choose another place with -o."
+            f"{str(final.parent)!r} allows no new files. Choose another place with "
+            f"{option}."
         )
 
 

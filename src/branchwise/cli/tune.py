@@ -136,7 +136,7 @@ def tune(
             "--scoring",
             metavar="NAME",
             help="One of scikit-learn's scorers, such as balanced_accuracy, "
-            "neg_log_loss or roc_auc.",
+            "neg_log_loss or roc_auc_ovr.",
             show_default="accuracy; with --regression r2",
             rich_help_panel=_TRYING,
         ),
@@ -190,12 +190,19 @@ def tune(
                 f"{option_of(name)} and --grid {name}=... both say what {name} is. "
                 "Give one of them."
             )
-    for path in (output, results_path, plot_path, resume):
-        check_output(path)
+    if one_se and output is None:
+        raise ParameterError(
+            "--one-se has no effect without -o: it says which tree is written. Give -o "
+            "FILE, or leave it out."
+        )
+    check_output(output)
+    check_output(results_path, "--results", "results.csv")
+    check_output(plot_path, "--plot", "tune.png")
+    check_output(resume, "--resume", "tune.state")
     written = {"-o": output, "--results": results_path, "--plot": plot_path}
     keep_inputs(written | {"--resume": resume}, table_path)
     if plot_path is not None:
-        _check_drawing()
+        _check_drawing(plot_path, asked)
     rows = read_fold_rows(
         table_path, target, growth, regression, reading, reporter, jobs
     )
@@ -261,10 +268,26 @@ def _value(text: str) -> Any:
     return text
 
 
-def _check_drawing() -> None:
+def _check_drawing(path: str, grid: dict[str, list[Any]] | None) -> None:
+    """Refuse a drawing that cannot be made, before any work is done."""
+    if grid is not None and all(len(values) == 1 for values in grid.values()):
+        raise ParameterError(
+            "--plot draws scores against parameters of which several values are tried, "
+            "and --grid has one of each. Give --grid several, such as max_depth=2,4,8, "
+            "or leave --plot out."
+        )
     from branchwise.figures import require_matplotlib
 
-    require_matplotlib()
+    known = require_matplotlib().Figure().canvas.get_supported_filetypes()
+    if _kind(path) not in known:
+        raise ParameterError(
+            "--plot must name a file that ends in one of "
+            f"{', '.join(sorted(known))}. Got {path!r}."
+        )
+
+
+def _kind(drawing: str) -> str:
+    return Path(drawing).suffix.lstrip(".").lower() or "png"
 
 
 def _estimator(name: str, regression: bool, rows: ReadyRows, growth: Growth) -> Any:
@@ -325,14 +348,8 @@ def _draw(found: SearchResults, path: str) -> None:
 
     axes = plot_search(found)
     figure = axes[0].figure
-    kind = Path(path).suffix.lstrip(".").lower() or "png"
-    if kind not in figure.canvas.get_supported_filetypes():
-        known = ", ".join(sorted(figure.canvas.get_supported_filetypes()))
-        raise ParameterError(
-            f"--plot must name a file that ends in one of {known}. Got {path!r}."
-        )
     with open_output(path) as file:
-        figure.savefig(file, format=kind)
+        figure.savefig(file, format=_kind(path))
 
 
 def _remarks(found: SearchResults) -> Iterator[str]:
@@ -341,7 +358,7 @@ def _remarks(found: SearchResults) -> Iterator[str]:
     if smaller is not best:
         yield (
             f"within one standard error of it, the smallest: {_told(found, smaller)}; "
-            "--one-se chooses it."
+            "--one-se writes it to -o."
         )
 
 

@@ -13,6 +13,7 @@ from branchwise.counts import Floats, Ints
 from branchwise.evaluation.contenders import predicts_numbers, prepared
 from branchwise.evaluation.deals import Deal
 from branchwise.evaluation.run import Rows
+from branchwise.evaluation.scorers import check_scoring
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,14 @@ def learning_curve(
     cv, seed : int
         The number of folds, and of the deal.
     scoring : str or None
-        One of scikit-learn's scorers; by default accuracy, or R squared.
+        One of scikit-learn's scorers that fits what is predicted; by default accuracy,
+        or R squared.
     n_jobs : int or None
         How many fits go side by side.
     """
     numbers = predicts_numbers(estimator)
     rows = Rows.of(X, y, numbers)
+    check_scoring(scoring, rows.classes)
     ready, table = prepared(estimator, rows.table)
     sizes_found, train, test = model_selection.learning_curve(
         ready,

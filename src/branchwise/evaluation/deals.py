@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -16,7 +17,7 @@ from sklearn.model_selection import (
 )
 
 from branchwise.counts import Ints
-from branchwise.errors import DataError, ParameterError, counted
+from branchwise.errors import DataError, ParameterError, check_seed, counted
 
 Split = tuple[Ints, Ints]
 
@@ -43,13 +44,14 @@ class Deal:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("cv", 2), ("repeats", 1), ("seed", 0)):
+        for name, least in (("cv", 2), ("repeats", 1)):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < least:
                 raise ParameterError(
                     f"{name} must be a whole number of at least {least}. Got {value!r} "
                     "instead."
                 )
+        object.__setattr__(self, "seed", check_seed(self.seed))
         share = self.hold_out
         if share is not None and not (isinstance(share, Real) and 0 < share < 1):
             raise ParameterError(
@@ -67,20 +69,11 @@ class Deal:
         by_class : bool
             Whether they are classes.
         """
+        if self.hold_out is not None:
+            return [self._parts(target, by_class, float(self.hold_out))]
         self._check_size(len(target))
         if by_class:
-            counts = np.bincount(target.astype(np.intp))
-            self._check_classes(int(counts.max()))
-            rarest = int(counts[counts > 0].min())
-            self._remark_rare(rarest)
-        if self.hold_out is not None:
-            parts = train_test_split(
-                np.arange(len(target)),
-                test_size=float(self.hold_out),
-                random_state=self.seed,
-                stratify=target if by_class and rarest >= 2 else None,
-            )
-            return [(np.sort(parts[0]), np.sort(parts[1]))]
+            self._check_classes(_class_sizes(target))
         dealer = RepeatedStratifiedKFold if by_class else RepeatedKFold
         folds = dealer(n_splits=self.cv, n_repeats=self.repeats, random_state=self.seed)
         with warnings.catch_warnings():
@@ -88,29 +81,44 @@ class Deal:
             warnings.filterwarnings("ignore", "The least populated class")
             return list(folds.split(np.zeros((len(target), 1)), target))
 
+    def _parts(self, target: NDArray[Any], by_class: bool, share: float) -> Split:
+        sizes = _class_sizes(target) if by_class else np.array([len(target)])
+        # A class with one row cannot be in both parts.
+        in_both = by_class and int(sizes.min()) >= 2
+        _check_parts(len(target), share, len(sizes) if in_both else 1)
+        if by_class:
+            _remark_one_class(sizes)
+        parts = train_test_split(
+            np.arange(len(target)),
+            test_size=share,
+            random_state=self.seed,
+            stratify=target if in_both else None,
+        )
+        return np.sort(parts[0]), np.sort(parts[1])
+
     def _check_size(self, n_rows: int) -> None:
-        least = self.cv if self.hold_out is None else 2
-        tested = 1 if self.hold_out is None else n_rows * float(self.hold_out)
-        if n_rows < least or not 0 < round(tested + 0.5) <= n_rows - 1:
+        if n_rows < self.cv:
+            choose = "Choose fewer folds, or pass" if n_rows >= 2 else "Pass"
             raise DataError(
-                f"{n_rows:,} rows are too few for {self.described()}. Choose fewer "
-                "folds or pass more rows."
+                f"{self.described()} needs at least {self.cv:,} rows. Got {n_rows:,}. "
+                f"{choose} more rows."
             )
 
-    def _check_classes(self, largest: int) -> None:
-        if self.hold_out is None and largest < self.cv:
+    def _check_classes(self, sizes: Ints) -> None:
+        largest, rarest = int(sizes.max()), int(sizes.min())
+        if largest < self.cv:
             raise DataError(
-                f"No class has as many rows as there are folds: {largest:,} rows at "
-                f"most for {self.cv:,} folds. Choose fewer folds, or hold_out."
+                "No class has as many rows as there are folds: "
+                f"{counted(largest, 'row')} at most for {self.cv:,} folds. Choose "
+                "fewer folds, or hold_out."
             )
-
-    def _remark_rare(self, rarest: int) -> None:
-        if self.hold_out is None and rarest < self.cv:
+        _remark_one_class(sizes)
+        if rarest < self.cv:
             warnings.warn(
                 f"The rarest class has {counted(rarest, 'row')}, and there are "
                 f"{self.cv:,} folds, so that not every fold can test it. Choose fewer "
                 "folds, or join rare classes.",
-                stacklevel=2,
+                stacklevel=3,
             )
 
     @property
@@ -125,3 +133,34 @@ class Deal:
             return f"a hold-out of {100 * float(self.hold_out):g} % of the rows"
         again = "" if self.repeats == 1 else f", {self.repeats:,} times"
         return f"{self.cv:,}-fold cross-validation{again}"
+
+
+def _class_sizes(target: NDArray[Any]) -> Ints:
+    """Return the rows of each class that is there."""
+    counts = np.bincount(target.astype(np.intp))
+    return counts[counts > 0]
+
+
+def _remark_one_class(sizes: Ints) -> None:
+    if len(sizes) == 1:
+        warnings.warn(
+            "All rows have the same class, so that every answer is right and scores "
+            "tell nothing. Check that the target is the column you mean.",
+            stacklevel=4,
+        )
+
+
+def _check_parts(n_rows: int, share: float, least: int) -> None:
+    """Refuse a hold-out with too few rows in one of its parts."""
+    tested = math.ceil(n_rows * share)
+    fitted = n_rows - tested
+    if min(tested, fitted) >= least:
+        return
+    size = "larger" if tested < least else "smaller"
+    choose = f"Choose a {size} share, or pass" if n_rows >= 2 * least else "Pass"
+    why = ", one for each class" if least > 1 else ""
+    raise DataError(
+        f"A hold-out of {100 * share:g} % of {counted(n_rows, 'row')} is {tested:,} to "
+        f"test on and {fitted:,} to fit to. Each part must have at least "
+        f"{counted(least, 'row')}{why}. {choose} more rows."
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
@@ -16,6 +17,7 @@ from branchwise.estimators import (
     ID3Classifier,
 )
 from branchwise.estimators.base import TreeEstimator
+from branchwise.evaluation.state import candidate_key
 
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 
@@ -81,9 +83,9 @@ def default_grid(estimator: Any) -> Grid:
 
 
 def candidates(estimator: Any, grid: Grid) -> list[dict[str, Any]]:
-    """List what is to be tried, each checked."""
+    """List what is to be tried, each once and checked."""
     known = estimator.get_params()
-    for part in [grid] if isinstance(grid, Mapping) else grid:
+    for part in _parts(grid):
         unknown = [name for name in part if name not in known]
         if unknown:
             raise ParameterError(
@@ -91,14 +93,43 @@ def candidates(estimator: Any, grid: Grid) -> list[dict[str, Any]]:
                 f"{type(estimator).__name__} does not know. Its parameters are "
                 f"{quoted(known, 40)}."
             )
-        empty = [name for name, values in part.items() if not len(values)]
-        if empty:
-            raise ParameterError(
-                f"The grid has no values for {quoted(empty)}. Give at least one."
-            )
-    listed = list(ParameterGrid(grid))
+        for name, values in part.items():
+            _check_values(name, values)
+    # Several parts may have candidates in common.
+    listed = list({candidate_key(one): one for one in ParameterGrid(grid)}.values())
     if isinstance(estimator, TreeEstimator):
         for one in listed:
             # Refuses what cannot be, before any work is done.
             _ = clone(estimator).set_params(**one).recipe
     return listed
+
+
+def _parts(grid: Any) -> Sequence[Mapping[str, Any]]:
+    parts: Sequence[Any] = [grid] if isinstance(grid, Mapping) else grid
+    fit = isinstance(parts, Sequence) and len(parts) > 0
+    if not fit or not all(isinstance(part, Mapping) for part in parts):
+        raise ParameterError(
+            "grid must be a dict of parameter to the values to try, such as "
+            f"{{'max_depth': [2, 4]}}, or a list of such dicts. Got {grid!r}."
+        )
+    return parts
+
+
+def _check_values(name: str, values: Any) -> None:
+    """Refuse what is no list of different values."""
+    vector = isinstance(values, np.ndarray) and values.ndim == 1
+    if isinstance(values, str) or not (vector or isinstance(values, Sequence)):
+        raise ParameterError(
+            f"The grid must have a list of values for {name!r}. Got {values!r}. Write "
+            f"[{values!r}] to try one value."
+        )
+    if not len(values):
+        raise ParameterError(f"The grid has no values for {name!r}. Give at least one.")
+    seen: set[str] = set()
+    for value in values:
+        key = candidate_key({name: value})
+        if key in seen:
+            raise ParameterError(
+                f"The grid has {value!r} twice for {name!r}. Give every value once."
+            )
+        seen.add(key)

@@ -81,6 +81,15 @@ def balanced_accuracy(true: Ints, predicted: Ints) -> float:
         return float(metrics.balanced_accuracy_score(true, predicted))
 
 
+def confusion(true: Ints, predicted: Ints, n_classes: int) -> NDArray[np.int64]:
+    """Count rows by their true class, and by the predicted one.
+
+    Unlike scikit-learn's, it has nothing to say against a single class.
+    """
+    pairs = np.bincount(true * n_classes + predicted, minlength=n_classes**2)
+    return pairs.reshape(n_classes, n_classes).astype(np.int64)
+
+
 def scores_by_class(true: Ints, predicted: Ints, n_classes: int) -> Floats:
     """Return precision, recall and F1 of each class; NaN where there is nothing."""
     parts = metrics.precision_recall_fscore_support(

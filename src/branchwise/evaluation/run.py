@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -157,6 +157,11 @@ def compare(
     Comparison
         The evaluations by name, and how they differ.
     """
+    if isinstance(algorithms, str) or not isinstance(algorithms, Iterable):
+        raise ParameterError(
+            "algorithms must be a list of names, such as ['id3', 'cart'], or a dict of "
+            f"estimators by name. Got {algorithms!r}, which is neither."
+        )
     if not isinstance(algorithms, Mapping):
         algorithms = {name: contender(name, regression) for name in algorithms}
     if not algorithms:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.metrics import get_scorer
 
 from branchwise.counts import Ints
 from branchwise.errors import DataError, ParameterError
@@ -26,6 +26,7 @@ from branchwise.evaluation.contenders import predicts_numbers, prepared, size_of
 from branchwise.evaluation.deals import Deal, Split
 from branchwise.evaluation.grids import Grid, candidates, default_grid
 from branchwise.evaluation.run import Progress, Rows
+from branchwise.evaluation.scorers import check_scoring
 from branchwise.evaluation.searched import SearchResults, Tried
 from branchwise.evaluation.state import Fit, StateFile, candidate_key
 from branchwise.recipes import Recipe
@@ -76,14 +77,15 @@ def search(
         The rows; X may be an ``EncodedTable``.
     grid : dict, list of dicts, or None
         The values to try of each parameter, all with all; None is the usual grid of
-        the algorithm.
+        the algorithm. What several dicts have in common is tried once.
     method : {"grid", "halving"}
         "grid" tries every candidate on all rows; "halving" all candidates on few rows,
         then the best third of them on three times as many, and so on.
     cv, seed : int
         The number of folds, and of the deal.
     scoring : str or None
-        One of scikit-learn's scorers; by default accuracy, or R squared.
+        One of scikit-learn's scorers that fits what is predicted; by default accuracy,
+        or R squared.
     sample_weight : sequence of float or None
         The weights of the rows, for fitting.
     n_jobs : int or None
@@ -117,11 +119,12 @@ def search(
     numbers = predicts_numbers(estimator)
     listed = candidates(estimator, default_grid(estimator) if grid is None else grid)
     rows = Rows.of(X, y, numbers, sample_weight)
+    check_scoring(scoring, rows.classes)
     job = _Search(
         estimator,
         rows,
         Deal(cv, seed=seed).splits(rows.target, not numbers),
-        _checked(scoring),
+        scoring,
         n_threads(n_jobs),
         progress,
         seed,
@@ -143,15 +146,6 @@ def fitted(
     """Fit a candidate to all rows; the estimator itself stays as it is."""
     extra = {} if sample_weight is None else {"sample_weight": sample_weight}
     return clone(estimator).set_params(**parameters).fit(X, y, **extra)
-
-
-def _checked(scoring: str | None) -> str | None:
-    if scoring is not None and scoring not in get_scorer_names():
-        raise ParameterError(
-            f"scoring must be one of scikit-learn's scorers, such as 'accuracy', "
-            f"'balanced_accuracy', 'neg_log_loss', 'roc_auc' or 'r2'. Got {scoring!r}."
-        )
-    return scoring
 
 
 @dataclass

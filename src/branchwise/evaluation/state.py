@@ -95,7 +95,7 @@ class StateFile:
             self._refuse("is no such file")
         other = [name for name, value in self._head.items() if head.get(name) != value]
         if other:
-            self._refuse(f"is of a search with another {', '.join(other)}")
+            self._refuse(f"is of a search that differs in {' and '.join(other)}")
 
     def _refuse(self, why: str) -> None:
         raise DataError(

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix
 
 from branchwise.counts import Ints
 from branchwise.evaluation.deals import Deal
@@ -23,6 +22,7 @@ from branchwise.evaluation.metrics import (
     Reliability,
     brier_by_row,
     class_scores,
+    confusion,
     log_loss_by_row,
     number_scores,
     scores_by_class,
@@ -55,14 +55,14 @@ def evaluated(
         scores |= one
     true = np.concatenate([target[fold.rows] for fold in folds])
     guess = np.concatenate([fold.predicted for fold in folds])
-    confusion = confusion_matrix(true, guess, labels=np.arange(len(classes)))
+    matrix = confusion(true, guess, len(classes))
     reliability = None
     chances = [fold.chances for fold in folds if fold.chances is not None]
     if len(chances) == len(folds):
         reliability = Reliability.of(true, np.concatenate(chances))
-    reports = _class_reports(deal, target, classes, folds, confusion, f1_bounds)
+    reports = _class_reports(deal, target, classes, folds, matrix, f1_bounds)
     return Evaluation(
-        name, deal, len(target), scores, reports, confusion, reliability, seconds
+        name, deal, len(target), scores, reports, matrix, reliability, seconds
     )
 
 
@@ -131,7 +131,7 @@ def _class_reports(
     target: Ints,
     classes: Sequence[Value],
     folds: Sequence[Fold],
-    confusion: NDArray[np.int64],
+    matrix: NDArray[np.int64],
     f1_bounds: Sequence[tuple[float, float]],
 ) -> tuple[ClassReport, ...]:
     by_fold = np.array(
@@ -148,9 +148,9 @@ def _class_reports(
             for at in range(len(OF_CLASS))
         ]
         if deal.hold_out is not None:
-            right = int(confusion[code, code])
-            scores[0] = wilson(right, int(confusion[:, code].sum()))
-            scores[1] = wilson(right, int(confusion[code].sum()))
+            right = int(matrix[code, code])
+            scores[0] = wilson(right, int(matrix[:, code].sum()))
+            scores[1] = wilson(right, int(matrix[code].sum()))
             scores[2] = Score(scores[2].mean, *f1_bounds[code])
         reports.append(ClassReport(label, int(rows[code]), *scores))
     return tuple(reports)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from branchwise.errors import BranchwiseError, ParameterError
+from branchwise.errors import BranchwiseError, check_seed
 from branchwise.estimators.c45 import C45Classifier
 from branchwise.model import Model
 from branchwise.report.curves import importances, learning_curve, pruning_curve
@@ -100,7 +100,7 @@ def make_report(
     chosen = C45Classifier() if estimator is None else estimator
     source = open_source(chosen, X, y, test, sample_weight, target_name, validation)
     refuse_one_answer(source.rows)
-    _check_seed(seed)
+    seed = check_seed(seed)
     plan = plan_for(source, cv, hold_out, seed, test_name)
     say("Growing the tree")
     model = source.grown()
@@ -123,13 +123,6 @@ def make_report(
         source, model, seed, list(commands), list(files)
     )
     return Report(sections, model, steps)
-
-
-def _check_seed(seed: object) -> None:
-    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**32:
-        raise ParameterError(
-            f"seed must be a whole number from 0 to {2**32 - 1}. Got {seed!r} instead."
-        )
 
 
 def _worked(source: Source, model: Model) -> tuple[Steps | None, str]:
