@@ -888,6 +888,35 @@ def test_predict_takes_the_format_from_the_name(model, tmp_path):
     assert table.to_pylist() == as_json
 
 
+def test_predict_refuses_names_of_forms_that_it_does_not_write(model, tmp_path):
+    tree = model("weather")
+    command = "predict", tree, WEATHER, "-o"
+    for name, meant in (
+        ("x.xlsx", "Excel"),
+        ("x.ODS", "Excel"),
+        ("x.arff", "ARFF"),
+        ("x.db", "SQLite"),
+        ("x.duckdb", "DuckDB"),
+        ("x.jsonl", "JSON lines"),
+    ):
+        said = refusal(*command, tmp_path / name, code=2)
+        assert "predict writes: csv, tsv, json, parquet, arrow. Got" in said
+        assert f"{name}', whose ending means {meant}. Give a name that" in said
+        output(*command, tmp_path / name, "--format", "csv")
+        assert (tmp_path / name).read_text().startswith("prediction\n")
+    for name in ("x.csv.gz", "x.json.zst", "x.zip"):
+        for options in ((), ("--format", "csv")):
+            said = refusal(*command, tmp_path / name, *options, code=2)
+            assert "means a packed file. Give a name without that ending" in said
+        assert not (tmp_path / name).exists()
+    output(*command, tmp_path / "x.tab", "--keep")
+    assert "\t" in (tmp_path / "x.tab").read_text()
+    output(*command, tmp_path / "x.pq")
+    assert parquet.read_table(tmp_path / "x.pq").column_names == ["prediction"]
+    # Refused before any work: there is no such model.
+    assert "means Excel" in refusal("predict", "no", "no", "-o", "x.xls", code=2)
+
+
 def test_predict_reads_columns_as_they_were_learnt(model, write):
     tree = model("car")  # doors are 2, 3, 4 and 5more
     new = write(
@@ -1521,6 +1550,70 @@ def test_schema_finds_marks_among_numbers(write):
     assert "blanks around some values are part of them" in blanks
 
 
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["-2,25", "1,0", "1,5"], "'-2,25' looks like a number with a comma"),
+        (["1,100", "2,300,000.5", "7"], "'1,100' looks like a number with a comma"),
+        (["1.100,5", "2.300,5"], "'1.100,5' looks like a number with a comma"),
+        (["1 100", "23 000"], "'1 100' looks like a number in groups of digits"),
+        (["1,5%", "10%", "12.5 %"], "'1,5%' looks like a percentage"),
+        (["$1,100", "$5", "-$7"], "'$1,100' looks like an amount of money"),
+        (["5 €", "6,50 €"], "'5 €' looks like an amount of money"),
+    ],
+)
+def test_numbers_that_are_not_written_plainly(write, cells, said):
+    rows = [f"{cell};{at % 2}" for at, cell in enumerate(cells * 9)]
+    path = write("\n".join(["a;y", *rows, ""]))
+    column = json.loads(output("schema", path, "--format", "json"))["columns"][0]
+    assert column["kind"] == "categorical"
+    assert column["hint"] == (
+        f"taken for names: {said}. If these are numbers, write them plainly in the "
+        "file, such as 1.5"
+    )
+    fit = "fit", path, "--target", "y", "-o", path.with_name("tree.json")
+    assert "column 'a' is taken for names: " in run(*fit)[2]
+    assert "taken for names" not in run(*fit, "--categorical", "a")[2]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["x", "y", "z"],
+        ["1.2.3", "1.2.4", "2.0.1"],
+        ["192.168.100.200", "192.168.100.201", "10.0.0.1"],
+        ["2020-01-02", "2020-01-03", "2020-01-04"],
+        ["1,5", "2,5", "some", "words"],
+        ["1,,5", "1,5,2", "12,34,5"],
+        ["%", "$", "5-7"],
+    ],
+)
+def test_words_are_not_taken_for_numbers(write, cells):
+    path = write("\n".join(["a;y", *(f"{cell};u" for cell in cells * 5), ""]))
+    assert "taken for names" not in output("schema", path)
+
+
+def test_numbers_that_are_not_written_plainly_do_not_name_rows(write):
+    rows = "".join(f'"1,{at:03}",{at % 2}\n' for at in range(40))
+    path = write(f"a,y\n{rows}?,1\n")
+    assert "names rows" not in output("schema", path)
+    assert "--ignore a" not in output("schema", path)
+    _, _, err = run("fit", path, "--target", "y", "-o", path.with_name("tree.json"))
+    assert "'1,000' looks like a number with a comma" in err
+    assert "names rows" not in err
+
+
+def test_schema_cuts_long_values(write):
+    long = "words " * 100
+    path = write(f"a,b\n{long}1,x\n{long}2,y\n")
+    lines = output("schema", path).splitlines()
+    assert max(map(len, lines)) < 200
+    cut = "words words words words words words w..."
+    assert f"2: {cut}, {cut}  " in lines[1]
+    columns = json.loads(output("schema", path, "--format", "json"))["columns"]
+    assert columns[0]["values"] == [f"{long}1", f"{long}2"]
+
+
 def test_schema_with_corrections_as_json(write):
     path = write("zip,id,n\n007,1,5\n010,2,\n")
     text = output(
@@ -1564,6 +1657,43 @@ def test_schema_of_parquet(tmp_path):
     assert out[1].split()[:4] == ["a", "ordinal", "2:", "low,"]
     assert out[2].endswith("cannot be used: --ignore b")
     assert out[3].endswith("no value at all: --ignore c")
+
+
+@pytest.mark.parametrize("arrow_type", [pa.int64(), pa.uint64()])
+def test_whole_numbers_beyond_what_is_exact(tmp_path, arrow_type):
+    ids = pa.array([2**60 + at % 3 for at in range(12)], arrow_type)
+    path = tmp_path / "data.parquet"
+    parquet.write_table(pa.table({"big": ids, "y": ["u", "v", "w"] * 4}), path)
+    assert (
+        output("schema", path)
+        .splitlines()[1]
+        .endswith(
+            "whole numbers beyond 2^53 are not exact: --categorical big takes them as "
+            "names, or --ignore big"
+        )
+    )
+    for option in ("--categorical", "--ignore"):
+        output("schema", path, option, "big")
+    tree = tmp_path / "tree.json"
+    output("fit", path, "--target", "y", "--categorical", "big", "-o", tree)
+    assert output("predict", tree, path).split()[1:4] == ["u", "v", "w"]
+
+
+def test_a_blank_after_every_comma(write, tmp_path):
+    path = write("a, b, play\nx, 1, no\ny, 2, yes\n")
+    command = "fit", path, "--target", "play", "-o", tmp_path / "tree.json"
+    said = refusal(*command)
+    assert "blanks around cells do not count with --separator ', '. The" in said
+    output(*command, "--separator", ", ")
+
+
+def test_words_in_place_of_numbers_are_not_called_missing(tmp_path):
+    command = "fit", TENNIS, "--target", "play tennis", "-o", tmp_path / "tree.json"
+    for options in (("-a", "cart", "--regression"), ("--weight", "wind")):
+        said = refusal(*command, *options)
+        assert "must hold numbers, but line 2 of" in said
+        assert "and many cells are like it." in said
+        assert "--missing" not in said
 
 
 def test_schema_of_a_table_without_rows(write):

@@ -397,7 +397,7 @@ def test_what_is_no_file_is_refused():
     with pytest.raises(ParameterError, match="most_rows must be a whole number"):
         ChunkedTable("a.csv", most_rows=-1)
     weather = StreamedTable((str(datasets.path("weather")),), Reading(sheet="1"))
-    with pytest.raises(ParameterError, match="--sheet has no effect on"):
+    with pytest.raises(ParameterError, match=r"^sheet has no effect on"):
         fit_tree(weather, "play")
 
 

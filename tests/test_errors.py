@@ -316,14 +316,16 @@ CASES = [
         lambda: fit_tree(pl.DataFrame({"a": [[1], [2]]}), Y),
         DataError,
         "Column 'a' holds nested values (List(Int64)); a cell must be one text, "
-        "number or boolean. Take the column apart first.",
+        "number or boolean. Take the column apart first, or leave it out (--ignore on "
+        "the command line).",
     ),
     case(
         "a column is nested in Arrow",
         lambda: fit_tree(pa.table({"a": [{"k": 1}, {"k": 2}]}), Y),
         DataError,
         "Column 'a' holds nested values (Struct({'k': Int64})); a cell must be "
-        "one text, number or boolean. Take the column apart first.",
+        "one text, number or boolean. Take the column apart first, or leave it out "
+        "(--ignore on the command line).",
     ),
     case(
         "a column is of bytes",

@@ -226,6 +226,11 @@ def test_a_learning_curve():
     assert found.sizes[0] < found.sizes[1]
 
 
+def test_what_is_no_estimator_is_refused():
+    with pytest.raises(ParameterError, match=r"^algorithms\['a'\] must be .* Got int"):
+        compare({"a": 5}, VOTES.X, VOTES.y)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -350,12 +350,39 @@ def test_names_that_are_not_there(write):
     assert "Did you mean" not in error(path, text_columns=["zzz"])
 
 
+def test_names_with_blanks_around_them(write):
+    path = write("a, b ,c\n1, 2,3\n")
+    said = error(path, ignore=["b"])
+    assert "Did you mean ' b '? The blanks belong to the name; blanks around" in said
+    assert "do not count with separator ', '. The columns are" in said
+    assert read_table(path, separator=", ", ignore=["b"]).column_names == ["a", "c"]
+    semicolons = write("a; b\n1; 2\n")
+    assert "with separator '; '." in error(semicolons, ignore=["b"])
+    # Where it would not help, it is not said.
+    assert "separator" not in error(write("a,b\n1,2\n"), ignore=[" b"])
+    assert "separator" not in error(write("a\t b\n1\t2\n"), ignore=["b"])
+    assert "separator" not in error(path, ignore=["B"])
+
+
+@pytest.mark.parametrize("source", [5, None, b"data.csv", {"a": [1]}])
+def test_what_is_no_path_is_refused(source):
+    with pytest.raises(ParameterError, match=r"^source must be the path of a file"):
+        read_table(source)
+
+
 def test_text_where_numbers_must_be(write):
-    path = write('a,b\n1,"x\ny"\n,z\n"n/a",z\n')
+    path = write('a,b\n1,"x\ny"\n,z\n"n/a",z\n2,z\n')
     assert error(path, number_columns=["a"]) == (
         "Column 'a' must hold numbers, but line 5 of data.csv has 'n/a'. Correct the "
         "cell, or let such cells count as missing with --missing n/a."
     )
+    # Words that are no exception are no missing values.
+    assert error(write("a\n1\nno\nyes\n"), number_columns=["a"]) == (
+        "Column 'a' must hold numbers, but line 3 of data.csv has 'no', and many cells "
+        "are like it. Is this the column that is meant? Choose another, or correct the "
+        "cells."
+    )
+    assert "--missing" not in error(write("a,b\n,1\n,2\nx,3\n"), number_columns=["a"])
     assert "has 'TRUE'" in error(write("a\nTRUE\n"), number_columns=["a"])
     assert "has '1_0'" in error(write("a\n1_0\n"), number_columns=["a"])
 

@@ -416,6 +416,21 @@ def test_saved_whole(iris, tmp_path):
     assert repr(iris).startswith("<branchwise report on 150 rows: <branchwise C4.5")
 
 
+def test_a_page_that_cannot_be_written_is_named(iris, tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        iris.save(tmp_path / "none" / "x.html")
+    assert str(caught.value) == (
+        f"There is no directory {str(tmp_path / 'none')!r} to write 'x.html' to. Make "
+        "it first, or choose another place."
+    )
+
+
+def test_one_is_singular():
+    page = make_report({"a": [1.0] * 9}, [0, 1, 0] * 3, C45Classifier(), cv=3).to_html()
+    assert "leaf, depth 0" in page
+    assert "rows, 1 column<" in page
+
+
 def test_a_criterion_of_ones_own():
     report = make_report(IRIS.X, IRIS.y, ID3Classifier(criterion=purity), cv=2)
     found = report.sections

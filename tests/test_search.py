@@ -445,6 +445,9 @@ def test_a_learning_curve_is_drawn(plt):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("training rows", "accuracy")
     own = plt.subplots()[1]
     assert plot.plot_learning_curve(ID3Classifier(), VOTES.X, VOTES.y, own, cv=2) is own
+    for estimator, got in (("x", "str"), (ID3Classifier, "the class ID3Classifier")):
+        with pytest.raises(ParameterError, match=f"^estimator must be .* Got {got}"):
+            plot.plot_learning_curve(estimator, VOTES.X, VOTES.y)
 
 
 def test_without_matplotlib(monkeypatch):

@@ -31,6 +31,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with final.open("wb") as device:
             yield device
         return
+    _check_place(final)
     draft = final.with_name(f".branchwise.{os.getpid()}.{next(_numbers)}.part")
     try:
         with draft.open("xb") as file:
@@ -40,7 +41,23 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(final)
-    except BaseException:
+    except BaseException as error:
         with suppress(FileNotFoundError):
             draft.unlink()
+        if isinstance(error, OSError) and error.filename == str(draft):
+            # Nobody has asked for the draft.
+            raise type(error)(error.errno, error.strerror, str(final)) from None
         raise
+
+
+def _check_place(final: Path) -> None:
+    """Refuse a place that no file can take, as opening a file there would."""
+    if final.is_dir():
+        raise IsADirectoryError(
+            f"{str(final)!r} is a directory. Give the name of a file in it."
+        )
+    if not final.parent.is_dir():
+        raise FileNotFoundError(
+            f"There is no directory {str(final.parent)!r} to write {final.name!r} to. "
+            "Make it first, or choose another place."
+        )

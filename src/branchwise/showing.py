@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from branchwise.answering import Answering
+from branchwise.errors import counted
 from branchwise.render.drawn import PICTURED_VALUES
 from branchwise.render.text import text_lines
 from branchwise.view import view
@@ -187,11 +188,13 @@ class Showing(Answering):
 
     def __repr__(self) -> str:
         n_classes = len(self.schema.classes)
-        answers = "numbers" if not n_classes else f"{n_classes:,} classes"
+        answers = "numbers" if not n_classes else counted(n_classes, "class", "classes")
         return (
-            f"<branchwise {self.recipe.algorithm} model: {len(self.tree):,} nodes, "
-            f"{self.tree.n_leaves:,} leaves, depth {self.tree.max_depth:,}, "
-            f"{len(self.schema.columns):,} columns, {answers}>"
+            f"<branchwise {self.recipe.algorithm} model: "
+            f"{counted(len(self.tree), 'node')}, "
+            f"{counted(self.tree.n_leaves, 'leaf', 'leaves')}, "
+            f"depth {self.tree.max_depth:,}, "
+            f"{counted(len(self.schema.columns), 'column')}, {answers}>"
         )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from branchwise.errors import quoted
 from branchwise.findings import Finding
 from branchwise.table.frames import Frame
 from branchwise.table.raw import Coded, Numbers, RawColumn
@@ -22,6 +25,16 @@ _FEW_WORDS = 2
 _MANY_NUMBERS = 10
 #: What people write, in upper or lower case, for a missing value.
 _USUAL_MARKS = frozenset(("", "?", "na", "n/a", "nan", "null", "-", "--", "."))
+#: With so large a share of its cells alike, a column is meant to hold such cells.
+_NEARLY_ALL = 0.95
+_MONEY = "$€£¥"
+#: Numbers with a comma for the point, or with marks between groups of three digits.
+_DIGITS = (
+    r"(?:\d+(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+"
+    r"|\d{1,3}(?:[ '\u00a0\u202f]\d{3})+(?:[.,]\d+)?)"
+)
+#: These and plain numbers, with signs of money or of percent.
+_DRESSED = re.compile(rf"[+-]?(?:[{_MONEY}]\s?)?[+-]?{_DIGITS}(?:\s?[%{_MONEY}])?")
 
 
 def hint(name: str, raw: RawColumn, padded: str | None = None) -> str:
@@ -48,16 +61,30 @@ def hint(name: str, raw: RawColumn, padded: str | None = None) -> str:
     return ""
 
 
+def unusable_hint(name: str, column: Any) -> str:
+    """Tell why a column of Arrow cannot be used, and what to do."""
+    ignore = option("--ignore", name)
+    if str(column.type).removeprefix("u").startswith("int"):
+        return (
+            f"whole numbers beyond 2^53 are not exact: {option('--categorical', name)} "
+            f"takes them as names, or {ignore}"
+        )
+    return f"{column.type} cannot be used: {ignore}"
+
+
 def _text_hint(name: str, raw: Coded) -> str:
     values = present_values(raw)
     words = _words(values)
+    dressed = _dressed_numbers(raw)
+    if dressed:
+        return dressed
     if 0 < len(words) <= min(_FEW_WORDS, len(values) - 1):
-        return f"numeric with {as_missing(words)}"
+        return f"numeric with {_as_missing(words)}"
     if is_identifier(raw):
         return f"another value in every row: {option('--ignore', name)}?"
     marks = [text for text in words if _is_usual_mark(text)]
     if marks:
-        return f"{as_missing(marks)} if that is no value"
+        return f"{_as_missing(marks)} if that is no value"
     if any(text != text.strip() for text in words):
         return "blanks around some values are part of them"
     return "one value only" if len(values) == 1 else ""
@@ -82,7 +109,21 @@ def is_identifier(raw: Coded) -> bool:
     return n_rows >= _ENOUGH_ROWS and len(np.unique(raw.codes)) == n_rows
 
 
-def stray_words(raw: Coded) -> list[str]:
+def why_text(raw: Coded) -> str:
+    """Tell why a column that seems to hold numbers is taken for text, or nothing."""
+    dressed = _dressed_numbers(raw)
+    if dressed:
+        return dressed
+    words = _stray_words(raw)
+    if not words:
+        return ""
+    return (
+        f"taken for text because of {quoted(words)}; it is numeric with "
+        f"{_as_missing(words)}"
+    )
+
+
+def _stray_words(raw: Coded) -> list[str]:
     """Return the few words that keep a column from being numeric."""
     values = present_values(raw)
     words = _words(values)
@@ -93,13 +134,47 @@ def stray_words(raw: Coded) -> list[str]:
     return words if usual or n_numbers >= _MANY_NUMBERS else []
 
 
-def as_missing(words: Sequence[str]) -> str:
+def _dressed_numbers(raw: Coded) -> str:
+    """Say that text looks like numbers that are not written plainly, if it does.
+
+    Commas, signs of money and of percent, and blanks between digits make text of
+    numbers, of which nearly every row then has another.
+    """
+    times = np.bincount(raw.codes[raw.codes >= 0], minlength=len(raw.values))
+    others_left = (1.0 - _NEARLY_ALL) * float(times.sum())
+    example = ""
+    for value, n_cells in zip(raw.values, times.tolist(), strict=True):
+        if not n_cells or _is_number(value):
+            continue
+        if _DRESSED.fullmatch(str(value).strip()):
+            example = example or str(value)
+            continue
+        others_left -= n_cells
+        if others_left < 0:
+            return ""
+    if not example:
+        return ""
+    return (
+        f"taken for names: {example!r} looks like {_kind_of_number(example)}. If these "
+        "are numbers, write them plainly in the file, such as 1.5"
+    )
+
+
+def _kind_of_number(text: str) -> str:
+    if "%" in text:
+        return "a percentage"
+    if any(sign in text for sign in _MONEY):
+        return "an amount of money"
+    return "a number with a comma" if "," in text else "a number in groups of digits"
+
+
+def _as_missing(words: Sequence[str]) -> str:
     """Write the options that make words missing values."""
     return " ".join(option("--missing", text) for text in words)
 
 
 def without_mistaken(findings: Sequence[Finding], frame: Frame) -> list[Finding]:
-    """Leave out text that is only text because of a few words among its numbers.
+    """Leave out text that is only text because of how its numbers are written.
 
     It does not name rows: it is to be read as numbers, as another hint says.
     """
@@ -107,7 +182,7 @@ def without_mistaken(findings: Sequence[Finding], frame: Frame) -> list[Finding]
     for finding in findings:
         if finding.kind == "identifier":
             raw = frame.column(frame.names.index(finding.columns[0]))
-            if isinstance(raw, Coded) and stray_words(raw):
+            if isinstance(raw, Coded) and why_text(raw):
                 continue
         kept.append(finding)
     return kept

@@ -14,14 +14,16 @@ from branchwise import persist
 from branchwise.cli.streams import Reporter
 from branchwise.errors import DataError, ModelFileError, ParameterError
 from branchwise.model import Model, load
+from branchwise.table.c45_files import C45_ENDINGS
 from branchwise.table.frames import open_table
 from branchwise.table.matching import columns_for, refuse_absent
 from branchwise.table.raw import Numbers
 from branchwise.table.read import STANDARD_STREAM, TableFile, with_place
+from branchwise.table.reading import ENDINGS
 from branchwise.table.schema import Column, columns_by_type, value_type
 from branchwise.table.streamed import StreamedTable
 
-_TABLES = (".csv", ".tsv", ".arff", ".data", ".parquet", ".feather", ".xlsx", ".sqlite")
+_TABLES = (*ENDINGS, *C45_ENDINGS)
 
 
 def open_model(path: str) -> Model:

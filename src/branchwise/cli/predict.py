@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -31,7 +30,13 @@ from branchwise.model import Model
 from branchwise.table.read import STANDARD_STREAM, TableFile
 from branchwise.table.reading import Reading
 from branchwise.table.streamed import StreamedTable, files_of
-from branchwise.table.write import FileFormat, write_columns
+from branchwise.table.write import (
+    FileFormat,
+    form_of_name,
+    is_packed_name,
+    unwritten_form,
+    write_columns,
+)
 from branchwise.words import word
 
 PREDICTION = "prediction"
@@ -151,11 +156,28 @@ def _tell(n_rows: int, output: str | None, reporter: Reporter) -> None:
 
 
 def _table_form(form: TableForm | None, output: str | None) -> TableForm:
+    _refuse_misnamed(form, output)
     if form is not None:
         return form
-    suffix = Path(output or "").suffix.lower().removeprefix(".")
-    suffix = "arrow" if suffix == "feather" else suffix
-    return TableForm(suffix) if suffix in list(TableForm) else TableForm.CSV
+    return TableForm(form_of_name(output or "") or "csv")
+
+
+def _refuse_misnamed(form: TableForm | None, output: str | None) -> None:
+    """Refuse a name that means a form which is not written."""
+    if output is None or (form is not None and not is_packed_name(output)):
+        return
+    meant = unwritten_form(output)
+    if meant is None:
+        return
+    advice = (
+        "Give a name without that ending, and pack the file afterwards"
+        if is_packed_name(output)
+        else "Give a name that ends so, or say what to write with --format"
+    )
+    raise ParameterError(
+        f"-o must name a file of a form that predict writes: {', '.join(TableForm)}. "
+        f"Got {output!r}, whose ending means {meant}. {advice}."
+    )
 
 
 def _predicted(model: Model, table: Any, proba: bool) -> dict[str, list[Any]]:

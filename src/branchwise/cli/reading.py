@@ -146,7 +146,7 @@ def with_reading(verb: Callable[..., Any]) -> Callable[..., Any]:
 def _reading(form: str | None, no_header: bool, names: str | None, **other: Any) -> Any:
     listed = None if names is None else next(csv.reader([names]), [])
     form = None if form is None else str(form)
-    return make_reading(form, header=not no_header, names=listed, **other)
+    return make_reading(form, header=not no_header, names=listed, flags=True, **other)
 
 
 def remark_header(file: TableFile, reading: Reading, reporter: Reporter) -> None:

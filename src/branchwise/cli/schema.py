@@ -10,8 +10,8 @@ import typer
 
 from branchwise.cli.hints import (
     hint,
-    option,
     present_values,
+    unusable_hint,
     with_option,
     without_mistaken,
 )
@@ -38,6 +38,10 @@ from branchwise.table.read import TableFile
 from branchwise.table.reading import Reading
 from branchwise.table.schema import Value
 from branchwise.words import aligned, listed, number, plain, word
+
+#: How many values of a column are shown, and how much of a long one.
+_SHOWN = 5
+_LONGEST = 40
 
 
 def schema(
@@ -138,7 +142,16 @@ class _Description:
             return f"{number(self.low)} to {number(self.high)}"
         if not self.values:
             return ""
-        return f"{len(self.values):,}: {listed(self.values, 5)}"
+        shown = [_cut(value) for value in self.values[:_SHOWN]]
+        return (
+            f"{len(self.values):,}: {listed([*shown, *self.values[_SHOWN:]], _SHOWN)}"
+        )
+
+
+def _cut(value: Value) -> Value:
+    if not isinstance(value, str) or len(value) <= _LONGEST:
+        return value
+    return f"{value[: _LONGEST - 3].rstrip()}..."
 
 
 def _lines(columns: list[_Description]) -> list[str]:
@@ -182,8 +195,7 @@ def _describe_all(
         try:
             raw = frame.column(index)
         except DataError:
-            missing = int(table.column(index).null_count)
-            columns.append(_unusable(name, missing, str(table.column(index).type)))
+            columns.append(_unusable(name, table.column(index)))
         else:
             columns.append(_describe(name, raw, zeros.get(name)))
     return columns
@@ -208,9 +220,9 @@ def _with_leading_zeros(
     return found
 
 
-def _unusable(name: str, missing: int, arrow_type: str) -> _Description:
-    advice = f"{arrow_type} cannot be used: {option('--ignore', name)}"
-    return _Description(name, "unusable", missing, hint=advice)
+def _unusable(name: str, column: Any) -> _Description:
+    missing = int(column.null_count)
+    return _Description(name, "unusable", missing, hint=unusable_hint(name, column))
 
 
 def _describe(name: str, raw: RawColumn, padded: str | None) -> _Description:

@@ -12,10 +12,9 @@ import typer
 from numpy.typing import NDArray
 
 from branchwise.cli.hints import (
-    as_missing,
     has_no_value,
     option,
-    stray_words,
+    why_text,
     with_option,
     without_mistaken,
 )
@@ -370,12 +369,9 @@ def remark_columns(attributes: Any, roles: Roles, reporter: Reporter) -> None:
         if has_no_value(raw):
             empty.append(name)
         elif isinstance(raw, Coded):
-            words = [] if name in roles.text else stray_words(raw)
-            if words:
-                reporter.note(
-                    f"column {name!r} is taken for text because of {quoted(words)}; it "
-                    f"is numeric with {as_missing(words)}."
-                )
+            why = "" if name in roles.text else why_text(raw)
+            if why:
+                reporter.note(f"column {name!r} is {why}.")
     if empty:
         reporter.note(f"no row has a value in {_columns(empty)}.")
 

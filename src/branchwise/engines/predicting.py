@@ -20,24 +20,16 @@ from branchwise.table.frames import Frame
 from branchwise.table.matching import columns_for
 from branchwise.table.part_files import TablePart
 from branchwise.table.raw import RawColumn
+from branchwise.table.reading import ENDINGS
 from branchwise.table.schema import Column, Schema
 from branchwise.table.streamed import StreamedTable
-from branchwise.table.write import FileFormat, part_writer
+from branchwise.table.write import FileFormat, form_of_name, part_writer
 from branchwise.tree import Tree
 from branchwise.words import word
 
 What = Literal["classes", "probabilities", "leaves"]
 #: Columns by name, of equal length.
 Batch = dict[str, NDArray[Any]]
-
-_ENDINGS: dict[str, FileFormat] = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".json": "json",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
 
 
 class Predicting(Protocol):
@@ -256,10 +248,11 @@ def _checked(model: Predicting, what: What | Sequence[What]) -> tuple[What, ...]
 
 
 def _form_of(output: str | os.PathLike[str]) -> FileFormat:
-    ending = Path(output).suffix.lower()
-    if ending not in _ENDINGS:
+    form = form_of_name(output)
+    if form is None:
+        endings = [end for end in (*ENDINGS, ".json") if form_of_name(f"x{end}")]
         raise ParameterError(
-            f"output must be a file whose name ends with {quoted(_ENDINGS, 9)}. Got "
+            f"output must be a file whose name ends with {quoted(endings, 99)}. Got "
             f"{os.fspath(output)!r}."
         )
-    return _ENDINGS[ending]
+    return form

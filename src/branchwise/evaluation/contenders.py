@@ -104,8 +104,18 @@ def _cells(table: EncodedTable) -> NDArray[Any]:
     return cells
 
 
-def predicts_numbers(estimator: Any) -> bool:
-    """Whether an estimator predicts numbers."""
+def predicts_numbers(estimator: Any, called: str = "estimator") -> bool:
+    """Whether an estimator predicts numbers; what is no estimator is refused.
+
+    ``called`` is the parameter that it was given as.
+    """
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        got = estimator if isinstance(estimator, type) else type(estimator)
+        which = "the class " if isinstance(estimator, type) else ""
+        raise ParameterError(
+            f"{called} must be an object that can be fitted, such as C45Classifier(). "
+            f"Got {which}{got.__name__}."
+        )
     return bool(is_regressor(estimator))
 
 

@@ -166,7 +166,10 @@ def compare(
         algorithms = {name: contender(name, regression) for name in algorithms}
     if not algorithms:
         raise ParameterError("algorithms must name at least one. Got none.")
-    numbers = {predicts_numbers(estimator) for estimator in algorithms.values()}
+    numbers = {
+        predicts_numbers(estimator, f"algorithms[{name!r}]")
+        for name, estimator in algorithms.items()
+    }
     if len(numbers) > 1:
         raise ParameterError(
             "algorithms must all predict classes or all predict numbers. Got both."

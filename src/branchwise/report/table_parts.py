@@ -123,8 +123,10 @@ def _tiles(sections: dict[str, Any]) -> Iterator[tuple[str, str]]:
             percent(found["scores"]["balanced_accuracy"]["mean"]),
             "right on average over classes",
         )
-    yield f"{model['leaves']:,}", f"leaves, depth {model['depth']:,}"
-    yield f"{data['rows']:,}", f"rows, {len(data['columns']):,} columns"
+    leaves, noun = counted(model["leaves"], "leaf", "leaves").split()
+    yield leaves, f"{noun}, depth {model['depth']:,}"
+    rows, noun = counted(data["rows"], "row").split()
+    yield rows, f"{noun}, {counted(len(data['columns']), 'column')}"
 
 
 def data_part(sections: dict[str, Any]) -> Iterator[Raw]:

@@ -172,7 +172,7 @@ def converted(
     column: Any,
     convert: Callable[[str], object | None],
     arrow_type: Any,
-    refuse: Callable[[int, str], Exception],
+    refuse: Callable[[int, str, bool], Exception],
 ) -> Any:
     """Convert the texts of a column, each distinct one once.
 
@@ -185,7 +185,8 @@ def converted(
     arrow_type : pyarrow.DataType
         The type of the values.
     refuse : callable
-        Row and text of the first cell that cannot be converted -> the error.
+        Row and text of the first cell that cannot be converted, and whether fewer
+        cells are like it than can be converted -> the error.
     """
     import pyarrow as pa  # noqa: PLC0415
 
@@ -198,7 +199,8 @@ def converted(
         found = np.isin(codes, wrong)
         if found.any():
             row = int(np.argmax(found))
-            raise refuse(row, cells[int(codes[row])])
+            is_rare = 2 * int(found.sum()) < int((codes >= 0).sum())
+            raise refuse(row, cells[int(codes[row])], is_rare)
     return pa.chunked_array([pa.array(values, arrow_type).take(array.indices)])
 
 

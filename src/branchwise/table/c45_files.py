@@ -16,7 +16,7 @@ from branchwise.table.rewritten import MARK, Declared, DeclaredRows, rewritten
 
 NAMES = ".names"
 #: The endings of files that go with a file of names.
-ENDINGS = (NAMES, ".data", ".test")
+C45_ENDINGS = (NAMES, ".data", ".test")
 
 _SPECIAL = b'|\\"'
 _DISCRETE = re.compile(r"discrete\s+(\d+)", re.IGNORECASE)
@@ -33,7 +33,7 @@ def names_file_of(name: str) -> str | None:
     """Return the names file that goes with a path: stem, .names, .data or .test."""
     path = Path(name)
     try:
-        if path.suffix.lower() in ENDINGS:
+        if path.suffix.lower() in C45_ENDINGS:
             names = path.with_suffix(NAMES)
             return str(names) if names.is_file() else None
         names = path.with_name(path.name + NAMES)
@@ -47,7 +47,7 @@ def data_file_of(name: str) -> str:
     path = Path(name)
     if path.suffix.lower() == ".test":
         return name
-    if path.suffix.lower() in ENDINGS:
+    if path.suffix.lower() in C45_ENDINGS:
         return str(path.with_suffix(".data"))
     return name + ".data"
 

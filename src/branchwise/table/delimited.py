@@ -49,6 +49,8 @@ class DelimitedFile:
         first = _first_line(content, label)
         _refuse_other_text(first, label)
         delimiter = reading.separator or _sniff(first, content)
+        #: The option that leaves out blanks around cells, if they are read now.
+        self.without_blanks = _without_blanks_option(reading, delimiter)
         if delimiter == BLANKS:
             content = _with_single_blanks(content)
             delimiter = " "
@@ -66,8 +68,8 @@ class DelimitedFile:
         if not reading.has_header:
             names = reading.names or tuple(f"x{at}" for at in range(len(cells)))
             start, before = text_start(content), 0
-            header = "--names" if reading.names else "its first line"
-            self._check_number(names, cells)
+            header = reading.option("names") if reading.names else "its first line"
+            self._check_number(names, cells, reading.option("names"))
         self._records = Records(content, label, names, delimiter, start, before, header)
         self._has_header = reading.has_header
         self.names: tuple[str, ...] = names
@@ -89,11 +91,13 @@ class DelimitedFile:
         """Tell in which line of the file a row begins."""
         return self._records.place(row)
 
-    def _check_number(self, names: Sequence[str], cells: Sequence[str]) -> None:
+    def _check_number(
+        self, names: Sequence[str], cells: Sequence[str], option: str
+    ) -> None:
         if len(names) != len(cells):
             raise DataError(
-                f"{self.label} has {len(cells):,} cells in its first line, but --names "
-                f"has {len(names):,} names. Name every column, and check the "
+                f"{self.label} has {len(cells):,} cells in its first line, but "
+                f"{option} has {len(names):,} names. Name every column, and check the "
                 "separator."
             )
 
@@ -114,6 +118,12 @@ class DelimitedFile:
                 "line out; or, if the first line is a row like the others, add "
                 "--no-header."
             )
+
+
+def _without_blanks_option(reading: Reading, delimiter: str) -> str | None:
+    if delimiter == BLANKS or len(delimiter) > 1 or delimiter.isspace():
+        return None
+    return f"{reading.option('separator')} '{delimiter} '"
 
 
 def _first_line(content: Buffer, label: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from branchwise.errors import DataError
 from branchwise.table.arff import looks_like_arff, open_arff
 from branchwise.table.c45_files import (
-    ENDINGS,
+    C45_ENDINGS,
     NAMES,
     data_file_of,
     names_file_of,
@@ -27,7 +27,7 @@ from branchwise.table.database import DUCKDB, SQLITE, DuckDBFile, SQLiteFile
 from branchwise.table.delimited import DelimitedFile
 from branchwise.table.encodings import as_utf8
 from branchwise.table.parquet import ARROW, PARQUET, ArrowFile, ParquetFile
-from branchwise.table.reading import FORMS, Reading
+from branchwise.table.reading import ENDINGS, FORMS, PACKED, Reading
 from branchwise.table.workbook import OLD_EXCEL, ZIP, Workbook, is_workbook
 
 #: The forms whose cells are all text.
@@ -35,8 +35,7 @@ TEXT_FORMS = frozenset(("csv", "tsv", "arff", "c4.5"))
 #: The forms whose names are in the first row, if they are.
 HEADED_FORMS = frozenset(("csv", "tsv", "excel"))
 
-_TABS = (".tsv", ".tab")
-_PACKED = (".gz", ".zst")
+_TABS = tuple(ending for ending, form in ENDINGS.items() if form == "tsv")
 
 
 class Format(Protocol):
@@ -103,10 +102,10 @@ def _names_path(name: str, reading: Reading, said: str | None) -> str | None:
     else:
         found = names_file_of(name)
     if said == "c4.5" and found is None:
-        stem = Path(name).with_suffix("") if name.endswith(ENDINGS) else name
+        stem = Path(name).with_suffix("") if name.endswith(C45_ENDINGS) else name
         raise DataError(
             f"There is no file '{stem}{NAMES}', which must declare the columns of "
-            f"{name}. Name it with --names-file."
+            f"{name}. Name it with {reading.option('names_file')}."
         )
     return found
 
@@ -135,7 +134,7 @@ def _known(content: Buffer, name: str) -> str:
 def _plain_name(name: str) -> str:
     """Return a name without the ending of packed files."""
     plain = name.lower()
-    for ending in _PACKED:
+    for ending in PACKED:
         plain = plain.removesuffix(ending)
     return plain
 

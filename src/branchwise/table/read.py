@@ -19,6 +19,7 @@ from typing import Any, Literal
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.table.arrow import as_list, converted, is_text
 from branchwise.table.contents import STANDARD_STREAM
+from branchwise.table.delimited import DelimitedFile
 from branchwise.table.forms import HEADED_FORMS, TEXT_FORMS, open_form
 from branchwise.table.reading import Reading, make_reading
 
@@ -27,8 +28,9 @@ __all__ = ["MISSING", "STANDARD_STREAM", "TableFile", "read_table"]
 #: Cells that are missing values unless the user says otherwise.
 MISSING = ("", "?")
 
-#: Row and text of a cell that cannot be taken -> the error.
-Refuse = Callable[[int, str], DataError]
+#: Row and text of a cell that cannot be taken, and whether it is one of a few among
+#: cells that can -> the error.
+Refuse = Callable[[int, str, bool], DataError]
 
 _NO_HEADER = " If the first line is a row like the others, add --no-header."
 _ROW = re.compile(r"\b(?:in|of them) row (\d+)\b")
@@ -55,10 +57,17 @@ class TableFile:
         reading: Reading | None = None,
         further: bool = False,
     ) -> None:
-        name = os.fspath(source)
+        name = _path_of(source)
         label = "standard input" if name == STANDARD_STREAM else name
         self.form, self._format = open_form(name, label, reading or Reading(), further)
         self.label = self._format.label
+
+    @property
+    def _trimmed(self) -> str | None:
+        """How to read the file without the blanks around cells, if that can be said."""
+        if not isinstance(self._format, DelimitedFile):
+            return None
+        return self._format.without_blanks
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,7 +85,7 @@ class TableFile:
 
     def check_names(self, names: Collection[str]) -> None:
         """Raise an error for a name that is not a column."""
-        check_names(self.label, self.names, names)
+        check_names(self.label, self.names, names, self._trimmed)
 
     def read(
         self,
@@ -169,24 +178,43 @@ def check_header(
         )
 
 
-def check_names(label: str, known: Sequence[str], names: Collection[str]) -> None:
-    """Raise an error for a name that is not a column; suggest the nearest."""
+def check_names(
+    label: str,
+    known: Sequence[str],
+    names: Collection[str],
+    without_blanks: str | None = None,
+) -> None:
+    """Raise an error for a name that is not a column; suggest the nearest.
+
+    ``without_blanks`` is the option that leaves out the blanks around cells.
+    """
     for name in names:
         if name not in known:
+            meant = _nearest(name, known)
+            if without_blanks and name in [other.strip(" \t") for other in known]:
+                meant += (
+                    " The blanks belong to the name; blanks around cells do not "
+                    f"count with {without_blanks}."
+                )
             raise DataError(
-                f"{label} has no column {name!r}.{_nearest(name, known)} The columns "
-                f"are {quoted(known, 20)}."
+                f"{label} has no column {name!r}.{meant} The columns are "
+                f"{quoted(known, 20)}."
             )
 
 
 def wrong_cell(name: str, what: str, label: str, place: Callable[[int], str]) -> Refuse:
     """Return who makes the error of a cell that is not what its column must hold."""
 
-    def refuse(row: int, cell: str) -> DataError:
+    def refuse(row: int, cell: str, is_rare: bool) -> DataError:
+        found = f"Column {name!r} must hold {what}, but {place(row)} of {label} has"
+        if is_rare:
+            return DataError(
+                f"{found} {cell!r}. Correct the cell, or let such cells count as "
+                f"missing with --missing {shlex.quote(cell)}."
+            )
         return DataError(
-            f"Column {name!r} must hold {what}, but {place(row)} of {label} has "
-            f"{cell!r}. Correct the cell, or let such cells count as missing with "
-            f"--missing {shlex.quote(cell)}."
+            f"{found} {cell!r}, and many cells are like it. Is this the column that is "
+            "meant? Choose another, or correct the cells."
         )
 
     return refuse
@@ -324,6 +352,17 @@ def read_table(
         number_columns=number_columns,
         ignore=ignore,
     )
+
+
+def _path_of(source: object) -> str:
+    path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
+    if not isinstance(path, str):
+        raise ParameterError(
+            "source must be the path of a file, or '-' for standard input. Got "
+            f"{type(source).__name__}; a table in memory needs no reading: pass it to "
+            "fit as it is."
+        )
+    return path
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:

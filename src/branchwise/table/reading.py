@@ -6,7 +6,8 @@ import codecs
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 from branchwise.errors import ParameterError, quoted
@@ -23,6 +24,28 @@ FORMS: Mapping[str, str] = {
     "sqlite": "SQLite",
     "duckdb": "DuckDB",
 }
+#: How the name of a file ends, with the form that this means.
+ENDINGS: Mapping[str, str] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".arff": "arff",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+    ".xlsb": "excel",
+    ".xls": "excel",
+    ".ods": "excel",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".db": "sqlite",
+    ".duckdb": "duckdb",
+}
+#: How the names of packed files end that can be read.
+PACKED = (".gz", ".zst")
 #: Runs of blanks and tabs between the cells.
 BLANKS = "blanks"
 #: What standard input or a packed file may have, unless the user says otherwise.
@@ -84,6 +107,8 @@ class Reading:
         A table of a database, or a query to it.
     max_size : int or None
         The most bytes that standard input or an unpacked file may have.
+    flags : bool
+        Whether messages speak of the options of the command line.
     """
 
     form: str | None = None
@@ -96,6 +121,7 @@ class Reading:
     table: str | None = None
     query: str | None = None
     max_size: int | None = None
+    flags: bool = field(default=False, compare=False)
 
     @property
     def most_bytes(self) -> int:
@@ -120,21 +146,27 @@ class Reading:
             raise ParameterError(
                 f"{option} has no effect on {label}, which is read as {FORMS[form]}. "
                 f"It is for {', '.join(known)}; leave it out, or say what the file is "
-                "with --from."
+                f"with {self.option('form')}."
             )
 
+    def option(self, name: str) -> str:
+        """Return what the user calls an option: form, or --from."""
+        return _option(name, self.flags)
+
     def _useless(self, form: str) -> Iterable[tuple[str, str]]:
-        for field in fields(self):
-            given = getattr(self, field.name) != field.default
-            if given and form not in _FOR.get(field.name, FORMS):
-                yield field.name, _option(field.name)
+        for each in fields(self):
+            given = getattr(self, each.name) != each.default
+            if given and form not in _FOR.get(each.name, FORMS):
+                yield each.name, self.option(each.name)
 
 
 def _as_dict(reading: Reading) -> dict[str, Any]:
-    return {field.name: getattr(reading, field.name) for field in fields(reading)}
+    return {each.name: getattr(reading, each.name) for each in fields(reading)}
 
 
-def _option(name: str) -> str:
+def _option(name: str, flag: bool) -> str:
+    if not flag:
+        return name
     spelled = {"form": "from", "header": "no-header"}.get(name, name)
     return f"--{spelled.replace('_', '-')}"
 
@@ -150,41 +182,50 @@ def make_reading(
     table: str | None = None,
     query: str | None = None,
     max_size: str | int | None = None,
+    *,
+    flags: bool = False,
 ) -> Reading:
-    """Check the options, and put them in one form."""
+    """Check the options, and put them in one form.
+
+    With ``flags`` errors name them as the command line does.
+    """
+    called = partial(_option, flag=flags)
     if form is not None and form not in FORMS:
         raise ParameterError(
-            f"--from must be one of {quoted(FORMS, 99)}. Got {form!r}."
+            f"{called('form')} must be one of {quoted(FORMS, 99)}. Got {form!r}."
         )
     if names is not None and names_file is not None:
         raise ParameterError(
-            "--names and --names-file both name the columns. Give only one of them."
+            f"{called('names')} and {called('names_file')} both name the columns. "
+            "Give only one of them."
         )
     if table is not None and query is not None:
         raise ParameterError(
-            "--table and --query both say what to read. Give only one of them."
+            f"{called('table')} and {called('query')} both say what to read. Give "
+            "only one of them."
         )
     return Reading(
         form,
-        None if separator is None else _separator(separator),
-        None if encoding is None else _encoding(encoding),
+        None if separator is None else _separator(called("separator"), separator),
+        None if encoding is None else _encoding(called("encoding"), encoding),
         header,
-        None if names is None else _distinct(tuple(names)),
+        None if names is None else _distinct(called("names"), tuple(names)),
         names_file,
         None if sheet is None else str(sheet),
         table,
         query,
-        None if max_size is None else _size(max_size),
+        None if max_size is None else _size(called("max_size"), max_size),
+        flags,
     )
 
 
-def _separator(given: str) -> str:
+def _separator(option: str, given: str) -> str:
     found = _SEPARATORS.get(given, given)
     mark = found[:1] if found[1:] == " " else found
     one = len(mark) == 1 and mark.isascii() and mark not in '"\r\n\0'
     if not one and found != BLANKS:
         raise ParameterError(
-            "--separator must be one character of ASCII that is no quotation mark and "
+            f"{option} must be one character of ASCII that is no quotation mark and "
             "no line break, such a character and a blank (', ') where blanks around "
             "cells do not count, tab, or blanks for runs of blanks and tabs. Got "
             f"{given!r}."
@@ -192,33 +233,32 @@ def _separator(given: str) -> str:
     return found
 
 
-def _encoding(given: str) -> str:
+def _encoding(option: str, given: str) -> str:
     name = "undefined"
     with suppress(LookupError, UnicodeError, ValueError):
         bytes(4).decode(given)  # refuses what makes no text, such as zlib
         name = codecs.lookup(given).name
     if name.replace("_", "-") in _NO_ENCODINGS:
         raise ParameterError(
-            "--encoding must be the name of a text encoding, such as utf-8, utf-16, "
+            f"{option} must be the name of a text encoding, such as utf-8, utf-16, "
             f"latin-1 or cp1252. Got {given!r}."
         )
     return name
 
 
-def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+def _distinct(option: str, names: tuple[str, ...]) -> tuple[str, ...]:
     if not names or len(set(names)) < len(names) or not all(n.strip() for n in names):
         raise ParameterError(
-            "--names must be the names of all columns, each its own and none empty. "
+            f"{option} must be the names of all columns, each its own and none empty. "
             f"Got {quoted(names, 20) or 'none'}."
         )
     return names
 
 
-def _size(given: str | int) -> int:
+def _size(option: str, given: str | int) -> int:
     found = _SIZE.fullmatch(str(given).strip())
     if found is None:
         raise ParameterError(
-            "--max-size must be a number of bytes, such as 500MB or 20GB. Got "
-            f"{given!r}."
+            f"{option} must be a number of bytes, such as 500MB or 20GB. Got {given!r}."
         )
     return int(float(found[1]) * _UNITS[found[2].lower()])

@@ -52,7 +52,8 @@ def _read_series(what: str, series: nw.Series[Any]) -> RawColumn:
     if isinstance(dtype, _NESTED):
         raise DataError(
             f"{what} holds nested values ({dtype}); a cell must be one text, number or "
-            "boolean. Take the column apart first."
+            "boolean. Take the column apart first, or leave it out (--ignore on the "
+            "command line)."
         )
     if isinstance(dtype, _DATES):
         _refuse_dates(what, dtype)

@@ -5,16 +5,52 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, BinaryIO, Literal, Protocol
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol, get_args
 
 import numpy as np
 
 from branchwise.errors import DataError
 from branchwise.table.arrow import as_list, from_array
+from branchwise.table.reading import ENDINGS, FORMS, PACKED
 
 FileFormat = Literal["csv", "tsv", "json", "parquet", "arrow"]
+FILE_FORMATS: tuple[FileFormat, ...] = get_args(FileFormat)
+
+_PACKED = (*PACKED, ".bz2", ".xz", ".zip", ".7z")
+#: How names end that mean what is not written, besides those of tables.
+_NOT_WRITTEN = {
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+    **dict.fromkeys(_PACKED, "a packed file"),
+}
+
+
+def form_of_name(path: str | os.PathLike[str]) -> FileFormat | None:
+    """Tell by the name of a file how to write it; None where the name does not say."""
+    form = {**ENDINGS, ".json": "json"}.get(_ending(path))
+    return next((known for known in FILE_FORMATS if known == form), None)
+
+
+def unwritten_form(path: str | os.PathLike[str]) -> str | None:
+    """Return what a name means, in words, if that cannot be written."""
+    ending = _ending(path)
+    form = ENDINGS.get(ending)
+    if form is None:
+        return _NOT_WRITTEN.get(ending)
+    return None if form in FILE_FORMATS else FORMS[form]
+
+
+def is_packed_name(path: str | os.PathLike[str]) -> bool:
+    """Whether a name means a packed file."""
+    return _ending(path) in _PACKED
+
+
+def _ending(path: str | os.PathLike[str]) -> str:
+    return Path(path).suffix.lower()
 
 
 class PartWriter(Protocol):
