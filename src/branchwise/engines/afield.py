@@ -23,6 +23,7 @@ from branchwise.errors import BranchwiseError, DataError, counted, quoted
 from branchwise.narrow import narrowed
 from branchwise.table.frames import Frame, open_table, read_vector
 from branchwise.table.raw import Coded, KeptColumn, narrow_codes
+from branchwise.table.reading import ENDINGS
 from branchwise.tree import ARRAYS, Tree
 
 _CHANGED = (
@@ -31,7 +32,7 @@ _CHANGED = (
     "to files, or that is computed without chance."
 )
 #: How the names of Parquet files end.
-_PARQUET = (".parquet", ".pq")
+_PARQUET = tuple(ending for ending, form in ENDINGS.items() if form == "parquet")
 #: Odd, with bits everywhere: what hashes are multiplied with.
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 _HALF = np.uint64(32)
