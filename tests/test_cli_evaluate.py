@@ -225,6 +225,6 @@ def test_a_target_with_one_class(tmp_path):
     _, _, err = run("evaluate", table, "-t", "y", "--cv", 2)
     notes = err.splitlines()
     assert len(notes) == 2
-    assert notes[0].startswith("note: All rows have the same class, so that every ans")
+    assert notes[0].startswith("note: All rows have the same class, so that every")
     output("fit", table, "-t", "y", "-o", tree, "-q")
     assert run("evaluate", tree, table)[2] == ""
