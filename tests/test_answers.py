@@ -216,7 +216,7 @@ def test_what_is_said_of_a_model_of_numbers(speeds):
         "(target)  target, numeric"
     )
     classes = fit_tree({"c": ["x", "y"]}, ["no", "yes"])
-    assert repr(classes).endswith(" 1 columns, 2 classes>")
+    assert repr(classes).endswith(" 1 column, 2 classes>")
 
 
 # -- Importances

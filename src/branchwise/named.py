@@ -32,9 +32,9 @@ def named_columns(
         )
     task = Task(target, weight, tuple(ignore))
     frame = open_table(_read(source) if is_files(source) else source)
+    attributes = attributes_of(frame, task)
     if not further:
         check_columns(task, "The table", frame.names)
-    attributes = attributes_of(frame, task)
     return attributes, special(frame, target), weights_in(frame, task), target
 
 
