@@ -183,3 +183,24 @@ def test_help_has_examples():
     assert code == 0
     assert out.count("branchwise report ") >= 4
     assert "--hold-out SHARE" in out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--ignore", "outlook", "--categorical", "humidity", "--missing", "sunny"],
+        ["--weight", "humidity", "-a", "cart", "--max-depth", 2],
+    ],
+)
+def test_the_lines_in_python_grow_the_same_tree(table, tmp_path, monkeypatch, options):
+    page = tmp_path / "report.html"
+    how = ["-t", "play", "--cv", 2, "--format", "json", "-o", page, *options]
+    code, out, err = run("report", table, *how)
+    assert code == 0, err
+    found = json.loads(out)["reproduce"]
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec("\n".join(found["python"]), names)
+    grown = names["tree"].model_.to_bytes()
+    assert hashlib.sha256(grown).hexdigest() == found["model_file"]["sha256"]

@@ -197,7 +197,7 @@ def test_names_may_differ_in_case_alone(spark):
     [
         ([], "x string, y string", "no rows"),
         ([("a",)], "y string", "no attributes"),
-        ([("a",)], "x string", "no column 'y' to be the target"),
+        ([("a",)], "x string", "has no column 'y'"),
         ([([1], "a")], "x array<int>, y string", "'x' holds nested values"),
         ([(b"1", "a")], "x binary, y string", "'x' holds bytes"),
         ([(2**60, "a")], "x long, y string", r"'x' has the integer .* beyond 2\*\*53"),

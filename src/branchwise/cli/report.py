@@ -31,7 +31,7 @@ from branchwise.cli.streams import (
 )
 from branchwise.cli.training import Roles, case_weights, parted
 from branchwise.errors import ParameterError, counted
-from branchwise.table.read import STANDARD_STREAM, TableFile
+from branchwise.table.read import MISSING, STANDARD_STREAM, TableFile
 from branchwise.table.reading import Reading
 
 if TYPE_CHECKING:
@@ -170,6 +170,7 @@ def report(
             seed=seed,
             title=title,
             commands=again,
+            reads=_in_python(names[table_path], rows.roles, growth, reading),
             files=_marks(names, table_path, test),
             progress=say,
         )
@@ -297,6 +298,25 @@ def _marks(names: Mapping[str, str], *paths: str | None) -> list[dict[str, Any]]
         for path in paths
         if path and Path(path).is_file()
     ]
+
+
+def _in_python(
+    name: str, roles: Roles, growth: Growth, reading: Reading
+) -> tuple[str, str]:
+    """Write how the table is read and fitted in Python."""
+    marks = missing_marks(growth.of_columns("missing"))
+    said = {
+        "missing": marks if marks != MISSING else None,
+        "text_columns": roles.text,
+        "number_columns": roles.numbers,
+        "ignore": roles.ignored,
+        **reading.given,
+    }
+    options = "".join(
+        f", {what}={value!r}" for what, value in said.items() if value not in (None, [])
+    )
+    weight = "" if roles.weight is None else f", sample_weight={roles.weight!r}"
+    return f"read_table({name!r}{options})", f"table, {roles.target!r}{weight}"
 
 
 def _commands(context: typer.Context, names: Mapping[str, str]) -> list[str]:

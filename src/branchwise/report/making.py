@@ -43,6 +43,7 @@ def make_report(
     validation: tuple[object, object] | None = None,
     test_name: str = "the test table",
     commands: Sequence[str] = (),
+    reads: tuple[str, str] | None = None,
     files: Sequence[dict[str, Any]] = (),
     progress: Callable[[str], None] | None = None,
 ) -> Report:
@@ -76,6 +77,9 @@ def make_report(
         What to call the rows of ``test``.
     commands : sequence of str
         Commands that make the report again.
+    reads : pair of str or None
+        How the table is read in Python, ``read_table(...)``, and what ``fit`` is then
+        given, in which it is called ``table``.
     files : sequence of dict
         Names, sizes and hashes of the files that the rows came from:
         ``branchwise.report.reproduce.file_mark``.
@@ -120,7 +124,7 @@ def make_report(
     sections["pruning"] = pruning_curve(source, model, parts)
     sections["learning"] = learning_curve(source, model, seed, say)
     sections["reproduce"] = reproduction(
-        source, model, seed, list(commands), list(files)
+        source, model, seed, list(commands), list(files), reads
     )
     return Report(sections, model, steps)
 

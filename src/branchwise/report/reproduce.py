@@ -31,11 +31,12 @@ def reproduction(
     seed: int,
     commands: list[str],
     files: list[dict[str, Any]],
+    reads: tuple[str, str] | None,
 ) -> dict[str, Any]:
     """Tell all that is needed to make the same page again."""
     return {
         "commands": commands,
-        "python": python_lines(source),
+        "python": python_lines(source, reads),
         "seed": seed,
         "versions": {
             "branchwise": __version__,
@@ -64,10 +65,17 @@ def parameter(value: object) -> str:
     return str(getattr(value, "__name__", "?")) if callable(value) else repr(value)
 
 
-def python_lines(source: Source) -> list[str]:
-    """Return the lines that grow the tree in Python."""
+def python_lines(source: Source, reads: tuple[str, str] | None = None) -> list[str]:
+    """Return the lines that read the table, if that is known, and grow the tree."""
     estimator = source.estimator
     name = type(estimator).__name__
+    if reads is not None:
+        return [
+            f"from branchwise import {name}, read_table",
+            f"table = {reads[0]}",
+            f"tree = {_written(estimator)}",
+            f"tree.fit({reads[1]})",
+        ]
     weights = "" if source.rows.weights is None else ", sample_weight=weights"
     aside = "" if source.pruned_with is None else ", validation=(X_valid, y_valid)"
     return [

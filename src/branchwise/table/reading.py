@@ -124,6 +124,15 @@ class Reading:
     flags: bool = field(default=False, compare=False)
 
     @property
+    def given(self) -> dict[str, Any]:
+        """The options that are not as usual, for ``read_table``."""
+        return {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if each.compare and getattr(self, each.name) != each.default
+        }
+
+    @property
     def most_bytes(self) -> int:
         """How much standard input or an unpacked file may have."""
         return MOST_BYTES if self.max_size is None else self.max_size
