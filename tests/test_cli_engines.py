@@ -56,6 +56,16 @@ def test_several_files_are_one_table(parts, tmp_path):
     assert len(answers[0].splitlines()) == 1729
 
 
+def test_a_model_is_not_written_over_rows_of_a_pattern(parts, tmp_path):
+    rows = tmp_path / "a.parquet"
+    before = rows.read_bytes()
+    for where in (parts, tmp_path):
+        code, _, err = run("fit", where, "-t", "class", "-o", rows)
+        assert code == 2
+        assert "-o would write over" in err
+    assert rows.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("engine", "files", "complaint"),
     [

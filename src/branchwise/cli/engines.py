@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from branchwise.cli.options import missing_marks
+from branchwise.cli.streams import keep_inputs
 from branchwise.cli.training import Roles
 from branchwise.errors import ParameterError, quoted
 from branchwise.places import place_class
@@ -97,7 +98,7 @@ Say = Callable[[str], None]
 
 def engine_for(paths: Sequence[str], given: EngineName | None) -> EngineName | None:
     """Return the engine that a table is for; None is memory."""
-    several = means_several(paths)
+    several = len(paths) > 1 or is_many(paths[0])
     if given is EngineName.MEMORY and several:
         one = len(paths) == 1
         found = f"{paths[0]!r}, which may be several" if one else f"{len(paths)} files"
@@ -110,11 +111,6 @@ def engine_for(paths: Sequence[str], given: EngineName | None) -> EngineName | N
     if any("://" in path for path in paths):
         return EngineName.SQL
     return EngineName.CHUNKED if several else None
-
-
-def means_several(paths: Sequence[str]) -> bool:
-    """Whether a table is to be read from several files."""
-    return len(paths) > 1 or is_many(paths[0])
 
 
 def refuse_far_options(
@@ -169,6 +165,7 @@ def far_source(paths: Sequence[str], options: Mapping[str, Any], say: Say) -> Fa
     if engine is EngineName.SQL:
         return _in_database(paths, reading, marks, options)
     table = StreamedTable(files_of(list(paths)), reading, marks)
+    keep_inputs({"-o": options["output"]}, *table.paths)  # those of patterns, too
     if engine is EngineName.CHUNKED:
         return _in_files(table, options, say)
     return _in_frame(engine, table, options)
