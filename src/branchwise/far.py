@@ -21,6 +21,7 @@ from branchwise.model import Model
 from branchwise.places import place_of
 from branchwise.recipes import Recipe
 from branchwise.table.schema import Value
+from branchwise.training import warn_of_order
 
 #: Classes -> a row for each true class, with what each answer costs.
 CostsOf = Callable[[Sequence[Value]], tuple[tuple[float, ...], ...]]
@@ -68,6 +69,7 @@ def fit_elsewhere(
     with place:
         check_columns(task, place.label, place.names)
         plan = place.learn(task)
+        warn_of_order(plan.schema.columns, recipe)
         if costs_of is not None:
             recipe = replace(recipe, costs=costs_of(plan.schema.classes))
         tree = grown_elsewhere(place, plan, recipe, progress)

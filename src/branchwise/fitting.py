@@ -21,7 +21,7 @@ from branchwise.table.labels import learn_numbers, learn_target
 from branchwise.table.schema import Schema, Value
 from branchwise.table.weights import check_weights
 from branchwise.threads import n_threads
-from branchwise.training import Training, check_costs, grown
+from branchwise.training import Training, check_costs, grown, warn_of_order
 from branchwise.validation import (
     choose_alpha,
     encode_validation,
@@ -139,6 +139,7 @@ def fit_tree(
         )
     frame = open_table(source)
     columns, data = learn_columns(frame, categorical_features, categories, threads)
+    warn_of_order(columns, recipe)
     possible, wanted = _wanted(target, frame.n_rows, recipe, classes)
     if recipe.missing == "error":
         refuse_missing(enumerate(columns), data)

@@ -6,6 +6,7 @@ which is what validation sets and cross-validation are made of.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from branchwise.counts import Floats, Ints
 from branchwise.criteria import Moments64
 from branchwise.engines.memory import MemoryEngine
-from branchwise.errors import ParameterError, quoted
+from branchwise.errors import BranchwiseWarning, ParameterError, quoted
 from branchwise.grow import Progress, grow, recount
 from branchwise.kernels import native
 from branchwise.prune import best_first, cost_complexity, error_based
@@ -31,6 +32,22 @@ from branchwise.tree import Tree
 
 #: As many classes as a byte can tell apart.
 _BYTE = 256
+
+
+def warn_of_order(columns: Sequence[Column], recipe: Recipe) -> None:
+    """Warn of ordered categories that splits may group against their order."""
+    ordered = [column.name for column in columns if column.kind == "ordinal"]
+    if not ordered or recipe.branching == "values":
+        return
+    for name in ordered:
+        warnings.warn(
+            f"Column {name!r} has ordered categories, and "
+            f"branching={recipe.branching!r} may put any of them together, against "
+            "their order. Turn the column into numbers if the order must hold, or make "
+            "it unordered to silence this.",
+            BranchwiseWarning,
+            stacklevel=4,
+        )
 
 
 @dataclass(frozen=True)
