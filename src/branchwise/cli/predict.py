@@ -72,6 +72,14 @@ def predict(
     keep: Annotated[
         bool, typer.Option("--keep", help="Put the columns of the table before these.")
     ] = False,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas",
+            help="Put an apostrophe before texts of CSV and TSV that a spreadsheet "
+            "would take for a formula.",
+        ),
+    ] = False,
     missing: MissingMarks = None,
     form: Annotated[
         TableForm | None,
@@ -132,6 +140,7 @@ def predict(
                 stream,
                 cast("FileFormat", written),
                 lambda n: say(f"Predicted {counted(n, 'row')}"),
+                escape_formulas,
             )
         _tell(n_rows, output, reporter)
         return
@@ -146,7 +155,12 @@ def predict(
         _refuse_double(columns, added)
         say("Writing")
         with open_output(output) as stream:
-            write_columns(stream, {**columns, **added}, cast("FileFormat", written))
+            write_columns(
+                stream,
+                {**columns, **added},
+                cast("FileFormat", written),
+                escape_formulas,
+            )
     _tell(table.num_rows, output, reporter)
 
 

@@ -65,6 +65,7 @@ def predict(
     output: str | os.PathLike[str],
     what: What | Sequence[What] = "classes",
     keep: bool = False,
+    escape_formulas: bool = False,
 ) -> int: ...
 
 
@@ -74,6 +75,7 @@ def predict(
     output: str | os.PathLike[str] | None = None,
     what: What | Sequence[What] = "classes",
     keep: bool = False,
+    escape_formulas: bool = False,
 ) -> Iterator[Batch] | int:
     """Predict for the rows of files that may be larger than memory.
 
@@ -93,6 +95,10 @@ def predict(
         ``leaf``, the number of the node.
     keep : bool
         Whether the columns of the table come before these, as they are in the files.
+    escape_formulas : bool
+        Whether texts that a spreadsheet would take for a formula (they begin with =,
+        +, -, @, a tab or a carriage return) get an apostrophe in front, in a CSV or TSV
+        file; numbers stay numbers.
 
     Returns
     -------
@@ -103,6 +109,11 @@ def predict(
     table = StreamedTable.of(source)
     answers = Answers(model_of(model), table, what, keep)
     if output is None:
+        if escape_formulas:
+            raise ParameterError(
+                "escape_formulas has no effect without an output, which it is for. "
+                "Leave it out, or name a CSV or TSV file."
+            )
         return answers.batches()
     form = _form_of(output)
     if Path(output).resolve() in {Path(path).resolve() for path in table.paths}:
@@ -111,7 +122,7 @@ def predict(
             "answers a file of their own."
         )
     with atomic_write(output) as file:
-        return answers.write(file, form)
+        return answers.write(file, form, escape_formulas=escape_formulas)
 
 
 def model_of(given: Any) -> Any:
@@ -178,10 +189,11 @@ class Answers:
         file: BinaryIO,
         form: FileFormat,
         progress: Callable[[int], None] | None = None,
+        escape_formulas: bool = False,
     ) -> int:
         """Write a file; return how many rows it has, which ``progress`` is told."""
         n_rows = 0
-        with part_writer(file, form) as writer:
+        with part_writer(file, form, escape_formulas) as writer:
             for kept, added in self._parts():
                 writer.write(kept | added)
                 n_rows += len(next(iter(added.values())))

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal, Protocol, get_args
 
 import numpy as np
 
-from branchwise.errors import DataError
+from branchwise.errors import DataError, ParameterError
 from branchwise.table.arrow import as_list, from_array
 from branchwise.table.reading import ENDINGS, FORMS, PACKED
 
@@ -53,6 +53,10 @@ def _ending(path: str | os.PathLike[str]) -> str:
     return Path(path).suffix.lower()
 
 
+#: How a text begins that spreadsheets take for a formula.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
 class PartWriter(Protocol):
     """Writes a table part by part; every part has the same columns."""
 
@@ -64,7 +68,10 @@ class PartWriter(Protocol):
 
 
 def write_columns(
-    file: BinaryIO, columns: Mapping[str, Sequence[Any]], form: FileFormat
+    file: BinaryIO,
+    columns: Mapping[str, Sequence[Any]],
+    form: FileFormat,
+    escape_formulas: bool = False,
 ) -> None:
     """Write columns of equal length.
 
@@ -76,15 +83,25 @@ def write_columns(
         The columns; None is a missing value.
     form : {"csv", "tsv", "json", "parquet", "arrow"}
         The format; JSON is a list with an object for each row.
+    escape_formulas : bool
+        Whether texts of CSV and TSV that a spreadsheet would take for a formula get an
+        apostrophe in front.
     """
-    with part_writer(file, form) as writer:
+    with part_writer(file, form, escape_formulas) as writer:
         writer.write(columns)
 
 
 @contextmanager
-def part_writer(file: BinaryIO, form: FileFormat) -> Iterator[PartWriter]:
+def part_writer(
+    file: BinaryIO, form: FileFormat, escape_formulas: bool = False
+) -> Iterator[PartWriter]:
     """Write a table part by part; there must be one, if an empty one."""
-    writer = _writer(file, form)
+    if escape_formulas and form not in ("csv", "tsv"):
+        raise ParameterError(
+            "escape_formulas has no effect on what is no CSV or TSV. Got the format "
+            f"{form!r}; leave it out."
+        )
+    writer = _writer(file, form, escape_formulas)
     whole = False
     try:
         yield writer
@@ -93,33 +110,62 @@ def part_writer(file: BinaryIO, form: FileFormat) -> Iterator[PartWriter]:
         writer.close(whole)
 
 
-def _writer(file: BinaryIO, form: FileFormat) -> PartWriter:
+def _writer(file: BinaryIO, form: FileFormat, escape_formulas: bool) -> PartWriter:
     if form in ("parquet", "arrow"):
         return _TypedWriter(file, form)
     if form == "json":
         return _JsonWriter(file)
-    return _DelimitedWriter(file, "\t" if form == "tsv" else ",")
+    return _DelimitedWriter(file, "\t" if form == "tsv" else ",", escape_formulas)
+
+
+class _LineEnds:
+    """Ends rows with a line feed alone."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+
+    def write(self, row: str) -> int:
+        return self._text.write(row.removesuffix("\r\n") + "\n")
 
 
 class _DelimitedWriter:
-    def __init__(self, file: BinaryIO, delimiter: str) -> None:
+    def __init__(self, file: BinaryIO, delimiter: str, escape_formulas: bool) -> None:
+        self._safe = _without_formula if escape_formulas else None
         self._text = io.TextIOWrapper(
             file, encoding="utf-8", errors="backslashreplace", newline=""
         )
-        self._rows = csv.writer(self._text, delimiter=delimiter, lineterminator="\n")
+        # Python 3.11 quotes what has a byte of the line end, which must be both.
+        self._rows = csv.writer(
+            _LineEnds(self._text), delimiter=delimiter, lineterminator="\r\n"
+        )
         self._begun = False
 
     def write(self, columns: Mapping[str, Any]) -> None:
         if not self._begun:
-            self._rows.writerow(columns)
+            self._rows.writerow(self._escaped(list(columns)))
             self._begun = True
-        self._rows.writerows(zip(*map(_as_cells, columns.values()), strict=True))
+        cells = [self._escaped(_as_cells(column)) for column in columns.values()]
+        self._rows.writerows(zip(*cells, strict=True))
         self._text.flush()
 
     def close(self, whole: bool) -> None:  # noqa: ARG002
         # Else the file would be closed together with its wrapper.
         with suppress(OSError):
             self._text.detach()
+
+    def _escaped(self, cells: list[Any]) -> list[Any]:
+        return cells if self._safe is None else [self._safe(cell) for cell in cells]
+
+
+def _without_formula(cell: Any) -> Any:
+    """Put an apostrophe before a text that a spreadsheet would compute."""
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA_STARTS):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 class _JsonWriter:
