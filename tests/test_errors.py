@@ -278,25 +278,31 @@ CASES = [
         lambda: fit_tree({"a": [dt.date(2024, 1, 2), None]}, Y),
         DataError,
         "Column 'a' has a cell of type date in row 0: datetime.date(2024, 1, 2). "
-        "branchwise takes text, categories, booleans and numbers; turn it into a "
-        "number (such as the year or an age in days) or into text.",
+        "It is a date or a time; branchwise takes text, categories, booleans and "
+        "numbers. Turn it into a "
+        "number (such as the year or an age in days) or into text, "
+        "or leave the column out.",
     ),
     case(
         "a cell is a timestamp",
         lambda: fit_tree({"a": [None, pd.Timestamp("2024-01-02")]}, Y),
         DataError,
         "Column 'a' has a cell of type Timestamp in row 1: Timestamp('2024-01-02 "
-        "00:00:00'). branchwise takes text, categories, booleans and numbers; "
-        "turn it into a number (such as the year or an age in days) or into text.",
+        "00:00:00'). It is a date or a time; branchwise takes text, "
+        "categories, booleans and numbers. "
+        "Turn it into a number (such as the year or an age in days) or into text, "
+        "or leave the column out.",
     ),
     case(
         "a cell is a numpy date",
         lambda: fit_tree({"a": [np.datetime64("NaT"), np.datetime64("2024-01-02")]}, Y),
         DataError,
         "Column 'a' has a cell of type datetime64 in row 1: "
-        "np.datetime64('2024-01-02'). branchwise takes text, categories, booleans"
-        " and numbers; turn it into a number (such as the year or an age in days)"
-        " or into text.",
+        "np.datetime64('2024-01-02'). It is a date or a time; branchwise takes "
+        "text, categories, booleans"
+        " and numbers. Turn it into a number (such as the year or an age in days)"
+        " or into text, "
+        "or leave the column out.",
     ),
     case(
         "a cell is of bytes",
@@ -347,7 +353,8 @@ CASES = [
         "Column 'a' holds dates or times (Datetime(time_unit='us', "
         "time_zone=None)); branchwise takes text, categories, booleans and "
         "numbers. Turn it into a number (such as the year or an age in days) or "
-        "into text.",
+        "into text, "
+        "or leave the column out.",
     ),
     case(
         "a column is of dates in polars",
@@ -355,7 +362,8 @@ CASES = [
         DataError,
         "Column 'a' holds dates or times (Date); branchwise takes text, "
         "categories, booleans and numbers. Turn it into a number (such as the "
-        "year or an age in days) or into text.",
+        "year or an age in days) or into text, "
+        "or leave the column out.",
     ),
     case(
         "a column is of durations in numpy",
@@ -363,7 +371,8 @@ CASES = [
         DataError,
         "Column 'a' holds dates or times (timedelta64[D]); branchwise takes text,"
         " categories, booleans and numbers. Turn it into a number (such as the "
-        "year or an age in days) or into text.",
+        "year or an age in days) or into text, "
+        "or leave the column out.",
     ),
     case(
         "a column is complex",
@@ -574,7 +583,8 @@ CASES = [
         DataError,
         "y holds dates or times (datetime64[us]); branchwise takes text, "
         "categories, booleans and numbers. Turn it into a number (such as the "
-        "year or an age in days) or into text.",
+        "year or an age in days) or into text, "
+        "or leave the column out.",
     ),
     case(
         "y has two columns in scikit-learn",

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from branchwise import fit_tree
+from branchwise import DataError, fit_tree
 from branchwise.table.encode import learn_columns
 from branchwise.table.frames import open_table
 from branchwise.table.labels import learn_target
@@ -323,21 +323,22 @@ def _dictionary(
 def _categories(ordered: bool) -> dict[str, Any]:
     categorical = pd.Categorical(CELLS, categories=DECLARED, ordered=ordered)
     codes = [2, None, 1, 2]
-    arrow = _dictionary(codes, DECLARED, ordered=ordered)
     forms = {
         "pandas": pd.Series(categorical),
         "pandas categorical": categorical,
         "pandas index": pd.CategoricalIndex(categorical),
+    }
+    if not ordered:
+        return forms | {"polars enum": pl.Series(CELLS, dtype=pl.Enum(DECLARED))}
+    for index in (pa.uint8(), pa.int16(), pa.int32(), pa.uint32(), pa.int64()):
+        forms[f"arrow {index}"] = _dictionary(codes, DECLARED, index, ordered)
+    arrow = _dictionary(codes, DECLARED, ordered=ordered)
+    return forms | {
         "pandas on Arrow": pd.Series(arrow, dtype=pd.ArrowDtype(arrow.type)),
         "arrow": arrow,
         "arrow slice": _dictionary([0, *codes, 0], DECLARED, ordered=ordered)[1:5],
         "arrow chunks": pa.chunked_array([arrow[:1], arrow[1:]]),
     }
-    for index in (pa.uint8(), pa.int16(), pa.int32(), pa.uint32(), pa.int64()):
-        forms[f"arrow {index}"] = _dictionary(codes, DECLARED, index, ordered)
-    if ordered:
-        forms["polars enum"] = pl.Series(CELLS, dtype=pl.Enum(DECLARED))
-    return forms
 
 
 @pytest.mark.parametrize(
@@ -396,16 +397,39 @@ def test_chunks_may_have_different_dictionaries():
         ]
     )
     column, codes = _learn(pa.table({"c": chunks}))
-    assert column.categories == ("b", "a", "c")
-    assert codes == ["0", "1", "2", "3", "0", "1", "0"]
+    assert column.categories == ("a", "b", "c")
+    assert codes == ["1", "0", "2", "3", "1", "0", "1"]
+
+
+def test_dictionaries_without_an_order_are_only_stored_so():
+    plain = _learn({"c": ["high", None, "low", "high"]})
+    for codes, values in (
+        ([2, None, 1, 2], ["never", "low", "high"]),
+        ([0, None, 1, 0], ["high", "low"]),
+    ):
+        arrow = _dictionary(codes, values)
+        for vector in (arrow, pd.Series(arrow, dtype=pd.ArrowDtype(arrow.type))):
+            assert _learn({"c": vector}) == plain
+        assert _learn(pa.table({"c": arrow})) == plain
+
+
+def test_chunks_with_an_order_must_agree_on_it():
+    one = _dictionary([0, 1], ["low", "high"], ordered=True)
+    longer = _dictionary([2, 0], ["low", "high", "top"], ordered=True)
+    for chunks in ([one, longer], [longer, one]):
+        column, _ = _learn(pa.table({"c": pa.chunked_array(chunks)}))
+        assert column.categories == ("low", "high", "top")
+    other = _dictionary([0, 1], ["high", "low"], ordered=True)
+    with pytest.raises(DataError, match="'c' has its values in one order in some"):
+        _learn(pa.table({"c": pa.chunked_array([one, other])}))
 
 
 def test_chunks_may_have_more_values_than_an_index_can_count():
     parts = [[f"{part}{i}" for i in range(100)] for part in "ab"]
     chunks = pa.chunked_array([_dictionary(list(range(100)), part) for part in parts])
     column, codes = _learn(pa.table({"c": chunks}))
-    assert column.categories == (*parts[0], *parts[1])
-    assert codes == [str(code) for code in range(200)]
+    assert column.categories == tuple(sorted((*parts[0], *parts[1])))
+    assert len(set(codes)) == 200
 
 
 def test_dictionaries_may_have_a_missing_or_repeated_value():
@@ -432,7 +456,8 @@ def test_dictionaries_may_have_a_missing_or_repeated_value():
 def test_categories_need_not_be_text(values, expected):
     codes = list(range(len(values)))
     pandas = pd.Categorical.from_codes(codes, categories=values)
-    for vector in (pandas, pd.Series(pandas), _dictionary(codes, values)):
+    arrow = _dictionary(codes, values, ordered=True)
+    for vector in (pandas, pd.Series(pandas), arrow):
         column, got = _learn({"c": vector})
         assert repr(column.categories) == repr(expected)
         assert got == [str(code) for code in codes]

@@ -97,6 +97,8 @@ TABLE_LAYERS: list[set[str]] = [
         "memory",
         "pages",
         "row_ends",
+        "sheet_size",
+        "stored_file",
     },
     {"contents"},
     {"target", "encodings", "typed", "cells", "store", "write"},

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import mmap
 import random
+import re
 
 import pytest
 
 from branchwise import DataError
-from branchwise.table import contents, parsing
-from branchwise.table.contents import find, position, release
+from branchwise.table import contents, parsing, records
+from branchwise.table.contents import as_stream, find, position
 from branchwise.table.delimited import DelimitedFile
 from branchwise.table.progress import telling
 from branchwise.table.read import read_table
 from branchwise.table.reading import Reading
+from branchwise.table.records import line_spans
+from branchwise.table.stored_file import StoredFile
 
 
 @pytest.fixture
@@ -156,21 +158,27 @@ def test_how_much_has_been_read_is_told(tmp_path, long):
     assert told == []
 
 
-def test_pages_of_a_mapped_file_can_be_read_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(contents, "_CHUNK", mmap.PAGESIZE)
+def test_bytes_are_found_in_files_as_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(contents, "_CHUNK", 1000)
+    monkeypatch.setattr(records, "_BLOCK", 7)
     text = b"some words\r\n" * 2000 + b"needle\r\nmore\rand \xc3\xa9 more"
     path = tmp_path / "text"
     path.write_bytes(text)
-    with (
-        path.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
-    ):
-        for content in (text, mapped):
+    with path.open("rb") as file:
+        stored = StoredFile(file.fileno(), "text")
+        for content in (text, stored):
             assert find(content, b"needle", 5) == 24_000
             assert find(content, b"s\r\nneedle", 5) == 23_997
             assert find(content, b"thread", 5) == -1
             assert position(content, 24_000) == (2001, 1)
             assert position(content, len(content)) == (2003, 11)
             assert position(content, 13) == (2, 2)
-        release(mapped, 0, len(mapped))
-        assert mapped[:] == text
+            lines = [content[b:e] for b, e in line_spans(content, 0)]
+            assert lines == re.findall(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text)
+        assert stored[:] == bytes(stored) == text
+        assert stored[-4:] == b"more"
+        assert as_stream(stored).read() == text
+    path.write_bytes(text[:5])
+    assert stored[:5] == text[:5]
+    with pytest.raises(DataError, match="text became shorter while it was read"):
+        stored[:6]

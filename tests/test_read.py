@@ -420,8 +420,10 @@ def test_parquet_types_are_kept(write_parquet):
         "f": [0.5, 2.0],
         "t": ["b", "a"],
         "b": [True, False],
-        "d": ["2020-01-02", None],
+        "d": [date(2020, 1, 2), None],
     }
+    as_text = read_table(path, text_columns=["d"])
+    assert cells(as_text)["d"] == ["2020-01-02", None]
     assert table["t"].chunk(0).dictionary.to_pylist() == ["a", "b"]
 
 

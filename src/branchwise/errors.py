@@ -14,6 +14,10 @@ from numbers import Integral
 MOST_SEED = 2**32 - 1
 
 
+#: The most characters that a message shows of a name.
+_LONGEST_NAME = 100
+
+
 class BranchwiseError(ValueError):
     """Base class of every error that branchwise raises on purpose."""
 
@@ -41,10 +45,14 @@ class BranchwiseWarning(UserWarning):
 def quoted(names: Iterable[object], limit: int = 5) -> str:
     """List a few names in quotes, with a count of those left out."""
     listed = list(names)
-    shown = ", ".join(repr(name) for name in listed[:limit])
+    shown = ", ".join(_short(repr(name)) for name in listed[:limit])
     if len(listed) > limit:
         shown += f" and {len(listed) - limit:,} more"
     return shown
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 3]}..."
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

@@ -14,7 +14,7 @@ from branchwise.engines.predicting import model_of
 from branchwise.engines.spark_session import mapped
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.model import Model
-from branchwise.table.arrow import dates_as_text, table_of, with_columns
+from branchwise.table.arrow import table_of, with_columns
 from branchwise.words import word
 
 ANSWERS = ("classes", "probabilities", "leaves")
@@ -96,7 +96,7 @@ class _Predict:
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
-            asked = dates_as_text(table_of(batch, self.places))
+            asked = table_of(batch, self.places)
             yield with_columns(batch, self.names, self._answers(asked))
 
     def _answers(self, table: Any) -> list[Any]:

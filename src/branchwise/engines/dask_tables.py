@@ -19,6 +19,7 @@ from branchwise.engines.afield import check_parquet, held
 from branchwise.engines.predicting import model_of
 from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.table.frames import Frame
+from branchwise.table.parquet import declared_columns
 from branchwise.table.raw import RawColumn
 from branchwise.table.schema import Schema
 
@@ -81,18 +82,26 @@ def parquet_frame(
     files = [str(path) for path in paths]
     check_parquet(files, "dask")
     frame = dd.read_parquet(files)
+    declared = declared_columns(files[0])
     if not set(names) <= set(frame.columns):
         frame = frame.reset_index()  # a column that pandas wrote as the index
-    return frame[list(names)].map_partitions(_without_texts, tuple(missing))
+    return frame[list(names)].map_partitions(_as_read, tuple(missing), declared)
 
 
-def _without_texts(part: pd.DataFrame, missing: Sequence[str]) -> pd.DataFrame:
-    """Make some texts missing values, which are no categories then either."""
+def _as_read(
+    part: pd.DataFrame, missing: Sequence[str], declared: AbstractSet[str]
+) -> pd.DataFrame:
+    """Take columns as files are read: some texts are missing values.
+
+    A dictionary that is not declared is only a way to store values.
+    """
     part = part.copy(deep=False)
     for name, column in part.items():
         if isinstance(column.dtype, pd.CategoricalDtype):
             gone = [text for text in missing if text in column.cat.categories]
-            part[name] = column.cat.remove_categories(gone)
+            kept = column.cat.remove_categories(gone)
+            plain = kept.astype(column.cat.categories.dtype)
+            part[name] = kept if name in declared else plain
         elif pd.api.types.is_string_dtype(column.dtype):
             part[name] = column.mask(column.isin(missing))
     return part

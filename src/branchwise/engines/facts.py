@@ -1,7 +1,6 @@
 """What parts of a table show, and how that of two parts is put together.
 
-Merging is associative, and but for values whose order is declared it does not
-matter which part comes first.
+Merging is associative, and it does not matter which part comes first.
 """
 
 from __future__ import annotations
@@ -71,8 +70,8 @@ class ColumnFacts:
                 )
             values = tuple(dict.fromkeys(mine + further))
             refuse_mixed(f"Column {self.column.name!r}", values)
-            if not self.declared:
-                values = tuple(sorted(_alike(values)))
+            # Declarations that differ between parts have no order in common.
+            values = tuple(sorted(_alike(values)))
         column = replace(self.column, categories=values, has_missing=missing)
         return replace(self, column=column)
 

@@ -23,7 +23,7 @@ from branchwise.engines.parts import Part, encode_part, finished, joined
 from branchwise.engines.sending import received
 from branchwise.engines.task import Plan, Task
 from branchwise.errors import BranchwiseError
-from branchwise.table.arrow import dates_as_text, table_of_batches
+from branchwise.table.arrow import table_of_batches
 from branchwise.table.frames import Frame, open_table
 from branchwise.table.pages import packed, pages, unpacked
 from branchwise.table.raw import KeptColumn, narrow_codes
@@ -120,7 +120,7 @@ def _blocks(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _read(table: Any) -> Frame:
-    frame = open_table(dates_as_text(table))
+    frame = open_table(table)
     columns = (narrow_codes(reader()) for reader in frame.readers)
     return replace(frame, readers=tuple(map(KeptColumn, columns)))
 

@@ -17,10 +17,12 @@ from branchwise.engines.sql_connections import Connection
 from branchwise.engines.sql_dialects import SQLITE, Binder, SqlDialect
 from branchwise.engines.sql_drivers import DuckDBConnection, PostgreSQLConnection
 from branchwise.errors import DataError
+from branchwise.table.arrow import as_dictionary, declared_table, declares_values
 from branchwise.table.cells import column_of_cells
 from branchwise.table.frames import read_vector
 from branchwise.table.raw import LARGEST_EXACT, Coded, RawColumn
 from branchwise.table.typed import typed_columns
+from branchwise.table.vectors import refuse_dates
 
 _WHOLE = frozenset(
     (
@@ -34,11 +36,10 @@ _LONG = frozenset(("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT"))
 _TRUTHS = frozenset(("BOOLEAN", "bool"))
 #: Types of PostgreSQL that are text, or whose text says it all.
 _TEXTS = frozenset(
-    (
-        *("text", "varchar", "bpchar", "char", "name", "citext", "uuid", "enum"),
-        *("date", "time", "timetz", "timestamp", "timestamptz"),
-    )
+    (*("text", "varchar", "bpchar", "char", "name", "citext", "uuid", "enum"),)
 )
+#: Types of PostgreSQL that are dates and times; their text says it all, too.
+_DATES = frozenset(("date", "time", "timetz", "timestamp", "timestamptz", "interval"))
 #: Decimals of so many digits are a quotient of two whole float64 numbers.
 _SHORT_DECIMAL = 15
 #: Columns of SQLite that one query looks at.
@@ -185,14 +186,15 @@ def distinct(
             f"SELECT {cells.key} AS k, any_value({cells.raw}) AS v, COUNT(*) AS n "
             f"{where}"
         )
-        (column,) = typed_columns(
-            found.select([1]).rename_columns([cells.name]),
-            connection.label,
-            {0} if as_text else (),
-            missing,
-        )
+        # What comes as a dictionary is an enumeration, whose values are declared.
+        table = declared_table([found.column(1)], [cells.name], {cells.name})
+        text = {0} if as_text else ()
+        (column,) = typed_columns(table, connection.label, text, missing)
+        raw = read_vector(column, cells.name)
+        if declares_values(table.schema.field(0)):
+            raw = _declared(raw, as_dictionary(column).dictionary.to_pylist())
         keys, count = found.column(0).to_pylist(), found.column(2).to_pylist()
-        return Distinct(tuple(keys), tuple(count), read_vector(column, cells.name))
+        return Distinct(tuple(keys), tuple(count), raw)
     kind = "typeof(" + cells.raw + ")" if connection.dialect is SQLITE else "0"
     # Equal numbers of two types are two texts.
     asked = f"SELECT {cells.key}, {kind}, COUNT(*) {where}, 2"
@@ -218,11 +220,13 @@ def _declared(raw: RawColumn, labels: Sequence[str]) -> RawColumn:
     return Coded(table[raw.codes], tuple(labels), declared=True)
 
 
-def check_type(connection: Connection, cells: Cells) -> None:
+def check_type(connection: Connection, cells: Cells, as_text: bool) -> None:
     """Refuse a column of PostgreSQL that has no text to take."""
     if not isinstance(connection, PostgreSQLConnection) or cells.kind != "text":
         return
-    if cells.type not in _TEXTS:
+    if cells.type in _DATES and not as_text:
+        refuse_dates(f"Column {cells.name!r}", cells.type)
+    if cells.type not in _TEXTS | _DATES:
         raise DataError(
             f"Column {cells.name!r} of {connection.label} is of type {cells.type}, "
             "which is neither text nor a number. Leave it out, or cast it in a query."

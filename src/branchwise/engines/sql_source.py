@@ -53,7 +53,7 @@ class Source:
                 for name in new
             ]
         for cells in found:
-            check_type(self.connection, cells)
+            check_type(self.connection, cells, cells.name in self.text_columns)
             self._cells[cells.name] = cells
 
     def cells(self, name: str) -> Cells:

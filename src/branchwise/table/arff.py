@@ -36,7 +36,7 @@ def open_arff(content: Buffer, label: str, reading: Reading) -> DeclaredRows:
 
     Parameters
     ----------
-    content : bytes or mmap
+    content : bytes or StoredFile
         The whole file.
     label : str
         What messages call it.

@@ -8,12 +8,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: Metadata of a field whose dictionary has the declared values, in their order.
+_DECLARED = {b"branchwise": b"declared categories"}
+
 
 def value_type(arrow_type: Any) -> Any:
     """Return the type of the values, whether in a dictionary or not."""
     import pyarrow as pa  # noqa: PLC0415
 
     return arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
+
+
+def declares_values(field: Any) -> bool:
+    """Whether the dictionary of a field lists the possible values in their order.
+
+    An Arrow dictionary is a way to store values, in order of appearance, unless its
+    type says that it is ordered, or the field that the values are declared.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not pa.types.is_dictionary(field.type):
+        return False
+    return (
+        bool(field.type.ordered) or _DECLARED.items() <= (field.metadata or {}).items()
+    )
+
+
+def declared_table(columns: Sequence[Any], names: Sequence[str], declared: Any) -> Any:
+    """Make a table; the dictionaries of some columns declare their values."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    fields = [
+        pa.field(name, column.type, metadata=_DECLARED if name in declared else None)
+        for name, column in zip(names, columns, strict=True)
+    ]
+    return pa.table(list(columns), schema=pa.schema(fields))
 
 
 def is_text(arrow_type: Any) -> bool:
@@ -26,6 +55,13 @@ def is_text(arrow_type: Any) -> bool:
         or pa.types.is_large_string(values)
         or pa.types.is_string_view(values)
     )
+
+
+def is_temporal(arrow_type: Any) -> bool:
+    """Whether the values of a column are dates or times, in a dictionary or not."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return bool(pa.types.is_temporal(value_type(arrow_type)))
 
 
 def as_dictionary(column: Any) -> Any:
@@ -145,17 +181,6 @@ def without_values(column: Any, missing: Collection[str]) -> Any:
     )
 
 
-def dates_as_text(table: Any) -> Any:
-    """Return a table with its dates and times as text, which they are in CSV, too."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    for at, field in enumerate(table.schema):
-        if pa.types.is_temporal(field.type):
-            column = table.column(at).cast(pa.string())
-            table = table.set_column(at, field.name, column)
-    return table
-
-
 def as_list(column: Any) -> list[Any]:
     """Return the cells of a column; of text, each distinct one is made only once."""
     if not is_text(column.type):
@@ -213,11 +238,11 @@ def table_of_rows(rows: Iterable[Sequence[Any]], names: dict[str, str]) -> Any:
     return pa.Table.from_arrays(arrays, list(names))
 
 
-def table_of_batches(batches: Sequence[Any]) -> Any:
-    """Put record batches together."""
+def table_of_batches(batches: Sequence[Any], schema: Any = None) -> Any:
+    """Put record batches together; without any, the schema tells the columns."""
     import pyarrow as pa  # noqa: PLC0415
 
-    return pa.Table.from_batches(batches)
+    return pa.Table.from_batches(batches, schema)
 
 
 def table_of(batch: Any, places: Mapping[str, int]) -> Any:

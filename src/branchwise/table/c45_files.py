@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from branchwise.errors import DataError
-from branchwise.table.contents import Buffer, contents, refuse_binary
+from branchwise.table.contents import Buffer, contents, refuse_binary, whole_text
 from branchwise.table.encodings import as_utf8, check_utf8, text_start
 from branchwise.table.reading import Reading
 from branchwise.table.records import Records
@@ -59,7 +59,7 @@ def open_c45(
 
     Parameters
     ----------
-    content : bytes or mmap
+    content : bytes or StoredFile
         The rows.
     label : str
         What messages call them.
@@ -95,6 +95,7 @@ def open_c45(
 def read_names(path: str, reading: Reading) -> tuple[Declared, ...]:
     """Read what a names file declares, the class last."""
     content = contents(path, path, reading.most_bytes)
+    content = whole_text(content, path, reading.most_bytes)
     content = as_utf8(content, path, reading.encoding, reading.most_bytes)
     refuse_binary(content, path)
     check_utf8(content, path)

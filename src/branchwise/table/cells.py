@@ -16,7 +16,7 @@ _LARGEST = 2**63
 def column_of_cells(
     cells: Sequence[Any], name: str, label: str, as_text: bool, missing: Sequence[str]
 ) -> Any:
-    """Return a column of numbers, of booleans or, if they are mixed, of text.
+    """Return a column of numbers, booleans, dates or, if they are mixed, of text.
 
     Parameters
     ----------
@@ -43,6 +43,9 @@ def column_of_cells(
         return pa.chunked_array([pa.array(cells, pa.bool_())])
     if kinds <= {int, float} and not as_text:
         return pa.chunked_array([_numbers(cells)])
+    dated = None if as_text else _dates(cells, kinds)
+    if dated is not None:
+        return pa.chunked_array([dated])
     texts = [None if cell is None else _text(cell, name, label) for cell in cells]
     try:
         column = pa.chunked_array([pa.array(texts, pa.string())])
@@ -61,6 +64,26 @@ def _numbers(cells: Sequence[Any]) -> Any:
         whole = [None if cell is None else int(cell) for cell in cells]
         return pa.array(whole, pa.int64())
     return pa.array([None if c is None else float(c) for c in cells], pa.float64())
+
+
+def _dates(cells: Sequence[Any], kinds: set[type]) -> Any:
+    """Return dates or times as such; None if there is anything else."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if kinds <= {date, datetime}:
+        if datetime not in kinds:
+            return pa.array(cells)
+        # A sheet has dates without a time of day among others.
+        moments = [_moment(cell) for cell in cells]
+        whole = not any(moment and moment.microsecond for moment in moments)
+        return pa.array(moments, pa.timestamp("s" if whole else "us"))
+    return pa.array(cells) if kinds in ({time}, {timedelta}) else None
+
+
+def _moment(cell: date | None) -> datetime | None:
+    if cell is None or isinstance(cell, datetime):
+        return cell
+    return datetime.combine(cell, time())
 
 
 def _is_whole(cell: float) -> bool:

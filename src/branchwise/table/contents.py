@@ -1,6 +1,6 @@
 """The bytes of a file or of standard input, unpacked and within bounds.
 
-A file is mapped, not read. What comes through a pipe or out of a packed file is
+A file is read where it is needed. What comes through a pipe or out of a packed file is
 counted while it comes, and kept in a temporary file once it gets large: a bomb is
 refused before it takes memory, and two gigabytes through a pipe need none.
 """
@@ -10,21 +10,20 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
-import mmap
 import os
 import stat
 import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn, cast
 
 from branchwise.errors import DataError
 from branchwise.table.progress import reading_progress
+from branchwise.table.stored_file import FileReader, StoredFile
 
-Buffer = bytes | mmap.mmap
+Buffer = bytes | StoredFile
 
 #: The name of standard input, and of standard output.
 STANDARD_STREAM = "-"
@@ -32,6 +31,7 @@ GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
 
 _CHUNK = 2**22
+_STREAMED = 2**20
 #: Beyond this, bytes go to a temporary file.
 _IN_MEMORY = 2**26
 _TABLES = "CSV, TSV, ARFF, Parquet or other table"
@@ -77,6 +77,34 @@ def contents(name: str, label: str, most_bytes: int) -> Buffer:
     return content
 
 
+def in_memory(content: Buffer) -> Buffer:
+    """Return the bytes themselves if they are not too many."""
+    return bytes(content) if len(content) <= _IN_MEMORY else content
+
+
+def whole_text(content: Buffer, label: str, most_bytes: int) -> Buffer:
+    """Return a text that is to be read into a table; refuse too long a one."""
+    if len(content) > most_bytes:
+        refuse_size(label, most_bytes)
+    return in_memory(content)
+
+
+def refuse_size(label: str, most_bytes: int) -> NoReturn:
+    """Refuse a table that has more bytes than it may have."""
+    raise DataError(
+        f"{label} has more than {_amount(most_bytes)} of data when it is read. If that "
+        "is what it should have, allow more with max_size (--max-size on the command "
+        "line), such as 50GB."
+    )
+
+
+def as_stream(content: Buffer) -> BinaryIO:
+    """Return bytes as a file to read from."""
+    if isinstance(content, bytes):
+        return io.BytesIO(content)
+    return cast("BinaryIO", io.BufferedReader(FileReader(content), _STREAMED))
+
+
 def gathered(chunks: Iterator[bytes], label: str, most_bytes: int) -> Buffer:
     """Put bytes together, in a temporary file if they are many; refuse too many."""
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
@@ -86,16 +114,13 @@ def gathered(chunks: Iterator[bytes], label: str, most_bytes: int) -> Buffer:
             if progress is not None:
                 progress(f"{size // 10**6:,} MB")
             if size > most_bytes:
-                raise DataError(
-                    f"{label} has more than {_amount(most_bytes)}, unpacked or "
-                    "through a pipe. If that is what it should have, allow more with "
-                    "--max-size, such as --max-size 50GB."
-                )
+                refuse_size(label, most_bytes)
             _keep(file, chunk, label)
         file.seek(0)
         if size <= _IN_MEMORY:
             return file.read()
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        file.flush()
+        return StoredFile(file.fileno(), label)
 
 
 def refuse_binary(content: Buffer, label: str) -> None:
@@ -132,29 +157,18 @@ def position(content: Buffer, at: int) -> tuple[int, int]:
         last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
         line_begin = begin + last + 1 if last >= 0 else line_begin
         before = chunk[-1:]
-        release(content, begin, begin + len(chunk))
     return line, len(content[line_begin:at].decode("utf-8", "replace")) + 1
 
 
 def find(content: Buffer, wanted: bytes, start: int) -> int:
-    """Return where bytes occur first, or -1; keeps no page of a mapped file."""
+    """Return where bytes occur first, or -1."""
+    if isinstance(content, bytes):
+        return content.find(wanted, start)
     for begin in range(start, len(content), _CHUNK):
-        end = begin + _CHUNK
-        at = content.find(wanted, begin, end + len(wanted) - 1)
+        at = content[begin : begin + _CHUNK + len(wanted) - 1].find(wanted)
         if at >= 0:
-            return at
-        release(content, begin, end)
+            return begin + at
     return -1
-
-
-def release(content: Buffer, begin: int, end: int) -> None:
-    """Give pages of a mapped file back that have been read; they can be read again."""
-    if isinstance(content, bytes) or not hasattr(mmap, "MADV_DONTNEED"):
-        return
-    first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
-    size = min(end, len(content)) // mmap.PAGESIZE * mmap.PAGESIZE - first
-    if size > 0:
-        content.madvise(mmap.MADV_DONTNEED, first, size)
 
 
 def _is_utf8(head: bytes) -> bool:
@@ -181,7 +195,7 @@ def _stored(name: str, label: str, most_bytes: int) -> Buffer:
         with Path(name).open("rb") as file:
             status = os.fstat(file.fileno())
             if stat.S_ISREG(status.st_mode) and status.st_size:
-                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                return StoredFile(file.fileno(), label)
             return gathered(_chunks(file), label, most_bytes)
     except FileNotFoundError:
         raise DataError(f"There is no file {label!r}. Check the path.") from None
@@ -233,19 +247,11 @@ def _unpacked(
 
 
 def _open_gzip(content: Buffer) -> Any:
-    return gzip.GzipFile(fileobj=_as_file(content), mode="rb")
-
-
-def _as_file(content: Buffer) -> BinaryIO:
-    if isinstance(content, bytes):
-        return io.BytesIO(content)
-    with suppress(ValueError):
-        content.seek(0)
-    return content  # type: ignore[return-value]
+    return gzip.GzipFile(fileobj=as_stream(content), mode="rb")
 
 
 def _open_zstd(content: Buffer) -> Any:
     import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
 
-    source = pa.BufferReader(pa.py_buffer(content))
+    source = pa.PythonFile(as_stream(content), mode="r")
     return pa.CompressedInputStream(source, "zstd")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Collection, Iterator, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.table.arrow import declared_table, table_of_batches
 from branchwise.table.cells import column_of_cells
-from branchwise.table.reading import Reading
+from branchwise.table.contents import refuse_size
+from branchwise.table.reading import MOST_BYTES, Reading
 from branchwise.table.typed import in_file_order, typed_columns
 
 SQLITE = b"SQLite format 3\0"
@@ -18,8 +22,18 @@ SQLITE = b"SQLite format 3\0"
 DUCKDB = b"DUCK"
 
 _FETCHED = 10_000
-#: Steps of SQLite's machine after which Python may look for Ctrl-C.
+#: What DuckDB needs for itself.
+_LEAST_MEMORY = 2**28
+#: Steps of SQLite's machine after which the time is looked at.
 _STEPS = 100_000
+#: Seconds that a query may take until its first, or its next rows.
+_MOST_SECONDS = 60.0
+#: What a table may have unless the user says otherwise: a view has no size of its own,
+#: a table not many times that of the file.
+_USUAL_BYTES = 10**9
+_PER_BYTE = 20
+#: A cell as an object of Python, its text apart.
+_CELL_BYTES = 40
 #: What a query may do, by SQLite's numbers: read, select, call functions, recurse.
 _ALLOWED = frozenset((20, 21, 31, 33))
 
@@ -29,6 +43,14 @@ class _Database:
 
     label: str
     names: tuple[str, ...]
+    declared: frozenset[str] = frozenset()
+
+    def _limit(self, path: str, reading: Reading) -> int:
+        """Return how many bytes may be read."""
+        if reading.max_size is not None:
+            return reading.max_size
+        stored = Path(path).stat().st_size
+        return min(MOST_BYTES, max(_USUAL_BYTES, _PER_BYTE * stored))
 
     def place(self, row: int) -> str:
         """Tell which row it is, counted from 1."""
@@ -58,6 +80,11 @@ class _Database:
 
     def _failed(self, error: Exception) -> DataError:
         reason = " ".join(str(error).split()).rstrip(".")
+        if "interrupt" in reason.lower():
+            return DataError(
+                f"{self.label} gave no row for {_MOST_SECONDS:g} seconds. Its view or "
+                "query may be endless: store what it gives in a table, and read that."
+            )
         if reason == "not authorized":
             reason = "a query may only select"
         return DataError(
@@ -82,7 +109,7 @@ class SQLiteFile(_Database):
     def __init__(self, path: str, label: str, reading: Reading) -> None:
         self.label = label
         self._path = path
-        self._most_bytes = reading.most_bytes
+        self._most_bytes = self._limit(path, reading)
         with self._connected() as connection:
             found = connection.execute(
                 "select name from sqlite_schema where type in ('table', 'view') and "
@@ -91,7 +118,7 @@ class SQLiteFile(_Database):
             tables = [name for (name,) in found]
             self._query = self._statement(tables, reading)
             self._open_sandbox(connection)
-            cursor = connection.execute(self._query)
+            cursor = self._described(connection)
             if cursor.description is None:
                 raise DataError(
                     f"--query must be one select statement. Got {self._query!r}."
@@ -108,20 +135,27 @@ class SQLiteFile(_Database):
             self._open_sandbox(connection)
             cursor = connection.execute(self._query)
             while rows := cursor.fetchmany(_FETCHED):
+                self._begun = monotonic()
                 for column, index in zip(columns, indices, strict=True):
                     column.extend(row[index] for row in rows)
                 size += sum(_size(row) for row in rows)
                 if size > self._most_bytes:
-                    raise DataError(
-                        f"{self.label} gives more than {self._most_bytes:,} bytes. If "
-                        "that is what it should give, allow more with --max-size."
-                    )
+                    refuse_size(self.label, self._most_bytes)
         return [
             column_of_cells(
                 cells, self.names[index], self.label, index in text, missing
             )
             for cells, index in zip(columns, indices, strict=True)
         ]
+
+    def _described(self, connection: Any) -> Any:
+        """Ask for the names of the columns without running the query, if it is one."""
+        import sqlite3  # noqa: PLC0415
+
+        try:
+            return connection.execute(f"select * from ({self._query}) limit 0")  # noqa: S608
+        except sqlite3.OperationalError:
+            return connection.execute(self._query)
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -134,15 +168,21 @@ class SQLiteFile(_Database):
                 yield connection
             finally:
                 connection.close()
-        except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
+        except (
+            *(sqlite3.Error, sqlite3.Warning),
+            *(OverflowError, UnicodeDecodeError),
+        ) as error:
             raise self._failed(error) from None
 
     def _open_sandbox(self, connection: Any) -> None:
-        """Let a query only look; Ctrl-C gets through to a long one."""
+        """Let a query only look, and not for ever; Ctrl-C gets through to it."""
         import sqlite3  # noqa: PLC0415
 
         connection.execute("pragma trusted_schema = off")
-        connection.set_progress_handler(lambda: None, _STEPS)
+        self._begun = monotonic()
+        connection.set_progress_handler(
+            lambda: monotonic() - self._begun > _MOST_SECONDS, _STEPS
+        )
         connection.set_authorizer(
             lambda action, *_: (
                 sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
@@ -166,6 +206,7 @@ class DuckDBFile(_Database):
     def __init__(self, path: str, label: str, reading: Reading) -> None:
         self.label = label
         self._path = path
+        self._most_bytes = self._limit(path, reading)
         with self._connected() as connection:
             listed = connection.execute(
                 "select table_name from information_schema.tables where table_schema = "
@@ -177,16 +218,44 @@ class DuckDBFile(_Database):
             shape = f"select * from ({self._query}) limit 0"  # noqa: S608
             found = connection.execute(shape).description
             self.names = tuple(str(entry[0]) for entry in found)
+            # What comes as a dictionary is an enumeration.
+            self.declared = frozenset(
+                str(entry[0]) for entry in found if str(entry[1]).startswith("ENUM")
+            )
 
     def load(
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
     ) -> list[Any]:
-        """Read columns as they are, dates and those in ``text`` as text."""
+        """Read columns as they are, those in ``text`` as text."""
         with self._connected() as connection:
-            table = connection.sql(self._query).to_arrow_table()
+            table = self._fetched(connection)
         table = table.select(list(indices))
+        table = declared_table(table.columns, table.column_names, self.declared)
         positions = in_file_order(indices, text)
         return typed_columns(table, self.label, positions, missing)
+
+    def _fetched(self, connection: Any) -> Any:
+        """Fetch all rows; not too many, and not for ever."""
+        batches, size = [], 0
+        with _interrupting(connection) as begin:
+            relation = connection.sql(self._query)
+            # It has had its name since DuckDB 1.4.
+            read = getattr(relation, "to_arrow_reader", None)
+            reader = (read or relation.fetch_arrow_reader)(_FETCHED)
+            try:
+                for batch in reader:
+                    begin()
+                    batches.append(batch)
+                    size += batch.nbytes
+                    if size > self._most_bytes:
+                        refuse_size(self.label, self._most_bytes)
+            except OSError as error:  # so Arrow passes on what DuckDB says
+                raise self._failed(error) from None
+            finally:
+                # To close what is still running would wait for its end.
+                connection.interrupt()
+                reader.close()
+        return table_of_batches(batches, reader.schema)
 
     def _check_select(self, connection: Any) -> None:
         statements = connection.extract_statements(self._query)
@@ -211,6 +280,9 @@ class DuckDBFile(_Database):
             "autoload_known_extensions": False,
             "python_enable_replacements": False,
             "lock_configuration": True,
+            # What does not fit in memory is not written to files either.
+            "memory_limit": f"{max(self._most_bytes, _LEAST_MEMORY)}B",
+            "temp_directory": "",
         }
         try:
             connection = duckdb.connect(self._path, read_only=True, config=sandbox)
@@ -218,8 +290,31 @@ class DuckDBFile(_Database):
                 yield connection
             finally:
                 connection.close()
-        except duckdb.Error as error:
+        except (duckdb.Error, UnicodeDecodeError) as error:
             raise self._failed(error) from None
+
+
+@contextlib.contextmanager
+def _interrupting(connection: Any) -> Iterator[Callable[[], None]]:
+    """Interrupt a query of DuckDB that gives no row for long.
+
+    What is returned must be called whenever rows have come.
+    """
+    begun = [monotonic()]
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(max(0.01, begun[0] + _MOST_SECONDS - monotonic())):
+            if monotonic() - begun[0] > _MOST_SECONDS:
+                connection.interrupt()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield lambda: begun.__setitem__(0, monotonic())
+    finally:
+        done.set()
+        watcher.join()
 
 
 def _identifier(name: str) -> str:
@@ -227,4 +322,5 @@ def _identifier(name: str) -> str:
 
 
 def _size(row: Sequence[Any]) -> int:
-    return 8 * len(row) + sum(len(c) for c in row if isinstance(c, (str, bytes)))
+    texts = sum(len(cell) for cell in row if isinstance(cell, (str, bytes)))
+    return _CELL_BYTES * len(row) + texts

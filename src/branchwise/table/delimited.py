@@ -34,13 +34,15 @@ class DelimitedFile:
 
     Parameters
     ----------
-    content : bytes or mmap
+    content : bytes or StoredFile
         The whole file.
     label : str
         What messages call it.
     reading : Reading
         Separator, encoding and names, if they are given.
     """
+
+    declared: frozenset[str] = frozenset()
 
     def __init__(self, content: Buffer, label: str, reading: Reading) -> None:
         self.label = label
@@ -192,7 +194,7 @@ def _has_line(content: Buffer, wanted: bytes, start: int) -> bool:
 
 def _without_blanks(content: Buffer, delimiter: str, label: str) -> bytes:
     """Take blanks away from around cells; lines stay where they are."""
-    if content.find(b'"') < 0:
+    if find(content, b'"', 0) < 0:
         mark = delimiter.encode()
         return b"\n".join(
             mark.join(cell.strip() for cell in line.split(mark))
@@ -220,6 +222,7 @@ def _with_single_blanks(content: Buffer) -> bytes:
         after = content[found.end() : found.end() + 1]
         return b"" if before in _ENDS or after in _ENDS else b" "
 
-    if content.find(b'"') >= 0:
+    content = bytes(content)
+    if b'"' in content:
         return _QUOTED_OR_BLANKS.sub(shorter, content)
     return b"\n".join(b" ".join(line.split()) for line in _lines(content))

@@ -27,7 +27,7 @@ def as_utf8(
 
     Parameters
     ----------
-    content : bytes or mmap
+    content : bytes or StoredFile
         The whole text.
     label : str
         What messages call it.

@@ -22,6 +22,7 @@ from branchwise.table.contents import (
     ZSTD,
     Buffer,
     contents,
+    whole_text,
 )
 from branchwise.table.database import DUCKDB, SQLITE, DuckDBFile, SQLiteFile
 from branchwise.table.delimited import DelimitedFile
@@ -48,6 +49,10 @@ class Format(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
+
+    @property
+    def declared(self) -> frozenset[str]:
+        """The names of the columns whose dictionaries have declared values."""
 
     def load(
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
@@ -89,6 +94,8 @@ def open_form(
         reading = reading.fitted(form)
     else:
         reading.check(form, label)
+    if form in TEXT_FORMS:
+        content = whole_text(content, label, reading.most_bytes)
     return form, _opened(form, content, name, label, names_path, reading)
 
 
@@ -170,9 +177,9 @@ def _opened(
     if form == "arff":
         return open_arff(content, label, reading)
     if form == "parquet":
-        return ParquetFile(content, label)
+        return ParquetFile(content, label, reading.most_bytes)
     if form == "arrow":
-        return ArrowFile(content, label)
+        return ArrowFile(content, label, reading.most_bytes)
     if form == "excel":
         return Workbook(content, label, with_names(reading))
     if form == "sqlite":
@@ -204,6 +211,7 @@ def with_names(reading: Reading) -> Reading:
     if path is None:
         return reading
     content = contents(path, path, reading.most_bytes)
+    content = whole_text(content, path, reading.most_bytes)
     content = as_utf8(content, path, reading.encoding, reading.most_bytes)
     try:
         text = bytes(content).decode("utf-8-sig")

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import DataError, quoted
+from branchwise.table.arrow import declares_values
 from branchwise.table.raw import (
     Coded,
     Numbers,
@@ -67,13 +68,29 @@ def open_table(X: object) -> Frame:
     frame = _as_dataframe(X)
     if frame is None:
         return _from_foreign(X)
-    names = tuple(str(name) for name in frame.columns)
+    try:
+        names = tuple(str(name) for name in frame.columns)
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"X has a column name that is not UTF-8 text: {error.object!r}. Rename the "
+            "columns."
+        ) from None
     _check_names(names)
+    declared = _declared_columns(frame.to_native(), len(names))
     readers = tuple(
-        series_reader(_column(name), series)
-        for name, series in zip(names, frame.iter_columns(), strict=True)
+        series_reader(_column(name), series, fixed)
+        for name, series, fixed in zip(
+            names, frame.iter_columns(), declared, strict=True
+        )
     )
     return Frame(names, len(frame), named=True, readers=readers)
+
+
+def _declared_columns(table: Any, n_columns: int) -> list[bool]:
+    """Tell which columns of an Arrow table have dictionaries of declared values."""
+    if not type(table).__module__.startswith("pyarrow"):
+        return [False] * n_columns
+    return [declares_values(field) for field in table.schema]
 
 
 def read_vector(values: object, name: str) -> RawColumn:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from branchwise.errors import DataError
 from branchwise.table.raw import (
+    DATE_ADVICE,
     LARGEST_EXACT,
     Coded,
     Numbers,
@@ -164,11 +166,8 @@ def _refuse_cells(what: str, cells: Sequence[Any], kinds: set[type]) -> None:
 
 def _refuse_cell(what: str, row: int, cell: Any) -> NoReturn:
     kind = type(cell)
-    if isinstance(cell, _NUMPY_TIMES) or hasattr(kind, "isoformat"):
-        advice = (
-            "branchwise takes text, categories, booleans and numbers; turn it into a "
-            "number (such as the year or an age in days) or into text."
-        )
+    if isinstance(cell, (*_NUMPY_TIMES, timedelta)) or hasattr(kind, "isoformat"):
+        advice = f"It is a date or a time; {DATE_ADVICE}"
     elif issubclass(kind, (bytes, bytearray)):
         advice = "Decode it to text first."
     else:

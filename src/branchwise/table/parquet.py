@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from branchwise.errors import DataError
-from branchwise.table.arrow import is_text
-from branchwise.table.contents import Buffer
+from branchwise.table.arrow import declares_values, is_text
+from branchwise.table.contents import Buffer, as_stream, in_memory, refuse_size
 from branchwise.table.typed import in_file_order, typed_columns
 
 PARQUET = b"PAR1"
 #: How an Arrow file begins, which is also Feather, and how a stream does.
 ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 
+#: Bytes of an index into a dictionary.
+_INDEX = 4
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -23,12 +25,38 @@ def pandas_index(name: str) -> bool:
     return _PANDAS_INDEX.fullmatch(name) is not None
 
 
+def plain_texts(schema: Any) -> list[str]:
+    """Return the names of the columns that hold text and are no dictionaries."""
+    import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
+
+    return [
+        field.name
+        for field in schema
+        if is_text(field.type) and not pa.types.is_dictionary(field.type)
+    ]
+
+
+def declared_columns(path: str) -> frozenset[str]:
+    """Return the columns of a Parquet file whose dictionaries have declared values."""
+    from pyarrow import parquet  # noqa: PLC0415
+
+    schema = parquet.read_schema(path)
+    return frozenset(field.name for field in schema if declares_values(field))
+
+
 class _TypedFile:
     """What files of typed columns have in common."""
 
-    def __init__(self, label: str, names: Sequence[str]) -> None:
+    def __init__(self, label: str, schema: Any) -> None:
         self.label = label
-        self._all_names = tuple(names)
+        try:
+            names = schema.names
+        except UnicodeDecodeError:
+            raise DataError(
+                f"{label} has column names that are not UTF-8 text. Rename the columns "
+                "where the file is made, and write it again."
+            ) from None
+        self.declared = frozenset(f.name for f in schema if declares_values(f))
         # What pandas adds to remember its row labels is no column of the user's.
         self._kept = [at for at, name in enumerate(names) if not pandas_index(name)]
         self.names = tuple(names[at] for at in self._kept)
@@ -43,45 +71,70 @@ class ParquetFile(_TypedFile):
 
     Parameters
     ----------
-    content : bytes or mmap
+    content : bytes or StoredFile
         The whole file.
     label : str
         What messages call it.
+    most_bytes : int
+        How much its columns may take in memory.
     """
 
-    def __init__(self, content: Buffer, label: str) -> None:
+    def __init__(self, content: Buffer, label: str, most_bytes: int) -> None:
         import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
         from pyarrow import parquet  # noqa: PLC0415
 
+        content = in_memory(content)
+        self._most_bytes = most_bytes
         try:
-            source = pa.py_buffer(content)
-            schema = parquet.read_schema(pa.BufferReader(source))
-            self._plain_text = {
-                field.name
-                for field in schema
-                if is_text(field.type) and not pa.types.is_dictionary(field.type)
-            }
+            schema = parquet.read_schema(_source(content))
             # Text is a dictionary in the file already: read it as it lies there.
             self._file = parquet.ParquetFile(
-                pa.BufferReader(source), read_dictionary=sorted(self._plain_text)
+                _source(content), read_dictionary=plain_texts(schema)
             )
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise _unreadable(label, "Parquet", error) from None
-        super().__init__(label, self._file.schema_arrow.names)
+        super().__init__(label, self._file.schema_arrow)
 
     def load(
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
     ) -> list[Any]:
-        """Read columns as they are, dates and those in ``text`` as text."""
+        """Read columns as they are, those in ``text`` as text."""
         import pyarrow as pa  # noqa: PLC0415
 
+        if self._decoded_size({self.names[i] for i in indices}) > self._most_bytes:
+            refuse_size(self.label, self._most_bytes)
         try:
             table = self._file.read(columns=[self.names[index] for index in indices])
-        except (pa.ArrowException, OSError) as error:
+            table.validate(full=True)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise _unreadable(self.label, "Parquet", error) from None
         table = table.select([self.names[index] for index in indices])
         positions = in_file_order(indices, text)
-        return typed_columns(table, self.label, positions, missing, self._plain_text)
+        return typed_columns(table, self.label, positions, missing)
+
+    def _decoded_size(self, names: Collection[str]) -> int:
+        """Return what columns take in memory, as far as the metadata tell.
+
+        Runs of a value take nothing in the file, but their place in memory. The
+        metadata of columns are not asked: damaged ones end the process in pyarrow.
+        """
+        fields = [field for field in self._file.schema_arrow if field.name in names]
+        width = sum(_width(field.type) for field in fields)
+        metadata = self._file.metadata
+        groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
+        # Texts are in dictionaries, each once.
+        return sum(g.num_rows * width + max(g.total_byte_size, 0) for g in groups)
+
+
+def _width(arrow_type: Any) -> int:
+    """Return the bytes of a cell, of a text those of its index."""
+    if arrow_type.num_fields:
+        fields = range(arrow_type.num_fields)
+        return sum(_width(arrow_type.field(at).type) for at in fields)
+    try:
+        return max(int(arrow_type.bit_width) // 8, 1)
+    except ValueError:
+        return _INDEX
 
 
 class ArrowFile(_TypedFile):
@@ -89,44 +142,76 @@ class ArrowFile(_TypedFile):
 
     Parameters
     ----------
-    content : bytes or mmap
+    content : bytes or StoredFile
         The whole file.
     label : str
         What messages call it.
+    most_bytes : int
+        How much its columns may take in memory.
     """
 
-    def __init__(self, content: Buffer, label: str) -> None:
+    def __init__(self, content: Buffer, label: str, most_bytes: int) -> None:
         import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
 
-        self._source = pa.py_buffer(content)
+        self._content = in_memory(content)
+        self._most_bytes = most_bytes
         self._is_file = content[:6] == ARROW[0]
         try:
             schema = self._open().schema
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise _unreadable(label, "Arrow", error) from None
-        super().__init__(label, schema.names)
+        super().__init__(label, schema)
 
     def load(
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
     ) -> list[Any]:
-        """Read columns as they are, dates and those in ``text`` as text."""
+        """Read columns as they are, those in ``text`` as text."""
         import pyarrow as pa  # noqa: PLC0415
 
         try:
-            table = self._open().read_all()
-            table.validate(full=True)
-        except (pa.ArrowException, OSError) as error:
+            table = self._read_all()
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise _unreadable(self.label, "Arrow", error) from None
         table = table.select([self._kept[index] for index in indices])
         positions = in_file_order(indices, text)
         return typed_columns(table, self.label, positions, missing)
 
+    def _read_all(self) -> Any:
+        """Read the batches, and refuse too many of them."""
+        import pyarrow as pa  # noqa: PLC0415
+
+        file = self._open()
+        batches, size = [], 0
+        for batch in record_batches(file):
+            # Nothing may be asked of a damaged one but whether it is.
+            batch.validate(full=True)
+            batches.append(batch)
+            size += batch.nbytes
+            if size > self._most_bytes:
+                refuse_size(self.label, self._most_bytes)
+        return pa.Table.from_batches(batches, file.schema)
+
     def _open(self) -> Any:
         from pyarrow import ipc  # noqa: PLC0415
 
-        if self._is_file:
-            return ipc.open_file(self._source)
-        return ipc.open_stream(self._source)
+        opened = ipc.open_file if self._is_file else ipc.open_stream
+        return opened(_source(self._content))
+
+
+def record_batches(file: Any) -> Iterator[Any]:
+    """Return the batches of an opened file or stream one by one."""
+    n_batches = getattr(file, "num_record_batches", None)
+    if n_batches is None:
+        return iter(file)
+    return map(file.get_batch, range(n_batches))
+
+
+def _source(content: Buffer) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if isinstance(content, bytes):
+        return pa.BufferReader(content)
+    return pa.PythonFile(as_stream(content), mode="r")
 
 
 def _unreadable(label: str, form: str, error: Exception) -> DataError:

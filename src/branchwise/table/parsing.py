@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from branchwise.table.contents import Buffer, release
+from branchwise.table.contents import Buffer
 from branchwise.table.progress import reading_progress
 
 #: Arrow falls back to plain text beyond this many distinct values in a block.
@@ -30,7 +30,7 @@ class Parser:
 
     Parameters
     ----------
-    content : bytes or mmap
+    content : bytes or StoredFile
         The whole text, in UTF-8.
     start : int
         Where the rows begin.
@@ -163,7 +163,7 @@ class Parser:
     def _source(self) -> Any:
         import pyarrow as pa  # noqa: PLC0415
 
-        if self.is_long:
+        if self.is_long or not isinstance(self.content, bytes):
             return _Watched(self.content, self.start)
         return pa.BufferReader(pa.py_buffer(self.content)[self.start :])
 
@@ -201,10 +201,7 @@ class Parser:
 
 
 class _Watched(io.RawIOBase):
-    """The rest of a text as a stream that tells how many rows have been taken.
-
-    What has been taken of a file is given back to the system, which has it anyway.
-    """
+    """The rest of a text as a stream that tells how many rows have been taken."""
 
     def __init__(self, content: Buffer, start: int) -> None:
         super().__init__()
@@ -221,7 +218,6 @@ class _Watched(io.RawIOBase):
         size = rest if size < 0 else min(size, rest)
         begin, self._position = self._position, self._position + size
         taken = self._content[begin : self._position]
-        release(self._content, begin, self._position)
         if self._progress is not None:
             self._rows += taken.count(b"\n")
             self._progress(f"{self._rows:,} rows")

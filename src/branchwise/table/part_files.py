@@ -15,17 +15,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from branchwise.errors import DataError
-from branchwise.table.arrow import is_text
+from branchwise.table.arrow import declared_table, declares_values
 from branchwise.table.contents import STANDARD_STREAM, contents
 from branchwise.table.delimited import DelimitedFile
 from branchwise.table.forms import HEADED_FORMS, known_form, with_names
 from branchwise.table.frames import Frame, open_table
-from branchwise.table.parquet import ARROW, pandas_index
-from branchwise.table.raw import Coded, RawColumn
+from branchwise.table.parquet import ARROW, pandas_index, plain_texts, record_batches
 from branchwise.table.read import (
     as_booleans,
     as_numbers,
     check_header,
+    check_width,
     with_place,
     wrong_cell,
 )
@@ -103,6 +103,7 @@ class PartFile:
         self.names: tuple[str, ...] = ()
         self._how = how
         self._form = form
+        self._declared: frozenset[str] = frozenset()
 
     def parts(self, wanted: Sequence[str], kept: Sequence[str]) -> Parts:
         """Yield parts with some columns, and some as they are in the file."""
@@ -121,13 +122,10 @@ class PartFile:
         self,
         columns: Sequence[Any],
         names: Sequence[str],
-        plain: Collection[str],
         place: Callable[[int], str],
         as_is: Mapping[str, Any],
     ) -> TablePart:
         """Make a part; text that is not declared in the file has no order."""
-        import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
-
         columns = list(columns)
         for at, name in enumerate(names):
             if name in self._how.number_columns:
@@ -136,23 +134,8 @@ class PartFile:
             elif name in self._how.boolean_columns:
                 refuse = wrong_cell(name, "true or false", self.label, place)
                 columns[at] = as_booleans(columns[at], refuse)
-        frame = open_table(pa.table(columns, names=list(names)))
-        readers = tuple(
-            _Undeclared(read) if name in plain else read
-            for name, read in zip(frame.names, frame.readers, strict=True)
-        )
-        return TablePart(replace(frame, readers=readers), self.label, place, as_is)
-
-
-@dataclass(frozen=True)
-class _Undeclared:
-    """Reads a column whose dictionary is only how it is stored."""
-
-    read: Any
-
-    def __call__(self) -> RawColumn:
-        raw: RawColumn = self.read()
-        return replace(raw, declared=False) if isinstance(raw, Coded) else raw
+        frame = open_table(declared_table(columns, names, self._declared))
+        return TablePart(frame, self.label, place, as_is)
 
 
 class _Delimited(PartFile):
@@ -166,9 +149,10 @@ class _Delimited(PartFile):
         self.names = self._file.names
 
     def parts(self, wanted: Sequence[str], kept: Sequence[str]) -> Parts:
-        indices = [self.names.index(name) for name in wanted]
+        position = {name: at for at, name in reversed(list(enumerate(self.names)))}
+        indices = [position[name] for name in wanted]
         as_text = [i for i in indices if self.names[i] in self._how.text_columns]
-        as_is = [self.names.index(name) for name in kept]
+        as_is = [position[name] for name in kept]
         n_rows = self._how.rows_of_part(len(indices) + len(as_is))
         for block in self._file.blocks(BLOCK_BYTES):
             columns = block.load(indices, as_text, self._how.missing)
@@ -181,14 +165,14 @@ class _Delimited(PartFile):
 
                 own = rows[: len(indices)]
                 others = dict(zip(kept, untyped(rows[len(indices) :]), strict=True))
-                yield self._part(own, wanted, wanted, place, others)
+                yield self._part(own, wanted, place, others)
 
     def nothing(self, wanted: Sequence[str], kept: Sequence[str]) -> TablePart:
         import pyarrow as pa  # noqa: PLC0415
 
         as_is = {name: pa.chunked_array([], pa.string()) for name in kept}
         none = [pa.nulls(0)] * len(wanted)
-        return self._part(none, wanted, wanted, _row_place(0), as_is)
+        return self._part(none, wanted, _row_place(0), as_is)
 
 
 class _Typed(PartFile):
@@ -200,16 +184,14 @@ class _Typed(PartFile):
 
         try:
             self._schema = self._read_schema()
-        except (pa.ArrowException, OSError) as error:
+            names = self._schema.names
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self._unreadable(error) from None
         # What pandas adds to remember its row labels is no column of the user's.
-        names = self._schema.names
         self.names = tuple(name for name in names if not pandas_index(name))
-        self._plain = {
-            field.name
-            for field in self._schema
-            if is_text(field.type) and not pa.types.is_dictionary(field.type)
-        }
+        self._declared = frozenset(
+            field.name for field in self._schema if declares_values(field)
+        )
 
     def _unreadable(self, error: Exception) -> DataError:
         reason = " ".join(str(error).split()).rstrip(".")
@@ -245,17 +227,13 @@ class _Typed(PartFile):
 
         if self._form == "parquet":
             # Text is a dictionary in the file already: read it as it lies there.
-            dictionaries = sorted(self._plain)
+            dictionaries = plain_texts(self._schema)
             with parquet.ParquetFile(self.label, read_dictionary=dictionaries) as file:
                 yield from file.iter_batches(n_rows, columns=list(wanted))
             return
         fields = [self._schema.get_field_index(name) for name in wanted]
         with self._arrow_file(fields) as file:
-            n_batches = getattr(file, "num_record_batches", None)
-            if n_batches is None:
-                yield from file
-            else:
-                yield from map(file.get_batch, range(n_batches))
+            yield from record_batches(file)
 
     def _tables(self, wanted: Sequence[str], n_rows: int) -> Batches:
         import pyarrow as pa  # noqa: PLC0415
@@ -268,7 +246,7 @@ class _Typed(PartFile):
                     if batch is not None:
                         batch.validate(full=True)
                         waiting.append(batch)
-                except (pa.ArrowException, OSError) as error:
+                except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
                     raise self._unreadable(error) from None
                 # Small batches wait for one another: a part costs time of its own.
                 enough = sum(batch.num_rows for batch in waiting) >= n_rows
@@ -297,20 +275,11 @@ class _Typed(PartFile):
         kept: Sequence[str],
         place: Callable[[int], str],
     ) -> TablePart:
-        import pyarrow as pa  # noqa: PLC0415
-
         chosen = table.select(list(wanted))
         as_text = {at for at, n in enumerate(wanted) if n in self._how.text_columns}
-        columns = typed_columns(
-            chosen, self.label, as_text, self._how.missing, self._plain
-        )
-        plain = self._plain | {
-            name
-            for at, name in enumerate(wanted)
-            if not pa.types.is_dictionary(chosen.column(at).type)
-        }
+        columns = typed_columns(chosen, self.label, as_text, self._how.missing)
         as_is = zip(kept, untyped(table.select(list(kept)).columns), strict=True)
-        return self._part(columns, wanted, plain, place, dict(as_is))
+        return self._part(columns, wanted, place, dict(as_is))
 
     def nothing(self, wanted: Sequence[str], kept: Sequence[str]) -> TablePart:
         return self._typed_part(self._schema.empty_table(), wanted, kept, _row_place(0))
@@ -341,6 +310,7 @@ def open_part_file(path: str, how: HowToRead) -> PartFile:
             "Parquet or Arrow files, or read it into memory: engine='memory'."
         )
     how.reading.check(form, path)
-    if form in ("csv", "tsv"):
-        return _Delimited(path, how, form)
-    return _Typed(path, how, form)
+    opened = _Delimited if form in ("csv", "tsv") else _Typed
+    file: PartFile = opened(path, how, form)
+    check_width(path, len(file.names))
+    return file

@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 from branchwise.errors import DataError, quoted
 from branchwise.table.schema import PLURAL, Value, value_type
 
+#: What to do with dates and times.
+DATE_ADVICE = (
+    "branchwise takes text, categories, booleans and numbers. Turn it into a number "
+    "(such as the year or an age in days) or into text, or leave the column out."
+)
 #: Integers beyond this are not all exact in float64.
 LARGEST_EXACT = 2**53
 

@@ -17,16 +17,20 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal
 
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.table.arrow import as_list, converted, is_text
+from branchwise.table.arrow import as_list, converted, declared_table, is_text
 from branchwise.table.contents import STANDARD_STREAM
 from branchwise.table.delimited import DelimitedFile
 from branchwise.table.forms import HEADED_FORMS, TEXT_FORMS, open_form
 from branchwise.table.reading import Reading, make_reading
+from branchwise.table.typed import untyped
 
 __all__ = ["MISSING", "STANDARD_STREAM", "TableFile", "read_table"]
 
 #: Cells that are missing values unless the user says otherwise.
 MISSING = ("", "?")
+
+#: The most columns that a table in a file may have: each takes time and memory.
+MOST_COLUMNS = 100_000
 
 #: Row and text of a cell that cannot be taken, and whether it is one of a few among
 #: cells that can -> the error.
@@ -34,6 +38,8 @@ Refuse = Callable[[int, str, bool], DataError]
 
 _NO_HEADER = " If the first line is a row like the others, add --no-header."
 _ROW = re.compile(r"\b(?:in|of them) row (\d+)\b")
+#: How many columns a message lists.
+_SHOWN = 20
 _TRUTH = {"true": True, "false": False}
 
 
@@ -61,6 +67,7 @@ class TableFile:
         label = "standard input" if name == STANDARD_STREAM else name
         self.form, self._format = open_form(name, label, reading or Reading(), further)
         self.label = self._format.label
+        check_width(self.label, len(self.names))
 
     @property
     def _trimmed(self) -> str | None:
@@ -120,8 +127,6 @@ class TableFile:
         pyarrow.Table
             Number columns, and text as dictionary columns.
         """
-        import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
-
         other = {*number_columns, *boolean_columns}
         if text_columns == "all":
             text_columns = [name for name in self.names if name not in other]
@@ -143,15 +148,25 @@ class TableFile:
                 columns[at] = as_booleans(
                     columns[at], self._wrong_cell(name, "true or false")
                 )
-        return pa.table(columns, names=names)
+        return declared_table(columns, names, self._format.declared)
 
     def read_as_is(self) -> dict[str, list[Any]]:
         """Read all columns: of text every cell, of other forms every value."""
         table = self.read(missing=(), text_columns="all" if self.is_text else ())
-        return {name: as_list(table[name]) for name in table.column_names}
+        columns = untyped(table.columns)
+        return dict(zip(table.column_names, map(as_list, columns), strict=True))
 
     def _wrong_cell(self, name: str, what: str) -> Refuse:
         return wrong_cell(name, what, self.label, self.place)
+
+
+def check_width(label: str, n_columns: int) -> None:
+    """Refuse a table of more columns than any real one has."""
+    if n_columns > MOST_COLUMNS:
+        raise DataError(
+            f"{label} has {n_columns:,} columns, more than the {MOST_COLUMNS:,} that a "
+            "table may have. Is the separator wrong, or are rows and columns exchanged?"
+        )
 
 
 def check_header(
@@ -162,7 +177,9 @@ def check_header(
     double = [name for name, times in count.items() if times > 1]
     unnamed = [index + 1 for index in indices if not names[index].strip()]
     if unnamed:
-        positions = ", ".join(str(position) for position in unnamed)
+        positions = ", ".join(str(position) for position in unnamed[:_SHOWN])
+        if len(unnamed) > _SHOWN:
+            positions += f" and {len(unnamed) - _SHOWN:,} more"
         which = "Columns {} of {} have" if len(unnamed) > 1 else "Column {} of {} has"
         name = shlex.quote(names[unnamed[0] - 1])
         raise DataError(
@@ -188,8 +205,9 @@ def check_names(
 
     ``without_blanks`` is the option that leaves out the blanks around cells.
     """
+    there = frozenset(known)
     for name in names:
-        if name not in known:
+        if name not in there:
             meant = _nearest(name, known)
             if without_blanks and name in [other.strip(" \t") for other in known]:
                 meant += (
@@ -373,7 +391,8 @@ def _nearest(name: str, names: Sequence[str]) -> str:
 
 
 def _refuse_both(text: Collection[str], other: Collection[str]) -> None:
-    both = [name for name in text if name in other]
+    others = frozenset(other)
+    both = [name for name in text if name in others]
     if both:
         raise ParameterError(
             f"A column is read either as text or as numbers. Got {quoted(both)} for "

@@ -14,13 +14,15 @@ from typing import Any, NoReturn
 
 from branchwise.errors import DataError
 from branchwise.table.arrow import is_text, sorted_dictionary, value_type
-from branchwise.table.contents import Buffer, find, position, release
+from branchwise.table.contents import Buffer, find, position
 from branchwise.table.encodings import refuse_encoding, text_start
 from branchwise.table.parsing import NO_LIMIT, Parser
 from branchwise.table.row_ends import last_row_end
 
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "blank"}
 _TAIL = 2**16
+#: Bytes that are looked at together for line ends.
+_BLOCK = 2**16
 _LONGEST_ROW = 2**30
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
@@ -31,7 +33,7 @@ class Records:
 
     Parameters
     ----------
-    content : bytes or mmap
+    content : bytes or StoredFile
         The whole text.
     label : str
         What messages call it.
@@ -89,7 +91,7 @@ class Records:
 
         # Arrow takes a byte order mark for nothing, also where the rows begin.
         begin = self.start + text_start(self.content[self.start : self.start + 3])
-        if not re.search(rb"[^\r\n]", memoryview(self.content)[begin:]):
+        if not _has_text(self.content, begin):
             return [pa.chunked_array([pa.nulls(0)]) for _ in indices]
         parser = self._parser(missing)
         last = len(self.names) - 1
@@ -121,30 +123,20 @@ class Records:
     def blocks(self, size: int) -> Iterator[Records]:
         """Yield the rows in blocks of about so many bytes, each by itself.
 
-        A file that is mapped takes no more memory than a block.
+        A file takes no more memory than a block.
         """
         begin, before = self.start, self.lines_before
         while begin < len(self.content):
             end = self._block_end(begin, size)
-            text = self._bytes(begin, end)
+            text = self.content[begin:end]
             yield replace(self, content=text, start=0, lines_before=before)
             before += text.count(b"\n") or text.count(b"\r")
-            release(self.content, begin, end)
             begin = end
-
-    def _bytes(self, begin: int, end: int) -> bytes:
-        """Return a piece; to touch what a mapped file has no more is deadly."""
-        if not isinstance(self.content, bytes) and self.content.size() < end:
-            raise DataError(
-                f"{self.label} became shorter while it was read. Get the whole file, "
-                "and read it while nothing writes to it."
-            )
-        return bytes(self.content[begin:end])
 
     def _block_end(self, begin: int, size: int) -> int:
         """Return where a row ends, about so many bytes later: not within quotes."""
         while begin + size < len(self.content):
-            end = last_row_end(self._bytes(begin, begin + size), self.delimiter)
+            end = last_row_end(self.content[begin : begin + size], self.delimiter)
             if end:
                 return begin + end
             if size > _LONGEST_ROW:
@@ -311,11 +303,21 @@ class Lines:
 
 def line_spans(content: Buffer, start: int) -> Iterator[tuple[int, int]]:
     """Yield where lines begin and end, their line ends included."""
-    while start < len(content):
-        found = _LINE_END.search(content, start)
-        end = found.end() if found else len(content)
-        yield start, end
-        start = end
+    for at in range(start, len(content), _BLOCK):
+        # The byte after the block shows whether a line end is one of two bytes.
+        for found in _LINE_END.finditer(content[at : at + _BLOCK + 1]):
+            end = at + found.end()
+            if found.start() < _BLOCK and end > start:
+                yield start, end
+                start = end
+    if start < len(content):
+        yield start, len(content)
+
+
+def _has_text(content: Buffer, start: int) -> bool:
+    """Whether there is more than line ends."""
+    blocks = range(start, len(content), _BLOCK)
+    return any(content[at : at + _BLOCK].strip(b"\r\n") for at in blocks)
 
 
 def csv_reader(

@@ -50,20 +50,24 @@ class DeclaredRows:
     records: Records
     columns: tuple[Declared, ...]
     lines: Sequence[int] = field(repr=False)
+    #: The columns that the file does not leave out itself, and their names.
+    _used: tuple[int, ...] = field(init=False, repr=False)
+    names: tuple[str, ...] = field(init=False, repr=False)
+    #: The names of the columns whose values are declared.
+    declared: frozenset[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Asked for once for each column, of which there may be many.
+        used = tuple(at for at, c in enumerate(self.columns) if c.kind != "left out")
+        nominal = frozenset(c.name for c in self.columns if c.kind == "nominal")
+        object.__setattr__(self, "_used", used)
+        object.__setattr__(self, "names", tuple(self.columns[at].name for at in used))
+        object.__setattr__(self, "declared", nominal)
 
     @property
     def label(self) -> str:
         """What messages call the file."""
         return self.records.label
-
-    @property
-    def _used(self) -> list[int]:
-        return [at for at, c in enumerate(self.columns) if c.kind != "left out"]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns that the file does not leave out itself."""
-        return tuple(self.columns[at].name for at in self._used)
 
     def load(
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
@@ -142,7 +146,7 @@ def rewritten(
 
     Parameters
     ----------
-    content : bytes or mmap
+    content : bytes or StoredFile
         The text, which is in UTF-8 without an error.
     start : int
         Where the rows begin.

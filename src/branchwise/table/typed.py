@@ -7,7 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from branchwise.errors import DataError
-from branchwise.table.arrow import is_text, sorted_dictionary, without_values
+from branchwise.table.arrow import (
+    declares_values,
+    is_text,
+    sorted_dictionary,
+    without_values,
+)
 
 
 def typed_columns(
@@ -15,9 +20,8 @@ def typed_columns(
     label: str,
     text: Collection[int],
     missing: Sequence[str],
-    undeclared: Collection[str] = (),
 ) -> list[Any]:
-    """Take columns as they are, dates and those in ``text`` as text.
+    """Take columns as they are, those in ``text`` as text.
 
     Parameters
     ----------
@@ -29,21 +33,19 @@ def typed_columns(
         Positions of the columns that are wanted as text.
     missing : sequence of str
         The texts that are missing values.
-    undeclared : collection of str
-        Dictionary columns whose values are not declared: they are sorted. Others
-        keep their order.
-    """
-    import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
 
+    Returns
+    -------
+    list of pyarrow.ChunkedArray
+        Text in dictionaries: declared values in their order, others sorted.
+    """
     columns = []
     for at, name in enumerate(table.column_names):
         column = table.column(at)
-        # A date is text in CSV, too, and the format must not make a difference.
-        as_text = at in text or pa.types.is_temporal(column.type)
-        if as_text and not is_text(column.type):
+        if at in text and not is_text(column.type):
             column = _as_text(name, column, label)
         if is_text(column.type):
-            if name in undeclared or not pa.types.is_dictionary(column.type):
+            if not declares_values(table.schema.field(at)):
                 column = sorted_dictionary(column)
             column = without_values(column, missing)
         columns.append(column)

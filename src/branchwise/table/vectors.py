@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.errors import DataError
-from branchwise.table.arrow import dictionary_codes
+from branchwise.errors import DataError, quoted
+from branchwise.table.arrow import dictionary_codes, is_temporal
 from branchwise.table.objects import read_objects, read_repeated
 from branchwise.table.raw import (
+    DATE_ADVICE,
     Coded,
     Numbers,
     RawColumn,
@@ -27,12 +28,27 @@ _NESTED = (nw.List, nw.Struct, nw.Array)
 _DATES = (nw.Datetime, nw.Date, nw.Duration, nw.Time)
 
 
-def series_reader(what: str, series: nw.Series[Any]) -> Callable[[], RawColumn]:
-    """Return what reads a column of a dataframe."""
-    return lambda: _read_series(what, series)
+def series_reader(
+    what: str, series: nw.Series[Any], declared: bool = False
+) -> Callable[[], RawColumn]:
+    """Return what reads a column of a dataframe.
+
+    ``declared`` tells that an Arrow dictionary has the possible values in their order.
+    """
+
+    def read() -> RawColumn:
+        try:
+            return _read_series(what, series, declared)
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{what} has text that is not UTF-8: {shortened(error.object)}. Decode "
+                "the column first."
+            ) from None
+
+    return read
 
 
-def _read_series(what: str, series: nw.Series[Any]) -> RawColumn:
+def _read_series(what: str, series: nw.Series[Any], declared: bool) -> RawColumn:
     array = getattr(series.to_native(), "array", None)
     if _is_pandas_categorical(array):
         return _read_pandas_categorical(what, array)
@@ -44,7 +60,7 @@ def _read_series(what: str, series: nw.Series[Any]) -> RawColumn:
     if dtype == nw.Boolean:
         return _read_boolean_series(series)
     if isinstance(dtype, (nw.Categorical, nw.Enum)):
-        return _read_category_series(what, series)
+        return _read_category_series(what, series, declared)
     if dtype == nw.String:
         return _read_text_series(what, series)
     if isinstance(dtype, nw.Binary):
@@ -56,16 +72,13 @@ def _read_series(what: str, series: nw.Series[Any]) -> RawColumn:
             "command line)."
         )
     if isinstance(dtype, _DATES):
-        _refuse_dates(what, dtype)
+        refuse_dates(what, dtype)
     return _read_array(what, series.to_numpy())
 
 
-def _refuse_dates(what: str, dtype: object) -> NoReturn:
-    raise DataError(
-        f"{what} holds dates or times ({dtype}); branchwise takes text, categories, "
-        "booleans and numbers. Turn it into a number (such as the year or an age in "
-        "days) or into text."
-    )
+def refuse_dates(what: str, dtype: object) -> NoReturn:
+    """Refuse a column of dates or times: a value for each day is no category."""
+    raise DataError(f"{what} holds dates or times ({dtype}); {DATE_ADVICE}")
 
 
 def _read_numeric_series(what: str, series: nw.Series[Any]) -> Numbers:
@@ -100,13 +113,16 @@ def _without_nulls(
     return series.fill_null(value=value).to_numpy(), missing
 
 
-def _read_category_series(what: str, series: nw.Series[Any]) -> Coded:
-    # A polars Categorical keeps its strings in order of appearance, which is no
-    # declaration; an Enum or an Arrow dictionary is one.
-    if series.implementation.is_polars() and isinstance(series.dtype, nw.Categorical):
-        return _read_dictionary(what, _as_arrow(series))
-    ordered = isinstance(series.dtype, nw.Enum)
-    return _read_dictionary(what, _as_arrow(series), True, ordered)
+def _read_category_series(what: str, series: nw.Series[Any], declared: bool) -> Coded:
+    # A polars Categorical and an Arrow dictionary keep values in order of appearance,
+    # which is no declaration; an Enum or an ordered dictionary is one.
+    array = _as_arrow(series)
+    if series.implementation.is_polars():
+        return _read_dictionary(what, array, isinstance(series.dtype, nw.Enum))
+    ordered = bool(array.type.ordered)
+    if is_temporal(array.type) and not (declared or ordered):
+        refuse_dates(what, array.type)
+    return _read_dictionary(what, array, declared or ordered, ordered)
 
 
 def _as_arrow(series: nw.Series[Any]) -> Any:
@@ -167,7 +183,8 @@ def _read_dictionary(
     """Read an Arrow dictionary array, or chunks of one, without decoding it.
 
     Chunks may have different dictionaries; a dictionary may repeat a value or have
-    a missing one, though well-made ones do not.
+    a missing one, though well-made ones do not. Dictionaries that declare the order
+    of values must agree.
     """
     position: dict[Value, int] = {}
     parts: list[NDArray[np.integer[Any]]] = [np.empty(0, dtype=np.int8)]
@@ -176,16 +193,34 @@ def _read_dictionary(
         if last is None or not chunk.dictionary.equals(last):
             last = chunk.dictionary
             table = np.full(len(last) + 1, -1, dtype=np.int32)
+            known = len(position)
             for code, value in enumerate(last.to_pylist()):
                 if value is not None:
                     plain = as_value(what, value)
                     table[code] = position.setdefault(plain, len(position))
+            if declared and known:
+                _refuse_other_order(what, tuple(position), known, table)
         codes = dictionary_codes(chunk.indices)
         as_they_are = np.array_equal(table[:-1], np.arange(len(last)))
         parts.append(codes if as_they_are else table[codes])
     codes = parts[-1] if len(parts) <= 2 else np.concatenate(parts)
-    in_order = declared and (ordered or bool(array.type.ordered))
-    return Coded(codes, tuple(position), declared, in_order)
+    return Coded(codes, tuple(position), declared, ordered)
+
+
+def _refuse_other_order(
+    what: str, values: Sequence[Value], known: int, table: NDArray[np.int32]
+) -> None:
+    """Refuse chunks that declare their values in different orders.
+
+    One of the two may have further values at its end.
+    """
+    order = list(dict.fromkeys(table[table >= 0].tolist()))
+    if order != list(range(len(order))):
+        raise DataError(
+            f"{what} has its values in one order in some chunks of the table and in "
+            f"another in others: {quoted(values[:known])} and "
+            f"{quoted(values[code] for code in order)}. Give it one order."
+        )
 
 
 def vector_reader(what: str, values: Any) -> Callable[[], RawColumn]:
@@ -234,7 +269,7 @@ def _read_array(what: str, values: NDArray[Any]) -> RawColumn:
             "and the imaginary part as two columns."
         )
     if kind in "mM":
-        _refuse_dates(what, values.dtype)
+        refuse_dates(what, values.dtype)
     if kind == "S":
         values = _decode(what, values)
     return read_objects(what, values)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import difflib
 import io
+import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import IO, Any, NoReturn
 
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.table.cells import column_of_cells
-from branchwise.table.contents import Buffer
+from branchwise.table.contents import Buffer, as_stream, refuse_size
 from branchwise.table.reading import Reading
+from branchwise.table.sheet_size import cells_of_ods, cells_of_xlsb, cells_of_xml
 
 ZIP = b"PK\x03\x04"
 #: The old binary form of Excel.
@@ -24,19 +27,24 @@ OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 #: What a workbook may have when unpacked: a sheet of a million rows has a tenth.
 _MOST_BYTES = 10**9
-_CHUNK = 2**20
+#: A cell in memory, whether it is empty or not.
+_CELL_BYTES = 64
+_ZIP_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, OSError, RuntimeError, ValueError),
+)
 
 
 def is_workbook(content: Buffer) -> bool:
     """Tell whether a zip archive is a spreadsheet."""
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with zipfile.ZipFile(as_stream(content)) as archive:
             names = set(archive.namelist())
             if "mimetype" in names:
                 mime = archive.open("mimetype").read(100)
                 return mime.startswith(b"application/vnd.oasis.opendocument.spread")
             return bool(names & {"xl/workbook.xml", "xl/workbook.bin"})
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, zlib.error):
+    except _ZIP_ERRORS:
         return False
 
 
@@ -45,13 +53,15 @@ class Workbook:
 
     Parameters
     ----------
-    content : bytes or mmap
+    content : bytes or StoredFile
         The whole file.
     label : str
         What messages call it.
     reading : Reading
         Which sheet, and the names if it has no header.
     """
+
+    declared: frozenset[str] = frozenset()
 
     def __init__(self, content: Buffer, label: str, reading: Reading) -> None:
         self.label = label
@@ -81,7 +91,7 @@ class Workbook:
     def load(
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
     ) -> list[Any]:
-        """Read columns as numbers, booleans or text; dates are text."""
+        """Read columns as numbers, booleans, dates or text."""
         return [
             column_of_cells(
                 [_cell(row[index]) for row in self._rows],
@@ -115,13 +125,15 @@ def _sheet(
         sheet = book.get_sheet_by_name(name)
         begin = sheet.start
         rows = sheet.to_python()
-    except (calamine.CalamineError, OSError, ValueError) as error:
-        if isinstance(error, DataError):
+    except DataError:
+        raise
+    except Exception as error:  # whatever a damaged file makes of it
+        raise _damaged(label, error) from None
+    except BaseException as error:
+        # A panic of Rust is no Exception, but as harmless.
+        if type(error).__name__ != "PanicException":
             raise
-        raise DataError(
-            f"{label} is not a whole workbook: {str(error).rstrip('.')}. Save it "
-            "again, or save the sheet as CSV."
-        ) from None
+        raise _damaged(label, "its cells cannot be read") from None
     return rows, (begin[0] if begin else 0) + 1
 
 
@@ -147,21 +159,43 @@ def _check_size(content: bytes, label: str, most: int) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             total = sum(entry.file_size for entry in archive.infolist())
-            for entry in archive.infolist() if total <= most else ():
+            if total > most:
+                refuse_size(label, most)
+            for entry in archive.infolist():
                 # Headers may lie; the check sum at the end tells.
                 with archive.open(entry) as file:
-                    while file.read(_CHUNK):
-                        pass
-    except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, zlib.error) as error:
-        raise DataError(
-            f"{label} is not a whole workbook: {str(error).rstrip('.')}. Save it "
-            "again, or save the sheet as CSV."
-        ) from None
-    if total > most:
-        raise DataError(
-            f"{label} has {total:,} bytes when unpacked, more than {most:,}. If that "
-            "is what it should have, allow more with --max-size."
-        )
+                    n_cells = _n_cells(entry.filename, file)
+                if n_cells * _CELL_BYTES > most:
+                    _refuse_cells(label, entry.filename, n_cells, most)
+    except DataError:
+        raise
+    except _ZIP_ERRORS as error:
+        raise _damaged(label, error) from None
+
+
+def _n_cells(name: str, file: IO[bytes]) -> int:
+    """Return a bound of the cells of a member of the archive, all of which is read."""
+    if name.lower().endswith(".bin"):
+        return cells_of_xlsb(file.read())
+    if name == "content.xml":
+        return cells_of_ods(file)
+    return cells_of_xml(file)
+
+
+def _refuse_cells(label: str, member: str, n_cells: int, most: int) -> NoReturn:
+    raise DataError(
+        f"{label} has cells so far apart that a sheet ({member}) spans {n_cells:,} of "
+        f"them, and {most // _CELL_BYTES:,} may be read. Delete stray cells, or allow "
+        "more with max_size (--max-size on the command line), such as 50GB."
+    )
+
+
+def _damaged(label: str, reason: object) -> DataError:
+    told = " ".join(str(reason).split()).rstrip(".") or type(reason).__name__
+    return DataError(
+        f"{label} is not a whole workbook: {told}. Save it again, or save the sheet as "
+        "CSV."
+    )
 
 
 def _name(cell: Any) -> str:
