@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all lint bench parity sanitize screenshots notebooks clean
+.PHONY: demo test test-all fuzz lint bench parity sanitize screenshots notebooks clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -17,6 +17,12 @@ test: lint
 test-all: lint
 	command -v java >/dev/null && $(BIN)/python -m pip install --quiet 'pyspark[sql]>=4.0' || echo 'Spark is not tried here'
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m ""
+
+# Mutated tables of every format; SEED makes others.
+SEED ?= 0
+
+fuzz: $(VENV)/.installed
+	$(BIN)/python fuzz/tables.py --n 50000 --seed $(SEED)
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
