@@ -3,7 +3,6 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/vector.h>
 
 #include <limits>
 #include <memory>
@@ -19,6 +18,9 @@ void bind_pruning(nb::module_& m);
 void bind_tallying(nb::module_& m);
 
 namespace {
+
+constexpr int64_t most_threads = 4096;
+constexpr size_t most_terms = 64;
 
 // Number the nodes level by level and lay them out as arrays.
 struct GrownArrays : TreeArrays {
@@ -74,121 +76,120 @@ struct GrownArrays : TreeArrays {
     }
 };
 
-nb::dict grow_tree(nb::list columns, const std::vector<uint32_t>& n_codes, const Vector<uint32_t>& labels, int n_classes, nb::object weights, bool fractions,
-                   double weight_step, double case_step, int criterion, int64_t max_depth,
-                   double cases_to_split, double cases_in_leaf, double cases_in_branch, double min_gain, int branching, bool quinlan, bool cut_at_value,
-                   const std::vector<bool>& few_values, int missing, int unseen,
-                   int bits, std::vector<double> series, double total, bool whole, unsigned n_threads, size_t worth_sharing, nb::object progress) {
-    Problem problem;
-    read_rows(problem, columns, n_codes, labels, n_classes, weights, fractions, weight_step, case_step);
-    check_grids(problem);
-    if (series.empty()) refuse("series must not be empty");
-    if (criterion < 0 || criterion > 2 || missing < 0 || missing > 4 || unseen < 0 || unseen > 4) refuse("unknown option");
-    problem.criterion = static_cast<Criterion>(criterion);
+// Threads have tables of their own: as many as there is room for in proportion to the rows.
+unsigned useful_threads(int64_t n_threads, const Problem& problem) {
+    check_whole("n_threads", n_threads, 1, most_threads);
+    const size_t room = std::max<size_t>(most_cells(problem.n_rows) / check_cells(problem), 1);
+    return unsigned(std::min<size_t>(size_t(n_threads), room));
+}
+
+void read_limits(Problem& problem, int64_t max_depth, double cases_to_split, double cases_in_leaf,
+                 double cases_in_branch, double min_gain) {
+    check_number("cases_to_split", cases_to_split, problem.fractions ? 1 : 0);  // else parts of cases are split without end
+    check_number("cases_in_leaf", cases_in_leaf, 0);
+    check_number("cases_in_branch", cases_in_branch, 0);
+    check_number("min_gain", min_gain, 0);
     problem.max_depth = max_depth;
     problem.cases_to_split = cases_to_split;
     problem.cases_in_leaf = cases_in_leaf;
     problem.cases_in_branch = cases_in_branch;
     problem.min_gain = min_gain;
-    if (branching < 0 || branching > 2) refuse("unknown branching");
+}
+
+nb::dict grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes, nb::object weights,
+                   bool fractions, double weight_step, double case_step, int64_t criterion, int64_t max_depth,
+                   double cases_to_split, double cases_in_leaf, double cases_in_branch, double min_gain,
+                   int64_t branching, bool quinlan, bool cut_at_value, nb::list few_values, int64_t missing,
+                   int64_t unseen, int64_t bits, nb::list series, double total, bool whole, int64_t n_threads,
+                   size_t worth_sharing, nb::object progress) {
+    Problem problem;
+    Arrays arrays;
+    read_rows(problem, arrays, columns, read_sizes(n_codes, "n_codes", 1, most_codes), labels, n_classes);
+    const unsigned threads = useful_threads(n_threads, problem);
+    const double total_of_rows = read_weights(problem, arrays, weights, fractions, weight_step, case_step);
+    check_masses(bits, total, whole, total_of_rows, problem);
+    std::vector<double> terms = read_numbers(series, "series", 0, 3);
+    if (terms.empty() || terms.size() > most_terms) refuse("series must have between 1 and 64 entries");
+    check_whole("criterion", criterion, 0, 2);
+    check_whole("branching", branching, 0, 2);
+    check_whole("missing", missing, 0, 4);
+    check_whole("unseen", unseen, 0, 4);
+    problem.criterion = static_cast<Criterion>(criterion);
     problem.branching = static_cast<Branching>(branching);
-    problem.quinlan = quinlan;
-    problem.cut_at_value = cut_at_value;
-    if (few_values.size() != n_codes.size()) refuse("few_values must have one entry for each column");
-    problem.few_values = few_values;
     problem.missing = static_cast<Policy>(missing);
     problem.unseen = static_cast<Policy>(unseen);
+    read_limits(problem, max_depth, cases_to_split, cases_in_leaf, cases_in_branch, min_gain);
+    const bool some_missing = std::any_of(problem.columns.begin(), problem.columns.end(),
+                                          [](const Column& column) { return column.has_missing; });
+    if (problem.missing == Policy::split && some_missing && !fractions)
+        refuse("fractions must be True where missing values go down every branch");
+    problem.quinlan = quinlan;
+    problem.cut_at_value = cut_at_value;
+    problem.few_values = read_flags(few_values, "few_values");
+    if (problem.few_values.size() != problem.columns.size()) refuse("few_values must have one entry for each column");
     problem.worth_sharing = worth_sharing;
 
     PythonWatch python(progress);
     const Watch watch = std::ref(python);
     const auto classes = static_cast<size_t>(n_classes);
-    std::unique_ptr<GrownArrays> arrays;
+    std::unique_ptr<GrownArrays> grown_arrays;
     {
         nb::gil_scoped_release released;
         const bool numbers = std::any_of(problem.columns.begin(), problem.columns.end(),
                                          [](const Column& column) { return column.numeric; });
-        const Masses masses(bits, std::move(series), total, whole,
-                            numbers ? Masses::long_table : Masses::short_table);
-        const std::vector<Grown> grown = grow(problem, masses, watch, n_threads);
-        if (!python.interrupted()) arrays = std::make_unique<GrownArrays>(grown, classes);
-        if (arrays) watch(arrays->column.size());
+        const size_t largest_table = numbers ? Masses::long_table : Masses::short_table;
+        const double in_table = whole ? std::min(total_of_rows, double(most_cells(problem.n_rows))) : -1;
+        const Masses masses(int(bits), std::move(terms), in_table, largest_table);
+        const std::vector<Grown> grown = grow(problem, masses, watch, threads);
+        if (!python.interrupted()) grown_arrays = std::make_unique<GrownArrays>(grown, classes);
+        if (grown_arrays) watch(grown_arrays->column.size());
     }
     if (python.interrupted()) throw nb::python_error();
 
-    return arrays->hand_over(classes);
+    return grown_arrays->hand_over(classes);
 }
 
 // ---- prediction ----------------------------------------------------------------
 
-Walk* make_walk(const Vector<int64_t>& column, const Vector<double>& cut, const Vector<int64_t>& n_children,
-                const Vector<int64_t>& missing_to, const Vector<int64_t>& unseen_to, const Vector<int64_t>& n_codes,
-                const Vector<int64_t>& codes, const Vector<double>& sizes, const Vector<uint8_t>& labels,
-                const std::vector<uint32_t>& values) {
-    const size_t n = column.shape(0);
-    if (n < 1 || n >= Ways::divided) refuse("between 1 and 2**32 - 2 nodes");
-    for (size_t length : {cut.shape(0), n_children.shape(0), missing_to.shape(0), unseen_to.shape(0), n_codes.shape(0),
-                          sizes.shape(0)})
-        if (length != n) refuse("arrays must have one entry for each node");
-    if (labels.shape(0) != n && labels.shape(0) != 0) refuse("a label for each node, or none");
-    // Children and their codes lie in the order of their parents: one pass checks all.
-    size_t child = 1;
-    size_t code = 0;
-    if (n_codes.data()[0] != 0) refuse("codes that lead to the root");
-    for (size_t i = 0; i < n; ++i) {
-        const int64_t j = column.data()[i];
-        const int64_t branches = n_children.data()[i];
-        if (branches < 0 || size_t(branches) > n - child) refuse("children beyond the arrays");
-        if (j < -1 || j >= int64_t(values.size()) || (j < 0) != (branches == 0)) refuse("a column that is not there");
-        for (int64_t to : {missing_to.data()[i], unseen_to.data()[i]})
-            if (to < every_branch || to >= branches) refuse("a branch that is not there");
-        const int64_t limit = branches == 0 ? 0 : values[size_t(j)] ? values[size_t(j)] : 2;
-        for (const size_t last = child + size_t(branches); child < last; ++child) {
-            const int64_t count = n_codes.data()[child];
-            if (count < 0 || size_t(count) > codes.shape(0) - code) refuse("codes beyond the arrays");
-            for (const size_t end = code + size_t(count); code < end; ++code)
-                if (codes.data()[code] < 0 || codes.data()[code] >= limit) refuse("a code that is no value of its column");
-        }
-    }
-    if (child != n || code != codes.shape(0)) refuse("children or codes that do not add up");
-    const uint8_t* label = labels.shape(0) ? labels.data() : nullptr;
-    const TreeView tree{n, column.data(), n_children.data(), missing_to.data(), unseen_to.data(),
-                        n_codes.data(), codes.data(), cut.data(), sizes.data(), label};
-    return new Walk(tree, values);
-}
-
-template <typename T>
-bool read_cells(nb::handle data, size_t n_rows, uint32_t values, Cells& cells) {
-    Vector<T> array;
-    if (!nb::try_cast(data, array, false)) return false;
-    if (array.shape(0) != n_rows) refuse("a column must have one entry for each row");
-    if (std::is_same<T, double>::value != (values == 0)) refuse("numbers for categories, or the reverse");
-    cells.data = array.data();
-    cells.width = sizeof(T);
-    return true;
+Walk* make_walk(nb::handle column, nb::handle cut, nb::handle n_children, nb::handle missing_to, nb::handle unseen_to,
+                nb::handle n_codes, nb::handle codes, nb::handle sizes, nb::handle labels, nb::list values) {
+    Arrays arrays;
+    const std::vector<uint32_t> given = read_sizes(values, "values", 0, most_codes);
+    std::vector<uint32_t> limits = given;
+    std::replace(limits.begin(), limits.end(), 0u, 2u);  // the sides of a cut
+    TreeView tree = read_tree(arrays, {column, cut, n_children, missing_to, unseen_to, n_codes, codes}, limits);
+    tree.sizes = arrays.vector<double>(sizes, "sizes", tree.n_nodes).data;
+    const auto label = arrays.vector<uint8_t>(labels, "labels");
+    if (label.size != 0 && label.size != tree.n_nodes) refuse("labels must have one entry for each node, or none");
+    if (label.size) tree.labels = label.data;
+    nb::gil_scoped_release released;
+    return new Walk(tree, given);
 }
 
 // Checks all but how large codes are: the walk does, while it has them at hand.
-std::vector<Cells> read_cells_of(const Walk& walk, nb::list columns, size_t n_rows) {
-    if (n_rows >= Ways::divided) refuse("fewer than 2**32 - 1 rows");
-    if (nb::len(columns) != walk.ways().values.size()) refuse("one entry for each column");
-    std::vector<Cells> cells(walk.ways().values.size());
+std::vector<Cells> read_cells_of(const Walk& walk, Arrays& arrays, const nb::list& columns, size_t n_rows) {
+    const Ways& ways = walk.ways();
+    const nb::tuple given = items_of(columns);
+    if (given.size() != ways.values.size()) refuse("columns must have one entry for each column of the tree");
+    if (n_rows >= Ways::divided) refuse("n_rows must be below 2**32 - 1");
+    if (n_rows && ways.questions.empty()) refuse("n_rows must be 0 for a tree that asks nothing");
+    std::vector<Cells> cells(given.size());
     for (size_t j = 0; j < cells.size(); ++j) {
-        if (!walk.ways().used[j]) continue;
-        const uint32_t values = walk.ways().values[j];
-        if (!read_cells<uint8_t>(columns[j], n_rows, values, cells[j]) &&
-            !read_cells<uint16_t>(columns[j], n_rows, values, cells[j]) &&
-            !read_cells<uint32_t>(columns[j], n_rows, values, cells[j]) &&
-            !read_cells<double>(columns[j], n_rows, values, cells[j]))
-            refuse("a column must be a contiguous array of uint8, uint16, uint32 or float64");
+        if (!ways.used[j]) continue;
+        const std::string name = item("columns", j);
+        const Column column = read_cells(arrays, given[j], name, n_rows);
+        if (column.numeric != (ways.values[j] == 0)) refuse(name + (column.numeric ? " must hold codes" : " must hold numbers"));
+        cells[j].data = column.numeric ? column.numbers : column.codes;
+        cells[j].width = column.width;
     }
     return cells;
 }
 
 // The label of each row; None where a row goes down every branch somewhere.
 nb::object label(const Walk& walk, nb::list columns, size_t n_rows) {
-    if (walk.ways().label_at.empty()) refuse("a tree without labels");
-    const std::vector<Cells> cells = read_cells_of(walk, columns, n_rows);
+    if (walk.ways().label_at.empty()) refuse("labels were not given: a tree without labels");
+    Arrays arrays;
+    const std::vector<Cells> cells = read_cells_of(walk, arrays, columns, n_rows);
     Array<uint8_t> labels(n_rows);
     {
         nb::gil_scoped_release released;
@@ -199,7 +200,8 @@ nb::object label(const Walk& walk, nb::list columns, size_t n_rows) {
 }
 
 nb::tuple arrive(const Walk& walk, nb::list columns, size_t n_rows) {
-    const std::vector<Cells> cells = read_cells_of(walk, columns, n_rows);
+    Arrays arrays;
+    const std::vector<Cells> cells = read_cells_of(walk, arrays, columns, n_rows);
     // Rows that arrive whole, and the parts of the others.
     Array<uint32_t> nodes(n_rows);
     std::vector<Walk::Part> parts;
@@ -238,36 +240,46 @@ nb::tuple numbered(Array<int32_t>&& numbers, const TextNumbers& texts) {
 
 // Texts as Arrow keeps them: text i is data[offsets[i] : offsets[i + 1]].
 template <typename Offset>
-nb::tuple number_texts(const Vector<Offset>& offsets, const Vector<uint8_t>& data) {
-    if (offsets.shape(0) < 1) refuse("offsets must have one entry more than there are texts");
-    const size_t n = offsets.shape(0) - 1;
-    if (n >= size_t(1) << 31) refuse("fewer than 2**31 texts");
-    const Offset* start = offsets.data();
-    const size_t length = data.shape(0);
-    TextNumbers texts(data.data() + length);
+nb::tuple number_texts_at(const Span<const Offset>& offsets, const Span<const uint8_t>& data) {
+    if (offsets.size < 1) refuse("offsets must have one entry more than there are texts");
+    const size_t n = offsets.size - 1;
+    if (n > most_rows) refuse("offsets must have at most 2**31 entries");
+    const Offset* start = offsets.data;
+    TextNumbers texts(data.data + data.size);
     Array<int32_t> numbers(n);
     bool sound;
     {
         nb::gil_scoped_release released;
-        sound = lie_within(start, n, int64_t(length));
+        sound = lie_within(start, n, int64_t(data.size));
         for (size_t i = 0; sound && i < n; ++i)
-            numbers[i] = int32_t(texts.number(data.data() + start[i], size_t(start[i + 1] - start[i]), int64_t(i)));
+            numbers[i] = int32_t(texts.number(data.data + start[i], size_t(start[i + 1] - start[i]), int64_t(i)));
     }
-    if (!sound) refuse("offsets beyond the data");
+    if (!sound) refuse("offsets must ascend and lie within data");
     return numbered(std::move(numbers), texts);
+}
+
+nb::tuple number_texts(nb::handle offsets, nb::handle data) {
+    Arrays arrays;
+    const Py_buffer& starts = arrays.view(offsets, "offsets");
+    const auto bytes = arrays.vector<uint8_t>(data, "data");
+    if (holds<int32_t>(starts)) return number_texts_at(Arrays::entries<const int32_t>(starts, "offsets"), bytes);
+    if (holds<int64_t>(starts)) return number_texts_at(Arrays::entries<const int64_t>(starts, "offsets"), bytes);
+    refuse_type("offsets must be an array of int32 or int64");
 }
 
 // Cells of one width that are equal where their bytes are: numbers, texts of numpy, or
 // where objects lie.
-nb::tuple number_cells(const Vector<uint8_t>& data, size_t width) {
-    if (width < 1 || data.shape(0) % width) refuse("data must be whole cells");
-    const size_t n = data.shape(0) / width;
-    if (n >= size_t(1) << 31) refuse("fewer than 2**31 cells");
-    TextNumbers texts(data.data() + data.shape(0));
+nb::tuple number_cells(nb::handle cells, size_t width) {
+    Arrays arrays;
+    const auto data = arrays.vector<uint8_t>(cells, "data");
+    if (width < 1 || data.size % width) refuse("width must be 1 or more, and divide the length of data");
+    const size_t n = data.size / width;
+    if (n > most_rows) refuse("data must have fewer than 2**31 cells");
+    TextNumbers texts(data.data + data.size);
     Array<int32_t> numbers(n);
     {
         nb::gil_scoped_release released;
-        for (size_t i = 0; i < n; ++i) numbers[i] = int32_t(texts.number(data.data() + width * i, width, int64_t(i)));
+        for (size_t i = 0; i < n; ++i) numbers[i] = int32_t(texts.number(data.data + width * i, width, int64_t(i)));
     }
     return numbered(std::move(numbers), texts);
 }
@@ -278,7 +290,7 @@ NB_MODULE(_native, m) {
     // A model that is alive when Python ends is no leak.
     nb::set_leak_warnings(false);
     m.doc() = "The compiled twin of growth and prediction.";
-    m.def("grow", &grow_tree, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels"),
+    m.def("grow", &grow_tree, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels").none(),
           nb::arg("n_classes"), nb::arg("weights").none(), nb::arg("fractions"), nb::arg("weight_step"),
           nb::arg("case_step"), nb::arg("criterion"), nb::arg("max_depth"), nb::arg("cases_to_split"),
           nb::arg("cases_in_leaf"), nb::arg("cases_in_branch"), nb::arg("min_gain"), nb::arg("branching"), nb::arg("quinlan"),
@@ -286,14 +298,14 @@ NB_MODULE(_native, m) {
           nb::arg("series"), nb::arg("total"), nb::arg("whole"), nb::arg("n_threads"),
           nb::arg("worth_sharing"), nb::arg("progress").none());
     nb::class_<Walk>(m, "Walk")
-        .def(nb::new_(&make_walk), nb::arg("column"), nb::arg("cut"), nb::arg("n_children"), nb::arg("missing_to"),
-             nb::arg("unseen_to"), nb::arg("n_codes"), nb::arg("codes"), nb::arg("sizes"), nb::arg("labels"),
+        .def(nb::new_(&make_walk), nb::arg("column").none(), nb::arg("cut").none(), nb::arg("n_children").none(), nb::arg("missing_to").none(),
+             nb::arg("unseen_to").none(), nb::arg("n_codes").none(), nb::arg("codes").none(), nb::arg("sizes").none(), nb::arg("labels").none(),
              nb::arg("values"))
         .def("label", &label, nb::arg("columns"), nb::arg("n_rows"))
         .def("arrive", &arrive, nb::arg("columns"), nb::arg("n_rows"));
-    m.def("number_texts", &number_texts<int32_t>, nb::arg("offsets").noconvert(), nb::arg("data").noconvert());
-    m.def("number_texts", &number_texts<int64_t>, nb::arg("offsets").noconvert(), nb::arg("data").noconvert());
-    m.def("number_cells", &number_cells, nb::arg("data").noconvert(), nb::arg("width"));
+    m.def("number_texts", &number_texts, nb::arg("offsets").none(), nb::arg("data").none());
+    m.def("number_cells", &number_cells, nb::arg("data").none(), nb::arg("width"));
+    m.def("most_cells", &most_cells, nb::arg("n_rows"));
     bind_pruning(m);
     bind_tallying(m);
     m.attr("DIVIDED") = nb::int_(Ways::divided);

@@ -47,10 +47,9 @@ class BitGrower {
         size_t words = 0;
         size_t room = 0;
         for (const Column& column : problem.columns) {
-            if (column.numeric || column.n_codes > most_values + 1) return false;
-            const bool some_missing = has_missing(column, problem.n_rows);
-            if (some_missing && problem.missing != Policy::branch) return false;
-            const uint32_t count = column.n_codes - (some_missing ? 0 : 1);
+            if (column.width != 1 || column.n_codes > most_values + 1) return false;
+            if (column.has_missing && problem.missing != Policy::branch) return false;
+            const uint32_t count = column.n_codes - (column.has_missing ? 0 : 1);
             if (count > most_values) return false;
             values.push_back(count);
             const size_t bits = count ? count - 1 : 0;
@@ -156,12 +155,6 @@ class BitGrower {
     static constexpr size_t none = ~size_t(0);
     static constexpr size_t small_node = 48;
     static constexpr size_t most_reserved = size_t(1) << 19;
-
-    static bool has_missing(const Column& column, size_t n_rows) {
-        if (column.width != 1) return true;  // more than 254 values: not for this path
-        const void* found = std::memchr(column.codes, int(column.missing_code()), n_rows);
-        return found != nullptr;
-    }
 
     // Rows as bits, sorted by class.
     Job make_root() {

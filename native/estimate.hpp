@@ -34,8 +34,15 @@ struct Estimate {
             most = std::max(most, weights[c]);
         }
         const double errors = total - most;
-        return static_cast<int64_t>(std::rint(std::ldexp(errors + added(total, errors), bits)));
+        const double units = std::rint(std::ldexp(errors + added(total, errors), bits));
+        if (std::isnan(units)) return most_units;
+        return static_cast<int64_t>(std::clamp(units, -static_cast<double>(most_units), static_cast<double>(most_units)));
     }
+
+    // Estimates of a tree whose weights contradict one another may be anything: they and
+    // their sums stay within bounds whose sums are no overflow.
+    static constexpr int64_t most_units = int64_t(1) << 61;
+    static int64_t sum(int64_t a, int64_t b) { return std::clamp(a + b, -most_units, most_units); }
 
   private:
     double added(double total, double errors) const {

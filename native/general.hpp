@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <stdexcept>
+
 #include "moving.hpp"
 #include "scoring.hpp"
 #include "small_node.hpp"
@@ -88,11 +90,16 @@ class GeneralGrower {
     // is not used is never touched.
     void reserve_nodes() {
         grown_.nodes.reserve(problem_.n_rows);
-        grown_.weights.reserve(problem_.n_rows * classes_);
+        grown_.weights.reserve(std::min(problem_.n_rows * classes_, most_reserved));
     }
+
+    static constexpr size_t most_reserved = size_t(1) << 27;
+    static constexpr size_t most_nodes = std::numeric_limits<int32_t>::max();
 
     int64_t add_nodes(size_t count) {
         const auto first = static_cast<int64_t>(grown_.nodes.size());
+        // Parts of cases can make more nodes than there are rows.
+        if (count > most_nodes - grown_.nodes.size()) throw std::length_error("columns make too large a tree");
         grown_.nodes.resize(grown_.nodes.size() + count);
         grown_.weights.resize(grown_.weights.size() + count * classes_, 0.0);
         return first;

@@ -61,19 +61,20 @@ class Masses {
     static constexpr size_t short_table = size_t(1) << 16;
     static constexpr size_t long_table = size_t(1) << 24;
 
-    Masses(int bits, std::vector<double> series, double total, bool whole, size_t largest_table)
+    // Weights up to `in_table` are whole and looked up; -1: none is.
+    Masses(int bits, std::vector<double> series, double in_table, size_t largest_table)
         : bits_(bits),
           unit_(std::ldexp(1.0, -bits)),
           scale_(std::abs(bits) < 900 ? std::ldexp(1.0, bits) : 0.0),
           series_(std::move(series)) {
-        if (!whole) return;
-        const double size = std::min(total + 1, static_cast<double>(largest_table));
+        const double size = std::min(in_table + 1, static_cast<double>(largest_table));
         table_.resize(static_cast<size_t>(size));
         for (size_t k = 0; k < table_.size(); ++k) table_[k] = compute(static_cast<double>(k));
     }
 
     static constexpr int64_t noise_units = 256;
     static constexpr int noise_shift = 46;
+    static constexpr int64_t most_bits = int64_t(1) << 62;
 
     double unit() const { return unit_; }
 
@@ -82,9 +83,7 @@ class Masses {
     bool has_table_for(size_t count) const { return count < table_.size(); }
 
     int64_t fixed(double value) const {
-        // Scaling by a power of two is exact, unless the power itself is out of range.
-        const double scaled = scale_ > 0 ? value * scale_ : std::ldexp(value, bits_);
-        return static_cast<int64_t>(std::rint(scaled));
+        return static_cast<int64_t>(std::rint(scaled(value)));
     }
 
     int64_t x_log2_x(uint32_t count) const {
@@ -105,8 +104,14 @@ class Masses {
     double plain_log2(double value) const {
         return log2_basic(value, series_.data(), static_cast<int>(series_.size()));
     }
-    int64_t log2(double value) const { return fixed(plain_log2(value)); }
-    int64_t bits(double amount) const { return fixed(amount); }
+    int64_t log2(double value) const { return bits(plain_log2(value)); }
+
+    // Of small weights a few bits are more than any sum of masses: they stay at twice that,
+    // as in the reference.
+    int64_t bits(double amount) const {
+        const double units = std::rint(scaled(amount));
+        return units < static_cast<double>(most_bits) ? static_cast<int64_t>(units) : most_bits;
+    }
 
     // How many units sums of masses may be off in a node of this weight.
     int64_t noise(double total) const { return noise_of(x_log2_x(total)); }
@@ -139,6 +144,9 @@ class Masses {
     }
 
   private:
+    // Scaling by a power of two is exact, unless the power itself is out of range.
+    double scaled(double value) const { return scale_ > 0 ? value * scale_ : std::ldexp(value, bits_); }
+
     // compute() of some weights, step by step for all of them.
     void compute_block(const double* weights, int64_t* out) const {
         double exponent[block], z[block], square[block], log[block];

@@ -207,7 +207,7 @@ class PartedRows {
             trial.recounts.push_back({node, cases});
             const double* own = &trial.weights[trial.weights.size() - classes_];
             if (state_.tree.nodes[node].is_leaf()) {
-                trial.errors += state_.errors_of(own);
+                trial.errors = Estimate::sum(trial.errors, state_.errors_of(own));
                 continue;
             }
             std::copy_n(own, classes_, stopped_.begin());
@@ -219,11 +219,12 @@ class PartedRows {
             for (auto& [code, strangers] : made.strangers) {
                 take_away(strangers);
                 const double leaf_cases = add_up(strangers, trial.leaf_weights);
-                trial.errors += state_.errors_of(&trial.leaf_weights[trial.leaf_weights.size() - classes_]);
+                const double* own_leaf = &trial.leaf_weights[trial.leaf_weights.size() - classes_];
+                trial.errors = Estimate::sum(trial.errors, state_.errors_of(own_leaf));
                 trial.leaves.push_back({node, code, leaf_cases});
             }
             for (double& weight : stopped_) weight = std::max(weight, 0.0);
-            trial.errors += state_.errors_of(stopped_.data());
+            trial.errors = Estimate::sum(trial.errors, state_.errors_of(stopped_.data()));
         }
         return trial;
     }

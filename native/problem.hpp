@@ -26,10 +26,11 @@ constexpr double tie = 1e-9;
 // of numbers, NaN being missing.
 struct Column {
     bool numeric = false;
-    int width = 1;  // bytes of a code: 1, 2 or 4
+    int width = 1;  // bytes of a code: 1, 2 or 4; 8 for numbers
     const void* codes = nullptr;
     uint32_t n_codes = 1;
     const double* numbers = nullptr;
+    bool has_missing = false;
 
     uint32_t missing_code() const { return n_codes - 1; }
     uint32_t at(size_t row) const {

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct PruneNode {
 };
 
 struct PruneTree {
+    static constexpr size_t most_nodes = std::numeric_limits<uint32_t>::max();
+
     size_t classes;
     std::vector<PruneNode> nodes;
     std::vector<double> weights;  // by node and class
@@ -57,6 +60,7 @@ struct PruneTree {
     }
 
     uint32_t add_leaf(uint32_t code, const double* class_weights, double cases) {
+        if (nodes.size() >= most_nodes || codes.size() >= most_nodes) throw std::length_error("columns make too large a tree");
         PruneNode leaf;
         leaf.code_begin = static_cast<uint32_t>(codes.size());
         leaf.code_end = leaf.code_begin + 1;
@@ -162,7 +166,7 @@ class PruneState {
     int64_t tree_errors(uint32_t node) {
         find_stopped(node);
         int64_t errors = errors_of(stopped_.data());
-        for (uint32_t child : tree.nodes[node].children) errors += errors_[child];
+        for (uint32_t child : tree.nodes[node].children) errors = Estimate::sum(errors, errors_[child]);
         return errors;
     }
 

@@ -4,9 +4,9 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "border.hpp"
@@ -15,16 +15,13 @@ using namespace branchwise;
 
 namespace {
 
-template <typename T>
-using Writable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 // A row is in an open node, or in none.
 constexpr int32_t nowhere = -1;
 // So many rows, with their nodes and labels, stay in the nearest cache from column to column.
 constexpr size_t block = 4096;
 
 struct Tables {
-    int64_t* rows = nullptr;      // by (node, code, class), or with weights by (node, code)
+    uint64_t* rows = nullptr;     // by (node, code, class), or with weights by (node, code)
     double* weights = nullptr;    // by (node, code, class)
 };
 
@@ -66,33 +63,39 @@ void add_rows(const Part& part, const std::vector<Tables>& out) {
     }
 }
 
-template <typename T>
-T* table(nb::list tables, size_t j, size_t cells) {
-    const auto array = nb::cast<Writable<T>>(tables[j]);
-    if (array.shape(0) != cells) refuse("a table must have one entry for each cell");
-    return array.data();
+// The product of sizes, refused where no array could be as large.
+size_t cells_of(size_t n_nodes, size_t n_codes, size_t n_classes) {
+    const size_t pairs = n_nodes * n_codes;  // each below 2^31
+    if (pairs > std::numeric_limits<size_t>::max() / sizeof(double) / n_classes) refuse("n_classes must not be so large");
+    return pairs * n_classes;
 }
 
-void tally(nb::list columns, const std::vector<uint32_t>& n_codes, const Vector<uint32_t>& labels, size_t n_classes,
-           const Vector<int32_t>& nodes, size_t n_nodes, nb::object weights, nb::list rows, nb::list sums) {
+void tally(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes, nb::handle nodes, int64_t n_nodes,
+           nb::object weights, nb::list rows, nb::list sums) {
     Problem given;
-    read_rows(given, columns, n_codes, labels, int(n_classes), weights, false, 1.0, 1.0);
-    if (nodes.shape(0) != given.n_rows) refuse("nodes must have one entry for each row");
-    if (n_nodes < 1 || n_nodes >= size_t(1) << 31) refuse("between 1 and 2**31 - 1 nodes");
-    const int32_t* node = nodes.data();
-    for (size_t i = 0; i < given.n_rows; ++i)
-        if (node[i] < nowhere || node[i] >= int64_t(n_nodes)) refuse("a node is not below n_nodes");
-    const bool weighted = given.weights != nullptr;
-    if (nb::len(rows) != n_codes.size() || nb::len(sums) != (weighted ? n_codes.size() : 0))
-        refuse("one table for each column");
-    std::vector<Tables> out(n_codes.size());
+    Arrays arrays;
+    const std::vector<uint32_t> sizes = read_sizes(n_codes, "n_codes", 1, most_codes);
+    read_rows(given, arrays, columns, sizes, labels, n_classes);
+    const auto node = arrays.vector<int32_t>(nodes, "nodes", given.n_rows);
+    check_whole("n_nodes", n_nodes, 1, most_codes);
+    for (size_t i = 0; i < node.size; ++i)
+        if (node[i] < nowhere || node[i] >= n_nodes) refuse("nodes must be below n_nodes, or -1");
+    const bool weighted = !weights.is_none();
+    if (weighted) given.weights = arrays.vector<double>(weights, "weights", given.n_rows).data;
+    const nb::tuple row_tables = items_of(rows), sum_tables = items_of(sums);
+    if (row_tables.size() != sizes.size()) refuse("rows must have one table for each column");
+    if (sum_tables.size() != (weighted ? sizes.size() : 0)) refuse("sums must have one table for each column, with weights");
+    std::vector<Tables> out(sizes.size());
     for (size_t j = 0; j < out.size(); ++j) {
-        if (given.columns[j].numeric) refuse("numbers must be given as codes");
-        const size_t pairs = n_nodes * n_codes[j];
-        out[j].rows = table<int64_t>(rows, j, weighted ? pairs : pairs * n_classes);
-        if (weighted) out[j].weights = table<double>(sums, j, pairs * n_classes);
+        if (given.columns[j].numeric) refuse(item("columns", j) + " must hold codes");
+        const size_t cells = cells_of(size_t(n_nodes), sizes[j], size_t(n_classes));
+        const size_t pairs = cells / size_t(n_classes);
+        // Counts that overflow start again: unsigned, that is no error.
+        const auto table = arrays.writable<int64_t>(row_tables[j], item("rows", j), weighted ? pairs : cells);
+        out[j].rows = reinterpret_cast<uint64_t*>(table.data);
+        if (weighted) out[j].weights = arrays.writable<double>(sum_tables[j], item("sums", j), cells).data;
     }
-    const Part part{given.columns, given.labels, node, given.weights, given.n_rows, n_classes};
+    const Part part{given.columns, given.labels, node.data, given.weights, given.n_rows, size_t(n_classes)};
     nb::gil_scoped_release released;
     add_rows(part, out);
 }
@@ -100,6 +103,6 @@ void tally(nb::list columns, const std::vector<uint32_t>& n_codes, const Vector<
 }  // namespace
 
 void bind_tallying(nb::module_& m) {
-    m.def("tally", &tally, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels"), nb::arg("n_classes"),
-          nb::arg("nodes"), nb::arg("n_nodes"), nb::arg("weights").none(), nb::arg("rows"), nb::arg("sums"));
+    m.def("tally", &tally, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels").none(), nb::arg("n_classes"),
+          nb::arg("nodes").none(), nb::arg("n_nodes"), nb::arg("weights").none(), nb::arg("rows"), nb::arg("sums"));
 }

@@ -28,7 +28,7 @@ void copy_codes(const Cells& cells, size_t first, size_t n, uint32_t most, Code*
     const Given* from = static_cast<const Given*>(cells.data) + first;
     Given largest = 0;
     for (size_t k = 0; k < n; ++k) largest = std::max(largest, from[k]);
-    if (largest > most) throw std::invalid_argument("a code is beyond that of unseen values");
+    if (largest > most) throw std::invalid_argument("columns must hold no code that is beyond that of unseen values");
     std::copy_n(from, n, to);
 }
 

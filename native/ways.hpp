@@ -150,7 +150,7 @@ class Ways {
             }
             places[node] = {uint32_t(end), question};
             end += in_list ? 2 * codes_at(tree, node) + 2 : n_ways + (values[column] ? 0 : cut_room);
-            if (end > divided) throw std::length_error("too large a tree");
+            if (end > divided) throw std::length_error("columns make too large a tree");
         }
         return end;
     }

@@ -62,6 +62,38 @@ class RowRecords {
     Array<uint8_t> bytes_;
 };
 
+// Code -> branch of a node: a table, or where a column has far more codes than lead to
+// branches, a sorted list of these.
+class BranchOfCode {
+  public:
+    bool empty() const { return table_.empty() && listed_.empty(); }
+    void clear() {
+        table_.clear();
+        listed_.clear();
+    }
+
+    void make(uint32_t n_codes, std::vector<std::pair<uint32_t, int32_t>> branches) {
+        if (n_codes > 4 * branches.size() + 64) {
+            listed_ = std::move(branches);
+            std::stable_sort(listed_.begin(), listed_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+            return;
+        }
+        table_.assign(n_codes, stop_here);
+        for (const auto& [code, branch] : branches) table_[code] = branch;
+    }
+
+    int32_t operator[](uint32_t code) const {
+        if (!table_.empty()) return table_[code];
+        const auto after = std::upper_bound(listed_.begin(), listed_.end(), code,
+                                            [](uint32_t wanted, const auto& entry) { return wanted < entry.first; });
+        return after != listed_.begin() && std::prev(after)->first == code ? std::prev(after)->second : stop_here;
+    }
+
+  private:
+    std::vector<int32_t> table_;
+    std::vector<std::pair<uint32_t, int32_t>> listed_;
+};
+
 class WholeRows {
   public:
     WholeRows(const Problem& problem, bool new_values, PruneState& state)
@@ -108,18 +140,21 @@ class WholeRows {
     // ---- ways -------------------------------------------------------------------
 
     // Code -> branch of a node, made when it is first needed.
-    const std::vector<int32_t>& table(uint32_t node) {
+    const BranchOfCode& table(uint32_t node) {
         if (tables_.size() <= node) tables_.resize(state_.tree.nodes.size());
-        std::vector<int32_t>& ways = tables_[node];
+        BranchOfCode& ways = tables_[node];
         if (!ways.empty()) return ways;
         const PruneNode& at = state_.tree.nodes[node];
         const Column& column = problem_.columns[size_t(at.column)];
-        ways.assign(column.numeric ? 3 : column.n_codes, stop_here);
+        const uint32_t n_codes = column.numeric ? 3 : column.n_codes;
+        std::vector<std::pair<uint32_t, int32_t>> branches;
         for (size_t b = 0; b < at.children.size(); ++b) {
             const PruneNode& child = state_.tree.nodes[at.children[b]];
-            for (uint32_t k = child.code_begin; k < child.code_end; ++k) ways[state_.tree.codes[k]] = int32_t(b);
+            for (uint32_t k = child.code_begin; k < child.code_end; ++k)
+                branches.emplace_back(state_.tree.codes[k], int32_t(b));
         }
-        ways.back() = int32_t(at.missing_to);
+        branches.emplace_back(n_codes - 1, int32_t(at.missing_to));
+        ways.make(n_codes, std::move(branches));
         return ways;
     }
 
@@ -128,7 +163,7 @@ class WholeRows {
         frame.parted = true;
         const PruneNode& node = state_.tree.nodes[frame.node];
         if (std::all_of(node.children.begin(), node.children.end(), [&](uint32_t c) { return state_.done(c); })) return;
-        const std::vector<int32_t>& ways = table(frame.node);
+        const BranchOfCode& ways = table(frame.node);
         frame.starts.assign(node.children.size() + 2, frame.begin);
         for (size_t i = frame.begin; i < frame.end; ++i) {
             fetch_ahead(i, frame.end);
@@ -170,7 +205,7 @@ class WholeRows {
         forget();
         const int64_t most = state_.tree_errors(frame.node) + state_.slack();
         const PruneNode& node = state_.tree.nodes[frame.node];
-        const std::vector<int32_t>& ways = table(frame.node);
+        const BranchOfCode& ways = table(frame.node);
         const auto own = int32_t(std::find(node.children.begin(), node.children.end(), branch) - node.children.begin());
         size_t check = frame.begin + first_look;
         for (size_t i = frame.begin; i < frame.end; ++i) {
@@ -247,7 +282,7 @@ class WholeRows {
             const PruneNode& at = state_.tree.nodes[node];
             const double* weights = weights_at(node);
             if (at.is_leaf()) {
-                errors += state_.errors_of(weights);
+                errors = Estimate::sum(errors, state_.errors_of(weights));
                 continue;
             }
             std::copy_n(weights, classes_, stopped.begin());
@@ -259,9 +294,10 @@ class WholeRows {
                 if (strangers_[i].parent == node)
                     for (size_t c = 0; c < classes_; ++c) stopped[c] -= stranger_weights_[i * classes_ + c];
             for (double& weight : stopped) weight = std::max(weight, 0.0);
-            errors += state_.errors_of(stopped.data());
+            errors = Estimate::sum(errors, state_.errors_of(stopped.data()));
         }
-        for (size_t i = 0; i < strangers_.size(); ++i) errors += state_.errors_of(&stranger_weights_[i * classes_]);
+        for (size_t i = 0; i < strangers_.size(); ++i)
+            errors = Estimate::sum(errors, state_.errors_of(&stranger_weights_[i * classes_]));
         return errors;
     }
 
@@ -299,7 +335,7 @@ class WholeRows {
     const size_t classes_;
     const RowRecords records_;
     std::vector<uint32_t> rows_, moved_, branches_;
-    std::vector<std::vector<int32_t>> tables_;  // by node
+    std::vector<BranchOfCode> tables_;  // by node
 
     // The trial: nodes that rows have come to, and their weights then.
     std::vector<uint32_t> seat_;  // of a node in visited_, from 1

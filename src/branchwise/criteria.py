@@ -40,6 +40,8 @@ CriterionFunction = Callable[[Floats, Floats], Floats]
 _NOISE_UNITS = 256
 #: ... plus this share of the largest of them, which float64 cannot tell apart.
 _NOISE_SHIFT = 46
+#: Bits that are no weight are at most so many units: twice any sum of masses.
+_MOST_BITS = 2.0**62
 #: The largest table of masses of whole numbers that is kept.
 _TABLE_SIZE = 1 << 22
 _TABLE_PIECE = 1 << 16
@@ -133,11 +135,18 @@ class Masses64:
 
     def log2(self, values: Floats) -> Masses:
         """Binary logarithms in the units of masses."""
-        return self._fixed(log2(values))
+        return self._bounded(log2(values))
 
     def of_bits(self, bits: float) -> int:
         """Return a number of bits in the units of masses."""
-        return int(np.rint(math.ldexp(bits, self.bits)))
+        return int(self._bounded(np.array(bits)))
+
+    def _bounded(self, bits: Floats) -> Masses:
+        """Keep bits at twice what any sum of masses can be: weights may be small."""
+        with np.errstate(over="ignore"):
+            units = np.rint(np.ldexp(bits, self.bits))
+        bounded: Masses = np.minimum(units, _MOST_BITS).astype(np.int64)
+        return bounded
 
     def noise(self, totals: Floats) -> Masses:
         """Return how many units sums of masses may be off in nodes of these weights."""

@@ -79,7 +79,9 @@ class Below:
         C4.5 cuts at numbers of the whole table, wherever those are.
         """
         anywhere = recipe.cut == "value" and bool(plan.values)
-        return native.serves(recipe) and not anywhere
+        if anywhere or not native.serves(recipe):
+            return False
+        return native.holds(plan.schema.columns, plan.n_classes, 0)  # of a small node
 
 
 def task_of(recipe: Recipe, task: Task) -> Task:

@@ -8,6 +8,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from branchwise.errors import BranchwiseWarning, ParameterError
 
 #: Forces a kernel: "reference" or "native".
@@ -51,3 +54,8 @@ def _say_once() -> None:
         BranchwiseWarning,
         stacklevel=2,
     )
+
+
+def plain_array(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array as the extension reads it: entries side by side and aligned."""
+    return np.require(array, requirements=["C", "A"])

@@ -117,7 +117,7 @@ def _whole(
     progress: Progress | None,
 ) -> Tree:
     """Grow a tree, and leave it as it is."""
-    if native.serves(recipe):
+    if native.serves(recipe) and _native_holds(training):
         return native.grow_native(
             training.columns,
             training.data,
@@ -132,6 +132,10 @@ def _whole(
     engine = MemoryEngine(training.columns, training.data, target, grid)
     tree = grow(engine, training.columns, recipe, progress)
     return with_means(tree, target) if isinstance(target, Quantities) else tree
+
+
+def _native_holds(training: Training) -> bool:
+    return native.holds(training.columns, training.n_classes, training.data.n_rows)
 
 
 def in_bins(
@@ -202,7 +206,8 @@ def check_costs(
 
 def _trimmed(tree: Tree, training: Training, grid: WeightGrid, recipe: Recipe) -> Tree:
     """Take away what the recipe does not want to keep."""
-    if (recipe.collapse or recipe.pruning == "error-based") and native.prunes(tree):
+    wanted = recipe.collapse or recipe.pruning == "error-based"
+    if wanted and native.prunes(tree) and _native_holds(training):
         tree = limited(tree, recipe)
         labels = training.target.astype(np.intp, copy=False)
         tree = native.prune_native(

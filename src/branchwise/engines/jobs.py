@@ -15,7 +15,7 @@ import numpy as np
 
 from branchwise.counts import Counts, Rows, tally
 from branchwise.engines.parts import Part, Route
-from branchwise.extension import available, extension
+from branchwise.extension import available, extension, plain_array
 from branchwise.narrow import narrowed
 from branchwise.splits import Splits
 
@@ -104,13 +104,13 @@ class CountColumns:
         rows = [np.zeros(n_open * n * per_pair, dtype=np.int64) for n in n_codes]
         sums = [np.zeros(n_open * n * plan.n_classes) for n in n_codes if weighted]
         extension().tally(
-            columns=[np.ascontiguousarray(part.codes[index]) for index in self.columns],
+            columns=[plain_array(part.codes[index]) for index in self.columns],
             n_codes=n_codes,
             labels=part.target.astype(np.uint32),
             n_classes=plan.n_classes,
             nodes=nodes,
             n_nodes=n_open,
-            weights=part.weights,
+            weights=None if part.weights is None else plain_array(part.weights),
             rows=rows,
             sums=sums,
         )

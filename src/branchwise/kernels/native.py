@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from branchwise.counts import Floats, Ints
 from branchwise.criteria import BUILT_IN, SERIES, Masses64
 from branchwise.deciding import few_values
-from branchwise.extension import available, extension
+from branchwise.extension import available, extension, plain_array
 from branchwise.missing import POLICIES, UNSEEN_POLICIES
 from branchwise.prune.error_based import Estimate
 from branchwise.recipes import BRANCHINGS, Recipe
@@ -22,6 +22,9 @@ from branchwise.tree import ARRAYS, Tree
 
 #: The compiled walk writes class codes as bytes, and one code is not a class.
 _MOST_LABELS = 255
+
+#: Tables are at least so many codes long, as far as the border is concerned.
+_LEAST_CODES = 64
 
 #: Cells (rows x columns) that a node must have for threads to share it out.
 WORTH_SHARING = 1 << 18
@@ -40,6 +43,16 @@ def serves(recipe: Recipe) -> bool:
     return known and available()
 
 
+def holds(columns: Sequence[Column], n_classes: int, n_rows: int) -> bool:
+    """Whether the compiled twin can hold tables of all values and classes.
+
+    They must be in proportion to the rows; the reference keeps what rows have alone.
+    """
+    n_codes = max((column.missing_code + 1 for column in columns), default=1)
+    most: int = extension().most_cells(n_rows)
+    return max(n_codes, _LEAST_CODES) * n_classes <= most
+
+
 def grow_native(
     columns: Sequence[Column],
     data: Columns,
@@ -53,11 +66,11 @@ def grow_native(
     """Grow the tree that the reference would grow."""
     masses = Masses64(grid.total, grid.whole, table=False)
     arrays = extension().grow(
-        columns=_contiguous(data),
+        columns=_arrays(data),
         n_codes=[column.missing_code + 1 for column in columns],
         labels=labels.astype(np.uint32),
         n_classes=n_classes,
-        weights=grid.weights,
+        weights=_weights(grid),
         fractions=grid.fractions,
         weight_step=grid.step,
         case_step=grid.case_step,
@@ -84,8 +97,12 @@ def grow_native(
     return Tree(**arrays)
 
 
-def _contiguous(data: Columns) -> list[NDArray[Any]]:
-    return [np.ascontiguousarray(cells) for cells in data.data]
+def _arrays(data: Columns) -> list[NDArray[Any]]:
+    return [plain_array(cells) for cells in data.data]
+
+
+def _weights(grid: WeightGrid) -> Floats | None:
+    return None if grid.weights is None else plain_array(grid.weights)
 
 
 def prunes(tree: Tree) -> bool:
@@ -104,17 +121,15 @@ def prune_native(
     """Collapse a tree and prune it by estimates of its errors, as the recipe says."""
     estimate = Estimate(recipe.confidence, float(tree.weights[0].sum()))
     arrays = extension().prune(
-        columns=_contiguous(data),
+        columns=_arrays(data),
         n_codes_of_columns=[column.missing_code + 1 for column in columns],
         labels=labels.astype(np.uint32),
         n_classes=tree.weights.shape[1],
-        row_weights=grid.weights,
+        row_weights=_weights(grid),
         fractions=grid.fractions,
         weight_step=grid.step,
         case_step=grid.case_step,
-        **{
-            spec.name: np.ascontiguousarray(getattr(tree, spec.name)) for spec in ARRAYS
-        },
+        **{spec.name: plain_array(getattr(tree, spec.name)) for spec in ARRAYS},
         log_confidence=math.log(estimate.confidence),
         z=estimate.z,
         bits=estimate.bits,
@@ -134,14 +149,16 @@ class NativeWalk:
         n_classes = tree.weights.shape[1]
         self._labels_fit = n_classes <= _MOST_LABELS
         labels = tree.label if self._labels_fit else tree.label[:0]
+        # All rows stay at the root of a tree that asks nothing.
+        self._root_label = int(tree.label[0]) if tree.is_leaf[0] else None
         self._walk = extension().Walk(
-            column=tree.column.astype(np.int64, copy=False),
-            cut=tree.cut,
-            n_children=tree.n_children.astype(np.int64, copy=False),
-            missing_to=tree.missing_to.astype(np.int64, copy=False),
-            unseen_to=tree.unseen_to.astype(np.int64, copy=False),
-            n_codes=tree.n_codes.astype(np.int64, copy=False),
-            codes=tree.codes.astype(np.int64, copy=False),
+            column=_as_int64(tree.column),
+            cut=plain_array(tree.cut),
+            n_children=_as_int64(tree.n_children),
+            missing_to=_as_int64(tree.missing_to),
+            unseen_to=_as_int64(tree.unseen_to),
+            n_codes=_as_int64(tree.n_codes),
+            codes=_as_int64(tree.codes),
             sizes=tree.weights.sum(axis=1),
             labels=labels.astype(np.uint8),
             values=[0 if c.is_numeric else len(c.categories) for c in columns],
@@ -151,27 +168,24 @@ class NativeWalk:
         """Return class codes; None where only the parts of rows can tell."""
         if not self._labels_fit:
             return None
+        if self._root_label is not None:
+            return np.full(data.n_rows, self._root_label, dtype=np.uint8)
         labels: NDArray[np.uint8] | None = self._walk.label(
-            columns=_contiguous(data), n_rows=data.n_rows
+            columns=_arrays(data), n_rows=data.n_rows
         )
         return labels
 
     def reached(self, data: Columns) -> NDArray[np.uint32]:
         """Return the node where each row arrives; a row must not be divided."""
-        reached: NDArray[np.uint32] = self._walk.arrive(
-            columns=_contiguous(data), n_rows=data.n_rows
-        )[0]
-        return reached
+        return self._arrive(data)[0]
 
     def arrive(self, data: Columns) -> tuple[Ints, Ints, Floats]:
         """Return where rows arrive: (row, node, share), sorted by row, then node."""
-        reached, *parts = self._walk.arrive(
-            columns=_contiguous(data), n_rows=data.n_rows
-        )
+        reached, *parts = self._arrive(data)
         row = np.arange(data.n_rows, dtype=np.intp)
         node: Ints = reached.astype(np.intp)
         share = np.ones(data.n_rows)
-        if not len(parts[0]):
+        if not parts or not len(parts[0]):
             return row, node, share
         whole = reached != extension().DIVIDED
         row = np.concatenate([row[whole], parts[0]])
@@ -180,3 +194,16 @@ class NativeWalk:
         # The parts of a row lie together already, in order: a stable sort will do.
         order = np.argsort(row, kind="stable")
         return row[order], node[order], share[order]
+
+    def _arrive(self, data: Columns) -> tuple[NDArray[Any], ...]:
+        """Return where whole rows arrive, and the parts of the others if there are."""
+        if self._root_label is not None:
+            return (np.zeros(data.n_rows, dtype=np.uint32),)
+        arrived: tuple[NDArray[Any], ...] = self._walk.arrive(
+            columns=_arrays(data), n_rows=data.n_rows
+        )
+        return arrived
+
+
+def _as_int64(entries: Ints) -> NDArray[np.int64]:
+    return plain_array(entries.astype(np.int64, copy=False))

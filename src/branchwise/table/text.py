@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.extension import available, extension
+from branchwise.extension import available, extension, plain_array
 
 _OFFSETS = {"string": np.int32, "large_string": np.int64}
 
@@ -38,7 +38,7 @@ def number_texts(array: Any) -> tuple[NDArray[np.int32], tuple[str, ...]] | None
     if array.null_count:
         bits = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")
         known = bits[array.offset : array.offset + n].astype(bool)
-    codes, firsts = extension().number_texts(np.ascontiguousarray(offsets), texts)
+    codes, firsts = extension().number_texts(plain_array(offsets), texts)
     if known is not None:
         return _without_missing(codes, known, offsets, texts)
     return codes, tuple(_decoded(offsets, texts, row) for row in firsts.tolist())
