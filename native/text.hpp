@@ -5,9 +5,29 @@
 
 #include <cstdint>
 #include <cstring>
+#include <random>
 #include <vector>
 
 namespace branchwise {
+
+// What hashes depend on: drawn once for each process, so that nobody can know texts that
+// collide. Numbers do not depend on it.
+struct HashKey {
+    uint64_t word[4];
+
+    static const HashKey& of_process() {
+        static const HashKey drawn = draw();
+        return drawn;
+    }
+
+  private:
+    static HashKey draw() {
+        std::random_device device;
+        HashKey key;
+        for (uint64_t& word : key.word) word = uint64_t(device()) << 32 | device();
+        return key;
+    }
+};
 
 class TextNumbers {
   public:
@@ -71,15 +91,19 @@ class TextNumbers {
         return a.length <= 16 || (a.hash == b.hash && std::memcmp(a.text, b.text, a.length) == 0);
     }
 
-    static uint64_t mixed(uint64_t value) {
-        value *= 0x9e3779b97f4a7c15ULL;
-        return value ^ (value >> 29);
+    // Both halves of the product of two words: every bit of it depends on bits of both.
+    static uint64_t folded(uint64_t a, uint64_t b) {
+        const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+        return uint64_t(product) ^ uint64_t(product >> 64);
     }
 
-    static uint64_t hash_of(const Slot& key) {
-        uint64_t hash = mixed(key.head ^ key.length);
-        for (size_t at = 8; at + 8 < key.length; at += 8) hash = mixed(hash ^ word_at(key.text + at));
-        return mixed(mixed(hash ^ key.tail));
+    // Factors are a secret each, changed by what is read: without the key nobody can make
+    // one of them zero, or two products equal.
+    uint64_t hash_of(const Slot& key) const {
+        uint64_t hash = folded(key.head ^ key_.word[0], key.tail ^ key_.word[1]);
+        for (size_t at = 8; at + 8 < key.length; at += 8)
+            hash = folded(hash ^ key_.word[2], word_at(key.text + at) ^ key_.word[1]);
+        return folded(hash ^ key_.word[2], key.length ^ key_.word[3]);
     }
 
     void grow() {
@@ -94,6 +118,7 @@ class TextNumbers {
     }
 
     const uint8_t* end_;
+    const HashKey key_ = HashKey::of_process();
     std::vector<Slot> slots_;  // a power of two of them, at most half full
     std::vector<int64_t> firsts_;
 };
