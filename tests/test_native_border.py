@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,8 @@ from branchwise.table.text import number_texts
 _native = pytest.importorskip(
     "branchwise.kernels._native", reason="installed without the compiled extension"
 )
+
+ROOT = Path(__file__).parent.parent
 
 
 def ints(*entries):
@@ -275,6 +278,16 @@ def test_arrays_are_held_whatever_becomes_of_their_list():
     given["progress"] = lambda _: columns.clear()
     assert len(_native.grow(**given)["column"]) > 1
     assert not columns
+
+
+def test_hostile_calls():
+    """A small part of what ``make fuzz-native`` runs under sanitizers."""
+    campaign = [sys.executable, "fuzz/native_calls.py", "--n", "400", "--seed", "1"]
+    done = subprocess.run(
+        campaign, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 findings" in done.stdout
 
 
 # ---- through the library ---------------------------------------------------------

@@ -1,0 +1,503 @@
+"""Hostile calls of the compiled extension: each returns, or is refused by name.
+
+    python fuzz/native_calls.py --n 50000 --seed 1
+
+A call is one that the library could make, with up to three arguments changed: arrays
+of other types, lengths, orders or contents, numbers out of range, objects of any kind.
+Calls run in a child process with limits of time and memory, so that a crash or a hang
+is a finding; it is printed with what repeats it (``--only``), and the exit code is 1.
+``make fuzz-native`` runs them under AddressSanitizer and UndefinedBehaviorSanitizer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import mmap
+import os
+import resource
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from branchwise.kernels import native
+from branchwise.recipes import C45, Recipe
+from branchwise.table.schema import Column, Columns
+from branchwise.table.weights import weigh
+
+#: Seconds for one call, bytes for a child, and calls for each of them.
+SECONDS = 20
+MEMORY = 6 << 30
+CALLS = 2500
+
+Call = tuple[str, dict[str, Any]]
+_native = native.extension()
+
+
+class Recorder:
+    """Stands for the extension, and keeps what it is called with."""
+
+    def __init__(self) -> None:
+        self.given: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def record(**given: Any) -> dict[str, Any]:
+            self.given = given
+            raise StopIteration
+
+        return record
+
+
+def recorded(call: Callable[..., Any], *given: Any) -> dict[str, Any]:
+    """Return the arguments that a call hands to the extension."""
+    recorder, kept = Recorder(), native.extension
+    native.extension = lambda: recorder  # type: ignore[assignment]
+    try:
+        with suppress(StopIteration):
+            call(*given)
+    finally:
+        native.extension = kept
+    return recorder.given
+
+
+# ---- calls that the library could make ---------------------------------------------
+
+
+def a_table(rng: np.random.Generator) -> tuple[list[Column], Columns]:
+    """Return some columns of categories and numbers, and their rows."""
+    n = int(rng.choice([1, 2, 5, 20, 60, 300]))
+    columns, cells = [], []
+    for index in range(rng.integers(1, 6)):
+        if rng.random() < 0.4:
+            columns.append(Column(f"x{index}", "numeric", (), True))
+            numbers = rng.choice([rng.normal(size=n), rng.integers(0, 5, n) / 2.0])
+            cells.append(np.where(rng.random(n) < 0.1, np.nan, numbers))
+        else:
+            n_values = int(rng.choice([1, 2, 3, 9, 40, 70, 300, 70_000]))
+            values = tuple(range(n_values))
+            column = Column(f"x{index}", "categorical", values, True)
+            codes = rng.integers(0, n_values + 1, n)
+            columns.append(column)
+            cells.append(codes.astype(column.code_dtype))
+    return columns, Columns(n, tuple(cells))
+
+
+def a_recipe(rng: np.random.Generator) -> Recipe:
+    """Return a recipe that the extension serves."""
+    if rng.random() < 0.3:
+        return C45
+    return Recipe(
+        criterion=str(rng.choice(["gain", "gain_ratio", "gini"])),
+        branching=str(rng.choice(["values", "groups", "two-way"])),
+        missing=str(rng.choice(["branch", "split", "largest", "node"])),  # type: ignore[arg-type]
+        unseen=str(rng.choice(["branch", "split", "largest", "node"])),  # type: ignore[arg-type]
+        max_depth=None if rng.random() < 0.7 else int(rng.integers(0, 4)),
+        min_samples_leaf=int(rng.integers(1, 4)),
+        min_gain=float(rng.choice([0.0, 0.1])),
+    )
+
+
+def grow_arguments(rng: np.random.Generator) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """Return arguments of growth, and what they were made from."""
+    columns, data = a_table(rng)
+    recipe = a_recipe(rng)
+    n_classes = int(rng.choice([1, 2, 3, 9]))
+    labels = rng.integers(0, n_classes, data.n_rows)
+    weights = None
+    if rng.random() < 0.5:
+        weights = rng.choice([rng.random(data.n_rows), rng.integers(0, 4, data.n_rows)])
+        weights = weights.astype(float)
+        weights[0] = 1.0
+    grid = weigh(weights, data.n_rows, recipe.missing == "split")
+    threads = int(rng.choice([1, 1, 1, 2, 3]))
+    source = (columns, data, labels, n_classes, grid, recipe)
+    given = recorded(native.grow_native, *source, threads)
+    given["worth_sharing"] = int(rng.choice([1, 1 << 18]))
+    return given, source
+
+
+def grow_call(rng: np.random.Generator) -> Call:
+    """Return a call of growth."""
+    return "grow", grow_arguments(rng)[0]
+
+
+def prune_call(rng: np.random.Generator) -> Call:
+    """Return a call of pruning."""
+    _, source = grow_arguments(rng)
+    columns, data, labels, _, grid, recipe = source
+    tree = native.grow_native(*source)
+    arguments = (columns, data, labels, grid, tree, recipe)
+    given = recorded(native.prune_native, *arguments)
+    return "prune", {**given, "prunes": True, "raises": bool(rng.random() < 0.8)}
+
+
+def walk_call(rng: np.random.Generator) -> Call:
+    """Return the making of a walk and its use, by the name of the method."""
+    _, source = grow_arguments(rng)
+    columns, data = source[:2]
+    tree = native.grow_native(*source)
+    given = recorded(native.NativeWalk, columns, tree)
+    n_rows = 0 if len(tree) == 1 else data.n_rows  # the library asks no more of a leaf
+    rows = {"columns": list(data.data), "n_rows": n_rows}
+    return str(rng.choice(["label", "arrive"])), {**given, **rows}
+
+
+def tally_call(rng: np.random.Generator) -> Call:
+    """Return a call of counting."""
+    n, n_classes, n_nodes = int(rng.integers(1, 50)), 3, 4
+    n_codes = [int(size) for size in rng.choice([1, 2, 9, 300], size=2)]
+    dtypes = [np.uint8 if size <= 256 else np.uint16 for size in n_codes]
+    codes = [rng.integers(0, size, n) for size in n_codes]
+    weighted = rng.random() < 0.5
+    pairs = [n_nodes * size for size in n_codes]
+    counts = 1 if weighted else n_classes
+    return "tally", {
+        "columns": [c.astype(d) for c, d in zip(codes, dtypes, strict=True)],
+        "n_codes": n_codes,
+        "labels": rng.integers(0, n_classes, n).astype(np.uint32),
+        "n_classes": n_classes,
+        "nodes": rng.integers(-1, n_nodes, n).astype(np.int32),
+        "n_nodes": n_nodes,
+        "weights": rng.random(n) if weighted else None,
+        "rows": [np.zeros(size * counts, dtype=np.int64) for size in pairs],
+        "sums": [np.zeros(size * n_classes) for size in pairs if weighted],
+    }
+
+
+def texts_call(rng: np.random.Generator) -> Call:
+    """Return a call that numbers texts."""
+    lengths = rng.integers(0, 40, int(rng.integers(0, 50)))
+    offsets = np.append(0, np.cumsum(lengths)).astype(rng.choice([np.int32, np.int64]))
+    data = rng.integers(97, 100, int(offsets[-1]), dtype=np.uint8)
+    return "number_texts", {"offsets": offsets, "data": data}
+
+
+def cells_call(rng: np.random.Generator) -> Call:
+    """Return a call that numbers cells."""
+    width = int(rng.integers(1, 20))
+    data = rng.integers(0, 3, width * int(rng.integers(0, 60)), dtype=np.uint8)
+    return "number_cells", {"data": data, "width": width}
+
+
+MAKERS = (grow_call, grow_call, prune_call, walk_call, tally_call, texts_call)
+MAKERS = (*MAKERS, cells_call, grow_call, prune_call, walk_call)
+
+
+# ---- what makes them hostile -------------------------------------------------------
+
+
+class Odd:
+    """Not a number, whatever it says."""
+
+    def __index__(self) -> int:
+        """Refuse."""
+        raise ValueError("no index")
+
+    def __float__(self) -> float:
+        """Be no number."""
+        return float("nan")
+
+    def __len__(self) -> int:
+        """Claim to be long."""
+        return 1 << 40
+
+
+INTS = (0, 1, -1, 2, 7, 255, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**32, -(2**31))
+INTS = (*INTS, 2**53, 2**62, 2**63 - 1, -(2**63), 2**63, 2**64, 10**40, -(10**40))
+FLOATS = (0.0, -0.0, 0.5, 1.0, -1.0, 1e-3, 2.0**-20, 2.0**-52, 5e-324, 1e-300, 1e300)
+FLOATS = (*FLOATS, 1.8e308 / 1.01, float("inf"), -float("inf"), float("nan"), 3.0)
+OTHERS = (None, "text", b"bytes", (), [], {}, Odd(), object(), True, 1 + 2j, int)
+DTYPES = ("u1", "u2", "u4", "u8", "i1", "i4", "i8", "f2", "f4", "f8", ">f8", ">i8")
+DTYPES = (*DTYPES, "?", "O", "S3", "U2", "M8[s]", "c16", "i4,f8")
+
+
+def pick(rng: np.random.Generator, choices: Any) -> Any:
+    """Choose one; numpy would make an array of them."""
+    return choices[int(rng.integers(len(choices)))]
+
+
+def mutated(rng: np.random.Generator, value: Any) -> Any:
+    """Return something else in the place of an argument."""
+    if rng.random() < 0.08:
+        return pick(rng, OTHERS)
+    if isinstance(value, np.ndarray):
+        return mutated_array(rng, value)
+    if isinstance(value, list):
+        return mutated_list(rng, value)
+    if isinstance(value, bool):
+        return pick(rng, (not value, not value, 2, None, 0.5))
+    if isinstance(value, int):
+        return pick(rng, (*INTS, value + 1, value - 1, value * 2, float(value)))
+    if isinstance(value, float):
+        return pick(rng, (*FLOATS, value * 2, value / 2, value + 1, -value))
+    return pick(rng, (*OTHERS, *FLOATS, np.ones(3), np.zeros(0)))
+
+
+def mutated_list(rng: np.random.Generator, value: list[Any]) -> Any:
+    """Change a list, or an item of it."""
+    if value and rng.random() < 0.7:
+        at = int(rng.integers(len(value)))
+        return [*value[:at], mutated(rng, value[at]), *value[at + 1 :]]
+    ways: tuple[Callable[[], Any], ...] = (
+        lambda: value[:-1],
+        lambda: value + value[:1],
+        list,
+        lambda: tuple(value),
+        lambda: value[::-1],
+        lambda: [value],
+        lambda: np.array(len(value)),
+        lambda: value * 50,
+    )
+    return pick(rng, ways)()
+
+
+def mutated_array(rng: np.random.Generator, value: np.ndarray) -> Any:
+    """Change the entries of an array, or how they lie."""
+    if value.size and rng.random() < 0.5:
+        return with_other_entries(rng, value)
+    ways: tuple[Callable[[], Any], ...] = (
+        lambda: value[:-1],
+        lambda: np.concatenate([value, value[:1]]),
+        lambda: value[:0],
+        lambda: value.reshape(1, -1),
+        lambda: np.array(0, dtype=value.dtype),
+        lambda: np.repeat(value, 2, axis=0)[::2],
+        lambda: value[::-1],
+        lambda: np.asfortranarray(value),
+        lambda: misaligned(value),
+        lambda: read_only(value),
+        lambda: value.astype(pick(rng, DTYPES)),
+        value.tolist,
+        value.tobytes,
+        lambda: memoryview(value),
+        lambda: np.broadcast_to(value[:1], value.shape),
+        lambda: value.view(np.uint8),
+        lambda: np.ma.masked_array(value),
+        lambda: np.zeros_like(value),
+    )
+    with np.errstate(all="ignore"):
+        try:
+            return pick(rng, ways)()
+        except (TypeError, ValueError):  # there is no such array
+            return None
+
+
+def with_other_entries(rng: np.random.Generator, value: np.ndarray) -> np.ndarray:
+    """Replace some entries by others that their type can hold."""
+    changed = value.copy()
+    flat = changed.reshape(-1)
+    for _ in range(int(rng.integers(1, 4))):
+        at = slice(None) if rng.random() < 0.2 else int(rng.integers(flat.size))
+        if value.dtype.kind == "f":
+            flat[at] = pick(rng, FLOATS)
+        else:
+            limits = np.iinfo(value.dtype)
+            other = pick(rng, (*INTS, int(flat[0]), int(flat[-1]) + 1))
+            flat[at] = min(max(other, limits.min), limits.max)
+    if rng.random() < 0.2:
+        rng.shuffle(flat)
+    return changed
+
+
+def misaligned(value: np.ndarray) -> np.ndarray:
+    """Return the same entries one byte off."""
+    room = np.empty(value.nbytes + 1, dtype=np.uint8)
+    moved = room[1:].view(value.dtype).reshape(value.shape)
+    moved[...] = value
+    return moved
+
+
+def read_only(value: np.ndarray) -> np.ndarray:
+    """Return a copy that cannot be written to."""
+    kept = value.copy()
+    kept.flags.writeable = False
+    return kept
+
+
+def a_call(seed: int, number: int) -> tuple[str, dict[str, Any], list[str]]:
+    """Return a call, its arguments and the names of those that were changed."""
+    rng = np.random.default_rng([seed, number])
+    function, given = pick(rng, MAKERS)(rng)
+    names = list(given)
+    some = rng.choice(names, size=min(int(rng.integers(0, 4)), len(names)))
+    changed = sorted({str(name) for name in some})
+    for name in changed:
+        given[name] = mutated(rng, given[name])
+    if function == "grow" and rng.random() < 0.2:
+        given["progress"] = forgetful(given)
+        changed.append("progress")
+    if function == "tally" and rng.random() < 0.1:
+        share_memory(given)
+        changed.append("rows")
+    return function, given, changed
+
+
+def forgetful(given: dict[str, Any]) -> Callable[[int], None]:
+    """Return a listener that empties the lists it was called beside."""
+
+    def forget(_: int) -> None:
+        for value in given.values():
+            if isinstance(value, list):
+                value.clear()
+
+    return forget
+
+
+def share_memory(given: dict[str, Any]) -> None:
+    """Let what is read be what is written."""
+    with suppress(Exception):
+        given["nodes"] = given["rows"][0].view(np.int32)[: len(given["labels"])]
+
+
+# ---- trying them -------------------------------------------------------------------
+
+
+def try_one(seed: int, number: int) -> str:
+    """Make a call; return how it ended, or raise what is a finding."""
+    function, given, changed = a_call(seed, number)
+    names = list(given)
+    try:
+        result = called(function, given)
+    except (TypeError, ValueError, OverflowError) as error:
+        if not changed:
+            raise AssertionError(f"{function} refused a sound call: {error}") from error
+        known = "incompatible function arguments" in str(error)
+        if not known and not any(name in str(error) for name in names):
+            raise AssertionError(f"no argument is named: {error!r}") from error
+        return "refused"
+    touch(result)
+    return "returned"
+
+
+def called(function: str, given: dict[str, Any]) -> Any:
+    """Call a function of the extension, or a method of a walk."""
+    if function not in ("label", "arrive"):
+        return getattr(_native, function)(**given)
+    rows = {name: given.pop(name) for name in ("columns", "n_rows")}
+    return getattr(_native.Walk(**given), function)(**rows)
+
+
+def touch(result: Any) -> None:
+    """Read every entry of what came out, and see that a tree is one."""
+    if isinstance(result, dict):
+        if int(result["n_children"].sum()) != len(result["column"]) - 1:
+            raise AssertionError("the nodes do not make a tree")
+        touch(tuple(result.values()))
+    elif isinstance(result, tuple):
+        for array in result:
+            touch(array)
+    elif isinstance(result, np.ndarray):
+        result.tobytes()
+
+
+def child(seed: int, first: int, last: int, place: str) -> int:
+    """Make calls, and note each before it is made."""
+    if "libasan" not in os.environ.get("LD_PRELOAD", ""):
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    done: Counter[str] = Counter()
+    with Path(place).open("r+b") as file, mmap.mmap(file.fileno(), 8) as note:
+        for number in range(first, last):
+            note[:8] = number.to_bytes(8, "little")
+            try:
+                done[try_one(seed, number)] += 1
+            except Exception:
+                traceback.print_exc()
+                return 1
+    print(" ".join(f"{name}={count}" for name, count in done.items()))
+    return 0
+
+
+class Campaign:
+    """Calls in child processes, one after the other; a child dies of its finding."""
+
+    def __init__(self, seed: int, n: int) -> None:
+        self.seed, self.n = seed, n
+        self.findings: list[tuple[int, str]] = []
+        self.done: Counter[str] = Counter()
+
+    def run(self) -> None:
+        """Make all calls."""
+        first = 0
+        with tempfile.TemporaryDirectory() as folder:
+            while first < self.n:
+                first = self._some(first, min(first + CALLS, self.n), Path(folder))
+
+    def _some(self, first: int, last: int, folder: Path) -> int:
+        """Let a child make calls; return the number of the next."""
+        place, output = folder / "note", folder / "output"
+        place.write_bytes(first.to_bytes(8, "little"))
+        limits = [str(self.seed), str(first), str(last), str(place)]
+        with output.open("wb") as kept:
+            process = subprocess.Popen(
+                [sys.executable, __file__, "--child", *limits],
+                stdout=kept,
+                stderr=subprocess.STDOUT,
+            )
+            hangs = self._watch(process, place)
+        text = output.read_text(errors="replace")
+        if process.returncode == 0 and not hangs:
+            for entry in text.split()[-2:]:
+                name, _, count = entry.partition("=")
+                self.done[name] += int(count)
+            return last
+        number = int.from_bytes(place.read_bytes(), "little")
+        why = f"more than {SECONDS} s" if hangs else f"exit code {process.returncode}"
+        self.findings.append((number, f"{why}\n{text[-4000:]}"))
+        print(f"call {number}: {why}\n{text[-4000:]}", flush=True)
+        return number + 1
+
+    @staticmethod
+    def _watch(process: subprocess.Popen[bytes], place: Path) -> bool:
+        """Wait for a child, or end it if one call takes too long."""
+        number, since = place.read_bytes(), time.monotonic()
+        while process.poll() is None:
+            time.sleep(0.05)
+            now = place.read_bytes()
+            if now != number:
+                number, since = now, time.monotonic()
+            elif time.monotonic() - since > SECONDS + 20 * (number == bytes(8)):
+                process.kill()
+                process.wait()
+                return True
+        return False
+
+
+def main() -> int:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, default=50_000, help="how many calls")
+    parser.add_argument("--seed", type=int, help="a fresh one by default")
+    parser.add_argument("--only", type=int, help="make one call, in this process")
+    parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.child:
+        seed, first, last, place = asked.child
+        return child(int(seed), int(first), int(last), place)
+    seed = secrets.randbelow(10**9) if asked.seed is None else asked.seed
+    if asked.only is not None:
+        function, _, changed = a_call(seed, asked.only)
+        print(f"{function}, changed: {', '.join(changed)}", flush=True)
+        print(try_one(seed, asked.only))
+        return 0
+    print(f"seed {seed}", flush=True)
+    campaign = Campaign(seed, asked.n)
+    campaign.run()
+    counts = ", ".join(f"{count:,} {name}" for name, count in campaign.done.items())
+    print(f"{asked.n:,} hostile calls: {counts}; {len(campaign.findings)} findings")
+    for number, why in campaign.findings:
+        repeat = f"python fuzz/native_calls.py --seed {seed} --only {number}"
+        print(f"  {repeat}: {why.splitlines()[0]}")
+    return 1 if campaign.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
