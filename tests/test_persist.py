@@ -712,7 +712,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     },
     "algorithm": (
         small(((R, "algorithm"), 3)),
-        "'algorithm' of 'recipe' must be text, not 3.",
+        "'algorithm' of 'recipe' must be one of 'ID3', 'C4.5', 'CART', not 3.",
     ),
     "missing policy": (
         small(((R, "missing"), "drop")),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from branchwise.errors import ModelFileError, ParameterError, quoted
 from branchwise.missing import POLICIES, UNSEEN_POLICIES
-from branchwise.recipes import ALPHA_RULES, Recipe
+from branchwise.recipes import ALGORITHMS, ALPHA_RULES, Recipe
 from branchwise.sanity import validate
 from branchwise.table.schema import Column, Schema, Value, value_type
 from branchwise.tree import (
@@ -278,7 +278,8 @@ def _read_recipe(value: Any) -> Recipe:
     fields = _fields(value, where, RECIPE_FIELDS)
     known = {name: fields[name] for name in RECIPE_FIELDS}
     known |= {name: fields.get(name, usual) for name, usual in RECIPE_EXTRAS.items()}
-    _typed(known, "algorithm", where, _is_text, "text")
+    allowed = f"one of {quoted(ALGORITHMS)}"
+    _typed(known, "algorithm", where, ALGORITHMS.__contains__, allowed)
     for name in RECIPE_NUMBERS:
         if name == "ccp_alpha" and known[name] in ALPHA_RULES:
             continue

@@ -17,6 +17,8 @@ from branchwise.errors import ParameterError
 from branchwise.missing import POLICIES, TWO_WAY_POLICIES, UNSEEN_POLICIES, Policy
 from branchwise.ties import TIE
 
+#: The names of algorithms: what views and exports print is one of these.
+ALGORITHMS = ("ID3", "C4.5", "CART")
 Branching = Literal["values", "groups", "two-way"]
 BRANCHINGS: tuple[Branching, ...] = ("values", "groups", "two-way")
 Pruning = Literal["error-based", "reduced-error", "cost-complexity"]
@@ -42,8 +44,8 @@ class Recipe:
 
     Parameters
     ----------
-    algorithm : str
-        The name that views and model files give it.
+    algorithm : {"ID3", "C4.5", "CART"}
+        The name that views, exports and model files give it.
     criterion : {"gain", "gain_ratio", "gini"} or callable
         What makes a split good. A callable gets the class weights of k nodes,
         shape (k, classes), and of their branches, shape (k, branches, classes),
@@ -132,6 +134,7 @@ class Recipe:
     _criterion: Criterion = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        _check_choice("algorithm", self.algorithm, ALGORITHMS)
         _check_criterion(self.criterion)
         _check(
             "max_depth",

@@ -7,7 +7,6 @@ people (text, Markdown), columns for tables (dataframe, CSV), a document for pro
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, overload
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from branchwise.counts import Ints
 from branchwise.errors import ParameterError, counted, quoted
 from branchwise.missing import EVERY_BRANCH, STOP
+from branchwise.plain_text import json_text
 from branchwise.recipes import Recipe
 from branchwise.rules import Rule, tree_rules
 from branchwise.table.make import make_frame
@@ -212,9 +212,9 @@ class Rules(Sequence[Rule]):
     def to_json(self) -> str:
         """Return the rules as a JSON document, a line each, every number exact."""
         whole = self.document()
-        lines = [json.dumps(rule, ensure_ascii=False) for rule in whole["rules"]]
+        lines = [json_text(rule) for rule in whole["rules"]]
         # Indented as a whole, it would take ten times as long.
-        head = json.dumps({**whole, "rules": []}, ensure_ascii=False, indent=2)
+        head = json_text({**whole, "rules": []}, indent=2)
         before, after = head.split('"rules": []')
         written = ",\n    ".join(lines)
         return f'{before}"rules": [\n    {written}\n  ]{after}'

@@ -18,6 +18,7 @@ import numpy as np
 
 from branchwise.counts import Floats
 from branchwise.missing import STOP
+from branchwise.plain_text import plain
 from branchwise.splits import AT_MOST
 from branchwise.table.schema import Schema, Value
 from branchwise.tree import Tree
@@ -140,13 +141,6 @@ def _in_quotes(text: str) -> str:
 def target(schema: Schema) -> str:
     """Write what a tree predicts."""
     return UNNAMED if schema.target is None else word(schema.target)
-
-
-def plain(text: str) -> str:
-    """Show characters that do not print as escapes."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def number(value: float) -> str:

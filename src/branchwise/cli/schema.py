@@ -32,12 +32,13 @@ from branchwise.cli.reading import remark_header
 from branchwise.cli.streams import Reporter, print_json, print_lines
 from branchwise.errors import DataError, counted
 from branchwise.findings import Finding, inspect_table
+from branchwise.plain_text import plain
 from branchwise.table.frames import open_table
 from branchwise.table.raw import Coded, RawColumn
 from branchwise.table.read import TableFile
 from branchwise.table.reading import Reading
 from branchwise.table.schema import Value
-from branchwise.words import aligned, listed, number, plain, word
+from branchwise.words import aligned, listed, number, word
 
 #: How many values of a column are shown, and how much of a long one.
 _SHOWN = 5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from enum import StrEnum
@@ -27,6 +26,7 @@ from branchwise.cli.options import Quiet, TablePath, missing_marks
 from branchwise.cli.streams import Reporter, check_output, keep_inputs, open_output
 from branchwise.cli.training import class_weights, prior_weights
 from branchwise.errors import ParameterError
+from branchwise.plain_text import json_text
 from branchwise.steps.nodes import ALL, encoded
 from branchwise.steps.result import DIGITS, Steps
 from branchwise.table.read import TableFile
@@ -243,4 +243,4 @@ def _written(found: Steps, style: Style, digits: int, reveal: bool) -> str:
         case Style.HTML:
             return found.to_html(digits, reveal)
         case Style.JSON:
-            return json.dumps(found.to_dict(), ensure_ascii=False, indent=2) + "\n"
+            return json_text(found.to_dict(), indent=2) + "\n"

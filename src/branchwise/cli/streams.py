@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 import threading
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from branchwise.errors import DataError, ParameterError
 from branchwise.files import atomic_write, is_device
+from branchwise.plain_text import json_text, plain
 from branchwise.table.progress import telling
 from branchwise.table.read import STANDARD_STREAM
-from branchwise.words import plain
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -253,4 +252,4 @@ def print_lines(lines: Iterable[str], path: str | None = None) -> None:
 
 def print_json(document: Any, path: str | None = None) -> None:
     """Write a result to a file, or to standard output, as JSON."""
-    print_lines([json.dumps(document, ensure_ascii=False, indent=2)], path)
+    print_lines([json_text(document, indent=2)], path)

@@ -8,11 +8,12 @@ so that nothing breaks a line; here they are escaped for the medium.
 from __future__ import annotations
 
 import html
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from branchwise.plain_text import json_text
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#~&$])")
 
@@ -76,7 +77,7 @@ class Written:
 
     def to_json(self) -> str:
         """Return it as JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
+        return json_text(self.to_dict(), indent=2)
 
     def __str__(self) -> str:
         return self.to_text()

@@ -209,26 +209,35 @@ def _tail(plan: Plan, name: str) -> str:
     return text.TAIL.format(names=", ".join(names), name=name)
 
 
+# The script runs in a world of its own that has the language, and neither files nor
+# network nor a way to turn text into code.
 _DRIVER = b"""\
-const fs = require("fs");
-const tree = require("./exported_tree.js");
-const lines = fs.readFileSync(0, "utf8").split("\\n");
-const answers = [];
-for (const line of lines) {
-    if (line === "") { continue; }
-    const cells = JSON.parse(line);
-    const row = Object.create(null);
-    tree.COLUMNS.forEach((name, i) => { row[name] = cells[i]; });
-    try {
-        const label = tree.predict(row);
-        answers.push(JSON.stringify(tree.predictProba === undefined ? [label]
-            : [tree.CLASSES.indexOf(label), ...tree.predictProba(row)]));
-    } catch (error) {
-        if (!(error instanceof RangeError)) { throw error; }
-        answers.push("null");
+const fs = require("fs"), vm = require("vm");
+const world = Object.create(null);
+world.given = fs.readFileSync(0, "utf8");
+vm.createContext(world, { codeGeneration: { strings: false, wasm: false } });
+vm.runInContext("var module = { exports: {} };", world);
+vm.runInContext(fs.readFileSync("exported_tree.js", "utf8"), world);
+process.stdout.write(vm.runInContext(`(${answered})(module.exports, given)`, world));
+
+function answered(tree, given) {
+    const answers = [];
+    for (const line of given.split("\\n")) {
+        if (line === "") { continue; }
+        const cells = JSON.parse(line);
+        const row = Object.create(null);
+        tree.COLUMNS.forEach((name, i) => { row[name] = cells[i]; });
+        try {
+            const label = tree.predict(row);
+            answers.push(JSON.stringify(tree.predictProba === undefined ? [label]
+                : [tree.CLASSES.indexOf(label), ...tree.predictProba(row)]));
+        } catch (error) {
+            if (!(error instanceof RangeError)) { throw error; }
+            answers.push("null");
+        }
     }
+    return answers.map((answer) => answer + "\\n").join("");
 }
-process.stdout.write(answers.map((answer) => answer + "\\n").join(""));
 """
 
 

@@ -10,6 +10,7 @@ from functools import partial
 
 from branchwise.errors import ExportError
 from branchwise.export.plan import Plan
+from branchwise.export.spelling import comment
 from branchwise.export.sql_case import Cases, sizes_and_depth
 from branchwise.export.sql_conditions import Wording, ends_at
 from branchwise.export.sql_dialects import DIALECTS, Dialect
@@ -44,8 +45,7 @@ def _refuse_deep(plan: Plan, dialect: Dialect) -> None:
 
 
 def _head(plan: Plan) -> list[str]:
-    about = plan.about.replace("${", "$ {")  # a variable to Spark, even in a comment
-    return [f"-- {about}, written by branchwise."]
+    return [f"-- {comment(plan.about)}, written by branchwise."]
 
 
 def _expression(plan: Plan, dialect: Dialect, names: Names) -> list[str]:

@@ -1,6 +1,9 @@
 """Running an SQL export: a table of the rows to try in each engine at hand.
 
-Rows reach the engines as bound parameters or as columns, never as text.
+Rows reach the engines as bound parameters or as columns, never as text. An export is
+one SELECT, and every engine runs nothing else: SQLite and DuckDB are locked down once
+the table is filled, PostgreSQL runs it as a cursor of a read-only transaction, Spark as
+a subquery.
 """
 
 from __future__ import annotations
@@ -90,7 +93,25 @@ def _on_sqlite(trial: Trial) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute(trial.creation())
         database.executemany(trial.insertion("?"), trial.numbered())
+        # From here on it may only read; more than one statement the driver refuses.
+        database.set_authorizer(_only_reads)
         return database.execute(trial.statement).fetchall()
+
+
+def _only_reads(action: int, _: str | None, function: str | None, *__: object) -> int:
+    """Allow what a SELECT needs, by SQLite's numbers: select, read, call, recurse."""
+    allowed = action in (20, 21, 31, 33) and function != "load_extension"
+    return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+
+
+#: No file, no network, no extension, no variable of Python; and no way back.
+_LOCKED: dict[str, Any] = {
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+    "lock_configuration": True,
+}
 
 
 def _on_duckdb(trial: Trial) -> list[tuple[Any, ...]]:
@@ -99,13 +120,16 @@ def _on_duckdb(trial: Trial) -> list[tuple[Any, ...]]:
     kinds = {"text": "string", "number": "float64", "boolean": "bool"}
     types = {f"c{i}": kinds[f.kind] for i, f in enumerate(trial.plan.fields)}
     types = {"number": "int64", **types}
-    with closing(duckdb.connect(":memory:")) as database:
+    with closing(duckdb.connect(":memory:", config=_LOCKED)) as database:
         database.execute(trial.creation())
         # One after the other, rows would take minutes.
         database.register("given to branchwise", table_of_rows(trial.numbered(), types))
         database.execute(
             f'INSERT INTO {trial.named} SELECT * FROM "given to branchwise"'  # noqa: S608
         )
+        found = database.extract_statements(trial.statement)
+        if [statement.type for statement in found] != [duckdb.StatementType.SELECT]:
+            raise ExportError("it is not one SELECT statement")
         rows: list[tuple[Any, ...]] = database.execute(trial.statement).fetchall()
         return rows
 
@@ -117,7 +141,10 @@ def _on_postgresql(trial: Trial) -> list[tuple[Any, ...]]:
         # Nothing is left behind: the table hides any other of its name, then goes.
         cursor.execute(trial.creation().replace("CREATE", "CREATE TEMPORARY", 1))
         cursor.executemany(trial.insertion("%s"), trial.numbered())
-        rows: list[tuple[Any, ...]] = cursor.execute(trial.statement).fetchall()
+        cursor.execute("SET TRANSACTION READ ONLY")
+        # A cursor of the server takes one SELECT, and neither COPY nor a second one.
+        with server.cursor("branchwise") as answers:
+            rows: list[tuple[Any, ...]] = answers.execute(trial.statement).fetchall()
         server.rollback()
         return rows
 
@@ -131,8 +158,10 @@ def _on_spark(trial: Trial) -> list[tuple[Any, ...]]:
     schema = ", ".join(f"{n} {k}" for n, k in zip(names, kinds, strict=True))
     frame = session.createDataFrame(list(trial.numbered()), schema)
     frame.createOrReplaceTempView(trial.named)
+    # In its place as a subquery nothing but a SELECT is read.
+    statement = f"SELECT * FROM (\n{trial.statement})"  # noqa: S608
     try:
-        return [tuple(row) for row in session.sql(trial.statement).collect()]
+        return [tuple(row) for row in session.sql(statement).collect()]
     finally:
         session.catalog.dropTempView(trial.table)
 

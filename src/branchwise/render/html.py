@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from branchwise.files import atomic_write
+from branchwise.plain_text import plain
 from branchwise.render.colours import OTHERS, class_colours, variables
 from branchwise.render.policy import policy
 from branchwise.tree import Tree
-from branchwise.words import UNNAMED, plain
+from branchwise.words import UNNAMED
 
 #: The scripts are one module, joined in this order.
 SCRIPTS = (

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from branchwise.words import plain, rounded
+from branchwise.plain_text import plain
+from branchwise.words import rounded
 
 
 class Raw(str):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from typing import Any
 
 from branchwise.files import atomic_write
 from branchwise.model import Model
+from branchwise.plain_text import json_text
 from branchwise.report.page import page
 from branchwise.steps.result import Steps
 
@@ -39,7 +39,7 @@ class Report:
 
     def to_json(self) -> str:
         """Return all findings as JSON."""
-        return json.dumps(self.sections, ensure_ascii=False, indent=2, allow_nan=False)
+        return json_text(self.sections, indent=2, allow_nan=False)
 
     def to_html(self) -> str:
         """Return the report as one HTML page that needs nothing else."""

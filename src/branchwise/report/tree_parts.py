@@ -10,6 +10,7 @@ from typing import Any
 
 from branchwise.errors import counted
 from branchwise.model import Model
+from branchwise.plain_text import plain
 from branchwise.render import html
 from branchwise.render.svg import svg_lines
 from branchwise.report.blocks import (
@@ -24,7 +25,7 @@ from branchwise.report.blocks import (
 from branchwise.report.table_parts import target_name
 from branchwise.steps.result import Steps
 from branchwise.view import view
-from branchwise.words import plain, word
+from branchwise.words import word
 
 #: A picture for paper has this room, in its own units: letters stay readable.
 _PAPER = (1700.0, 1000.0)

@@ -14,6 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.plain_text import plain
+
 Value = str | bool | int | float
 Kind = Literal["categorical", "ordinal", "numeric"]
 ValueType = Literal["text", "boolean", "number"]
@@ -129,9 +131,13 @@ class Schema:
 
     def describe(self) -> str:
         """Tell what every column is taken for, one line each."""
-        target = self.target or "(target)"
-        width = max(len(name) for name in [*self.names, target])
-        lines = [f"{c.name:<{width}}  {_describe_column(c)}" for c in self.columns]
+        target = plain(self.target or "(target)")
+        names = [plain(name) for name in self.names]
+        width = max(len(name) for name in [*names, target])
+        lines = [
+            f"{name:<{width}}  {_describe_column(column)}"
+            for name, column in zip(names, self.columns, strict=True)
+        ]
         wanted = _listed(self.classes, "class") if self.classes else "numeric"
         lines.append(f"{target:<{width}}  target, {wanted}")
         return "\n".join(lines)
@@ -147,7 +153,7 @@ def _describe_column(column: Column) -> str:
 
 def _listed(values: tuple[Value, ...], noun: str, limit: int = 8) -> str:
     plural = noun if len(values) == 1 else noun + ("es" if noun[-1] == "s" else "s")
-    shown = ", ".join(str(value) for value in values[:limit])
+    shown = ", ".join(plain(str(value)) for value in values[:limit])
     more = ", ..." if len(values) > limit else ""
     return f"{len(values):,} {plural}: {shown}{more}"
 
