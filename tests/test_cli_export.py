@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -75,13 +76,35 @@ def test_a_difference_is_an_error_and_nothing_is_written(model, tmp_path, monkey
 
 
 def test_files_that_are_no_text_need_a_name(model, tmp_path, monkeypatch):
-    runner = Runner("a runner", lambda: None, lambda *_: None, "its form is checked")
-    target = Target("blob", "", lambda plan, _: b"\xff", lambda _: [runner], {}, True)
+    target = Target("blob", "", lambda plan, _: b"\xff", lambda _: [], {}, True)
     monkeypatch.setitem(verification.TARGETS, "blob", target)
     code, _, err = run("export", model, "--to", "blob")
     assert code == 2
     assert "Say where to with -o FILE" in err
-    code, _, err = run("export", model, "--to", "blob", "-o", tmp_path / "out")
-    assert code == 0
-    assert err == "note: blob: not run; its form is checked\n"
+    arguments = ("export", model, "--to", "blob", "-o", tmp_path / "out")
+    code, _, err = run(*arguments, "--no-verify")
+    assert (code, err) == (0, "")
     assert (tmp_path / "out").read_bytes() == b"\xff"
+
+
+@pytest.mark.parametrize("target", verification.TARGETS)
+def test_what_was_not_run_is_not_written(target, model, tmp_path, monkeypatch):
+    """The same for every target: no program to run it, or no row to try."""
+    own = verification.TARGETS[target]
+    asked = replace(own, runners=lambda _: [Runner("x", lambda: "no x here", None)])
+    monkeypatch.setitem(verification.TARGETS, target, asked)
+    path = tmp_path / "out"
+    code, out, err = run("export", model, "--to", target, "-o", path)
+    assert (code, out) == (1, "")
+    assert f"The export to '{target}' cannot be verified here: no x here." in err
+    answered = Runner("x", lambda: None, lambda *_: [])
+    asked = replace(own, runners=lambda _: [answered])
+    monkeypatch.setitem(verification.TARGETS, target, asked)
+    empty = tmp_path / "empty.csv"
+    empty.write_text("outlook,temperature,humidity,windy\n", encoding="utf-8")
+    code, out, err = run("export", model, "--to", target, "--verify", empty, "-o", path)
+    assert (code, out) == (1, "")
+    assert f"The export to '{target}' was run on no row at all, which" in err
+    assert not path.exists()
+    assert run("export", model, "--to", target, "--no-verify", "-o", path)[0] == 0
+    assert path.exists()

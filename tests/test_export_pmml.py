@@ -57,31 +57,19 @@ def test_deep_trees_are_refused(weather, monkeypatch):
         export.write(weather, "pmml")
 
 
-def test_without_an_evaluator_the_form_is_checked(weather, monkeypatch):
+def test_without_an_evaluator_nothing_is_written(weather, monkeypatch, tmp_path):
     monkeypatch.setattr(pmml.shutil, "which", lambda name: None)
     monkeypatch.setattr(pmml.importlib.util, "find_spec", lambda name: True)
     done = export.verify(weather, "pmml")
     assert not done.ok
-    assert done.tried
-    assert "only its form was checked" in str(done)
-    assert "there is no Java here" in str(done)
+    assert str(done) == "pmml: not run: there is no Java here (java)"
+    path = tmp_path / "tree.pmml"
+    with pytest.raises(ExportError, match="'pmml' cannot be verified here: there is"):
+        weather.export("pmml", path)
+    assert not path.exists()
+    assert weather.export("pmml", path, verify=False) == path.read_text()
     monkeypatch.setattr(pmml.importlib.util, "find_spec", lambda name: None)
     assert "jpmml_evaluator" in str(pmml._absent())
-
-
-def test_a_file_that_is_not_whole(weather):
-    content = export.write(weather, "pmml")
-    plan = pmml_plan(weather)
-    assert pmml._check(content, plan, []) is None
-    broken = content.replace(b'field="windy"', b'field="rainy"')
-    with pytest.raises(ExportError, match="not whole"):
-        pmml._check(broken, plan, [])
-
-
-def pmml_plan(model):
-    from branchwise.export.plan import make_plan
-
-    return make_plan(model.schema, model.tree, model.recipe)
 
 
 def test_whole_numbers_beside_gaps_are_labels():
@@ -96,5 +84,4 @@ def test_whole_numbers_beside_gaps_are_labels():
 
 def test_a_tree_that_asks_nothing():
     done = export.verify(fit_tree({"a": [1, 1]}, ["no", "no"]), "pmml")
-    assert done.tried
     assert not done.differences, str(done)

@@ -333,7 +333,8 @@ def test_views_and_files_see_only_schema_and_tree(module):
     if module == "document":
         allowed = {"errors", "missing", "recipes", "sanity", "table.schema", "tree"}
     if module == "persist":
-        allowed = {"document", "errors", "files", "recipes", "table.schema", "tree"}
+        allowed = {"document", "errors", "files", "plain_text"}
+        allowed |= {"recipes", "table.schema", "tree"}
     if module == "render.html":
         allowed = {"files", "plain_text", "tree", "view", "words"}
         allowed |= {"render.colours", "render.policy"}

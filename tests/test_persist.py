@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import pickle
@@ -10,6 +9,7 @@ import random
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -40,6 +40,7 @@ from branchwise.builder import TreeBuilder
 from branchwise.recipes import C45, CART
 from branchwise.sanity import validate
 from branchwise.table.schema import Column, Schema
+from model_mutations import REMOVE, Path_, changed, damage_bytes, damage_value, paths_of
 
 GOLDEN = Path(__file__).parent / "golden"
 TABLES = ("tennis", "golf", "labor", "iris", "toy", "votes")
@@ -436,7 +437,7 @@ def refusal(content: bytes | Any) -> str:
 
 
 NO_MODEL = "tree.json is not a branchwise model: "
-INSANE = "tree.json is not a sane branchwise model: "
+INSANE = NO_MODEL
 
 NOT_JSON = {
     "an empty file": (b"", "it is not JSON (Expecting value, line 1, column 1)."),
@@ -466,8 +467,8 @@ NOT_JSON = {
         b'{"%s": 1, "%s": 2}' % (b"x" * 500, b"x" * 500),
         'it has the field "' + "x" * 56 + "... twice.",
     ),
-    "deep lists": (b"[" * 200_000, "it is nested too deeply."),
-    "deep objects": (b'{"a":' * 200_000, "it is nested too deeply."),
+    "deep lists": ((b"[" + b" " * 20) * 200_000, "it is nested too deeply."),
+    "deep objects": (b'{"the next one":   ' * 200_000, "it is nested too deeply."),
 }
 
 
@@ -479,23 +480,6 @@ def test_what_is_no_json_object_is_refused(content, message):
 def test_endless_digits_are_refused():
     message = refusal(b'{"format": ' + b"9" * 10_000 + b"}")
     assert message.startswith(NO_MODEL + "it has a number that is too long (")
-
-
-Path_ = tuple[str | int, ...]
-REMOVE = object()
-
-
-def changed(document: Any, path: Path_, value: Any) -> Any:
-    """Return a copy in which one value is another, or is removed."""
-    document = copy.deepcopy(document)
-    place = document
-    for step in path[:-1]:
-        place = place[step]
-    if value is REMOVE:
-        del place[path[-1]]
-    else:
-        place[path[-1]] = value
-    return document
 
 
 #: A tree that asks about a number, is it known, and about values.
@@ -1195,94 +1179,53 @@ def test_the_file_is_named(tmp_path):
         branchwise.load(path)
     message = f"{path} is not a branchwise model: the file lacks 'format', 'version'."
     assert str(caught.value) == message
-    with pytest.raises(FileNotFoundError):
-        branchwise.load(tmp_path / "absent.json")
+
+
+def test_a_path_that_cannot_be_read_is_named(tmp_path):
+    absent = tmp_path / "absent.json"
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path, message in {
+        absent: f"There is no model file {str(absent)!r}. Check the path.",
+        tmp_path: f"{str(tmp_path)!r} is a directory, not a model file. Give a file in "
+        "it.",
+        "a\0b": "The model file 'a\\x00b' cannot be read: embedded null byte.",
+        absent / "x": f"There is no model file {str(absent / 'x')!r}. Check the path.",
+        tmp_path / "loop": f"The model file {str(tmp_path / 'loop')!r} cannot be read: "
+        "Too many levels of symbolic links.",
+    }.items():
+        with pytest.raises(ModelFileError) as caught:
+            branchwise.load(path)
+        assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("piece", [b"[],", b"{},", b'{"":0},', b'[[]],"[",'])
+def test_lists_by_the_million_are_refused_before_they_take_memory(piece):
+    content = b'{"format": "branchwise-model", "x": [' + piece * 1_000_000 + b"0]}"
+    tracemalloc.start()
+    message = refusal(content)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (
+        message == NO_MODEL + "it has more lists and objects than a model of its size."
+    )
+    assert most < 2 * len(content)
+
+
+def test_brackets_in_names_are_no_lists():
+    """Intervals as categories, quotes and backslashes among them."""
+    names = [f'[[{i},"\\' for i in range(4000)]
+    model = fit_tree({"c": names[:2]}, [0, 1], categories={"c": names})
+    content = model.to_bytes()
+    assert content.count(b"[") > 1000 + len(content) // 16
+    assert reopened(model) == model
+
+
+def test_texts_without_an_end_are_refused_quickly():
+    for content in (b'"' + b"\\" * 10**6, b'["' * 10**6, b'"\\"[' * 10**6):
+        assert refusal(content).startswith(NO_MODEL)
 
 
 # -- Reading what was damaged
-
-
-def _damage_bytes(content: bytes, rng: random.Random) -> bytes:
-    damaged = bytearray(content)
-    for _ in range(rng.choice([1, 1, 1, 2, 5])):
-        place = rng.randrange(len(damaged))
-        length = rng.choice([1, 1, 2, 8, 64])
-        match rng.randrange(6):
-            case 0:
-                damaged[place] ^= 1 << rng.randrange(8)
-            case 1:
-                del damaged[place : place + length]
-            case 2:
-                damaged[place:place] = damaged[place : place + length]
-            case 3:
-                damaged[place:place] = bytes(
-                    rng.choices(b'0123456789-.eE,[]{}":', k=length)
-                )
-            case 4:
-                digits = [i for i, byte in enumerate(damaged) if byte in b"0123456789"]
-                if digits:
-                    damaged[rng.choice(digits)] = rng.choice(b"0123456789")
-            case _:
-                del damaged[place:]
-        if not damaged:
-            break
-    return bytes(damaged)
-
-
-def _paths(value: Any, path: Path_ = ()) -> list[Path_]:
-    found = [path]
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            found += _paths(inner, (*path, key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            found += _paths(inner, (*path, index))
-    return found
-
-
-STRANGE = [
-    *(None, True, False, 0, 1, -1, -2, 2, 3, 7, 255, 2**31, 2**53 + 1, 2**63 - 1),
-    *(2**63, -(2**63), 2**64, 10**400, 0.0, -0.0, 0.5, -0.5, 1.0, 1e308, -1e308),
-    *(5e-324, 1e17, 1e299, "", "x", "1", "NaN", "\ud800", "\x00x", "branch", "numeric"),
-    *([], [[]], [0], [None], {}, {"function": "f"}, {"": {}}, [[0, 1]], [1, 2, 3]),
-]
-
-
-def _at(document: Any, path: Path_) -> Any:
-    """Return what is at a path, or None where an earlier change took it away."""
-    for step in path:
-        if isinstance(document, dict):
-            document = document.get(step)
-        elif isinstance(document, list) and isinstance(step, int):
-            document = document[step] if step < len(document) else None
-        else:
-            return None
-    return document
-
-
-def _damage_value(document: Any, paths: list[Path_], rng: random.Random) -> Any:
-    document = copy.deepcopy(document)
-    for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        *above, key = rng.choice(paths[1:])
-        place = _at(document, tuple(above))
-        if not isinstance(place, (list, dict)) or _at(place, (key,)) is None:
-            continue
-        old = place[key]
-        match rng.randrange(6):
-            case 0:
-                del place[key]
-            case 1 if isinstance(place, list):
-                place.insert(rng.randrange(len(place) + 1), copy.deepcopy(old))
-            case 2 if isinstance(place, list):
-                other = rng.randrange(len(place))
-                place[key], place[other] = place[other], old
-            case 3 if type(old) in (int, float):
-                place[key] = old + rng.choice([-1, 1, 1, 0.5, -1000])
-            case 4:
-                place[key] = copy.deepcopy(_at(document, rng.choice(paths)))
-            case _:
-                place[key] = copy.deepcopy(rng.choice(STRANGE))
-    return document
 
 
 def _cells(column: Column) -> list[Any]:
@@ -1366,17 +1309,17 @@ def _fuzz(damage: Callable[[random.Random], bytes], seed: str) -> int:
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_bytes_are_refused_or_harmless(name):
     whole = DAMAGED[name]()
-    usable = _fuzz(lambda rng: _damage_bytes(whole, rng), f"bytes {name}")
+    usable = _fuzz(lambda rng: damage_bytes(whole, rng), f"bytes {name}")
     assert 0 < usable < MUTATIONS // 2
 
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_values_are_refused_or_harmless(name):
     document = json.loads(DAMAGED[name]())
-    paths = _paths(document)
+    paths = paths_of(document)
 
     def damage(rng: random.Random) -> bytes:
-        return json.dumps(_damage_value(document, paths, rng)).encode()
+        return json.dumps(damage_value(document, paths, rng)).encode()
 
     usable = _fuzz(damage, f"values {name}")
     assert 0 < usable < MUTATIONS // 2

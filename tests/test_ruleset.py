@@ -618,7 +618,7 @@ def test_paths_share_what_they_ask():
     node = builder.child(0, "c", values=values[:1500], weights=[4000])
     for cut in range(1500):
         builder.child(node, "n", at_most=cut, weights=[1])
-        node = builder.child(node, "n", above=cut, weights=[4000 - cut])
+        node = builder.child(node, "n", above=cut, weights=[3999 - cut])
     rules = Model(schema, builder.build(), Recipe()).rules()
     first = rules[0].conditions[0]
     assert all(rule.conditions[0] is first for rule in rules)

@@ -28,7 +28,7 @@ SCHEMA = Schema(
 
 def builder_of_seven() -> TreeBuilder:
     """Build in an order of its own: the tree numbers nodes level by level."""
-    builder = TreeBuilder(SCHEMA, [7, 9], cases=15)
+    builder = TreeBuilder(SCHEMA, [7, 9], cases=17)
     small = builder.child(0, "size", at_most=1.5, weights=[3, 5])
     builder.child(small, "colour", values=["blue"], weights=[0, 5])
     large = builder.child(0, "size", above=1.5, weights=[4, 4])
@@ -60,7 +60,7 @@ def test_nodes_are_numbered_level_by_level(tree: Tree) -> None:
         [1, 4],
         [3, 0],
     ]
-    assert tree.cases.tolist() == [15, 8, 8, 5, 3, 4, 3]
+    assert tree.cases.tolist() == [17, 8, 8, 5, 3, 4, 3]
 
 
 def test_what_follows_from_the_arrays(tree: Tree) -> None:
@@ -408,3 +408,19 @@ def test_ties_in_rows_are_those_in_runs():
         assert np.array_equal(first_best_of_rows(scores, resolution), wanted)
     nearly = np.array([[1.0 - 1e-10, 1.0], [0.5, 1.0]])
     assert first_best_of_rows(nearly).tolist() == [0, 1]
+
+
+def test_branches_that_weigh_more_than_their_node(tree: Tree) -> None:
+    for name in ("weights", "cases"):
+        amounts = getattr(tree, name).copy()
+        amounts[5] = 100.0
+        with pytest.raises(DataError, match=f"the {name} of the branches add up to"):
+            validate(replace(tree, **{name: amounts}), SCHEMA)
+        # Parts of divided cases are rounded, each for itself.
+        amounts = getattr(tree, name).copy()
+        amounts[0] *= 1 - 1e-9
+        validate(replace(tree, **{name: amounts}), SCHEMA)
+    cases = tree.cases.copy()
+    cases[6] = 0.0
+    with pytest.raises(DataError, match="a node without any case"):
+        validate(replace(tree, cases=cases), SCHEMA)

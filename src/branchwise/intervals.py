@@ -39,9 +39,10 @@ def share_interval(share: float, n: float, level: float) -> tuple[float, float]:
     if n <= 0:
         return 0.0, 1.0
     z = NormalDist().inv_cdf((1 + level) / 2)
-    weight = 1 / (1 + z * z / n)
-    middle = weight * (share + z * z / (2 * n))
-    half = weight * z * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
+    # Nothing is divided by n: of tiny weights it would be beyond all numbers.
+    whole = n + z * z
+    middle = (share * n + z * z / 2) / whole
+    half = z * math.sqrt(share * (1 - share) * n + z * z / 4) / whole
     low = 0.0 if share <= 0 else max(0.0, middle - half)
     high = 1.0 if share >= 1 else min(1.0, middle + half)
     return low, high

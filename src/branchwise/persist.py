@@ -14,6 +14,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.document import (
@@ -27,6 +28,7 @@ from branchwise.document import (
 )
 from branchwise.errors import BranchwiseError, ModelFileError
 from branchwise.files import atomic_write
+from branchwise.plain_text import plain
 from branchwise.recipes import Recipe
 from branchwise.table.schema import Column, Schema
 from branchwise.tree import Tree
@@ -34,6 +36,8 @@ from branchwise.tree import Tree
 #: A file beyond this is refused.
 MAX_BYTES = 2**30
 _PIECE = 2**20
+#: No model has more lists than one for so many bytes, but for a thousand.
+_BYTES_A_LIST = 16
 
 
 def to_bytes(schema: Schema, tree: Tree, recipe: Recipe) -> bytes:
@@ -126,17 +130,26 @@ def _recipe_fields(recipe: Recipe) -> dict[str, object]:
 
 def load(path: str | os.PathLike[str]) -> tuple[Schema, Tree, Recipe]:
     """Read a model file."""
+    return from_bytes(_content(path), plain(os.fsdecode(path)))
+
+
+def _content(path: str | os.PathLike[str]) -> bytes:
     content = bytearray()
-    with Path(path).open("rb") as file:
-        # Piece by piece: what the system calls a file may have no end.
-        while piece := file.read(_PIECE):
-            content += piece
-            if len(content) > MAX_BYTES:
-                raise ModelFileError(
-                    f"{path} is not a branchwise model: it has more than "
-                    f"{MAX_BYTES:,} bytes, the most that a model file may have."
-                )
-    return from_bytes(bytes(content), os.fspath(path))
+    try:
+        with Path(path).open("rb") as file:
+            # Piece by piece: what the system calls a file may have no end.
+            while len(content) <= MAX_BYTES and (piece := file.read(_PIECE)):
+                content += piece
+    except FileNotFoundError:
+        reason = "There is no model file {}. Check the path."
+    except IsADirectoryError:
+        reason = "{} is a directory, not a model file. Give a file in it."
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        reason = f"The model file {{}} cannot be read: {why}."
+    else:
+        return bytes(content)
+    raise ModelFileError(reason.format(repr(os.fsdecode(path))))
 
 
 def from_bytes(content: bytes, source: str = "the file") -> tuple[Schema, Tree, Recipe]:
@@ -147,11 +160,16 @@ def from_bytes(content: bytes, source: str = "the file") -> tuple[Schema, Tree, 
         message = f"{source} is not a branchwise model: {error}."
         raise ModelFileError(message) from None
     except BranchwiseError as error:
-        message = f"{source} is not a sane branchwise model: {error}"
+        message = f"{source} is not a branchwise model: {error}"
         raise ModelFileError(message) from None
 
 
 def _parse(content: bytes) -> Any:
+    if len(content) > MAX_BYTES:
+        raise ModelFileError(
+            f"it has more than {MAX_BYTES:,} bytes, the most that a model file may have"
+        )
+    _refuse_countless(content)
     try:
         return json.loads(
             content.decode("utf-8"),
@@ -169,6 +187,32 @@ def _parse(content: bytes) -> Any:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"it has a number that is too long ({error})") from None
+
+
+def _refuse_countless(content: bytes) -> None:
+    """Refuse lists and objects by the million before a parser takes memory for them.
+
+    An empty list takes three bytes of a file and 64 of memory. In a model most lists
+    are those of 'weights', and each of their nodes has an entry in eight more arrays.
+    """
+    most = 1000 + len(content) // _BYTES_A_LIST
+    if content.count(b"[") + content.count(b"{") <= most:
+        return
+    if _brackets_outside_texts(content) > most:
+        raise ModelFileError("it has more lists and objects than a model of its size")
+
+
+def _brackets_outside_texts(content: bytes) -> int:
+    """Count lists and objects, not the brackets in names."""
+    content = content.replace(rb"\\", b"").replace(rb"\"", b"")
+    found, inside = 0, np.False_
+    for start in range(0, len(content), _PIECE):
+        piece = np.frombuffer(content[start : start + _PIECE], dtype=np.uint8)
+        text = np.logical_xor.accumulate(piece == ord('"')) ^ inside
+        opens = (piece == ord("[")) | (piece == ord("{"))
+        found += int(np.count_nonzero(opens & ~text))
+        inside = text[-1]
+    return found
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

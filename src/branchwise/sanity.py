@@ -10,6 +10,10 @@ from branchwise.splits import Surrogates
 from branchwise.table.schema import Schema
 from branchwise.tree import OPTIONAL_ARRAYS, Tree
 
+#: By how much the parts of divided cases, each rounded, may add up to more than the
+#: whole: a hundred million times what growth was ever seen to leave.
+_ROUNDING = 1e-6
+
 
 def validate(tree: Tree, schema: Schema) -> None:
     """Refuse arrays that are not one whole and sane tree over the schema."""
@@ -59,7 +63,7 @@ def validate(tree: Tree, schema: Schema) -> None:
         _require(bool(possible.all()), "an answer that is none of the classes")
     if tree.mean is not None:
         _require(bool(np.isfinite(tree.mean).all()), "a mean that is not finite")
-    _require(bool((tree.weights.sum(axis=1) > 0).all()), "a node without any weight")
+    _validate_amounts(tree)
 
 
 def _require(condition: bool, complaint: str) -> None:
@@ -144,6 +148,20 @@ def _validate_codes(tree: Tree, schema: Schema) -> None:
         bool((tree.missing_to[parent] == orphan - tree.first_child[parent]).all()),
         "a branch that no value leads to",
     )
+
+
+def _validate_amounts(tree: Tree) -> None:
+    """Refuse nodes whose cases or weights are none, or more than their parents'."""
+    weight = tree.weights.sum(axis=1)
+    _require(bool((weight > 0).all()), "a node without any weight")
+    _require(bool((tree.cases > 0).all()), "a node without any case")
+    asks = tree.n_children > 0
+    for name, amount in (("weights", weight), ("cases", tree.cases)):
+        below = np.bincount(tree.parent[1:], amount[1:], len(tree))
+        _require(
+            bool((below <= amount * (1 + _ROUNDING))[asks].all()),
+            f"the {name} of the branches add up to more than those of their node",
+        )
 
 
 def _validate_surrogates(tree: Tree, surrogates: Surrogates, schema: Schema) -> None:

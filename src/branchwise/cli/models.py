@@ -29,16 +29,12 @@ _TABLES = (*ENDINGS, *C45_ENDINGS)
 def open_model(path: str) -> Model:
     """Open a model file; ``-`` is standard input."""
     if path == STANDARD_STREAM:
-        content = sys.stdin.buffer.read()
+        content = sys.stdin.buffer.read(persist.MAX_BYTES + 1)
         return Model(*persist.from_bytes(content, "standard input"))
     try:
         return load(path)
-    except FileNotFoundError:
-        raise DataError(f"There is no model file {path!r}. Check the path.") from None
-    except IsADirectoryError:
-        raise DataError(f"{path!r} is a directory, not a model file.") from None
     except ModelFileError as error:
-        if Path(path).suffix.lower() not in _TABLES:
+        if not Path(path).is_file() or Path(path).suffix.lower() not in _TABLES:
             raise
         advice = "Give the model first, then the table."
         raise ModelFileError(f"{error} {advice}") from None

@@ -13,7 +13,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
-from xml.etree import ElementTree as ET
 
 from branchwise.errors import ExportError
 from branchwise.export.answers import Answer
@@ -30,14 +29,12 @@ from branchwise.export.target import (
     Options,
     Runner,
     Target,
-    always,
     run_program,
 )
 from branchwise.table.schema import Value
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">"""
-_SPACE = "{http://www.dmg.org/PMML-4_4}"
 _TYPES = {"text": "string", "boolean": "boolean", "number": "double"}
 #: Readers of XML nest as deep as their stack allows.
 _DEEPEST = 200
@@ -379,27 +376,11 @@ def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Answer]:
     return run_program(command, named, rows, plan)
 
 
-def _check(content: bytes, plan: Plan, rows: Sequence[Row]) -> None:  # noqa: ARG001
-    """Check the form of a file where nothing can run it."""
-    root = ET.fromstring(content)  # noqa: S314
-    known = {field.get("name") for field in root.iter(f"{_SPACE}DataField")}
-    asked = {term.get("field") for term in root.iter(f"{_SPACE}SimplePredicate")}
-    scores = [n for n in root.iter(f"{_SPACE}Node") if n.get("score") is not None]
-    if not asked <= known or len(scores) != len(plan.nodes):
-        raise ExportError("The PMML file is not whole. Please report this.")
-
-
 _EVALUATOR = Runner("JPMML-Evaluator", _absent, _run)
-_FORM = Runner(
-    "a check of the form",
-    always,
-    _check,
-    "only its form was checked: XML, fields and nodes",
+TARGET = Target(
+    "pmml",
+    ".pmml",
+    write,
+    lambda _: [_EVALUATOR],
+    {"divided": ("refused", UNANSWERED)},
 )
-
-
-def _runners(options: Options) -> Sequence[Runner]:  # noqa: ARG001
-    return [_EVALUATOR] if _absent() is None else [_EVALUATOR, _FORM]
-
-
-TARGET = Target("pmml", ".pmml", write, _runners, {"divided": ("refused", UNANSWERED)})

@@ -28,15 +28,12 @@ class Runner:
     """A way to run what was exported.
 
     ``absent`` tells why it cannot be had on this machine, or returns None. ``run``
-    takes the export, its plan and rows, and returns the answers. ``only_checks`` says
-    what is checked where nothing can be run; such a runner returns None, and raises
-    ExportError for what is wrong.
+    takes the export, its plan and rows, and returns the answers.
     """
 
     name: str
     absent: Callable[[], str | None]
-    run: Callable[[bytes, Plan, Sequence[Row]], Sequence[Answer] | None]
-    only_checks: str | None = None
+    run: Callable[[bytes, Plan, Sequence[Row]], Sequence[Answer]]
 
 
 @dataclass(frozen=True)

@@ -77,35 +77,29 @@ class Difference:
 class Verification:
     """What came of running an export.
 
-    ``ran`` names what it was run with, ``checked`` what was only checked for its form,
-    ``absent`` says of everything else why it was not run here, ``left_out`` which rows
-    were not tried because the target cannot hold them.
+    ``ran`` names what it was run with, ``absent`` says of everything else why it was
+    not run here, ``left_out`` which rows were not tried because the target cannot hold
+    them.
     """
 
     target: str
     n_rows: int
     ran: tuple[str, ...]
-    checked: tuple[str, ...]
     absent: tuple[str, ...]
     differences: tuple[Difference, ...]
     left_out: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether the export was run and every answer was the model's."""
-        return bool(self.ran) and not self.differences
-
-    @property
-    def tried(self) -> bool:
-        """Whether the export was run, or at least its form checked."""
-        return bool(self.ran or self.checked)
+        """Whether the export was run on a row or more, and all answers were right."""
+        return bool(self.ran) and self.n_rows > 0 and not self.differences
 
     def __str__(self) -> str:
         lines = []
         for runner in self.ran:
             found = counted(len(self.differences), "difference")
-            lines.append(f"{self.target}: {self.n_rows:,} rows in {runner}: {found}")
-        lines += [f"{self.target}: not run; {check}" for check in self.checked]
+            rows = counted(self.n_rows, "row")
+            lines.append(f"{self.target}: {rows} in {runner}: {found}")
         lines += [f"{self.target}: not run: {reason}" for reason in self.absent]
         lines += [f"{self.target}: {reason}" for reason in self.left_out]
         lines += [f"  {d}" for d in self.differences[:_SHOWN]]
@@ -143,8 +137,8 @@ def exported(
 ) -> tuple[bytes, Verification]:
     """Return a model in another language, verified: see :func:`verify`.
 
-    Raises ExportError where the export answers in another way than the model, and
-    where nothing on this machine can run or check it.
+    Raises ExportError where the export answers in another way than the model, where
+    nothing on this machine can run it, and where there is no row to try.
     """
     chosen = target_named(target)
     all_options = chosen.options(options)
@@ -157,11 +151,18 @@ def exported(
             f"The export to {target!r} answers in another way than the model, and is "
             f"not written. Please report this: {done}"
         )
-    if not done.tried:
+    if not done.ran:
         raise ExportError(
             f"The export to {target!r} cannot be verified here: "
             f"{'; '.join(done.absent)}. Install what is lacking, or write it without "
             "verification (verify=False, --no-verify)."
+        )
+    if not done.n_rows:
+        reasons = "".join(f" ({reason})" for reason in done.left_out)
+        raise ExportError(
+            f"The export to {target!r} was run on no row at all{reasons}, which "
+            "verifies nothing. Give rows to verify with, leave them out so that some "
+            "are made, or write it without verification (verify=False, --no-verify)."
         )
     return content, done
 
@@ -216,7 +217,7 @@ def _verified(
     held = _held(target, plan, sample.rows)
     rows = [sample.rows[index] for index in held]
     wanted = [answers[index] for index in held]
-    ran, checked, absent = [], [], []
+    ran, absent = [], []
     differences: list[Difference] = []
     for runner in target.runners(options):
         reason = runner.absent()
@@ -224,16 +225,12 @@ def _verified(
             absent.append(reason)
             continue
         got = runner.run(content, plan, rows)
-        if got is None:
-            checked.append(runner.only_checks or runner.name)
-            continue
         ran.append(runner.name)
         differences += _differences(runner, plan, rows, wanted, got)
     return Verification(
         target.name,
         len(rows),
         tuple(ran),
-        tuple(checked),
         tuple(absent),
         tuple(differences),
         _left_out(target, len(sample.rows) - len(rows)),

@@ -9,6 +9,7 @@ section 3.3).
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -114,7 +115,11 @@ class _Links:
 
     def price(self, node: int) -> float:
         """Return the price of a leaf at which a subtree no longer pays."""
-        return max(self.own[node] - self.risk[node], 0.0) / (self.leaves[node] - 1)
+        gain, fewer = self.own[node] - self.risk[node], self.leaves[node] - 1
+        if not fewer:
+            # Below a single branch: cutting saves no leaf, and no price asks for it.
+            return math.inf if gain > 0 else 0.0
+        return max(gain, 0.0) / fewer
 
     def next_price(self) -> float:
         """Return the lowest price at which some subtree no longer pays."""

@@ -20,6 +20,7 @@ import numpy as np
 
 from branchwise.counts import Floats, Ints
 from branchwise.criteria import Masses
+from branchwise.errors import DataError
 from branchwise.prune.surgery import (
     Mask,
     rearranged,
@@ -34,6 +35,8 @@ from branchwise.tree import Tree
 #: from, -1 for leaves that are new.
 Recount = Callable[[Tree], tuple[Tree, Ints]]
 
+#: Products of weights up to this are finite.
+_LARGEST_TOTAL = 1e150
 #: A leaf with so few errors more is no worse.
 _COLLAPSE_SLACK = 1e-3
 #: An estimate that is higher by no more than this is no worse.
@@ -64,6 +67,11 @@ class Estimate:
     """Pessimistic numbers of errors, in whole units, so that sums are exact."""
 
     def __init__(self, confidence: float, total: float) -> None:
+        if total > _LARGEST_TOTAL:
+            raise DataError(
+                f"Error-based pruning multiplies weights, and theirs add up to {total:g}, "
+                f"more than {_LARGEST_TOTAL:g}. Divide all weights by the same number."
+            )
         self.confidence = confidence
         self.z = NormalDist().inv_cdf(1 - confidence)
         #: Errors are at most the weight, and estimates not much more.
@@ -81,7 +89,7 @@ class Estimate:
     def added(self, total: Floats, errors: Floats) -> Floats:
         """Return the errors to be added to those seen, by weight and errors."""
         some = self._extra_for_some(total, np.maximum(errors, 1.0))
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):  # expm1 has -1 from -40 on
             chance = np.where(total > 0, math.log(self.confidence) / total, 0.0)
         # The upper limit where nothing went wrong: n (1 - confidence ** (1 / n)).
         none = -total * expm1(chance)

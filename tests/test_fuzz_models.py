@@ -1,0 +1,80 @@
+"""A small part of ``fuzz/models.py``, and what it has found."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from branchwise import DataError, Model, persist
+from branchwise.builder import TreeBuilder
+from branchwise.intervals import share_interval
+from branchwise.recipes import C45, CART
+from branchwise.table.schema import Column, Schema
+
+FUZZ = Path(__file__).parents[1] / "fuzz" / "models.py"
+
+
+@pytest.fixture(scope="module")
+def fuzz():
+    spec = importlib.util.spec_from_file_location("fuzz_models", FUZZ)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_two_hundred_mutated_model_files(fuzz):
+    done = Counter(fuzz.try_one(0, number) for number in range(200))
+    assert set(done) == {"refused", "used"}
+    assert min(done.values()) > 20
+
+
+def test_valid_files_do_everything(fuzz):
+    for content, document, _ in fuzz.sources():
+        assert persist.from_bytes(content)
+        assert json.loads(content) == document
+
+
+SCHEMA = Schema((Column("n", "numeric"),), ("no", "yes"))
+
+
+def tiny(weight: float) -> Model:
+    """Return a tree whose cases weigh next to nothing."""
+    builder = TreeBuilder(SCHEMA, weights=[2 * weight, weight], cases=3)
+    builder.child(0, "n", at_most=0.5, weights=[weight, 0], cases=1)
+    builder.child(0, "n", above=0.5, weights=[weight, weight], cases=2)
+    return Model(SCHEMA, builder.build(), C45)
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-150, 1e50, 1e299])
+def test_amounts_next_to_nothing_and_beyond_all(weight):
+    model = Model(*persist.from_bytes(tiny(weight).to_bytes()))
+    with np.errstate(all="raise", under="ignore"):
+        assert [rule.sentence() for rule in model.rules()]
+        assert str(model.explain({"n": 1.0}))
+        assert len(model.pruning_path()) >= 1
+        if weight < 1e150:
+            assert len(model.prune("error-based").tree) in (1, 3)
+            return
+        with pytest.raises(DataError, match="add up to 3e\\+299, more than 1e\\+150"):
+            model.prune("error-based")
+
+
+def test_intervals_of_next_to_nothing_say_nothing():
+    assert share_interval(0.5, 5e-324, 0.95) == pytest.approx((0.0, 1.0))
+    assert share_interval(0.5, 1e300, 0.95) == pytest.approx((0.5, 0.5))
+
+
+def test_the_price_of_a_single_branch():
+    """Cutting below it saves no leaf."""
+    builder = TreeBuilder(SCHEMA, weights=[5, 5])
+    builder.child(0, "n", at_most=0.5, weights=[0, 4])
+    only = builder.child(0, "n", above=0.5, weights=[5, 1])
+    builder.child(only, "n", above=0.7, weights=[5, 0])
+    model = Model(SCHEMA, builder.build(), CART)
+    assert model.pruning_path().n_leaves.tolist() == [2, 1]
+    assert len(model.prune("cost-complexity", ccp_alpha=0.0).tree) == 4
