@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from branchwise import ExportError, ID3Classifier, datasets, export, fit_tree
+from branchwise import (
+    CARTClassifier,
+    CARTRegressor,
+    ExportError,
+    ID3Classifier,
+    datasets,
+    export,
+    fit_tree,
+)
 from branchwise.export import onnx as target
 
 onnx = pytest.importorskip("onnx")
@@ -13,7 +21,9 @@ onnxruntime = pytest.importorskip("onnxruntime")
 
 
 def session_of(model):
-    return onnxruntime.InferenceSession(export.write(model, "onnx"))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(export.write(model, "onnx"), options)
 
 
 def test_inputs_are_called_by_the_names_of_columns():
@@ -83,3 +93,63 @@ def test_without_the_package(monkeypatch):
     with pytest.raises(ExportError, match="needs the package onnx"):
         export.write(model, "onnx")
     assert "pip install" in str(target._absent())
+
+
+def numbers(n_rows=300):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 3))
+    y = X[:, 0] + rng.normal(size=n_rows) > 0
+    return X, y
+
+
+def operators_of(model):
+    graph = onnx.load_from_string(export.write(model, "onnx")).graph
+    return {node.op_type for node in graph.node}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "fast"),
+    [
+        (CARTClassifier(), True),
+        (CARTClassifier(missing="learned", probabilities="laplace"), True),
+        (CARTClassifier(missing="error"), True),
+        (CARTClassifier(missing="branch"), False),
+        (CARTClassifier(missing="node"), False),
+        (CARTClassifier(missing="split"), False),
+        (CARTClassifier(missing="surrogate"), False),
+        (CARTRegressor(max_depth=4), True),
+    ],
+)
+def test_plain_trees_of_numbers_take_the_tree_operator(estimator, fast):
+    X, y = numbers()
+    if estimator.missing != "error":
+        X[::7, 0] = np.nan
+    model = estimator.fit(X, y * 1.0).model_
+    done = export.verify(model, "onnx")
+    assert done.ok, str(done)
+    assert ("TreeEnsemble" in operators_of(model)) == fast
+
+
+def test_the_tree_operator_tells_neighbours_apart():
+    """It compares in float64: the cuts, the next numbers, gaps, and both zeros."""
+    cuts = [0.1, 1 / 3, 5e-324, -1e-300]
+    X = np.array([[n] for c in cuts for n in (c, np.nextafter(c, 9))] + [[0.0], [-0.0]])
+    y = [str(i % 3) for i in range(len(X))]
+    model = CARTClassifier().fit(X, y).model_
+    assert "TreeEnsemble" in operators_of(model)
+    session = session_of(model)
+    rows = np.append(X, np.nan)
+    label, chances = session.run(None, {session.get_inputs()[0].name: rows})
+    assert label.tolist() == model.predict(rows[:, None]).tolist()
+    assert chances.tolist() == model.predict_proba(rows[:, None]).tolist()
+
+
+def test_files_hold_nothing_that_is_not_used(capfd):
+    table = datasets.load("iris")
+    policies = ("largest", "node", "split")
+    estimators = [CARTClassifier(missing=policy) for policy in policies]
+    models = [one.fit(table.X, table.y).model_ for one in estimators]
+    capfd.readouterr()
+    for model in models:
+        onnxruntime.InferenceSession(export.write(model, "onnx"))
+    assert capfd.readouterr().err == ""

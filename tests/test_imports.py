@@ -153,6 +153,7 @@ ALLOWED_OUTSIDE = {
         "export.onnx_graph",
         "export.onnx_walk",
         "export.onnx_divided",
+        "export.onnx_ensemble",
     },
     "onnxruntime": {"export.onnx"},
     "jpmml_evaluator": {"export.pmml_driver"},

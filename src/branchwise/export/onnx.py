@@ -1,7 +1,8 @@
-"""Export to ONNX: the walk as a graph of standard operators, in float64 throughout.
+"""Export to ONNX: a graph of standard operators, in float64 throughout.
 
-The tree operators of ONNX answer with float32 and know nothing of stopped or divided
-cases, so the graph walks the tables of :mod:`branchwise.export.machine` itself. Every
+The tree operators of ONNX know nothing of values, of stopped or of divided cases, so
+the graph walks the tables of :mod:`branchwise.export.machine` itself, unless all
+questions are whether a number is at most a cut (:mod:`onnx_ensemble`). Every
 column is an input of its own, with one entry a row: text is a string, a number a double
 (NaN is missing), a boolean a bool. For text and booleans there is a further input
 ``"... is missing"``, false unless given. The outputs are ``label``, ``probabilities``
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import ExportError
+from branchwise.export import onnx_ensemble
 from branchwise.export.answers import Answer
 from branchwise.export.onnx_divided import divided_answers, most_likely
 from branchwise.export.onnx_graph import ROWS, Graph
@@ -59,7 +61,8 @@ def write(plan: Plan, options: Options) -> bytes:  # noqa: ARG001
     names = Names.of(plan)
     graph = Graph(names.inner)
     walk = Walk(plan, graph, names)
-    state = walk.arrive()
+    fast = onnx_ensemble.takes(plan)
+    state = onnx_ensemble.arrive(plan, graph, walk.numbers) if fast else walk.arrive()
     values = _values(plan)
     answers = _by_state(graph, state, values)
     by_node = graph.whole([node.label for node in plan.nodes])
@@ -71,7 +74,7 @@ def write(plan: Plan, options: Options) -> bytes:  # noqa: ARG001
         if not plan.predicts_numbers:
             likely = most_likely(plan, graph, summed)
             labels = graph.op("Where", divided, likely, labels)
-    return _model(plan, walk, names, answers, labels)
+    return _model(plan, walk, names, answers, labels, fast)
 
 
 def _refuse_broken_text(plan: Plan) -> None:
@@ -105,7 +108,9 @@ def _by_state(graph: Graph, state: str, values: NDArray[np.float64]) -> str:
     return graph.op("Squeeze", graph.op("Gather", table, node), graph.whole([1]))
 
 
-def _model(plan: Plan, walk: Walk, names: Names, answers: str, labels: str) -> bytes:
+def _model(
+    plan: Plan, walk: Walk, names: Names, answers: str, labels: str, fast: bool
+) -> bytes:
     from onnx import TensorProto, checker, helper  # noqa: PLC0415
 
     graph = walk.graph
@@ -127,16 +132,18 @@ def _model(plan: Plan, walk: Walk, names: Names, answers: str, labels: str) -> b
         put(answers, TensorProto.DOUBLE, len(plan.classes))
     if plan.refuses_missing or plan.refuses_unseen:
         put(graph.op("Not", walk.refused), TensorProto.BOOL)
+    graph.drop_unused(names.outputs)
     whole = helper.make_graph(
         graph.nodes, "tree", graph.inputs, outputs, graph.constants, plan.about
     )
+    ml_opset = onnx_ensemble.ML_OPSET if fast else _ML_OPSET
     model = helper.make_model(
         whole,
         producer_name="branchwise",
         ir_version=_IR_VERSION,
         opset_imports=[
             helper.make_opsetid("", _OPSET),
-            helper.make_opsetid("ai.onnx.ml", _ML_OPSET),
+            helper.make_opsetid("ai.onnx.ml", ml_opset),
         ],
     )
     checker.check_model(model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,22 @@ class Graph:
         self.nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
         return name
 
+    def drop_unused(self, outputs: Sequence[str]) -> None:
+        """Drop operators and constants whose results nothing takes.
+
+        Runtimes warn of them whenever the file is opened.
+        """
+        used = set(outputs)
+        kept = []
+        for node in reversed(self.nodes):
+            if used.isdisjoint(node.output):
+                continue
+            kept.append(node)
+            used.update(_taken(node))
+        self.nodes = kept[::-1]
+        inputs = {entry.name for entry in self.inputs}
+        self.constants = [c for c in self.constants if c.name in used | inputs]
+
     def add_input(self, name: str, kind: int, rows: str = ROWS) -> None:
         """Add an input with one entry a row."""
         from onnx import helper  # noqa: PLC0415
@@ -96,3 +112,14 @@ class Graph:
         )
         trips = "" if times is None else self.whole(times)
         return self.op("Loop", trips, self.constant(True, np.bool_), start, body=graph)
+
+
+def _taken(node: Any) -> set[str]:
+    """Return the names that an operator takes, those of its body included."""
+    names = set(node.input)
+    for attribute in node.attribute:
+        for inner in attribute.g.node:
+            names |= _taken(inner)
+        # A body may also give back what it has from outside.
+        names.update(entry.name for entry in attribute.g.output)
+    return names

@@ -69,8 +69,8 @@ class Estimate:
     def __init__(self, confidence: float, total: float) -> None:
         if total > _LARGEST_TOTAL:
             raise DataError(
-                f"Error-based pruning multiplies weights, and theirs add up to {total:g}, "
-                f"more than {_LARGEST_TOTAL:g}. Divide all weights by the same number."
+                f"Error-based pruning multiplies weights; they add up to {total:g}, "
+                f"more than {_LARGEST_TOTAL:g}. Divide all by the same number."
             )
         self.confidence = confidence
         self.z = NormalDist().inv_cdf(1 - confidence)
