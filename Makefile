@@ -18,9 +18,6 @@ test-all: lint
 	command -v java >/dev/null && $(BIN)/python -m pip install --quiet 'pyspark[sql]>=4.0' || echo 'Spark is not tried here'
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m ""
 
-# Mutated tables of every format; SEED makes others.
-SEED ?= 0
-
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -61,6 +58,7 @@ SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 endif
 
 fuzz: $(VENV)/.installed fuzz-native
+	$(BIN)/python fuzz/models.py --n 200000 --seed $(SEED)
 	$(BIN)/python fuzz/tables.py --n 50000 --seed $(SEED)
 
 fuzz-native: $(VENV)-sanitize/.installed

@@ -80,8 +80,55 @@ def test_options_without_effect(tree, options, message):
 
 
 def test_bad_values(tree, tmp_path):
-    assert "--style" in usage_error("show", tree, "--style=html")
+    assert "--style" in usage_error("show", tree, "--style=tiff")
     assert "--max-nodes" in usage_error("show", tree, "--max-nodes=0")
     assert "is a directory" in refusal("show", tree, "-o", tmp_path)
     nowhere = tmp_path / "none" / "tree.svg"
     assert "There is no directory" in refusal("show", tree, "-o", nowhere)
+
+
+FORMATS = {
+    "t.svg": b"<svg",
+    "t.SVG": b"<svg",
+    "t.dot": b"digraph",
+    "t.gv": b"digraph",
+    "t.mmd": b"flowchart",
+    "t.html": b"<!doctype html>",
+    "t.htm": b"<!doctype html>",
+    "t.md": b"- ",
+    "t.txt": b"outlook = ",
+    "t": b"outlook = ",
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_is_what_its_ending_says(tree, tmp_path, name):
+    path = tmp_path / name
+    assert output("show", tree, "-o", path) == ""
+    assert path.read_bytes().startswith(FORMATS[name])
+
+
+def test_a_picture_of_dots(tree, tmp_path):
+    pytest.importorskip("matplotlib").use("agg")
+    path = tmp_path / "t.png"
+    assert output("show", tree, "-o", path, "--max-depth=1") == ""
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert "Say where to with -o FILE" in refusal("show", tree, "--style=png", code=2)
+
+
+def test_endings_that_say_something_else(tree, tmp_path):
+    path = tmp_path / "t.pdf"
+    message = refusal("show", tree, "-o", path, code=2)
+    assert (
+        "no style is known for files that end in '.pdf'. Known are .txt, .md" in message
+    )
+    path = tmp_path / "t.svg"
+    message = refusal("show", tree, "-o", path, "--style=box", code=2)
+    assert "ends in '.svg' is svg, and --style box was asked for" in message
+    message = refusal("show", tree, "-o", path, "--rules", code=2)
+    assert "ends in '.svg' is svg, and text was asked for" in message
+    assert list(tmp_path.glob("t.*")) == []
+    for name, option in {"a.txt": "--style=svg", "b.md": "--rules"}.items():
+        assert output("show", tree, "-o", tmp_path / name, option) == ""
+    assert output("show", tree, "-o", tmp_path / "c.json", "--format=json") == ""
+    assert output("show", tree, "-o", tmp_path / "d.rules", "--rules") == ""

@@ -16,7 +16,17 @@ from typer.testing import CliRunner
 import branchwise
 import branchwise.datasets
 import branchwise.export
+from branchwise import document
 from branchwise.cli.main import app
+from branchwise.missing import POLICIES
+from branchwise.recipes import (
+    ALGORITHMS,
+    ALPHA_RULES,
+    BRANCHINGS,
+    PROBABILITIES,
+    PRUNINGS,
+)
+from branchwise.tree import ARRAYS, OPTIONAL_ARRAYS
 
 ROOT = Path(__file__).parent.parent
 
@@ -156,3 +166,15 @@ def test_every_module_is_on_the_map():
 def test_the_version_is_the_same_everywhere():
     for name in ("pyproject.toml", "CITATION.cff", "CHANGELOG.md"):
         assert branchwise.__version__ in (ROOT / name).read_text(encoding="utf-8"), name
+
+
+def test_the_model_file_is_documented_in_full():
+    """Every array, policy, recipe field and algorithm is on the page."""
+    page = (ROOT / "docs" / "model_file.md").read_text(encoding="utf-8")
+    arrays = [spec.name for group in (ARRAYS, *OPTIONAL_ARRAYS) for spec in group]
+    fields = [*document.RECIPE_FIELDS, *document.RECIPE_EXTRAS]
+    for name in [*arrays, *fields]:
+        assert f"`{name}`" in page, name
+    choices = [*POLICIES, *ALGORITHMS, *BRANCHINGS, *PRUNINGS, *PROBABILITIES]
+    for name in [*choices, *ALPHA_RULES]:
+        assert f'`"{name}"`' in page, name

@@ -1245,14 +1245,14 @@ CASES = [
         "costs of one row",
         lambda: ID3Classifier(costs=[[0, 1]]).fit(_CELLS, _LABELS),
         ParameterError,
-        "costs must be None or a square of finite numbers of at least 0, a row "
+        "costs must be None or a square of numbers from 0 to 1e150, a row "
         "for each true class, with 0 where the answer is right. Got [[0, 1]].",
     ),
     case(
         "costs of unequal rows",
         lambda: ID3Classifier(costs=[[0, 1], [1]]).fit(_CELLS, _LABELS),
         ParameterError,
-        "costs must be None or a square of finite numbers of at least 0, a row "
+        "costs must be None or a square of numbers from 0 to 1e150, a row "
         "for each true class, with 0 where the answer is right. Got [[0, 1], "
         "[1]].",
     ),
@@ -1260,7 +1260,7 @@ CASES = [
         "costs that are negative",
         lambda: ID3Classifier(costs=[[0, -1], [1, 0]]).fit(_CELLS, _LABELS),
         ParameterError,
-        "costs must be None or a square of finite numbers of at least 0, a row "
+        "costs must be None or a square of numbers from 0 to 1e150, a row "
         "for each true class, with 0 where the answer is right. Got [[0, -1], [1,"
         " 0]].",
     ),
@@ -1268,7 +1268,7 @@ CASES = [
         "costs of right answers",
         lambda: ID3Classifier(costs=[[1, 1], [1, 0]]).fit(_CELLS, _LABELS),
         ParameterError,
-        "costs must be None or a square of finite numbers of at least 0, a row "
+        "costs must be None or a square of numbers from 0 to 1e150, a row "
         "for each true class, with 0 where the answer is right. Got [[1, 1], [1, "
         "0]].",
     ),
@@ -1276,7 +1276,7 @@ CASES = [
         "costs that are infinite",
         lambda: ID3Classifier(costs=[[0, np.inf], [1, 0]]).fit(_CELLS, _LABELS),
         ParameterError,
-        "costs must be None or a square of finite numbers of at least 0, a row "
+        "costs must be None or a square of numbers from 0 to 1e150, a row "
         "for each true class, with 0 where the answer is right. Got [[0, inf], "
         "[1, 0]].",
     ),
@@ -1284,7 +1284,7 @@ CASES = [
         "costs are text",
         lambda: ID3Classifier(costs="cheap").fit(_CELLS, _LABELS),
         ParameterError,
-        "costs must be None or a square of finite numbers of at least 0, a row "
+        "costs must be None or a square of numbers from 0 to 1e150, a row "
         "for each true class, with 0 where the answer is right. Got 'cheap'.",
     ),
     case(

@@ -47,7 +47,9 @@ def split_gains(tree: Tree, gini: bool = False) -> Floats:
     else:
         drop, scale = _variance_drop(tree, tree.mean, split)
         weight = tree.weights[split, 0] / tree.weights[:, 0].max()
-        gains[split] = drop / weight * scale * scale
+        # A node of next to no weight, as files may have it, takes next to none away.
+        gain = np.divide(drop, weight, out=np.zeros_like(drop), where=weight > 0)
+        gains[split] = gain * scale * scale
     return gains
 
 

@@ -29,6 +29,8 @@ Probabilities = Literal["frequencies", "laplace", "m-estimate"]
 PROBABILITIES: tuple[Probabilities, ...] = ("frequencies", "laplace", "m-estimate")
 #: How cross-validation chooses the price of a leaf.
 ALPHA_RULES = ("best", "1-se")
+#: Squares of costs up to this are finite.
+_LARGEST_COST = 1e150
 #: What only one way of pruning knows.
 _ONLY_WITH = {
     "confidence": "error-based",
@@ -313,13 +315,13 @@ def _checked_costs(costs: Any) -> tuple[tuple[float, ...], ...] | None:
         rows = []
     square = bool(rows) and all(len(row) == len(rows) for row in rows)
     sound = square and all(
-        _is_amount(cost) and (i != j or cost == 0)
+        _is_amount(cost) and cost <= _LARGEST_COST and (i != j or cost == 0)
         for i, row in enumerate(rows)
         for j, cost in enumerate(row)
     )
     if not sound:
         raise ParameterError(
-            "costs must be None or a square of finite numbers of at least 0, a row for "
+            "costs must be None or a square of numbers from 0 to 1e150, a row for "
             f"each true class, with 0 where the answer is right. Got {costs!r}."
         )
     return tuple(tuple(float(cost) for cost in row) for row in rows)

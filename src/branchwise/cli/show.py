@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from io import BytesIO
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,10 +17,17 @@ from branchwise.cli.options import (
     ModelPath,
     Output,
 )
-from branchwise.cli.streams import check_output, keep_inputs, print_json, print_lines
+from branchwise.cli.streams import (
+    check_output,
+    keep_inputs,
+    open_output,
+    print_json,
+    print_lines,
+)
 from branchwise.errors import ParameterError
 from branchwise.model import Model
 from branchwise.rules import Rule
+from branchwise.table.read import STANDARD_STREAM
 from branchwise.table.schema import Column
 from branchwise.tree import Tree
 from branchwise.words import answer, condition_of, phrase
@@ -36,10 +45,27 @@ class Style(StrEnum):
     SVG = "svg"
     DOT = "dot"
     MERMAID = "mermaid"
+    HTML = "html"
+    PNG = "png"
 
 
 #: Those that are drawn, not written.
-_PICTURES = (Style.SVG, Style.DOT, Style.MERMAID)
+_PICTURES = (Style.SVG, Style.DOT, Style.MERMAID, Style.PNG)
+#: What a file is that ends in these, unless --style says otherwise.
+_ENDINGS = {
+    "": Style.QUINLAN,
+    ".txt": Style.QUINLAN,
+    ".md": Style.MARKDOWN,
+    ".svg": Style.SVG,
+    ".dot": Style.DOT,
+    ".gv": Style.DOT,
+    ".mmd": Style.MERMAID,
+    ".html": Style.HTML,
+    ".htm": Style.HTML,
+    ".png": Style.PNG,
+}
+#: Endings of files that hold any text.
+_ANY_TEXT = ("", ".txt", ".md")
 
 
 def show(
@@ -49,9 +75,10 @@ def show(
         typer.Option(
             "--style",
             "-s",
-            help="Text in Quinlan's form, with lines, or as a Markdown list; or a "
-            "picture: SVG, DOT for Graphviz, or a Mermaid flowchart.",
-            show_default="quinlan",
+            help="Text in Quinlan's form, with lines, or as a Markdown list; a "
+            "picture: SVG, PNG, DOT for Graphviz, or a Mermaid flowchart; or a page to "
+            "explore.",
+            show_default="by the ending of -o, else quinlan",
         ),
     ] = None,
     rules: Annotated[
@@ -104,7 +131,7 @@ def show(
       branchwise show tree.json
       branchwise show tree.json --max-depth 2
       branchwise show tree.json --style box
-      branchwise show tree.json --style svg -o tree.svg
+      branchwise show tree.json -o tree.svg
       branchwise show tree.json --style dot | dot -Tpdf -o tree.pdf
       branchwise show tree.json --rules
       branchwise show tree.json --nodes --max-depth 2
@@ -122,7 +149,8 @@ def show(
         "--max-nodes": max_nodes is not None,
         "--empty-branches": empty_branches,
     }
-    style = style or Style.QUINLAN
+    text = form is Form.JSON or rules or nodes
+    style = _style_of(output, style, text)
     _refuse_idle(_shown_is(form, rules, nodes, style), given)
     check_output(output)
     keep_inputs({"-o": output}, model_path)
@@ -133,9 +161,51 @@ def show(
         print_lines((str(rule) for rule in model.rules()), output)
     elif nodes:
         print_lines(_numbered(model, max_depth), output)
+    elif style is Style.PNG:
+        with open_output(output) as stream:
+            stream.write(_drawn(model, max_depth, max_nodes))
     else:
         shown = _shown(model, style, max_depth, max_nodes, empty_branches)
         print_lines([shown], output)
+
+
+def _style_of(output: str | None, style: Style | None, text: bool) -> Style:
+    """Return the style: the one given, or that of the file's ending.
+
+    ``text`` tells that rules, numbered nodes or JSON are shown in place of a style.
+    """
+    if output is None or output == STANDARD_STREAM:
+        if style is Style.PNG:
+            raise ParameterError(
+                "--style png writes a file that is no text. Say where to with -o FILE."
+            )
+        return style or Style.QUINLAN
+    ending = Path(output).suffix.lower()
+    own = _ENDINGS.get(ending)
+    if own is None and style is None and not text:
+        raise ParameterError(
+            f"-o {output}: no style is known for files that end in {ending!r}. Known "
+            f"are {', '.join(filter(None, _ENDINGS))}; or say which with --style."
+        )
+    if own is None or ending in _ANY_TEXT:
+        return style or own or Style.QUINLAN
+    if text or style not in (None, own):
+        asked = f"--style {style}" if style else "text"
+        raise ParameterError(
+            f"-o {output}: a file that ends in {ending!r} is {own}, and {asked} was "
+            "asked for. Give the file another ending."
+        )
+    return own
+
+
+def _drawn(model: Model, max_depth: int | None, max_nodes: int | None) -> bytes:
+    """Return the tree as a picture of dots, drawn by matplotlib."""
+    from branchwise.plot import plot_tree
+
+    picture = BytesIO()
+    figure = plot_tree(model, max_depth=max_depth, max_nodes=max_nodes).figure
+    figure.savefig(picture, format="png")
+    return picture.getvalue()
 
 
 def _shown_is(form: Form, rules: bool, nodes: bool, style: Style) -> str:
@@ -157,6 +227,7 @@ def _refuse_idle(shown: str, given: dict[str, bool]) -> None:
         "--nodes": {"--nodes", "--max-depth"},
         **{f"--style {style}": text for style in Style},
         **{f"--style {style}": picture for style in _PICTURES},
+        "--style html": {"--style"},
     }
     for option, is_given in given.items():
         if is_given and option not in effective[shown]:
@@ -177,6 +248,8 @@ def _shown(
         return model.to_svg(max_depth, max_nodes)
     if style is Style.DOT:
         return model.to_dot(max_depth, max_nodes)
+    if style is Style.HTML:
+        return model.to_html() or ""
     if style is Style.MERMAID:
         return model.to_mermaid(max_depth, max_nodes)
     return model.to_text(
