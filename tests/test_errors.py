@@ -859,6 +859,19 @@ CASES = [
     ),
     # -- parameters
     case(
+        "algorithm is unknown",
+        lambda: Recipe("ID3\n; DROP"),
+        ParameterError,
+        "algorithm must be 'ID3' or 'C4.5' or 'CART'. Got 'ID3\\n; DROP' instead.",
+    ),
+    case(
+        "costs are beyond all",
+        lambda: Recipe(costs=((0, 1e151), (1, 0))),
+        ParameterError,
+        "costs must be None or a square of numbers from 0 to 1e150, a row for each "
+        "true class, with 0 where the answer is right. Got ((0, 1e+151), (1, 0)).",
+    ),
+    case(
         "criterion is unknown",
         lambda: fit_tree(X, Y, Recipe(criterion="information")),
         ParameterError,
