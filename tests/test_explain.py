@@ -281,8 +281,8 @@ def test_numbers_have_an_interval_of_the_mean():
 def test_weights_are_told_where_they_are_not_the_cases():
     model = fit_tree({"a": ["x", "y"]}, ["p", "q"], sample_weight=[0.5, 2.0])
     assert str(model.explain({"a": "y"})).splitlines()[-1] == (
-        "Leaf 2 has 1 training case (of weight 2): q 2. Share of q: 100 %, 95 % "
-        "interval (Wilson) 20.7 % to 100 %."
+        "Leaf 2 has 1 training case (of weight 2): q 1. Share of q: 100 % of cases, "
+        "95 % interval (Wilson) 20.7 % to 100 %; 100 % of weight."
     )
 
 

@@ -288,24 +288,24 @@ def test_the_table_counted_again(seed):
     table = rules.table(new, wanted, sample_weight=[0.5] * len(wanted))
     columns = table.to_columns()
     plain = [(rule.conditions, rule.label) for rule in rules]
-    for weight, cells, labels, used, errors in (
-        (2.0, X, y, "used", "errors"),
-        (0.5, new, wanted, "test_used", "test_errors"),
+    for cells, labels, used, errors in (
+        (X, y, "used", "errors"),
+        (new, wanted, "test_used", "test_errors"),
     ):
         naive = [decided(plain, rules.default, row) for row in rows_of(cells)]
         for at in range(len(rules) + 1):
             mine = [k for k, (place, _) in enumerate(naive) if place == at]
             wrong = [k for k in mine if naive[k][1] != labels[k]]
-            assert columns[used][at] == weight * len(mine)
-            assert columns[errors][at] == weight * len(wrong)
+            assert columns[used][at] == len(mine)
+            assert columns[errors][at] == len(wrong)
     rows = rows_of(X)
     for at, rule in enumerate(rules):
         covered = [k for k, row in enumerate(rows) if fulfils(rule.conditions, row)]
         right = [k for k in covered if y[k] == rule.label]
-        assert columns["cases"][at] == rule.n == 2.0 * len(covered)
+        assert columns["cases"][at] == rule.n == len(covered)
+        assert rule.weight == 2.0 * len(covered)
         assert columns["confidence"][at] == len(right) / len(covered)
         assert columns["coverage"][at] == len(covered) / len(y)
-        assert rule.cases == len(covered)
         assert columns["label"][at] == rule.label
     assert columns["label"][-1] == rules.default
     assert columns["conditions"][-1] == "otherwise"
@@ -314,13 +314,17 @@ def test_the_table_counted_again(seed):
             "rules": model.tree.n_leaves,
             "conditions": sum(len(r.conditions) for r in model.rules(simplify=True)),
             "accuracy": pytest.approx(model.score(X, y)),
+            "weighted_accuracy": pytest.approx(model.score(X, y)),
             "test_accuracy": pytest.approx(model.score(new, wanted)),
+            "weighted_test_accuracy": pytest.approx(model.score(new, wanted)),
         },
         "rules": {
             "rules": len(rules),
             "conditions": sum(len(r.conditions) for r in rules),
             "accuracy": pytest.approx(rules.score(X, y)),
+            "weighted_accuracy": pytest.approx(rules.score(X, y)),
             "test_accuracy": pytest.approx(rules.score(new, wanted)),
+            "weighted_test_accuracy": pytest.approx(rules.score(new, wanted)),
         },
     }
 

@@ -187,14 +187,18 @@ def test_a_bound_says_that_a_number_is_known():
     ]
 
 
-def test_weighted_rules_show_weights():
+def test_weighted_rules_count_cases_and_name_weights():
     model = fit_tree(
         {"c": ["x", "x", "y"]}, ["no", "yes", "yes"], sample_weight=[0.5, 2.25, 1]
     )
     assert [str(rule) for rule in model.rules()] == [
-        "if c = x then yes (2.25 of 2.75 cases, 81.8 %)",
-        "if c = y then yes (1 of 1 cases, 100 %)",
+        "if c = x then yes (1 of 2 cases, 50 %; 81.8 % of weight)",
+        "if c = y then yes (1 of 1 cases, 100 %; 100 % of weight)",
     ]
+    assert model.rules()[0].sentence() == (
+        "If c is x, then the answer is yes (1 of 2 training cases, 50 %; 81.8 % of "
+        "weight; covers 67 % of all cases, 73 % of all weight; 95 % interval 9-91 %)."
+    )
 
 
 def test_names_that_do_not_print_are_escaped():
@@ -275,7 +279,12 @@ def test_costs_choose_the_answer_of_a_rule():
     recipe = Recipe(costs=((0.0, 1.0), (5.0, 0.0)))
     rules = fit_tree(X, ["no", "no", "yes", "no"], recipe).rules()
     assert [str(rule) for rule in rules] == [
-        "if c = x then yes (1 of 3 cases, 33.3 %)",
+        "if c = x then yes (1 of 3 cases, 33.3 %; decided by costs)",
         "if c = y then no (1 of 1 cases, 100 %)",
     ]
+    assert (
+        rules[0]
+        .sentence()
+        .endswith("decided by costs: expected cost 0.667 against 1.67 for no).")
+    )
     assert rules[0].counts == {"no": 2.0, "yes": 1.0}

@@ -317,8 +317,9 @@ def test_the_interval_goes_by_cases_not_by_weight():
     one = fit_tree(X, ["a", "b", "b"], sample_weight=[3, 1, 4]).rules()[0]
     other = fit_tree(X, ["a", "b", "b"], sample_weight=[0.3, 0.1, 0.4]).rules()[0]
     assert one.interval == pytest.approx(other.interval)
-    assert one.interval == pytest.approx(share_interval(0.75, 2, INTERVAL))
-    assert (one.coverage, other.coverage) == pytest.approx((0.5, 0.5))
+    assert one.interval == pytest.approx(share_interval(0.5, 2, INTERVAL))
+    assert (one.coverage, other.coverage) == pytest.approx((2 / 3, 2 / 3))
+    assert (one.weight_coverage, one.weight_share) == pytest.approx((0.5, 0.75))
 
 
 # -- Many rules as one thing

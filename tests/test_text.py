@@ -274,6 +274,6 @@ def test_costs_choose_the_answers():
     assert model.to_text() == (
         "outlook = cloudy: yes (4)\n"
         "outlook in {rainy, sunny}:\n"
-        "|   humidity = high: yes (5/4)\n"
+        "|   humidity = high: yes (5/4, decided by costs)\n"
         "|   humidity = normal: yes (5/1)"
     )

@@ -12,7 +12,7 @@ from branchwise.counts import Floats, Ints
 from branchwise.errors import ParameterError
 from branchwise.importance import column_importances
 from branchwise.missing import refuse_missing
-from branchwise.predict import Arrivals, Walker, visited
+from branchwise.predict import Arrivals, Walker, reasons_of, visited, with_answers
 from branchwise.recipes import Recipe
 from branchwise.table.encode import encode_columns
 from branchwise.table.frames import Frame, open_table
@@ -27,7 +27,8 @@ class Answering:
 
     def __init__(self, schema: Schema, tree: Tree, recipe: Recipe) -> None:
         self.schema = schema
-        self.tree = tree
+        # Trees made by hand, and files of earlier versions, may lack predictions.
+        self.tree = with_answers(tree, recipe) if tree.answer is None else tree
         self.recipe = recipe
 
     def __getstate__(self) -> dict[str, object]:
@@ -38,6 +39,11 @@ class Answering:
     def walker(self) -> Walker:
         """Walks encoded rows down the tree."""
         return Walker(self.schema.columns, self.tree, self.recipe)
+
+    @cached_property
+    def reasons(self) -> dict[int, str]:
+        """By node, what decided where its class is not the usual one, in words."""
+        return reasons_of(self.schema.classes, self.tree, self.recipe)
 
     def _encoded(self, X: object, n_jobs: int | None) -> Columns:
         return self._encoded_frame(open_table(X), n_jobs)

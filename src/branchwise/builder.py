@@ -24,6 +24,7 @@ class _Draft:
     weights: Floats
     cases: float
     children: list[int]
+    class_cases: Floats | None = None
 
 
 class TreeBuilder:
@@ -44,11 +45,15 @@ class TreeBuilder:
     """
 
     def __init__(
-        self, schema: Schema, weights: Sequence[float], cases: float | None = None
+        self,
+        schema: Schema,
+        weights: Sequence[float],
+        cases: float | None = None,
+        class_cases: Sequence[float] | None = None,
     ) -> None:
         self.schema = schema
         self._columns = {name: index for index, name in enumerate(schema.names)}
-        self._drafts = [self._draft([], weights, cases)]
+        self._drafts = [self._draft([], weights, cases, class_cases)]
 
     def child(
         self,
@@ -61,9 +66,14 @@ class TreeBuilder:
         above: float | None = None,
         missing: bool = False,
         cases: float | None = None,
+        class_cases: Sequence[float] | None = None,
     ) -> int:
         """Add a child where ``column`` has one of ``values``, or a number up to or
         above a cut, or is missing; return its number.
+
+        ``weights`` are those of the classes. ``cases`` says how many cases they are
+        of, ``class_cases`` how many of each class, for all nodes or for none; by
+        default every case weighs 1.
         """  # noqa: D205
         index = self._index(column)
         given = [values is not None, at_most is not None, above is not None, missing]
@@ -76,7 +86,7 @@ class TreeBuilder:
             raise DataError(f"There is no node {parent} to give a child.")
         draft = self._drafts[parent]
         codes = self._codes(index, values, at_most is not None, missing)
-        child = self._draft(codes, weights, cases)
+        child = self._draft(codes, weights, cases, class_cases)
         numbers = [number for number in (at_most, above) if number is not None]
         cut = float(numbers[0]) if numbers else np.nan
         self._agree(draft, parent, index, cut)
@@ -115,26 +125,40 @@ class TreeBuilder:
             weights,
             np.array([d.cases for d in drafts]),
         )
+        given = [d.class_cases for d in drafts if d.class_cases is not None]
+        if given and len(given) < len(drafts):
+            raise DataError(
+                f"class_cases must be given for all of the {len(drafts):,} nodes or "
+                f"for none. Got it for {len(given):,}."
+            )
+        if given:
+            tree = tree.with_class_cases(np.array(given))
         validate(tree, self.schema)
         return tree
 
     def _draft(
-        self, codes: list[int], weights: Sequence[float], cases: float | None
+        self,
+        codes: list[int],
+        weights: Sequence[float],
+        cases: float | None,
+        class_cases: Sequence[float] | None,
     ) -> _Draft:
-        given = np.asarray(weights, dtype=np.float64)
+        given = self._by_class("weights", weights)
+        counted = None
+        if class_cases is not None:
+            counted = self._by_class("class_cases", class_cases)
+        if cases is None:
+            cases = float((given if counted is None else counted).sum())
+        return _Draft(None, np.nan, codes, given, float(cases), [], counted)
+
+    def _by_class(self, name: str, amounts: Sequence[float]) -> Floats:
+        given = np.asarray(amounts, dtype=np.float64)
         if given.shape != (len(self.schema.classes),):
             raise DataError(
-                f"weights must have one entry for each of the "
+                f"{name} must have one entry for each of the "
                 f"{len(self.schema.classes)} classes. Got shape {given.shape}."
             )
-        return _Draft(
-            None,
-            np.nan,
-            codes,
-            given,
-            float(given.sum() if cases is None else cases),
-            [],
-        )
+        return given
 
     def _index(self, column: str) -> int:
         if column not in self._columns:

@@ -252,7 +252,7 @@ def _arrays_of(fields: dict[str, Any]) -> tuple[ArraySpec, ...]:
 
 
 def _read_array(value: Any, name: str, dtype: type) -> NDArray[Any]:
-    two_dimensional = name == "weights"
+    two_dimensional = name in ("weights", "class_cases")
     if not _is_list(value) or (two_dimensional and not all(map(_is_list, value))):
         what = "a list of lists" if two_dimensional else "a list"
         raise ModelFileError(f"array {name!r} must be {what}")

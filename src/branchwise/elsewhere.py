@@ -20,12 +20,13 @@ from branchwise.engines.task import Plan, Task
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.grow import Progress, count_down, grow, recount
 from branchwise.kernels import native
+from branchwise.predict import with_answers
 from branchwise.prune import reduced_error
 from branchwise.prune.surgery import stopped_weights
 from branchwise.recipes import ALPHA_RULES, Recipe
 from branchwise.table.bins import Edges, cut_bins
 from branchwise.table.target import Quantities
-from branchwise.training import answering, check_costs, in_numbers, trimmed, with_means
+from branchwise.training import check_costs, in_numbers, trimmed, with_means
 from branchwise.tree import Tree
 
 
@@ -127,14 +128,16 @@ def grown_elsewhere(
     target = plan.target_of(np.empty(0))
     if isinstance(target, Quantities):
         tree = with_means(tree, target)
-    tree = answering(tree, recipe)
+    tree = with_answers(tree, recipe)
 
     def counted(tree: Tree) -> tuple[Tree, Ints]:
         new_values = recipe.branching == "values"
         again, origin = recount(engine, columns, tree, new_values)
-        return answering(again, recipe), origin
+        return with_answers(again, recipe), origin
 
     tree = trimmed(tree, recipe, counted)
+    if plan.weighted and not tree.predicts_numbers:
+        tree = tree.with_class_cases(engine.class_cases(tree))
     return in_numbers(tree, plan.edges) if plan.edges else tree
 
 

@@ -8,7 +8,7 @@ distribution is the mean of the nodes' class frequencies, weighted by the shares
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,9 +21,10 @@ from branchwise.kernels.native import NativeWalk
 from branchwise.missing import EVERY_BRANCH, STOP
 from branchwise.recipes import Recipe
 from branchwise.splits import Router
-from branchwise.table.schema import Column, Columns
+from branchwise.table.schema import Column, Columns, Value
 from branchwise.ties import cheapest, first_best, first_best_of_rows
 from branchwise.tree import Tree
+from branchwise.words import percent, rounded, word
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,79 @@ def class_chances(weights: Floats, root: Floats, recipe: Recipe | None) -> Float
         weights.sum(axis=1, keepdims=True) + extra.sum()
     )
     return chances
+
+
+def predicted_classes(weights: Floats, root: Floats, recipe: Recipe) -> Ints:
+    """Return the class of nodes: the most probable, or the one of least cost.
+
+    ``weights`` are the class weights of the nodes, ``root`` those of the whole table.
+    """
+    amounts = weights
+    if recipe.probabilities != "frequencies":
+        amounts = class_chances(weights, root, recipe)
+    if recipe.costs is not None:
+        return cheapest(amounts, recipe.costs)
+    return first_best_of_rows(amounts)
+
+
+def with_answers(tree: Tree, recipe: Recipe) -> Tree:
+    """Give nodes their predictions where these need not be the most frequent classes.
+
+    That is where predictions have costs, or probabilities are not frequencies. Without
+    costs the array is left out if it would say nothing new.
+    """
+    smoothed = recipe.probabilities != "frequencies"
+    if tree.predicts_numbers or (recipe.costs is None and not smoothed):
+        return tree
+    answer = predicted_classes(tree.weights, tree.weights[0], recipe)
+    usual = recipe.costs is None and np.array_equal(answer, tree.heaviest)
+    return replace(tree, answer=None if usual else answer)
+
+
+#: Digits of expected costs: more where fewer do not tell them apart.
+_COST_DIGITS = (3, 6, 9)
+#: What decides where probabilities are not frequencies.
+_ESTIMATES = {"m-estimate": "the m-estimate", "laplace": "Laplace's estimate"}
+
+
+def reasons_of(classes: Sequence[Value], tree: Tree, recipe: Recipe) -> dict[int, str]:
+    """Tell, by node, what decided where the predicted class is not the usual one.
+
+    Costs decide against the most probable class, smoothed probabilities against the
+    class of most weight.
+    """
+    if tree.answer is None:
+        return {}
+    chances = class_chances(tree.weights, tree.weights[0], recipe)
+    usual = first_best_of_rows(chances) if recipe.costs is not None else tree.heaviest
+    return {
+        node: reason(classes, chances[node], int(tree.label[node]), recipe, usual[node])
+        for node in np.flatnonzero(tree.label != usual).tolist()
+    }
+
+
+def reason(
+    classes: Sequence[Value], chances: Floats, label: int, recipe: Recipe, usual: int
+) -> str:
+    """Tell what decided for a class, and by how much, against the usual one."""
+    if recipe.costs is not None:
+        prices = chances @ np.array(recipe.costs)
+        least, other = _told_apart(float(prices[label]), float(prices[usual]))
+        beside = f", as for {word(classes[usual])}"
+        if least != other:
+            beside = f" against {other} for {word(classes[usual])}"
+        return f"decided by costs: expected cost {least}{beside}"
+    by = _ESTIMATES.get(recipe.probabilities, "the model file")
+    return (
+        f"decided by {by}: probability {percent(float(chances[label]))} against "
+        f"{percent(float(chances[usual]))} for {word(classes[usual])}"
+    )
+
+
+def _told_apart(one: float, other: float) -> tuple[str, str]:
+    """Write two costs with as few digits as tell them apart."""
+    written = [(rounded(one, n), rounded(other, n)) for n in _COST_DIGITS]
+    return next((pair for pair in written if pair[0] != pair[1]), written[0])
 
 
 class Walker:

@@ -15,13 +15,13 @@ import numpy as np
 
 from branchwise.counts import Floats, Ints
 from branchwise.errors import DataError, ParameterError
-from branchwise.predict import class_chances
+from branchwise.predict import class_chances, predicted_classes
 from branchwise.prune import cost_complexity, error_based, same_leaves
 from branchwise.prune.surgery import snipped, stopped_weights
 from branchwise.recipes import ALPHA_RULES, PRUNINGS, Pruning, Recipe
 from branchwise.table.schema import Schema
 from branchwise.table.weights import check_weights
-from branchwise.training import Training, recounter
+from branchwise.training import Training, recounter, with_class_cases
 from branchwise.tree import Tree
 from branchwise.validation import (
     PathErrors,
@@ -126,10 +126,12 @@ def _error_based(schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None) 
     coded = rows.encoded(schema, tree, recipe)
     if not _known_values(coded):
         raise _other_rows()
-    count = recounter(coded, coded.grid(recipe), recipe)
+    grid = coded.grid(recipe)
+    count = recounter(coded, grid, recipe)
     if not _same_counts(count(tree)[0], tree):
         raise _other_rows()
-    return error_based.pruned(tree, recipe.confidence, count)
+    smaller = error_based.pruned(tree, recipe.confidence, count)
+    return with_class_cases(smaller, coded, grid)
 
 
 def _known_values(coded: Training) -> bool:
@@ -223,7 +225,15 @@ def merged(tree: Tree, recipe: Recipe, change_probabilities: bool) -> Tree:
     def chances(weights: Floats) -> Floats:
         return class_chances(weights, root, recipe)
 
-    return same_leaves.merged(tree, None if change_probabilities else chances)
+    def predicted(weights: Floats) -> Ints:
+        return predicted_classes(weights, root, recipe)
+
+    return same_leaves.merged(
+        tree,
+        None if change_probabilities else chances,
+        # Frequencies of leaves that predict a class predict it together, too.
+        None if recipe.probabilities == "frequencies" else predicted,
+    )
 
 
 @dataclass(frozen=True)

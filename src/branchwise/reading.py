@@ -212,4 +212,5 @@ def _side(model: Answering) -> Side:
         model.predict,
         model.apply,
         model.score,
+        model.reasons,
     )

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.counts import Floats, Ints, run_starts
-from branchwise.search import CountSource
+from branchwise.search import CountSource, Level
 from branchwise.splits import ABOVE, AT_MOST, Splits
 from branchwise.table.schema import Column
 from branchwise.tree import Tree
@@ -54,6 +55,37 @@ def finished_splits(tree: Tree, nodes: Ints) -> tuple[Splits, Ints]:
     """
     old = _Branches.of(tree, nodes)
     return _assembled(tree, nodes, old, tree.weights[old.child].sum(axis=1), [])
+
+
+class CaseSource(Protocol):
+    """Rows that can be moved down a tree, and counted by class."""
+
+    def totals(self) -> Level:
+        """Begin (again) with all rows in the root."""
+
+    def retain(self, nodes: Ints) -> None:
+        """Keep only some open nodes."""
+
+    def advance(self, splits: Splits) -> Level:
+        """Move the rows of the open nodes down their branches."""
+
+    def cases_by_class(self) -> Floats:
+        """Count the cases of each class in the open nodes, whatever they weigh."""
+
+
+def class_cases(source: CaseSource, tree: Tree) -> Floats:
+    """Count the cases of each class down a finished tree."""
+    result = np.zeros_like(tree.weights)
+    nodes = np.zeros(1, dtype=np.intp)
+    source.totals()
+    while True:
+        result[nodes] = source.cases_by_class()
+        open_nodes = np.flatnonzero(tree.n_children[nodes] > 0)
+        source.retain(open_nodes)
+        if not len(open_nodes):
+            return result
+        splits, nodes = finished_splits(tree, nodes[open_nodes])
+        source.advance(splits)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ the tree.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -76,11 +76,17 @@ class Source:
         return Rows(data, code[codes], weights, strange)
 
 
+def weighted(weights: Floats) -> bool:
+    """Whether rows that count have weights other than 1."""
+    return not bool(((weights == 0) | (weights == 1)).all())
+
+
 @dataclass(frozen=True)
 class Rows:
     """Encoded rows, their class codes and weights.
 
-    The code is -1 for classes that the tree does not know, which are ``strange``.
+    The code is -1 for classes that the tree does not know, which are ``strange``. Rows
+    of weight 0 do not count.
     """
 
     data: Columns
@@ -146,14 +152,22 @@ class RuleList(Rules):
     def _usage(self, rows: Rows) -> Usage:
         """Work out how rows fare."""
         codes, first = self._decided(rows.data)
-        wrong = np.where(codes == rows.labels, 0.0, rows.weights)
+        wrong = codes != rows.labels
         source = self._source
         walker = Walker(source.schema.columns, source.tree, source.recipe)
         missed = walker.classify(rows.data) != rows.labels
+        case = (rows.weights > 0).astype(np.float64)
+        whole = float(rows.weights.sum())
         return Usage(
-            add_up(first, rows.weights, len(self) + 1),
-            add_up(first, wrong, len(self) + 1),
-            float(rows.weights[missed].sum()),
+            add_up(first, case, len(self) + 1),
+            add_up(first, case * wrong, len(self) + 1),
+            float(case[missed].sum()),
+            (
+                1.0 - float(rows.weights[wrong].sum()) / whole,
+                1.0 - float(rows.weights[missed].sum()) / whole,
+            )
+            if weighted(rows.weights)
+            else None,
         )
 
     def table(
@@ -264,16 +278,28 @@ def _listed(candidate: Candidate, schema: Schema, cases: Cases) -> Rule:
     """Make a rule of a candidate, with its figures and in as few words as will do."""
     rows = candidate.rows(len(cases.labels))
     weights = cases.weights[rows]
-    counts = add_up(cases.labels[rows], weights, len(schema.classes)).tolist()
-    return Rule(
+    case = (weights > 0).astype(np.float64)
+
+    def by_class(amounts: Floats) -> dict[Value, float]:
+        sums = add_up(cases.labels[rows], amounts, len(schema.classes))
+        return dict(zip(schema.classes, sums.tolist(), strict=True))
+
+    rule = Rule(
         _in_few_words(candidate.conditions, schema),
         schema.classes[candidate.label],
-        float(weights.sum()),
-        dict(zip(schema.classes, counts, strict=True)),
+        float(case.sum()),
+        by_class(case),
         candidate.node,
-        cases=float(np.count_nonzero(weights)),
-        total=cases.total,
+        total=float(np.count_nonzero(cases.weights)),
         target=schema.target,
+    )
+    if not weighted(cases.weights):
+        return rule
+    return replace(
+        rule,
+        weight=float(weights.sum()),
+        weights=by_class(weights),
+        total_weight=cases.total,
     )
 
 

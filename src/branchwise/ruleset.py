@@ -18,6 +18,7 @@ from branchwise.counts import Ints
 from branchwise.errors import ParameterError, counted, quoted
 from branchwise.missing import EVERY_BRANCH, STOP
 from branchwise.plain_text import json_text
+from branchwise.predict import reasons_of
 from branchwise.recipes import Recipe
 from branchwise.rules import Rule, tree_rules
 from branchwise.table.make import make_frame
@@ -162,13 +163,24 @@ class Rules(Sequence[Rule]):
         return [self.note] if self.note else []
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Return the table of the rules as lists, a column each."""
+        """Return the table of the rules as lists, a column each.
+
+        Where cases had weights, ``weight_coverage`` is the share of all weight that a
+        rule covers, and ``weight_share`` the share of that which has its class; all
+        other columns count cases, whatever they weigh.
+        """
+        weighted: dict[str, Callable[[Rule], Any]] = {}
+        if any(rule.weight is not None for rule in self):
+            weighted["weight_coverage"] = lambda rule: rule.weight_coverage
+            if self.schema.classes:
+                weighted["weight_share"] = lambda rule: rule.weight_share
         if not self.schema.classes:
             return self._columns(
                 mean=lambda rule: float(rule.label),
                 deviation=lambda rule: rule.deviation,
                 cases=lambda rule: rule.n,
                 coverage=lambda rule: rule.coverage,
+                **weighted,
             )
         return self._columns(
             label=lambda rule: rule.label,
@@ -178,6 +190,7 @@ class Rules(Sequence[Rule]):
             confidence=lambda rule: rule.confidence,
             low=lambda rule: None if rule.interval is None else rule.interval[0],
             high=lambda rule: None if rule.interval is None else rule.interval[1],
+            **weighted,
         )
 
     def _columns(self, **values: Callable[[Rule], Any]) -> dict[str, list[Any]]:
@@ -223,7 +236,9 @@ class Rules(Sequence[Rule]):
 def rules_of(schema: Schema, tree: Tree, recipe: Recipe, simplify: bool) -> Rules:
     """Return the rules of a tree."""
     return Rules(
-        tree_rules(schema, tree, simplify), schema, tree_note(schema, tree, recipe)
+        tree_rules(schema, tree, simplify, reasons_of(schema.classes, tree, recipe)),
+        schema,
+        tree_note(schema, tree, recipe),
     )
 
 
@@ -260,7 +275,26 @@ def _described(rule: Rule) -> dict[str, Any]:
             "confidence": rule.confidence,
             "interval": rule.interval,
         }
+    described |= weight_fields(rule)
+    if rule.reason:
+        described["decided_by"] = rule.reason
     return {**described, "text": str(rule), "sentence": rule.sentence()}
+
+
+def weight_fields(rule: Rule) -> dict[str, Any]:
+    """Tell what the cases of a rule weigh in plain values; nothing without weights."""
+    if rule.weight is None:
+        return {}
+    fields: dict[str, Any] = {
+        "weight": rule.weight,
+        "weight_coverage": rule.weight_coverage,
+    }
+    if rule.weights:
+        fields["weight_share"] = rule.weight_share
+        fields["weights"] = [
+            {"class": label, "weight": weight} for label, weight in rule.weights.items()
+        ]
+    return fields
 
 
 def tree_note(schema: Schema, tree: Tree, recipe: Recipe) -> str:

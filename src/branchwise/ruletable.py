@@ -20,13 +20,17 @@ _SHOWN_RULES = 1000
 
 @dataclass(frozen=True)
 class Usage:
-    """How rows fare: for each rule, and after them for the default, the weight of
-    the rows that it decides about, and of those that it is wrong about.
+    """How rows fare: for each rule, and after them for the default, how many rows it
+    decides about, and how many of those it is wrong about.
+
+    ``weighted`` is, where rows had weights, the share of weight that the rules are
+    right about, and that of the tree.
     """  # noqa: D205
 
     used: Floats
     errors: Floats
     tree_errors: float
+    weighted: tuple[float, float] | None = None
 
     @property
     def accuracy(self) -> float:
@@ -102,7 +106,10 @@ class RuleTable:
 
     @property
     def summary(self) -> dict[str, dict[str, float]]:
-        """Sizes and accuracies of the tree and of the rules; the default is no rule."""
+        """Sizes and accuracies of the tree and of the rules; the default is no rule.
+
+        Accuracies count rows; where rows had weights there are weighted ones, too.
+        """
         n_conditions = sum(len(rule.conditions) for rule in self.rules)
         sides = {
             "tree": (*self.tree_size, self.training.tree_accuracy),
@@ -112,9 +119,11 @@ class RuleTable:
             name: dict(zip(("rules", "conditions", "accuracy"), side, strict=True))
             for name, side in sides.items()
         }
+        _add_weighted(found, "weighted_accuracy", self.training)
         if self.test is not None:
             found["tree"]["test_accuracy"] = self.test.tree_accuracy
             found["rules"]["test_accuracy"] = self.test.accuracy
+            _add_weighted(found, "weighted_test_accuracy", self.test)
         return found
 
     def document(self) -> dict[str, Any]:
@@ -164,6 +173,12 @@ class RuleTable:
         return "\n\n".join(
             _markdown_table(lines) for lines in (self._lines(), self._summary_lines())
         )
+
+
+def _add_weighted(found: dict[str, dict[str, float]], name: str, usage: Usage) -> None:
+    """Add the accuracy by weight, where rows had weights."""
+    if usage.weighted is not None:
+        found["rules"][name], found["tree"][name] = usage.weighted
 
 
 def _cell(name: str, cell: Any) -> str:

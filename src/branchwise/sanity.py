@@ -13,6 +13,8 @@ from branchwise.tree import OPTIONAL_ARRAYS, Tree
 #: By how much the parts of divided cases, each rounded, may add up to more than the
 #: whole: a hundred million times what growth was ever seen to leave.
 _ROUNDING = 1e-6
+#: Numbers of fractional cases this close, relative to each other, are equal.
+_SAME_CASES = 1e-6
 
 
 def validate(tree: Tree, schema: Schema) -> None:
@@ -30,6 +32,7 @@ def validate(tree: Tree, schema: Schema) -> None:
         _require(all(given) or not any(given), f"all of the arrays {names}, or none")
     shape: dict[str, tuple[int, ...]] = {
         "weights": (n, width),
+        "class_cases": (n, width),
         "codes": (len(tree.codes),),
     }
     if tree.surrogate_column is not None and tree.surrogate_codes is not None:
@@ -64,6 +67,25 @@ def validate(tree: Tree, schema: Schema) -> None:
     if tree.mean is not None:
         _require(bool(np.isfinite(tree.mean).all()), "a mean that is not finite")
     _validate_amounts(tree)
+    _validate_class_cases(tree)
+
+
+def _validate_class_cases(tree: Tree) -> None:
+    """Refuse cases of classes that are not the cases of the node."""
+    if tree.class_cases is None:
+        return
+    _require(not tree.predicts_numbers, "cases of classes in a tree of numbers")
+    cases = tree.class_cases
+    _require(
+        bool((np.isfinite(cases) & (cases >= 0)).all()),
+        "array 'class_cases' has entries that are negative or not finite",
+    )
+    total = cases.sum(axis=1)
+    slack = _SAME_CASES * np.maximum(tree.cases, 1.0)
+    _require(
+        bool((np.abs(total - tree.cases) <= slack).all()),
+        "array 'class_cases' does not add up to 'cases'",
+    )
 
 
 def _require(condition: bool, complaint: str) -> None:

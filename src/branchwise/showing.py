@@ -11,6 +11,7 @@ import numpy as np
 
 from branchwise.answering import Answering
 from branchwise.errors import counted
+from branchwise.pruning import Rows
 from branchwise.render.drawn import PICTURED_VALUES
 from branchwise.render.text import text_lines
 from branchwise.view import view
@@ -113,7 +114,7 @@ class Showing(Answering):
         return "\n".join(mermaid_lines(self.view(max_values), max_depth, max_nodes))
 
     def _lines(self, *options: object) -> Iterator[str]:
-        return text_lines(self.schema, self.tree, *options)  # type: ignore[arg-type]
+        return text_lines(self.schema, self.tree, self.reasons, *options)  # type: ignore[arg-type]
 
     @overload
     def to_html(
@@ -159,8 +160,9 @@ class Showing(Answering):
         from branchwise.render import html  # noqa: PLC0415
 
         seen = _page_view(self)
-        if X is not None:
-            seen["candidates"] = _candidates(self, X, y, sample_weight)
+        rows = Rows.of(X, y, sample_weight)
+        if rows is not None:
+            seen["candidates"] = _candidates(self, rows.X, rows.y, rows.sample_weight)
         page = html.page(seen, str(self), title)
         if path is None:
             return page

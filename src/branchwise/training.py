@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from branchwise.counts import Floats, Ints
 from branchwise.criteria import Moments64
-from branchwise.engines.memory import MemoryEngine
+from branchwise.engines.memory import MemoryEngine, class_cases_of
 from branchwise.errors import BranchwiseWarning, ParameterError, quoted
 from branchwise.grow import Progress, grow, recount
 from branchwise.kernels import native
+from branchwise.predict import with_answers
 from branchwise.prune import best_first, cost_complexity, error_based
 from branchwise.recipes import Recipe
 from branchwise.regrowth import cut_from_larger
@@ -27,7 +28,6 @@ from branchwise.table.memory import Shelf, digest
 from branchwise.table.schema import Column, Columns, Value
 from branchwise.table.target import Classes, Quantities, measure
 from branchwise.table.weights import WeightGrid, weigh
-from branchwise.ties import cheapest
 from branchwise.tree import Tree
 
 #: As many classes as a byte can tell apart.
@@ -99,7 +99,8 @@ def grown(
             grid.n_cases,
             lambda recipe: _whole(training, grid, recipe, threads, progress),
         )
-    tree = _trimmed(answering(tree, recipe), training, grid, recipe)
+    tree = _trimmed(with_answers(tree, recipe), training, grid, recipe)
+    tree = with_class_cases(tree, training, grid)
     return in_numbers(tree, edges) if edges else tree
 
 
@@ -171,13 +172,6 @@ def target_of(
     )
 
 
-def answering(tree: Tree, recipe: Recipe) -> Tree:
-    """Let nodes answer what costs least, where answers have costs."""
-    if recipe.costs is None:
-        return tree
-    return replace(tree, answer=cheapest(tree.weights, recipe.costs))
-
-
 def with_means(tree: Tree, target: Quantities) -> Tree:
     """Turn the moments of the nodes into weight, mean and deviation."""
     weight, total, squares = tree.weights.T
@@ -190,6 +184,16 @@ def with_means(tree: Tree, target: Quantities) -> Tree:
         mean=target.plain(target.centre + mean),
         # What is not more than noise are equal numbers.
         deviation=np.where(masses.mixed(tree.weights), np.sqrt(spread), 0.0),
+    )
+
+
+def with_class_cases(tree: Tree, training: Training, grid: WeightGrid) -> Tree:
+    """Tell how many cases of each class nodes have, where cases have weights."""
+    if grid.weights is None or tree.predicts_numbers:
+        return tree
+    labels = Classes(training.target.astype(np.intp), training.n_classes)
+    return tree.with_class_cases(
+        class_cases_of(training.columns, training.data, labels, grid, tree)
     )
 
 
@@ -213,7 +217,8 @@ def _trimmed(tree: Tree, training: Training, grid: WeightGrid, recipe: Recipe) -
         tree = native.prune_native(
             training.columns, training.data, labels, grid, tree, recipe
         )
-        return _worth_their_price(tree, recipe)
+        # Raised branches have other cases, and so perhaps other answers.
+        return _worth_their_price(with_answers(tree, recipe), recipe)
     return trimmed(tree, recipe, recounter(training, grid, recipe))
 
 
@@ -255,6 +260,6 @@ def recounter(
         target = target_of(training, grid, recipe)
         engine = MemoryEngine(training.columns, training.data, target, grid)
         counted, origin = recount(engine, training.columns, tree, new_values)
-        return answering(counted, recipe), origin
+        return with_answers(counted, recipe), origin
 
     return count

@@ -57,8 +57,14 @@ SURROGATE_ARRAYS = (
 )
 #: What a tree has besides whose answers are not simply the most frequent classes.
 ANSWER_ARRAYS = (ArraySpec("answer", np.int64, "class that the node answers with"),)
+#: What a tree of classes has besides that was grown from weighted cases.
+CASE_ARRAYS = (
+    ArraySpec("class_cases", np.float64, "number of training cases of each class"),
+)
 #: What a tree has all or nothing of.
-OPTIONAL_ARRAYS = (NUMBER_ARRAYS, ANSWER_ARRAYS, SURROGATE_ARRAYS)
+OPTIONAL_ARRAYS = (NUMBER_ARRAYS, ANSWER_ARRAYS, CASE_ARRAYS, SURROGATE_ARRAYS)
+#: Amounts this close, relative to the larger, are equal: cases of weight 1.
+_SAME_AMOUNT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +72,8 @@ class Tree:
     """A decision tree: see :data:`ARRAYS` for the meaning of each array.
 
     A tree that predicts numbers has :data:`NUMBER_ARRAYS`, too, one whose answers
-    depend on costs :data:`ANSWER_ARRAYS`, one with surrogate splits
-    :data:`SURROGATE_ARRAYS`.
+    depend on costs or on smoothed probabilities :data:`ANSWER_ARRAYS`, one of weighted
+    cases :data:`CASE_ARRAYS`, one with surrogate splits :data:`SURROGATE_ARRAYS`.
     """
 
     column: Ints
@@ -82,6 +88,7 @@ class Tree:
     mean: Floats | None = None
     deviation: Floats | None = None
     answer: Ints | None = None
+    class_cases: Floats | None = None
     n_surrogates: Ints | None = None
     surrogate_column: Ints | None = None
     surrogate_cut: Floats | None = None
@@ -169,9 +176,43 @@ class Tree:
         """The class of each node: most weight, of equals the first in class order,
         unless the node has another answer.
         """  # noqa: D205
-        if self.answer is not None:
-            return self.answer
+        return self.heaviest if self.answer is None else self.answer
+
+    @cached_property
+    def heaviest(self) -> Ints:
+        """The class of most weight at each node, of equals the first."""
         return first_best_of_rows(self.weights)
+
+    @cached_property
+    def is_weighted(self) -> bool:
+        """Whether training cases had weights other than 1."""
+        if self.class_cases is not None:
+            return True
+        return not _same_amounts(self.weights.sum(axis=1), self.cases)
+
+    @cached_property
+    def case_counts(self) -> Floats:
+        """The number of cases at each node, whatever they weigh."""
+        if self.is_weighted and self.class_cases is None:
+            return self.cases
+        counts = self.weights if self.class_cases is None else self.class_cases
+        total: Floats = counts.sum(axis=1)
+        return total
+
+    @property
+    def class_counts(self) -> Floats | None:
+        """The number of cases of each class; None where only their weight is known."""
+        if self.class_cases is not None:
+            return self.class_cases
+        return None if self.is_weighted else self.weights
+
+    def with_class_cases(self, class_cases: Floats) -> Tree:
+        """Return the tree with the number of cases of each class at its nodes.
+
+        Where these are what the cases weigh, the array would say nothing new.
+        """
+        new = None if _same_amounts(class_cases, self.weights) else class_cases
+        return replace(self, class_cases=new)
 
     def children(self, node: int) -> range:
         """Return the children of a node in branch order."""
@@ -239,3 +280,7 @@ class Tree:
             asked = np.concatenate([asked, self.surrogate_column])
         columns: list[int] = np.unique(asked).tolist()
         return columns
+
+
+def _same_amounts(one: Floats, other: Floats) -> bool:
+    return bool(np.allclose(one, other, rtol=_SAME_AMOUNT, atol=0.0))

@@ -8,6 +8,10 @@ node are ``first_child[node]`` and the ``n_children[node] - 1`` nodes after it.
 :data:`NODE_LISTS` says what each list is. Branches of more values than are shown are
 in ``view["shortened"]`` in full, by the number of the node.
 
+Where training cases had weights, ``view["weighted"]`` is true, and the nodes have the
+lists of :data:`WEIGHTED_LISTS`, too. ``view["reasons"]`` is there where costs or
+smoothed probabilities decided for another class than the usual one: by node, why.
+
 Whoever knows more may add ``"candidates"``: by node (as text) a list of ``{"column",
 "score", "chosen", "note"}``, the columns that could have been asked.
 """
@@ -24,7 +28,7 @@ from branchwise import words
 from branchwise.counts import Floats
 from branchwise.errors import check_limit
 from branchwise.importance import split_gains
-from branchwise.predict import class_chances
+from branchwise.predict import class_chances, reasons_of
 from branchwise.recipes import Recipe
 from branchwise.surrogates import surrogates_of
 from branchwise.table.schema import Column, Schema
@@ -57,6 +61,13 @@ NODE_LISTS = {
     "unseen_to": "branch of an unseen value; -1 stops and answers here, -2 every one",
 }
 
+#: What there is besides where training cases had weights.
+WEIGHTED_LISTS = {
+    "cases": "number of training cases at the node, whatever they weigh",
+    "class_cases": "number of cases of each class; not there for numbers, nor where a "
+    "model file of an earlier version does not tell",
+}
+
 
 def view(
     schema: Schema,
@@ -78,7 +89,8 @@ def view(
     """
     check_limit("max_values", max_values, 1, optional=False)
     numbers = tree.predicts_numbers
-    return {
+    reasons = reasons_of(schema.classes, tree, recipe)
+    seen: dict[str, Any] = {
         "format": "branchwise-view",
         "version": 1,
         "target": words.target(schema),
@@ -95,12 +107,25 @@ def view(
         "costs": None if recipe.costs is None else [list(row) for row in recipe.costs],
         "nodes": {
             name: make()
-            for name, make in _makers(schema, tree, recipe, max_values).items()
+            for name, make in _makers(schema, tree, recipe, max_values, reasons).items()
             if name in lists
         },
         "surrogates": _surrogates(schema, tree),
         "shortened": _shortened(schema, tree, max_values) if "branch" in lists else {},
     }
+    if tree.is_weighted:
+        seen["weighted"] = True
+        seen["nodes"] |= _weighted_lists(tree)
+    if reasons:
+        seen["reasons"] = {str(node): words for node, words in reasons.items()}
+    return seen
+
+
+def _weighted_lists(tree: Tree) -> dict[str, list[Any]]:
+    lists = {"cases": _plain(tree.case_counts)}
+    if tree.class_cases is not None:
+        lists["class_cases"] = _plain(tree.class_cases)
+    return lists
 
 
 def _numbered(schema: Schema) -> enumerate[Column]:
@@ -123,7 +148,11 @@ def _column(column: Column, used: bool) -> dict[str, Any]:
 
 
 def _makers(
-    schema: Schema, tree: Tree, recipe: Recipe, max_values: int
+    schema: Schema,
+    tree: Tree,
+    recipe: Recipe,
+    max_values: int,
+    reasons: words.Reasons,
 ) -> dict[str, Callable[[], list[Any]]]:
     """Return what makes each list of the nodes."""
     every = range(len(tree))
@@ -146,8 +175,8 @@ def _makers(
         ],
         "answer": lambda: [words.reply(schema, tree, i) for i in every],
         "label": lambda: none if numbers else tree.label.tolist(),
-        "summary": lambda: [words.answer(schema, tree, i) for i in every],
-        "tally": lambda: [words.tally(tree, i) for i in every],
+        "summary": lambda: [words.answer(schema, tree, i, reasons) for i in every],
+        "tally": lambda: [words.tally(tree, i, reasons) for i in every],
         "weight": lambda: _plain(tree.weights.sum(axis=1)),
         "weights": lambda: _plain(tree.weights),
         "chances": lambda: _chances(tree, recipe),

@@ -1,7 +1,9 @@
 """Conditions, leaves and numbers in words: the only place that phrases them.
 
 A leaf answers ``label (cases)`` or ``label (cases/errors)``; where numbers are
-predicted ``mean (cases)`` or ``mean (cases, ± deviation)``.
+predicted ``mean (cases)`` or ``mean (cases, ± deviation)``. Cases are counted whatever
+they weigh: where they have weights, ``label (cases/errors, share of weight)`` and
+``mean (weighted mean of cases, ± deviation)``.
 
 Everything is written with the names of the schema. Characters that do not print
 (line breaks, control and direction marks) are shown as escapes, so that a name
@@ -11,7 +13,7 @@ can neither break a line nor disguise another.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +35,8 @@ _MEAN_DIGITS = 5
 _DEVIATION_DIGITS = 3
 #: A deviation below this share of the root's is what rounding left of equal numbers.
 _NO_DEVIATION = 1e-6
+#: Why nodes predict another class than that of most weight, by node.
+Reasons = Mapping[int, str]
 
 
 @dataclass(frozen=True)
@@ -209,42 +213,100 @@ def reply(schema: Schema, tree: Tree, node: int) -> str:
     return mean(float(label)) if tree.predicts_numbers else word(label)
 
 
-def answer(schema: Schema, tree: Tree, node: int) -> str:
-    """Write what a node answers, with its cases and how far they are from that."""
+@dataclass(frozen=True)
+class _Support:
+    """Training cases at a node: how many, of which classes, and what these weigh.
+
+    ``counts`` is None where only the weights of the classes are known.
+    """
+
+    cases: float
+    counts: Floats | None
+    weights: Floats
+
+    def errors(self, code: int) -> float:
+        """Return how many cases are of other classes than this one."""
+        counts = self.weights if self.counts is None else self.counts
+        # Not the sum less what is right, which would lose small errors.
+        return float(counts[:code].sum() + counts[code + 1 :].sum())
+
+
+def _support(tree: Tree, node: int) -> _Support:
+    counts = tree.class_counts
+    return _Support(
+        float(tree.case_counts[node]),
+        None if counts is None else counts[node],
+        tree.weights[node],
+    )
+
+
+def answer(
+    schema: Schema, tree: Tree, node: int, reasons: Reasons | None = None
+) -> str:
+    """Write what a node answers, with its cases and how far they are from that.
+
+    ``reasons`` tell why nodes predict another class than that of most weight.
+    """
     spread = deviation_of(tree, node) or 0.0
-    return _reply(schema, tree, node, tree.weights[node], spread)
+    return _reply(schema, tree, node, _support(tree, node), spread, reasons)
 
 
 def _reply(
-    schema: Schema, tree: Tree, node: int, weights: Floats, spread: float = 0.0
+    schema: Schema,
+    tree: Tree,
+    node: int,
+    support: _Support,
+    spread: float = 0.0,
+    reasons: Reasons | None = None,
 ) -> str:
-    """Write a node's answer to cases of these weights."""
-    count = amount(float(weights.sum()))
+    """Write a node's answer to these cases."""
     said = reply(schema, tree, node)
+    count = amount(support.cases)
     if tree.predicts_numbers:
+        if tree.is_weighted:
+            count = f"weighted mean of {cases(support.cases)}"
         apart = f", ± {deviation(spread)}" if spread else ""
         return f"{said} ({count}{apart})"
-    errors = _errors(tree, node, weights)
-    wrong = f"/{amount(errors)}" if errors else ""
-    return f"{said} ({count}{wrong})"
+    if errors := support.errors(int(tree.label[node])):
+        known = support.counts is not None
+        count = f"{count}/{amount(errors)}" if known else cases(support.cases)
+    notes = [count, *_notes(tree, node, support, reasons)]
+    return f"{said} ({', '.join(notes)})"
 
 
-def _errors(tree: Tree, node: int, weights: Floats) -> float:
-    """Return the weight of the classes that are not a node's answer."""
+def _notes(
+    tree: Tree, node: int, support: _Support, reasons: Reasons | None
+) -> list[str]:
+    """Write what cases weigh that are not all right, and what decided otherwise."""
     code = int(tree.label[node])
-    # Not the sum less what is right, which would lose small errors.
-    return float(weights[:code].sum() + weights[code + 1 :].sum())
+    notes = []
+    if tree.is_weighted and support.errors(code):
+        weights = support.weights
+        part = share(float(weights[code]), float(weights.sum()))
+        notes.append(f"{part} of weight")
+    if reasons and node in reasons:
+        notes.append(in_short(reasons[node]))
+    return notes
 
 
-def tally(tree: Tree, node: int) -> str:
+def in_short(reason: str) -> str:
+    """Write what decided, without the figures: ``decided by costs``."""
+    return reason.partition(":")[0]
+
+
+def tally(tree: Tree, node: int, reasons: Reasons | None = None) -> str:
     """Write a node's cases and how far they are from its answer, without the answer."""
-    weights = tree.weights[node]
-    count = cases(float(weights.sum()))
-    if spread := deviation_of(tree, node):
-        return f"{count}, ± {deviation(spread)}"
-    if tree.predicts_numbers or not (errors := _errors(tree, node, weights)):
-        return count
-    return f"{count}, {_counted(errors, 'error')}"
+    support = _support(tree, node)
+    count = cases(support.cases)
+    if tree.predicts_numbers:
+        weighted = ", weighted" if tree.is_weighted else ""
+        spread = deviation_of(tree, node)
+        return f"{count}{weighted}" + (f", ± {deviation(spread)}" if spread else "")
+    parts = [count]
+    errors = support.errors(int(tree.label[node]))
+    if errors and support.counts is not None:
+        parts.append(_counted(errors, "error"))
+    return ", ".join([*parts, *_notes(tree, node, support, reasons)])
 
 
 def cases(weight: float) -> str:
@@ -259,15 +321,22 @@ def _counted(weight: float, noun: str) -> str:
 
 def answer_to_none(schema: Schema, tree: Tree, node: int) -> str:
     """Write what a node would answer to cases that training did not have."""
-    return _reply(schema, tree, node, np.zeros(tree.weights.shape[1]))
+    none = np.zeros(tree.weights.shape[1])
+    return _reply(schema, tree, node, _Support(0.0, none, none))
 
 
 def answer_to_stopped(schema: Schema, tree: Tree, node: int) -> str:
     """Write what a node answers to the cases that take none of its branches."""
-    children = tree.children(node)
-    below = tree.weights[children.start : children.stop].sum(axis=0)
-    stopped = np.maximum(tree.weights[node] - below, 0.0)
-    return _reply(schema, tree, node, stopped)
+    here = slice(tree.first_child[node], tree.first_child[node] + tree.n_children[node])
+
+    def stopped(amounts: Floats) -> Floats:
+        left: Floats = np.maximum(amounts[node] - amounts[here].sum(axis=0), 0.0)
+        return left
+
+    counts = None if tree.class_counts is None else stopped(tree.class_counts)
+    n = stopped(tree.case_counts) if counts is None else counts.sum()
+    support = _Support(float(n), counts, stopped(tree.weights))
+    return _reply(schema, tree, node, support)
 
 
 def condition_of(schema: Schema, tree: Tree, node: int) -> Condition:

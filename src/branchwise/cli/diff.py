@@ -120,6 +120,7 @@ def _side(model: Model, table: Any) -> Side:
         lambda _: model.predict(table),
         lambda _: model.apply(table),
         score,
+        model.reasons,
     )
 
 

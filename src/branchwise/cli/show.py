@@ -27,6 +27,7 @@ from branchwise.cli.streams import (
 from branchwise.errors import ParameterError
 from branchwise.model import Model
 from branchwise.rules import Rule
+from branchwise.ruleset import weight_fields
 from branchwise.table.read import STANDARD_STREAM
 from branchwise.table.schema import Column
 from branchwise.tree import Tree
@@ -302,6 +303,7 @@ def _described_answer(tree: Tree, rule: Rule) -> dict[str, Any]:
             "mean": float(tree.mean[rule.node]),
             "deviation": float(tree.deviation[rule.node]),
             "cases": rule.n,
+            **weight_fields(rule),
         }
     return {
         "label": rule.label,
@@ -310,6 +312,8 @@ def _described_answer(tree: Tree, rule: Rule) -> dict[str, Any]:
         "counts": [
             {"class": label, "cases": cases} for label, cases in rule.counts.items()
         ],
+        **weight_fields(rule),
+        **({"decided_by": rule.reason} if rule.reason else {}),
     }
 
 
@@ -323,4 +327,5 @@ def _numbered(model: Model, max_depth: int | None) -> Iterator[str]:
             continue
         indent = "|   " * min(depth - 1, _DEEPEST_INDENT)
         way = phrase(condition_of(schema, tree, node)) if node else "all cases"
-        yield f"{node:>{width}}  {indent}{way}: {answer(schema, tree, node)}"
+        said = answer(schema, tree, node, model.reasons)
+        yield f"{node:>{width}}  {indent}{way}: {said}"

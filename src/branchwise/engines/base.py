@@ -8,6 +8,7 @@ from typing import Protocol
 from branchwise.counts import Counts, Floats, Ints
 from branchwise.search import Level
 from branchwise.splits import Splits
+from branchwise.tree import Tree
 
 
 class Engine(Protocol):
@@ -44,3 +45,6 @@ class Engine(Protocol):
 
     def retain(self, nodes: Ints) -> None:
         """Keep only some open nodes, numbered anew in that order; forget the rest."""
+
+    def class_cases(self, tree: Tree) -> Floats:
+        """Count the cases of each class down a finished tree, whatever they weigh."""

@@ -13,11 +13,15 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from branchwise.counts import Counts, Rows, tally
-from branchwise.engines.parts import Part, Route
+from branchwise.counts import Counts, Floats, Rows, tally
+from branchwise.engines.memory import class_cases_of
+from branchwise.engines.parts import Part, Route, cells_of
+from branchwise.engines.task import Plan
 from branchwise.extension import available, extension, plain_array
 from branchwise.narrow import narrowed
 from branchwise.splits import Splits
+from branchwise.table.target import Classes
+from branchwise.tree import Tree
 
 #: Up to so many cells the compiled twin counts into tables of all of them.
 MOST_CELLS = 1 << 24
@@ -165,6 +169,35 @@ class CountBranches:
         """Count a part."""
         counts = self.route.replayed(part).branch_counts(self.splits)
         return Tallies(dict(enumerate(counts)))
+
+
+@dataclass(frozen=True)
+class CaseCounts:
+    """The number of cases of each class at the nodes of a tree."""
+
+    cases: Floats
+
+    def merge(self, other: CaseCounts) -> CaseCounts:
+        """Add the cases of other rows."""
+        return CaseCounts(self.cases + other.cases)
+
+
+@dataclass(frozen=True)
+class CountCases:
+    """Count the cases of each class down a finished tree."""
+
+    plan: Plan
+    tree: Tree
+
+    def __call__(self, part: Part) -> CaseCounts:
+        """Count a part."""
+        plan = self.plan
+        labels = Classes(part.target.astype(np.intp), plan.n_classes)
+        grid = plan.grid_of(part.weights)
+        cells = cells_of(part, plan)
+        return CaseCounts(
+            class_cases_of(plan.schema.columns, cells, labels, grid, self.tree)
+        )
 
 
 def merged(answers: Iterable[Answer]) -> Any:

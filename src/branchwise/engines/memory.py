@@ -14,13 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.counts import Counts, Floats, Ints, Rows, tally
+from branchwise.counts import Counts, Floats, Ints, Rows, add_up, tally
+from branchwise.extension import available
+from branchwise.kernels.native import NativeWalk
 from branchwise.missing import EVERY_BRANCH, STOP
+from branchwise.prune.surgery import subtree_sums
+from branchwise.replay import class_cases
 from branchwise.search import Level
 from branchwise.splits import Router, Splits
 from branchwise.table.schema import Column, Columns
 from branchwise.table.target import Classes, Quantities
 from branchwise.table.weights import WeightGrid, on_grid
+from branchwise.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,17 @@ class MemoryEngine:
         if isinstance(self._target, Classes):
             return Rows(node, self._target.labels[row], weight, case)
         return Rows(node, row, weight, case, self._target.moments(row, weight))
+
+    def class_cases(self, tree: Tree) -> Floats:
+        """Count the cases of each class down a finished tree, whatever they weigh."""
+        return class_cases(self, tree)
+
+    def cases_by_class(self) -> Floats:
+        """Count the cases of each class in the open nodes, whatever they weigh."""
+        rows = replace(self._rows(None), weight=self._case, case=None)
+        one_code = np.zeros(1, dtype=np.uint8)
+        counts = tally(rows, one_code, self._n_nodes, 1, self._n_classes)
+        return counts.totals(self._n_nodes)[0]
 
     def counts(self, column: int, nodes: Ints | None = None) -> Counts:
         """Count a column in all open nodes, or in some of them."""
@@ -199,6 +215,33 @@ class MemoryEngine:
             self._weight = self._weight[kept]
         if self._case is not None:
             self._case = self._case[kept]
+
+
+def class_cases_of(
+    columns: Sequence[Column],
+    data: Columns,
+    target: Classes,
+    grid: WeightGrid,
+    tree: Tree,
+) -> Floats:
+    """Count the cases of each class down a finished tree, whatever they weigh.
+
+    Rows of weight 0 are left out. Fractional cases count by their fractions.
+    """
+    if grid.fractions or tree.surrogates is not None or not available():
+        # Nothing is counted by code, so there are no codes to prepare.
+        nothing = Countable(np.empty(0, dtype=np.uint8), 1, np.empty(0))
+        countable = [nothing] * len(columns)
+        return MemoryEngine(columns, data, target, grid, countable).class_cases(tree)
+    node = NativeWalk(columns, tree).reached(data).astype(np.intp)
+    label = target.labels
+    if grid.weights is not None:
+        counted = grid.weights > 0
+        node, label = node[counted], label[counted]
+    cells = len(tree) * target.n_classes
+    own = add_up(node * target.n_classes + label, np.ones(len(node)), cells)
+    cases: Floats = subtree_sums(tree, own.reshape(len(tree), target.n_classes))
+    return cases
 
 
 def _prepare(

@@ -14,7 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from branchwise.counts import Counts, Floats, Ints
-from branchwise.engines.jobs import MOST_CELLS, CountBranches, CountColumns, Job
+from branchwise.engines.jobs import (
+    MOST_CELLS,
+    CountBranches,
+    CountCases,
+    CountColumns,
+    Job,
+)
 from branchwise.engines.parts import Below, Route
 from branchwise.engines.task import Plan
 from branchwise.missing import EVERY_BRANCH, STOP
@@ -143,6 +149,11 @@ class PassEngine:
         data[index] = cells
         every = np.arange(len(asking.code))
         return router.branches(Columns(len(every), tuple(data)), every, asking.node)
+
+    def class_cases(self, tree: Tree) -> Floats:
+        """Count the cases of each class down a finished tree, in one pass."""
+        counted: Floats = self._runner.run(CountCases(self._plan, tree)).cases
+        return counted
 
     def finish(self, cases: Floats, below: Below) -> Iterator[tuple[int, Tree]]:
         """Grow what is below open nodes where their rows are brought together.

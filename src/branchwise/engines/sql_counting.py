@@ -40,11 +40,13 @@ class Groups:
     """What is counted: nodes, and in each so many classes.
 
     None are weights whatever the class, or where numbers are predicted ``moments``.
+    With ``by_cases`` cases take the place of weights.
     """
 
     n_nodes: int
     n_classes: int | None
     moments: bool = False
+    by_cases: bool = False
 
     @property
     def width(self) -> int:
@@ -224,7 +226,7 @@ def _paired(
         for at, amount in enumerate(amounts[1:]):
             np.add.at(weights[:, at], owner, amount)
     else:
-        np.add.at(weights, (owner, label), amounts[-1])
+        np.add.at(weights, (owner, label), amounts[0 if groups.by_cases else -1])
     return Counts(node.astype(np.intp), code.astype(np.intp), weights, cases)
 
 

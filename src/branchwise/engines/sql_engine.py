@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,11 @@ from branchwise.engines.sql_routes import Step, renumbering, step_of
 from branchwise.engines.task import Plan
 from branchwise.errors import DataError
 from branchwise.missing import EVERY_BRANCH
+from branchwise.replay import class_cases
 from branchwise.search import Level
 from branchwise.splits import Router, Splits
 from branchwise.table.schema import Column, Columns
+from branchwise.tree import Tree
 
 
 class SqlEngine:
@@ -110,6 +113,18 @@ class SqlEngine:
             return self._totals()
         self._level = level
         return level
+
+    def class_cases(self, tree: Tree) -> Floats:
+        """Count the cases of each class down a finished tree, whatever they weigh."""
+        return class_cases(self, tree)
+
+    def cases_by_class(self) -> Floats:
+        """Count the cases of each class in the open nodes, whatever they weigh."""
+        if self._temporary:
+            self._keep()
+        groups = replace(self._groups(), by_cases=True)
+        counts = self._counted(groups, self._steps, columns=())[WHOLE]
+        return counts.totals(self._n_nodes)[0]
 
     def _groups(self) -> Groups:
         if self._plan.spread is not None:

@@ -19,7 +19,16 @@ from branchwise.rules import Way, narrowed_way, way_conditions
 from branchwise.surrogates import surrogates_of
 from branchwise.table.schema import Column, Schema
 from branchwise.tree import Tree
-from branchwise.words import Condition, amount, answer, condition_of, phrase, word
+from branchwise.words import (
+    Condition,
+    Reasons,
+    amount,
+    answer,
+    cases,
+    condition_of,
+    phrase,
+    word,
+)
 
 Kind = Literal[
     "question changed",
@@ -91,6 +100,7 @@ _Branches = dict[tuple[object, ...], int]
 class _Side:
     schema: Schema
     tree: Tree
+    reasons: Reasons
 
     def is_leaf(self, node: int) -> bool:
         return not self.tree.n_children[node]
@@ -102,7 +112,7 @@ class _Side:
         return self.schema.columns[int(self.tree.column[node])].is_numeric
 
     def answer(self, node: int) -> str:
-        return answer(self.schema, self.tree, node)
+        return answer(self.schema, self.tree, node, self.reasons)
 
     def label(self, node: int) -> object:
         if self.tree.mean is not None:
@@ -118,8 +128,10 @@ class _Side:
         return weights
 
     def cases(self, node: int) -> str:
-        weight = self.weight(node)
-        return f"{amount(weight)} {'case' if weight == 1 else 'cases'}"
+        count = cases(float(self.tree.case_counts[node]))
+        if not self.tree.is_weighted:
+            return count
+        return f"{count} of weight {amount(self.weight(node))}"
 
     def question(self, node: int) -> str:
         name = word(self.column(node))
@@ -174,7 +186,7 @@ def _key(condition: Condition) -> tuple[object, ...]:
 
 
 def differences(
-    old: tuple[Schema, Tree], new: tuple[Schema, Tree]
+    old: tuple[Schema, Tree, Reasons], new: tuple[Schema, Tree, Reasons]
 ) -> Iterator[Difference]:
     """Yield what sets two trees apart, from the root down."""
     first, second = _Side(*old), _Side(*new)

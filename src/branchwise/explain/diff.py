@@ -24,7 +24,7 @@ from branchwise.explain.writing import (
 from branchwise.rules import way_to
 from branchwise.table.schema import Column, Schema, Value
 from branchwise.tree import Tree
-from branchwise.words import listed, number, phrase, share, word
+from branchwise.words import Reasons, listed, number, phrase, share, word
 
 #: Entries of a list that are shown before the rest is only counted.
 SHOWN = 20
@@ -43,6 +43,7 @@ class Side:
     predict: Callable[[object], NDArray[np.generic]]
     apply: Callable[[object], NDArray[np.integer[Any]]]
     score: Callable[[object, object], float]
+    reasons: Reasons
 
     def rule(self, node: int) -> str:
         """Write what leads to a node."""
@@ -221,7 +222,7 @@ def diff_models(old: Side, new: Side, X: object = None, y: object = None) -> Mod
     used = [
         {side.schema.names[at] for at in side.tree.used_columns} for side in (old, new)
     ]
-    pair = (old.schema, old.tree), (new.schema, new.tree)
+    pair = [(side.schema, side.tree, side.reasons) for side in (old, new)]
     comparable = old.tree.predicts_numbers == new.tree.predicts_numbers
     return ModelDiff(
         (_size(old), _size(new)),

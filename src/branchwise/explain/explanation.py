@@ -9,16 +9,19 @@ from typing import Any, overload
 
 import numpy as np
 
+from branchwise.counts import Floats
 from branchwise.explain.steps import Case, Step
 from branchwise.explain.writing import Block, Heading, Items, Paragraph, Written
 from branchwise.intervals import check_level, mean_interval, share_interval
-from branchwise.predict import Walker
+from branchwise.predict import Walker, reason, reasons_of
 from branchwise.recipes import Recipe
 from branchwise.table.rows import Cells
 from branchwise.table.schema import Columns, Schema, Value
+from branchwise.ties import first_best_of_rows
 from branchwise.tree import Tree
 from branchwise.words import (
     SHOWN_VALUES,
+    Reasons,
     amount,
     deviation,
     deviation_of,
@@ -45,16 +48,21 @@ class Ending:
     label : Value
         The answer of the node: a class or a mean.
     cases, weight : float
-        The training cases at the node, and what they weigh.
-    counts : dict
-        The weight of each class; empty where numbers are predicted.
+        The number of training cases at the node, and what they weigh.
+    counts, weights : dict
+        The number of cases of each class, and what they weigh; empty where numbers are
+        predicted. ``counts`` is empty, too, where only weights are known: for model
+        files of earlier versions.
     deviation : float or None
         The standard deviation of the numbers; None for classes.
     interval : tuple of float, or None
         The interval of the answer's share in ``counts`` (Wilson), or of the mean
-        (Student), for as many cases as there are; None for the mean of one case.
+        (Student), for as many cases as there are; None for the mean of one case, and
+        where ``counts`` is empty.
     level : float
         The confidence of the interval.
+    reason : str
+        What decided where costs or smoothed probabilities did; else nothing.
     """
 
     case: Case
@@ -64,9 +72,11 @@ class Ending:
     cases: float
     weight: float
     counts: dict[Value, float]
+    weights: dict[Value, float]
     deviation: float | None
     interval: tuple[float, float] | None
     level: float
+    reason: str = ""
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -88,21 +98,34 @@ class Ending:
         cases = (
             f"{amount(self.cases)} training {'case' if self.cases == 1 else 'cases'}"
         )
-        if not np.isclose(self.cases, self.weight, rtol=1e-6):
+        if self.weighted:
             cases += f" (of weight {amount(self.weight)})"
         level = share(self.level, 1)
         if self.deviation is not None:
             return f"{cases}: {self._numbers(level)}"
-        right = self.counts[self.label]
+        label = word(self.label)
+        by_weight = f"{share(self.weights[self.label], self.weight)} of weight"
+        told = f". {self.reason[0].upper()}{self.reason[1:]}" if self.reason else ""
+        if not self.counts:
+            return f"{cases}. Share of {label}: {by_weight}{told}"
+        part = share(self.counts[self.label], sum(self.counts.values()))
         low, high = (share(end, 1) for end in self.interval or (0.0, 1.0))
+        found = f"{part}{' of cases' if self.weighted else ''}"
+        also = f"; {by_weight}" if self.weighted else ""
         return (
-            f"{cases}: {_counted(self.counts)}. Share of {word(self.label)}: "
-            f"{share(right, self.weight)}, {level} interval (Wilson) {low} to {high}"
+            f"{cases}: {_counted(self.counts)}. Share of {label}: {found}, {level} "
+            f"interval (Wilson) {low} to {high}{also}{told}"
         )
 
+    @property
+    def weighted(self) -> bool:
+        """Whether training cases had weights other than 1."""
+        return self.case.tree.is_weighted
+
     def _numbers(self, level: str) -> str:
+        weighted = "weighted " if self.weighted else ""
         spread = (
-            f"mean {mean(float(self.label))}, standard deviation "
+            f"{weighted}mean {mean(float(self.label))}, {weighted}standard deviation "
             f"{deviation(self.deviation or 0.0)}"
         )
         if self.interval is None:
@@ -112,26 +135,36 @@ class Ending:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ending in plain values."""
-        return {
+        document = {
             "node": self.node,
             "is_leaf": not self.stopped,
             "share": self.share,
             "answer": self.label,
             "cases": self.cases,
             "weight": self.weight,
-            "counts": [
-                {"class": label, "weight": weight, "share": weight / self.weight}
-                for label, weight in self.counts.items()
-            ],
+            "counts": [self._described(label) for label in self.weights],
             "deviation": self.deviation,
             "interval": None if self.interval is None else list(self.interval),
             "level": self.level,
             "steps": [step.to_dict() for step in self.steps],
         }
+        return document | ({"decided_by": self.reason} if self.reason else {})
+
+    def _described(self, label: Value) -> dict[str, Any]:
+        """Tell how many cases of a class there are, or what they weigh."""
+        weight = self.weights[label]
+        if not self.weighted:
+            return {"class": label, "weight": weight, "share": weight / self.weight}
+        return {
+            "class": label,
+            "cases": self.counts.get(label),
+            "weight": weight,
+            "weight_share": weight / self.weight,
+        }
 
 
 def _counted(counts: dict[Value, float]) -> str:
-    """List the classes that occur, those of most weight first."""
+    """List the classes that occur, those of most cases first."""
     present = sorted(
         ((label, weight) for label, weight in counts.items() if weight),
         key=lambda pair: -pair[1],
@@ -157,6 +190,8 @@ class Explanation(Written):
     endings : tuple of Ending
         Where the case arrives, the largest share first; one, unless missing or
         unseen values went down every branch.
+    reason : str
+        What decided where costs or smoothed probabilities did; else nothing.
     """
 
     row: int
@@ -164,6 +199,7 @@ class Explanation(Written):
     probabilities: dict[Value, float]
     endings: tuple[Ending, ...]
     target: str | None = None
+    reason: str = ""
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -200,6 +236,7 @@ class Explanation(Written):
             "answer": self.answer,
             "probabilities": chances_list(self.probabilities),
             "divided": self.divided,
+            **({"decided_by": self.reason} if self.reason else {}),
             "endings": [ending.to_dict() for ending in self.endings],
         }
 
@@ -215,7 +252,8 @@ class _Shown(Written):
         about = self.explanation
         target = "The answer" if about.target is None else word(about.target)
         chances = chances_words(about.probabilities)
-        yield Paragraph(f"{target}: {answer_words(about.answer)}{chances}")
+        told = f"; {about.reason}" if about.reason else ""
+        yield Paragraph(f"{target}: {answer_words(about.answer)}{chances}{told}")
         if not about.divided:
             (ending,) = about.endings
             yield from _way(ending)
@@ -317,6 +355,7 @@ def explain_rows(
         answers = [schema.classes[int(code)] for code in walker.classify(data)]
         chances = walker.distribution(arrivals)
     starts = np.searchsorted(arrivals.row, np.arange(data.n_rows + 1))
+    reasons = reasons_of(schema.classes, tree, recipe)
     explanations = []
     for row in range(data.n_rows):
         case = case_of(schema, tree, recipe, cells, data, row)
@@ -325,12 +364,19 @@ def explain_rows(
             arrivals.node[here].tolist(), arrivals.share[here].tolist(), strict=True
         )
         endings = sorted(
-            (_ending(case, node, part, level) for node, part in parts),
+            (_ending(case, node, part, level, reasons) for node, part in parts),
             key=lambda ending: (-ending.share, ending.node),
         )
         probabilities = dict(zip(schema.classes, chances[row].tolist(), strict=True))
         explanations.append(
-            Explanation(row, answers[row], probabilities, tuple(endings), schema.target)
+            Explanation(
+                row,
+                answers[row],
+                probabilities,
+                tuple(endings),
+                schema.target,
+                _reason(case, chances[row], answers[row], endings),
+            )
         )
     return explanations[0] if data.n_rows == 1 else Explanations(explanations)
 
@@ -348,18 +394,54 @@ def case_of(
     return Case(schema, tree, recipe, values, codes)
 
 
-def _ending(case: Case, node: int, part: float, level: float) -> Ending:
+def _reason(
+    case: Case, chances: Floats, answer: Value, endings: Sequence[Ending]
+) -> str:
+    """Tell what decided where a case does not get the most probable class.
+
+    Of a divided case only costs can have: its class follows from probabilities.
+    """
+    if len(endings) == 1:
+        return endings[0].reason
+    if case.recipe.costs is None or case.tree.predicts_numbers:
+        return ""
+    classes = case.schema.classes
+    label, usual = classes.index(answer), int(first_best_of_rows(chances[None])[0])
+    if label == usual:
+        return ""
+    return reason(classes, chances, label, case.recipe, usual)
+
+
+def _ending(
+    case: Case, node: int, part: float, level: float, reasons: Reasons
+) -> Ending:
     tree, schema = case.tree, case.schema
-    weights, n = tree.weights[node].tolist(), float(tree.cases[node])
-    weight = sum(weights)
+    n, weight = float(tree.cases[node]), sum(tree.weights[node].tolist())
     label = label_of(schema, tree, node)
     spread = deviation_of(tree, node)
-    if spread is None:
-        counts = dict(zip(schema.classes, weights, strict=True))
-        interval: tuple[float, float] | None = share_interval(
-            counts[label] / weight, n, level
-        )
-    else:
-        counts = {}
+    counts: dict[Value, float] = {}
+    weights: dict[Value, float] = {}
+    interval = None
+    if spread is not None:
         interval = mean_interval(float(label), spread, n, level)
-    return Ending(case, node, part, label, n, weight, counts, spread, interval, level)
+    else:
+        weights = dict(zip(schema.classes, tree.weights[node].tolist(), strict=True))
+        if tree.class_counts is not None:
+            each = tree.class_counts[node].tolist()
+            counts = dict(zip(schema.classes, each, strict=True))
+            interval = share_interval(counts[label] / sum(each), n, level)
+    told = reasons.get(node, "")
+    return Ending(
+        case,
+        node,
+        part,
+        label,
+        n,
+        weight,
+        counts,
+        weights,
+        spread,
+        interval,
+        level,
+        told,
+    )

@@ -22,17 +22,23 @@ _SAME_CHANCE = 1e-12
 
 #: Turns class weights into probabilities.
 Chances = Callable[[Floats], Floats]
+#: Turns class weights into predicted classes.
+Predicted = Callable[[Floats], Ints]
 
 
-def merged(tree: Tree, chances: Chances | None) -> Tree:
+def merged(
+    tree: Tree, chances: Chances | None, predicted: Predicted | None = None
+) -> Tree:
     """Merge leaves that say the same.
 
     With ``chances`` two nodes say the same if they give all classes the same
     probabilities, and so would the two together; without it, if their answers are
-    equal. Trees that predict numbers go by their means in any case.
+    equal. Leaves are not joined where ``predicted`` says something else of all of them
+    together than of each. Trees that predict numbers go by their means in any case.
     """
     tree = snipped(tree, _superfluous(tree, _says(tree, chances))).tree
-    return _joined(tree, _leaders(tree, _says(tree, chances), chances))
+    leader = _leaders(tree, _says(tree, chances), chances, predicted)
+    return _joined(tree, leader)
 
 
 def _says(tree: Tree, chances: Chances | None) -> Floats:
@@ -64,7 +70,9 @@ def _superfluous(tree: Tree, said: Floats) -> Mask:
     return single & ~tree.is_leaf
 
 
-def _leaders(tree: Tree, said: Floats, chances: Chances | None) -> Ints:
+def _leaders(
+    tree: Tree, said: Floats, chances: Chances | None, predicted: Predicted | None
+) -> Ints:
     """Return for every node the sibling that it is to be joined with, or itself."""
     leader = np.arange(len(tree), dtype=np.intp)
     able = np.flatnonzero(tree.is_leaf & (tree.n_codes > 0))
@@ -80,12 +88,15 @@ def _leaders(tree: Tree, said: Floats, chances: Chances | None) -> Ints:
     first = np.minimum.reduceat(order, starts)
     width = np.diff(starts, append=len(order))
     leader[order] = np.repeat(first, width)
+    together = np.add.reduceat(tree.weights[order], starts, axis=0)
+    change = np.zeros(len(starts), dtype=bool)
     if chances is not None and tree.mean is None:
-        together = chances(np.add.reduceat(tree.weights[order], starts, axis=0))
-        differs = np.abs(np.repeat(together, width, axis=0) - said[order, 1:])
+        differs = np.abs(np.repeat(chances(together), width, axis=0) - said[order, 1:])
         change = np.maximum.reduceat(differs.max(axis=1), starts) > _SAME_CHANCE
-        apart = order[np.repeat(change, width)]
-        leader[apart] = apart
+    if predicted is not None and tree.mean is None:
+        change |= predicted(together) != tree.label[first]
+    apart = order[np.repeat(change, width)]
+    leader[apart] = apart
     return _at_least_two(tree, leader)
 
 
@@ -123,6 +134,9 @@ def _joined(tree: Tree, leader: Ints) -> Tree:
         weights=np.add.reduceat(tree.weights[order], starts, axis=0),
         cases=np.add.reduceat(tree.cases[order], starts),
         answer=None if tree.answer is None else tree.answer[kept],
+        class_cases=None
+        if tree.class_cases is None
+        else np.add.reduceat(tree.class_cases[order], starts, axis=0),
     )
     if tree.mean is None or tree.deviation is None:
         return joined

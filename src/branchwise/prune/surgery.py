@@ -72,7 +72,7 @@ def _assembled(tree: Tree, source: Ints, place: Ints, leaves: Mask) -> Rearrange
         cases=tree.cases[source],
         **{
             name: None if (array := getattr(tree, name)) is None else array[source]
-            for name in ("mean", "deviation", "answer")
+            for name in ("mean", "deviation", "answer", "class_cases")
         },
     )
     if tree.surrogates is not None:

@@ -148,4 +148,5 @@ def _asked(picture: Drawn, index: int) -> str:
     """Return the cases of a node that asks; for numbers with their mean."""
     if picture.view["predicts"] == "numbers":
         return str(picture.get("summary", index))
-    return words.cases(picture.get("weight", index))
+    weighted = picture.view.get("weighted", False)
+    return words.cases(picture.get("cases" if weighted else "weight", index))

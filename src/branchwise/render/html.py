@@ -23,7 +23,8 @@ from branchwise.plain_text import plain
 from branchwise.render.colours import OTHERS, class_colours, variables
 from branchwise.render.policy import policy
 from branchwise.tree import Tree
-from branchwise.words import UNNAMED
+from branchwise.view import WEIGHTED_LISTS
+from branchwise.words import UNNAMED, plain
 
 #: The scripts are one module, joined in this order.
 SCRIPTS = (
@@ -182,6 +183,9 @@ def packed(view: dict[str, Any]) -> dict[str, Any]:
         kept["colours"] = class_colours(nodes["weights"][0])
         kept["shared_colour"] = OTHERS
         kept["weights"], kept["chances"] = _packed_weights(nodes)
+    for name in WEIGHTED_LISTS:
+        if name in nodes:
+            kept[name] = nodes[name]
     return kept
 
 

@@ -275,13 +275,23 @@ def _hint(tree: Drawn, index: int) -> str:
     lines = [tree.way(index), tree.get("summary", index)]
     if not tree.is_leaf(index):
         lines += [f"asks {tree.head[index]}", tree.missing(index)]
+    return "\n".join([*lines, *_class_lines(tree, index)])
+
+
+def _class_lines(tree: Drawn, index: int) -> Iterator[str]:
+    """Yield the cases of each class at a node, and what they weigh if not 1 each."""
     classes, weights = tree.view["classes"], tree.get("weights", index)
-    lines.extend(
-        f"{classes[label]}: {words.amount(weight)}"
-        for label, weight in enumerate(weights)
-        if classes and weight
-    )
-    return "\n".join(lines)
+    present = [at for at, weight in enumerate(weights) if classes and weight]
+    if not tree.view.get("weighted", False):
+        yield from (f"{classes[at]}: {words.amount(weights[at])}" for at in present)
+        return
+    counted = "class_cases" in tree.view["nodes"]
+    for at in present:
+        cases = (
+            words.cases(tree.get("class_cases", index)[at]) + ", " if counted else ""
+        )
+        part = words.share(weights[at], sum(weights))
+        yield f"{classes[at]}: {cases}{part} of weight"
 
 
 def _legend(picture: Scene, room: float) -> tuple[list[tuple[float, str]], float]:

@@ -18,6 +18,7 @@ from branchwise.tree import Tree
 from branchwise.words import (
     SHOWN_VALUES,
     Condition,
+    Reasons,
     absent_values,
     answer,
     answer_to_none,
@@ -36,6 +37,7 @@ _DEEPEST_INDENT = 24
 def text_lines(
     schema: Schema,
     tree: Tree,
+    reasons: Reasons | None = None,
     max_depth: int | None = None,
     max_values: int = SHOWN_VALUES,
     empty_branches: bool = False,
@@ -48,6 +50,8 @@ def text_lines(
     ----------
     schema, tree
         What to print.
+    reasons : dict or None
+        Why nodes predict another class than that of most weight, by node.
     max_depth : int or None
         How many levels of questions to show.
     max_values : int
@@ -71,7 +75,14 @@ def text_lines(
             "to_svg, to_dot, to_mermaid."
         )
     printer = _Printer(
-        schema, tree, max_depth, max_values, empty_branches, missing, STYLES[style]
+        schema,
+        tree,
+        max_depth,
+        max_values,
+        empty_branches,
+        missing,
+        STYLES[style],
+        reasons,
     )
     yield from printer.lines()
 
@@ -85,14 +96,15 @@ class _Printer:
     empty_branches: bool
     missing: bool
     style: Style
+    reasons: Reasons | None
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the tree, then those of the subtrees broken off."""
         if self.tree.n_children[0] == 0:
-            yield self.style.answer(answer(self.schema, self.tree, 0))
+            yield self.style.answer(self._answer(0))
             return
         if self._hidden(0):
-            yield self.style.answer(f"{answer(self.schema, self.tree, 0)} ...")
+            yield self.style.answer(f"{self._answer(0)} ...")
             return
         yield from self.style.opening(target(self.schema))
         broken_off = [0]
@@ -127,6 +139,9 @@ class _Printer:
         every = zip(entries, starts, strict=True)
         return [(entry, *pair, indent) for entry, pair in every][::-1]
 
+    def _answer(self, node: int) -> str:
+        return answer(self.schema, self.tree, node, self.reasons)
+
     def _branch(self, node: int) -> str:
         return branch(self.schema, self.tree, node, self.max_values, self.missing)
 
@@ -138,9 +153,9 @@ class _Printer:
     def _end(self, node: int, indent: int, broken_off: list[int]) -> str:
         """Return what ends the line of a node; nothing if its branches follow."""
         if self.tree.n_children[node] == 0:
-            return answer(self.schema, self.tree, node)
+            return self._answer(node)
         if self._hidden(node):
-            return f"{answer(self.schema, self.tree, node)} ..."
+            return f"{self._answer(node)} ..."
         if indent + 1 >= _DEEPEST_INDENT:
             broken_off.append(node)
             return f"[S{len(broken_off) - 1}]"

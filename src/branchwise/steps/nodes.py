@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from branchwise.deciding import few_values
 from branchwise.errors import DataError, ParameterError
 from branchwise.missing import EVERY_BRANCH, STOP
+from branchwise.predict import reasons_of
 from branchwise.recipes import Recipe
 from branchwise.steps.numbers import Bars, Child, Ending, Group, NodeSteps
 from branchwise.steps.walk import Rows, Visit, visits
@@ -24,6 +25,8 @@ from branchwise.tree import Tree
 from branchwise.validation import encode_rows
 from branchwise.words import Condition, absent_values, answer, condition_of
 
+#: Node -> its prediction and cases in words.
+Said = Callable[[int], str]
 #: Stands for every node of a tree.
 ALL = "all"
 #: Of a longer path only the end is told: trees may be 100,000 levels deep.
@@ -130,6 +133,11 @@ def node_steps(
     # Of leaves below them one wants to know why they are leaves.
     below = wanted.copy()
     below[1:] |= wanted[tree.parent[1:]] & tree.is_leaf[1:]
+    reasons = reasons_of(schema.classes, tree, recipe)
+
+    def said(node: int) -> str:
+        return answer(schema, tree, node, reasons)
+
     endings: dict[int, Ending] = {}
     done: dict[int, NodeSteps] = {}
     for visit in visits(rows, training, recipe, below):
@@ -140,15 +148,21 @@ def node_steps(
             parts = worked(visit, rows, recipe)
             for at, node in enumerate(visit.nodes.tolist()):
                 if wanted[node]:
-                    done[node] = _steps(schema, tree, rows, visit, parts, at)
+                    done[node] = _steps(schema, tree, rows, visit, parts, at, said)
     return [
-        _with_children(schema, tree, done.get(node), node, endings)
+        _with_children(schema, tree, done.get(node), node, endings, said)
         for node in np.flatnonzero(wanted).tolist()
     ]
 
 
 def _steps(
-    schema: Schema, tree: Tree, rows: Rows, visit: Visit, parts: Worked, at: int
+    schema: Schema,
+    tree: Tree,
+    rows: Rows,
+    visit: Visit,
+    parts: Worked,
+    at: int,
+    said: Said,
 ) -> NodeSteps:
     node = int(visit.nodes[at])
     searched = int(visit.stop[at]) == 0
@@ -160,7 +174,7 @@ def _steps(
         int(tree.depth[node]),
         _path(schema, tree, node),
         parts.whole[at],
-        answer(schema, tree, node),
+        said(node),
         tuple(parts.candidates[at]) if searched else (),
         average if searched and np.isfinite(average) else None,
         _averaged(visit, at) if searched and np.isfinite(average) else (),
@@ -210,14 +224,15 @@ def _with_children(
     steps: NodeSteps | None,
     node: int,
     endings: dict[int, Ending],
+    said: Said,
 ) -> NodeSteps:
     if steps is None:
-        steps = _without_cases(schema, tree, node)
+        steps = _without_cases(schema, tree, node, said)
     children = tuple(
         Child(
             child,
             condition_of(schema, tree, child),
-            answer(schema, tree, child),
+            said(child),
             float(tree.cases[child]),
             None if tree.is_leaf[child] else _asked(schema, tree, child),
             endings.get(child, "no cases") if tree.is_leaf[child] else None,
@@ -233,7 +248,7 @@ def _asked(schema: Schema, tree: Tree, node: int) -> str:
     return schema.columns[int(tree.column[node])].name
 
 
-def _without_cases(schema: Schema, tree: Tree, node: int) -> NodeSteps:
+def _without_cases(schema: Schema, tree: Tree, node: int, said: Said) -> NodeSteps:
     """Return what there is to say of a node that no row gets to."""
     n_classes = 0 if tree.predicts_numbers else len(schema.classes)
     return NodeSteps(
@@ -241,7 +256,7 @@ def _without_cases(schema: Schema, tree: Tree, node: int) -> NodeSteps:
         int(tree.depth[node]),
         _path(schema, tree, node),
         Group(None, (0.0,) * n_classes, 0.0, 0.0, None),
-        answer(schema, tree, node),
+        said(node),
         (),
         None,
         (),

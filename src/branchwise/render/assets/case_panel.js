@@ -113,9 +113,15 @@ function resultOf(row, { arrivals, chances, label, number: mean }) {
     h("p", { class: "kicker" }, "Answer"),
     h("p", { class: "answer" }, dot, bdi(said)),
     NUMBERS ? null : chanceTable(chances),
+    NUMBERS ? null : decision(decidedBy(arrivals, chances, label)),
     arrivals.length > 1 ? muted(divided) : null,
     steps(row, wayTo(mainArrival(arrivals))),
   );
+}
+
+/** What decided for the class of a case, where it is not the usual one. */
+function decidedBy(arrivals, chances, label) {
+  return arrivals.length === 1 ? reasonOf(arrivals[0].node) : costWords(chances, label);
 }
 
 function chanceTable(chances) {

@@ -134,14 +134,19 @@ function makeNode(node) {
 }
 
 function leafLine(node) {
-  const weight = TREE.weight[node];
+  const all = TREE.cases[node];
   if (NUMBERS) {
     const spread = DATA.deviation[node];
-    return `${counted(weight, "case")}${spread ? `, ± ${rounded(spread, 3)}` : ""}`;
+    return `${counted(all, "case")}${spread ? `, ± ${rounded(spread, 3)}` : ""}`;
   }
-  const right = classWeights(node)[DATA.label[node]];
-  if (right === weight) return counted(weight, "case");
-  return `${cases(right)} of ${cases(weight)}, ${Math.round((100 * right) / weight)} %`;
+  const label = DATA.label[node];
+  const right = classCases(node)?.[label];
+  if (right === all) return counted(all, "case");
+  const whole = (part, of) => `${Math.round((100 * part) / of)} %`;
+  const found = `${cases(right)} of ${cases(all)}`;
+  if (!WEIGHTED) return `${found}, ${whole(right, all)}`;
+  const weighed = whole(classWeights(node)[label], TREE.weight[node]);
+  return `${right === undefined ? counted(all, "case") : found}, ${weighed} of weight`;
 }
 
 /** A node for those who hear it. */

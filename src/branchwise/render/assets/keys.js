@@ -85,7 +85,8 @@ function buildHelp() {
   const dialog = byId("keys");
   const mouse =
     "Wheel or pinch to zoom, drag to move. A click selects a node, its round button or a " +
-    "double click opens it. The wider a line, the more cases take it.";
+    "double click opens it. The wider a line, the more " +
+    `${WEIGHTED ? "weight takes" : "cases take"} it.`;
   dialog.append(
     h("h2", {}, "Keys"),
     h("table", {}, h("tbody", {}, rows)),

@@ -130,7 +130,7 @@ function buildFacts() {
     counted(TREE.count, "node"),
     counted(DATA.n_leaves, "leaf", "leaves"),
     `depth ${grouped(TREE.maxDepth)}`,
-    counted(TREE.weight[0], "case"),
+    `${counted(TREE.cases[0], "case")}${WEIGHTED ? ", weighted" : ""}`,
   ];
   byId("facts").textContent = facts.join(" · ");
   if (!DATA.abridged) return;

@@ -25,7 +25,13 @@ function head(node) {
     h("p", { class: "kicker" }, `${leaf ? "Leaf" : "Node"} ${node}`),
     h("p", { class: "answer" }, dot, bdi(answerOf(node))),
     muted(supportOf(node), leaf ? "" : ", if it stopped here"),
+    decision(reasonOf(node)),
   );
+}
+
+/** What decided, as a sentence; nothing where there is nothing to say. */
+function decision(reason) {
+  return reason ? muted(bdi(`${reason[0].toUpperCase()}${reason.slice(1)}.`)) : null;
 }
 
 /** The rule, condition by condition, with a button that copies it as a sentence. */
@@ -70,15 +76,19 @@ function countsOf(node) {
   const chances = classChances(node);
   const smoothed = Boolean(DATA.chances);
   const whole = TREE.weight[node];
+  const counts = classCases(node);
   const rows = largestFirst(weights).map((label) =>
     tableRow(
       meter(weights[label] / whole, colourOf(label), DATA.classes[label]),
-      cell(cases(weights[label])),
-      cell(percent(weights[label], whole)),
+      counts && cell(cases(counts[label])),
+      counts && cell(percent(counts[label], TREE.cases[node])),
+      WEIGHTED && cell(percent(weights[label], whole)),
       smoothed && cell(percent(chances[label], 1)),
     ),
   );
-  const heads = [bdi(DATA.target), "cases", "share", ...(smoothed ? ["chance"] : [])];
+  const heads = [bdi(DATA.target), ...(counts ? ["cases", "share"] : [])];
+  if (WEIGHTED) heads.push("share of weight");
+  if (smoothed) heads.push("chance");
   return section("Cases", table(heads, rows));
 }
 
@@ -91,12 +101,17 @@ function largestFirst(amounts) {
 
 function numbersOf(node) {
   const [low, high] = [TREE.low, TREE.high].map((end) => h("span", {}, rounded(end, 4)));
+  const weighted = WEIGHTED ? "weighted " : "";
   const rows = [
-    tableRow("mean", cell(DATA.answer[node])),
-    tableRow("standard deviation", cell(rounded(DATA.deviation[node], 4))),
-    tableRow("cases", cell(cases(TREE.weight[node]))),
-    tableRow("share of all cases", cell(percent(TREE.weight[node], TREE.weight[0]))),
+    tableRow(`${weighted}mean`, cell(DATA.answer[node])),
+    tableRow(`${weighted}standard deviation`, cell(rounded(DATA.deviation[node], 4))),
+    tableRow("cases", cell(cases(TREE.cases[node]))),
+    tableRow("share of all cases", cell(percent(TREE.cases[node], TREE.cases[0]))),
   ];
+  if (WEIGHTED) {
+    const part = percent(TREE.weight[node], TREE.weight[0]);
+    rows.push(tableRow("share of all weight", cell(part)));
+  }
   const ends = h("div", { class: "ends muted" }, low, high);
   return section("Numbers", scaleBar(node), ends, h("table", {}, h("tbody", {}, rows)));
 }
@@ -106,7 +121,7 @@ function question(node) {
   const rows = childrenOf(node).map((child) =>
     tableRow(
       link(child, edgeOf(child)),
-      cell(cases(TREE.weight[child])),
+      cell(cases(TREE.cases[child])),
       cell(figure(impurityOf(child))),
       wordCell(answerOf(child)),
     ),

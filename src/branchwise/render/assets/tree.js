@@ -8,6 +8,7 @@ const EVERY_BRANCH = -2; // a case goes down every branch, by weight
 
 const DATA = JSON.parse(document.getElementById("tree-data").textContent);
 const NUMBERS = DATA.predicts === "numbers";
+const WEIGHTED = Boolean(DATA.weighted); // cases do not all weigh 1
 const TREE = shapeOf(DATA.n_children);
 readQuestions(TREE, DATA);
 readAnswers(TREE, DATA);
@@ -62,6 +63,7 @@ function readAnswers(tree, data) {
   for (let node = 0; node < tree.count; node++) {
     tree.weight[node] = NUMBERS ? data.weight[node] : sum(classWeights(node));
   }
+  tree.cases = WEIGHTED ? Float64Array.from(data.cases) : tree.weight;
   if (!NUMBERS) return;
   // One scale for all nodes, so that their means can be compared at a glance.
   tree.low = Infinity;
@@ -85,6 +87,12 @@ function classWeights(node) {
   const pairs = DATA.weights.pairs[node];
   for (let at = 0; at < pairs.length; at += 2) weights[pairs[at]] = pairs[at + 1];
   return weights;
+}
+
+/** The number of cases of each class at a node; null where only weights are known. */
+function classCases(node) {
+  if (!WEIGHTED) return classWeights(node);
+  return DATA.class_cases ? DATA.class_cases[node] : null;
 }
 
 /** The probability of each class at a node, as the model has it. */
@@ -130,8 +138,8 @@ function impurityOf(node) {
   return sum(shares.map((p) => (p > 0 ? -p * Math.log2(p) : 0)));
 }
 
-/** The weight of the cases that take none of a node's branches. */
+/** The number of cases that take none of a node's branches. */
 function stoppedAt(node) {
-  const rest = TREE.weight[node] - sum(childrenOf(node).map((c) => TREE.weight[c]));
-  return rest > 1e-9 * TREE.weight[node] ? rest : 0;
+  const rest = TREE.cases[node] - sum(childrenOf(node).map((c) => TREE.cases[c]));
+  return rest > 1e-9 * TREE.cases[node] ? rest : 0;
 }

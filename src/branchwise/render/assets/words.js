@@ -114,14 +114,41 @@ function answerOf(node) {
 
 /** How sure an answer is: "9 of 14 cases, 64.3 %". */
 function supportOf(node, write = cases) {
-  const weight = TREE.weight[node];
+  const all = TREE.cases[node];
+  const noun = all === 1 ? "case" : "cases";
   if (NUMBERS) {
-    const noun = weight === 1 ? "case" : "cases";
-    const spread = rounded(DATA.deviation[node], 3);
-    return `${write(weight)} ${noun}, standard deviation ${spread}`;
+    const spread = `standard deviation ${rounded(DATA.deviation[node], 3)}`;
+    if (WEIGHTED) return `weighted mean of ${write(all)} ${noun}, weighted ${spread}`;
+    return `${write(all)} ${noun}, ${spread}`;
   }
-  const right = classWeights(node)[DATA.label[node]];
-  return `${write(right)} of ${write(weight)} cases, ${percent(right, weight)}`;
+  const label = DATA.label[node];
+  const right = classCases(node)?.[label];
+  const known = right !== undefined;
+  const found = known ? `${write(right)} of ${write(all)} cases, ${percent(right, all)}` : "";
+  const parts = [found || `${write(all)} ${noun}`];
+  if (WEIGHTED) parts.push(`${percent(classWeights(node)[label], TREE.weight[node])} of weight`);
+  const reason = reasonOf(node);
+  if (reason) parts.push(reason.split(":")[0]);
+  return parts.join("; ");
+}
+
+/** What decided at a node whose class is not the usual one; else nothing. */
+function reasonOf(node) {
+  return DATA.reasons?.[node] ?? "";
+}
+
+/** What decided for a class of a divided case that is not the most probable one. */
+function costWords(chances, label) {
+  const usual = firstBest(chances);
+  if (!DATA.costs || label === usual) return "";
+  const prices = [label, usual].map((said) =>
+    sum(chances.map((chance, truth) => chance * DATA.costs[truth][said])),
+  );
+  const digits = [3, 6, 9].find((n) => rounded(prices[0], n) !== rounded(prices[1], n)) ?? 3;
+  const [least, other] = prices.map((price) => rounded(price, digits));
+  const name = DATA.classes[usual];
+  const beside = least === other ? `, as for ${name}` : ` against ${other} for ${name}`;
+  return `decided by costs: expected cost ${least}${beside}`;
 }
 
 /** All that a way asks, with what it asks of one column put together. */
@@ -167,6 +194,8 @@ function ruleOf(node) {
 /** Where a value goes that no branch names. */
 function routeWords(node, to) {
   if (to === STOP) return `stop here and get this node’s answer, ${answerOf(node)}`;
-  if (to === EVERY_BRANCH) return "go down every branch, by the branches’ cases";
+  if (to === EVERY_BRANCH) {
+    return `go down every branch, by the branches’ ${WEIGHTED ? "weight" : "cases"}`;
+  }
   return `follow the branch “${edgeOf(TREE.firstChild[node] + to)}”`;
 }
