@@ -619,10 +619,11 @@ class Checker:
         assert [row[0] for row in rows] == list(groups)
         for row, cases in zip(rows, groups.values(), strict=True):
             cells = dict(zip(head[1:], row[1:], strict=True))
+            named = " (weight)" if "weight" in cells else ""
             for label, exact in zip(
                 self.classes, by_class(cases, self.classes), strict=True
             ):
-                self.same_weight(cells.pop(label), exact)
+                self.same_weight(cells.pop(f"{label}{named}"), exact)
             if "weight" in cells:
                 self.same_weight(cells.pop("weight"), weight(cases))
             else:
@@ -630,7 +631,10 @@ class Checker:
             self.same_weight(cells.pop("cases"), parts(cases))
             if self.settings.numbers:
                 assert math.isclose(
-                    float(cells.pop("mean")), mean(cases), rel_tol=1e-4, abs_tol=1e-9
+                    float(cells.pop("weighted mean" if named else "mean")),
+                    mean(cases),
+                    rel_tol=1e-4,
+                    abs_tol=1e-9,
                 )
             if impure:
                 self.same(
@@ -855,10 +859,12 @@ class Checker:
     def same_answer(self, printed: str, cases: Cases) -> None:
         self.checked += 1
         found = re.fullmatch(
-            r"(\S+) \(([\d.e-]+)(?:/([\d.e-]+))?(?:, ± \S+)?\)", printed
+            r"(\S+) \((?:weighted mean of )?([\d.e-]+)(?:/([\d.e-]+))?(?: cases?)?"
+            r"(?:, ([\d.]+) % of weight)?(?:, ± \S+)?\)",
+            printed,
         )
         assert found is not None, printed
-        assert math.isclose(float(found[2]), weight(cases), rel_tol=2e-3, abs_tol=0.006)
+        assert math.isclose(float(found[2]), parts(cases), rel_tol=2e-3, abs_tol=0.006)
         if self.settings.numbers:
             assert math.isclose(
                 float(found[1]), mean(cases), rel_tol=1e-4, abs_tol=1e-9
@@ -866,8 +872,11 @@ class Checker:
             return
         right = dict(zip(self.classes, by_class(cases, self.classes), strict=True))
         assert math.isclose(right[found[1]], max(right.values()), rel_tol=1e-8)
-        wrong = weight(cases) - right[found[1]]
+        wrong = parts([c for c in cases if c.y != found[1]])
         assert math.isclose(float(found[3] or 0), wrong, rel_tol=2e-3, abs_tol=0.006)
+        if found[4] is not None:
+            share = 100 * right[found[1]] / weight(cases)
+            assert math.isclose(float(found[4]), share, abs_tol=0.051)
 
     def check_branches(
         self,

@@ -195,7 +195,7 @@ def test_a_function_as_criterion_has_a_score():
 def test_weights():
     weights = np.where(np.array(TENNIS.y) == "no", 2.5, 1.0)
     text = text_of(ID3, TENNIS.X, TENNIS.y, 0, weights)
-    assert "14 cases of weight 21.5: 12.5 no, 9 yes." in text
+    assert "14 cases of weight 21.5; by weight: 12.5 no, 9 yes." in text
     assert "H(S) = -12.5/21.5 log2 12.5/21.5 - 9/21.5 log2 9/21.5 = 0.981" in text
 
 
@@ -608,8 +608,10 @@ def test_the_numbers_are_there():
     found = steps(ID3Classifier(), TENNIS, [0, 3])
     assert [s.node for s in found.nodes] == [0, 3]
     assert found[3].depth == 1
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="no steps of node 1: these are of 0, 3"):
         found[1]
+    assert list(found) == list(found.nodes)
+    assert len(found) == 2
     with pytest.raises(StopIteration):
         found[0].candidate("nothing")
     assert repr(found) == "<branchwise steps of nodes 0, 3; print() shows them>"

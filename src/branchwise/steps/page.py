@@ -226,11 +226,13 @@ def _table(
     impure = with_impurity and bool(symbol(context.bars))
     classes = context.classes
     shown = classes if len(classes) <= _SHOWN_CLASSES else classes[:_SHOWN_CLASSES]
-    head = [word(column), *shown]
+    heads = list(shown)
     if len(shown) < len(classes):
-        head.append(f"{len(classes) - len(shown):,} others")
+        heads.append(f"{len(classes) - len(shown):,} others")
+    by_weight = " (weight)" if weighted else ""
+    head = [word(column), *(f"{name}{by_weight}" for name in heads)]
     head += ["weight", "cases"] if weighted else ["cases"]
-    head += ["mean"] if not classes else []
+    head += ["weighted mean" if weighted else "mean"] if not classes else []
     head += [symbol(context.bars)] if impure else []
     rows = [
         _row(group, len(shown), weighted, impure, context)

@@ -218,13 +218,16 @@ def whole_words(node: NodeSteps, classes: list[str]) -> str:
     """Tell how many cases a node has, and of what."""
     whole = node.whole
     cases = cases_words(whole.cases)
-    if whole.weight != whole.cases:
+    weighted = whole.weight != whole.cases
+    if weighted:
         cases = f"{cases} of weight {count(whole.weight)}"
     if whole.mean is not None:
-        return f"{cases}, mean {mean(whole.mean)}."
+        return f"{cases}, {'weighted ' if weighted else ''}mean {mean(whole.mean)}."
     some = [
         f"{count(weight)} {label}"
         for weight, label in zip(whole.weights, classes, strict=True)
         if weight > 0
     ]
-    return f"{cases}: {', '.join(some)}." if some else f"{cases}."
+    if not some:
+        return f"{cases}."
+    return f"{cases}{'; by weight' if weighted else ''}: {', '.join(some)}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from branchwise.tree import Tree
 #: Decimals, as textbooks have them.
 DIGITS = 3
 _MOST_DIGITS = 15
+#: Nodes that are named before the rest is left out.
+_NAMED_NODES = 5
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,12 +41,22 @@ class Steps:
     bars: Bars
     schema: Schema
 
+    def __iter__(self) -> Iterator[NodeSteps]:
+        return iter(self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
     def __getitem__(self, node: int) -> NodeSteps:
-        """Return the steps of one node by its number."""
+        """Return the steps of one node by its number in the tree."""
         for steps in self.nodes:
             if steps.node == node:
                 return steps
-        raise KeyError(node)
+        raise KeyError(
+            f"There are no steps of node {node!r}: these are of "
+            f"{', '.join(str(steps.node) for steps in self.nodes[:_NAMED_NODES])}"
+            f"{', ...' if len(self) > _NAMED_NODES else ''}."
+        )
 
     def _page(self, digits: int) -> list[Block]:
         whole = isinstance(digits, int) and not isinstance(digits, bool)
@@ -102,8 +115,8 @@ class Steps:
         return self.to_text()
 
     def __repr__(self) -> str:
-        numbers = ", ".join(str(steps.node) for steps in self.nodes[:5])
-        more = ", ..." if len(self.nodes) > 5 else ""
+        numbers = ", ".join(str(steps.node) for steps in self.nodes[:_NAMED_NODES])
+        more = ", ..." if len(self.nodes) > _NAMED_NODES else ""
         return f"<branchwise steps of nodes {numbers}{more}; print() shows them>"
 
     def _repr_html_(self) -> str:

@@ -147,7 +147,8 @@ function buildLegend() {
   if (NUMBERS) {
     const marks = [h("i", { class: "band wide" }), h("i", { class: "mean middle" })];
     const ends = `from ${rounded(TREE.low, 3)} to ${rounded(TREE.high, 3)}`;
-    key(h("span", { class: "scale small" }, marks), ` mean ± deviation, ${ends}`);
+    const mean = WEIGHTED ? "weighted mean" : "mean";
+    key(h("span", { class: "scale small" }, marks), ` ${mean} ± deviation, ${ends}`);
     return;
   }
   const labels = range(0, DATA.classes.length).filter(hasOwnColour);
@@ -157,6 +158,7 @@ function buildLegend() {
   }
   const rest = DATA.classes.length - labels.length;
   if (rest) key(swatch(SHARED_COLOUR), `${grouped(rest)} others`);
+  if (WEIGHTED) key("bars: shares of weight");
 }
 
 /** On paper the whole tree that is open, in light colours, as wide as the paper. */
