@@ -24,6 +24,7 @@ from branchwise.cli.evaluate import evaluate
 from branchwise.cli.explain import explain
 from branchwise.cli.export import export
 from branchwise.cli.fit import fit
+from branchwise.cli.phrases import with_options
 from branchwise.cli.predict import predict
 from branchwise.cli.prune import prune
 from branchwise.cli.reading import with_reading
@@ -86,9 +87,9 @@ class _Verbs(TyperGroup):
             _silence_output()
             raise typer.Exit(NO_READER) from None
         except ParameterError as error:
-            _stop(f"error: {error}", BAD_USAGE)
+            _stop(f"error: {with_options(str(error))}", BAD_USAGE)
         except BranchwiseError as error:
-            _stop(f"error: {error}", BAD_DATA)
+            _stop(f"error: {with_options(str(error))}", BAD_DATA)
         except OSError as error:
             _stop(f"error: {_about(error)}", BAD_DATA)
         except MemoryError:
