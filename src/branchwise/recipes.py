@@ -227,8 +227,22 @@ class Recipe:
                     f"{name}={getattr(self, name)!r} has no effect unless pruning is "
                     f"{method!r}. Got pruning={self.pruning!r}."
                 )
-        _check_choice("probabilities", self.probabilities, PROBABILITIES)
+        self._check_probabilities()
         object.__setattr__(self, "costs", _checked_costs(self.costs))
+
+    def _check_probabilities(self) -> None:
+        _check_choice("probabilities", self.probabilities, PROBABILITIES)
+        usual = self.__dataclass_fields__["m"].default
+        if self.m != usual and self.probabilities != "m-estimate":
+            raise ParameterError(
+                f"m={self.m!r} has no effect unless probabilities is 'm-estimate'. Got "
+                f"probabilities={self.probabilities!r}."
+            )
+        if self.probabilities != "frequencies" and self.predicts_numbers:
+            raise ParameterError(
+                f"probabilities={self.probabilities!r} is for classes, and this tree "
+                "predicts numbers. Leave it out."
+            )
 
     @property
     def predicts_numbers(self) -> bool:

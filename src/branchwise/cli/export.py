@@ -84,7 +84,7 @@ def export(
     """
     if verify is not None and no_verify:
         raise ParameterError("--verify and --no-verify exclude each other. Give one.")
-    refuse_without_table(reading, "--verify", verify)
+    refuse_without_table(reading, "--verify", verify, missing=missing)
     reporter = Reporter(quiet)
     target = exports.target_named(to)
     refuse_two_streams(MODEL=model_path, TABLE=verify)

@@ -35,13 +35,23 @@ class Criterion(StrEnum):
 
 
 class Policy(StrEnum):
-    """What a missing or unseen value does."""
+    """What a missing value does."""
 
     BRANCH = "branch"
     SPLIT = "split"
     LARGEST = "largest"
     LEARNED = "learned"
     SURROGATE = "surrogate"
+    NODE = "node"
+    ERROR = "error"
+
+
+class Unseen(StrEnum):
+    """What an unseen value does."""
+
+    BRANCH = "branch"
+    SPLIT = "split"
+    LARGEST = "largest"
     NODE = "node"
     ERROR = "error"
 
@@ -252,7 +262,7 @@ MissingPolicy = Annotated[
     ),
 ]
 UnseenPolicy = Annotated[
-    Policy | None,
+    Unseen | None,
     _option(
         _GROWING,
         "--unseen-policy",

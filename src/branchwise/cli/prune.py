@@ -211,7 +211,7 @@ def prune(
         raise ParameterError(
             "--change-probabilities has no effect without --merge-same-leaves."
         )
-    refuse_without_table(reading, "--data", data_path)
+    refuse_without_table(reading, "--data", data_path, missing=missing, target=target)
     reporter = Reporter(quiet)
     refuse_two_streams(MODEL=model_path, **{"--data": data_path})
     check_output(output)

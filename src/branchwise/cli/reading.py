@@ -160,8 +160,16 @@ def remark_header(file: TableFile, reading: Reading, reporter: Reporter) -> None
         )
 
 
-def refuse_without_table(reading: Reading, option: str, path: str | None) -> None:
-    """Refuse options of reading where there is no table to read."""
+def refuse_without_table(
+    reading: Reading, option: str, path: str | None, **others: object
+) -> None:
+    """Refuse options of reading, and others, where there is no table to read."""
+    given = [name for name, value in others.items() if value is not None]
+    if path is None and given:
+        raise ParameterError(
+            f"--{given[0]} has no effect here. Give the table that it is about as "
+            f"{option}, or leave it out."
+        )
     if path is None and reading != Reading():
         raise ParameterError(
             "Options that say how a table is read have no effect here. Give the table "

@@ -13,7 +13,7 @@ import typer
 from branchwise.cli import growing
 from branchwise.cli.algorithms import option_of
 from branchwise.cli.fit import growing_options, grown_from, recipe_of, roles_of
-from branchwise.cli.growing import Algorithm
+from branchwise.cli.growing import Algorithm, Probabilities
 from branchwise.cli.growth import Growth, takes_growing_options
 from branchwise.cli.known_rows import read_known_rows
 from branchwise.cli.models import (
@@ -148,6 +148,8 @@ def steps(
         raise ParameterError(
             f"--reveal has no effect unless --style is html. Got {style.value}."
         )
+    if model_path is None:
+        _refuse_beyond_growth(options)
     wanted = _wanted(nodes)
     refuse_two_streams(
         TABLE=table_path, **{"--model": model_path, "--validation": validation}
@@ -164,6 +166,20 @@ def steps(
         stream.write(_written(found, style, digits, reveal).encode("utf-8"))
     if output is not None:
         reporter.note(f"worked solution written to {output}.")
+
+
+def _refuse_beyond_growth(options: Mapping[str, Any]) -> None:
+    """Refuse what changes predictions, but nothing of how a tree is worked out."""
+    if options["unseen_policy"] is not None:
+        raise ParameterError(
+            "--unseen-policy has no effect here: the rows of a worked solution are "
+            "those that the tree is grown from. Leave it out."
+        )
+    if options["probabilities"] is Probabilities.LAPLACE:
+        raise ParameterError(
+            "--probabilities laplace has no effect here: the most probable class is "
+            "the same as by frequencies. Leave it out."
+        )
 
 
 def _wanted(given: list[str] | None) -> object:

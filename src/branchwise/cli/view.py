@@ -76,7 +76,7 @@ def view(
       branchwise view tree.json --data data.csv --no-open
     """
     refuse_two_streams(MODEL=model_path, TABLE=data)
-    refuse_without_table(reading, "--data", data)
+    refuse_without_table(reading, "--data", data, missing=missing)
     reporter = Reporter(quiet)
     model = open_model(model_path)
     target = output if output is not None else _beside(model_path)
