@@ -585,7 +585,7 @@ def test_costs_change_the_answers(write):
     path = write("a,y\nx,sick\nx,well\nx,well\n")
     assert output("fit", path, "-t", "y", "-q") == "well (3/1)\n"
     costly = output("fit", path, "-t", "y", "-q", "--costs=sick:well=5")
-    assert costly == "sick (3/2)\n"
+    assert costly == "sick (3/2, decided by costs)\n"
 
 
 def test_rows_to_prune_with_from_a_file(fitted, write):
@@ -711,7 +711,9 @@ def test_declared_categories_with_odd_names_and_values(write):
 
 def test_weights(write):
     path = write("a,w,y\nx,5,no\nx,1,yes\nz,0,maybe\n")
-    assert output("fit", path, "-t", "y", "--weight=w", "-q") == "no (6/1)\n"
+    assert output("fit", path, "-t", "y", "--weight=w", "-q") == (
+        "no (2/1, 83.3 % of weight)\n"
+    )
 
 
 def test_classes_may_be_numbers(write, tmp_path):

@@ -78,7 +78,7 @@ def test_growing_options_count():
     )
     assert "Var(S) = 1/14 * sum of (y - 73.571)^2" in text
     text = output("steps", WEATHER, "-t", "play", "--class-weight", "no=2")
-    assert "14 cases of weight 19: 10 no, 9 yes." in text
+    assert "14 cases of weight 19; by weight: 10 no, 9 yes." in text
     text = output("steps", WEATHER, "-t", "play", "--ignore", "outlook,windy")
     assert "Column outlook" not in text
 

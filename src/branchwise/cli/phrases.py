@@ -10,8 +10,8 @@ _PHRASES = (
             "sample_weight"
         ),
         (
-            "The table must have the rows that the tree was grown from, with their weights "
-            "(--weight)"
+            "The table must have the rows that the tree was grown from, with their "
+            "weights (--weight)"
         ),
     ),
     (
