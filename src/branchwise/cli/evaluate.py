@@ -142,12 +142,22 @@ def evaluate(
         "--jobs": jobs,
     }
     if table_path is None:
+        _refuse_unseen(growth)
         dealt = Dealing(algorithm, regression, compare, cv, repeats, hold_out, seed)
         evaluate_table(first_path, target, growth, dealt, reading, jobs, form, reporter)
         return
     _refuse_growing(growth, dealing)
     missing = growth.of_columns("missing")
     _evaluate_model(first_path, table_path, target, missing, reading, form, reporter)
+
+
+def _refuse_unseen(growth: Growth) -> None:
+    """Refuse a policy for values that no fold has."""
+    if growth.options["unseen_policy"] is not None:
+        raise ParameterError(
+            "--unseen-policy has no effect here: trees of all folds know the values of "
+            "the whole table. Leave it out."
+        )
 
 
 def _refuse_growing(growth: Growth, dealing: dict[str, Any]) -> None:
