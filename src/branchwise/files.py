@@ -6,11 +6,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
 from pathlib import Path
+from secrets import token_hex
 from typing import BinaryIO
-
-_numbers = count()
 
 
 def is_device(path: Path) -> bool:
@@ -32,9 +30,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield device
         return
     _check_place(final)
-    draft = final.with_name(f".branchwise.{os.getpid()}.{next(_numbers)}.part")
+    draft, file = _new_draft(final)
     try:
-        with draft.open("xb") as file:
+        with file:
             if final.is_file():
                 draft.chmod(stat.S_IMODE(final.stat().st_mode))
             yield file
@@ -45,9 +43,29 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(FileNotFoundError):
             draft.unlink()
         if isinstance(error, OSError) and error.filename == str(draft):
-            # Nobody has asked for the draft.
-            raise type(error)(error.errno, error.strerror, str(final)) from None
+            raise _of_final(error, final) from None
         raise
+
+
+def _new_draft(final: Path) -> tuple[Path, BinaryIO]:
+    """Create a file beside the final one, under a name that no other file has.
+
+    The name is random, because process ids are not unique: every container has its
+    own, and they come back after a process was killed. ``tempfile`` is not used, as
+    its files can be read by their owner only.
+    """
+    try:
+        while True:
+            draft = final.with_name(f".branchwise.{token_hex(8)}.part")
+            with suppress(FileExistsError):
+                return draft, draft.open("xb")
+    except OSError as error:
+        raise _of_final(error, final) from None
+
+
+def _of_final(error: OSError, final: Path) -> OSError:
+    """Return an error of a draft as one of the file that was asked for."""
+    return type(error)(error.errno, error.strerror, str(final))
 
 
 def _check_place(final: Path) -> None:
