@@ -9,6 +9,7 @@
 #include <string>
 
 #include "border.hpp"
+#include "rough_scores.hpp"
 #include "text.hpp"
 #include "walk.hpp"
 
@@ -134,7 +135,7 @@ nb::dict grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_
     const auto classes = static_cast<size_t>(n_classes);
     std::unique_ptr<GrownArrays> grown_arrays;
     {
-        nb::gil_scoped_release released;
+        ReleasedGil released;
         const bool numbers = std::any_of(problem.columns.begin(), problem.columns.end(),
                                          [](const Column& column) { return column.numeric; });
         const size_t largest_table = numbers ? Masses::long_table : Masses::short_table;
@@ -162,7 +163,7 @@ Walk* make_walk(nb::handle column, nb::handle cut, nb::handle n_children, nb::ha
     const auto label = arrays.vector<uint8_t>(labels, "labels");
     if (label.size != 0 && label.size != tree.n_nodes) refuse("labels must have one entry for each node, or none");
     if (label.size) tree.labels = label.data;
-    nb::gil_scoped_release released;
+    ReleasedGil released;
     return new Walk(tree, given);
 }
 
@@ -192,7 +193,7 @@ nb::object label(const Walk& walk, nb::list columns, size_t n_rows) {
     const std::vector<Cells> cells = read_cells_of(walk, arrays, columns, n_rows);
     Array<uint8_t> labels(n_rows);
     {
-        nb::gil_scoped_release released;
+        ReleasedGil released;
         walk.labels(cells, n_rows, labels.data());
     }
     if (std::find(labels.begin(), labels.end(), Ways::no_label) != labels.end()) return nb::none();
@@ -206,7 +207,7 @@ nb::tuple arrive(const Walk& walk, nb::list columns, size_t n_rows) {
     Array<uint32_t> nodes(n_rows);
     std::vector<Walk::Part> parts;
     {
-        nb::gil_scoped_release released;
+        ReleasedGil released;
         walk.nodes(cells, n_rows, nodes.data());
         parts = walk.parts(cells, nodes.data(), n_rows);
     }
@@ -249,7 +250,7 @@ nb::tuple number_texts_at(const Span<const Offset>& offsets, const Span<const ui
     Array<int32_t> numbers(n);
     bool sound;
     {
-        nb::gil_scoped_release released;
+        ReleasedGil released;
         sound = lie_within(start, n, int64_t(data.size));
         for (size_t i = 0; sound && i < n; ++i)
             numbers[i] = int32_t(texts.number(data.data + start[i], size_t(start[i + 1] - start[i]), int64_t(i)));
@@ -278,7 +279,7 @@ nb::tuple number_cells(nb::handle cells, size_t width) {
     TextNumbers texts(data.data + data.size);
     Array<int32_t> numbers(n);
     {
-        nb::gil_scoped_release released;
+        ReleasedGil released;
         for (size_t i = 0; i < n; ++i) numbers[i] = int32_t(texts.number(data.data + width * i, width, int64_t(i)));
     }
     return numbered(std::move(numbers), texts);
@@ -289,6 +290,8 @@ nb::tuple number_cells(nb::handle cells, size_t width) {
 NB_MODULE(_native, m) {
     // A model that is alive when Python ends is no leak.
     nb::set_leak_warnings(false);
+    // Made here, where no other thread can fork: a child would wait for it for ever.
+    RoughLogs::shared();
     m.doc() = "The compiled twin of growth and prediction.";
     m.def("grow", &grow_tree, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels").none(),
           nb::arg("n_classes"), nb::arg("weights").none(), nb::arg("fractions"), nb::arg("weight_step"),

@@ -8,8 +8,10 @@
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "arguments.hpp"
@@ -239,6 +241,59 @@ inline TreeView read_tree(Arrays& arrays, const GivenTree& given, const std::vec
             n_codes.data, codes.data,  cut.data,        nullptr,         nullptr};
 }
 
+// ---- the GIL ---------------------------------------------------------------------
+
+// When the interpreter shuts down while daemon threads work, Python (before 3.14) ends
+// each of them with pthread_exit where it asks for the GIL, which unwinds the C++ frames
+// as an exception that must not be caught and that no destructor lets pass: the process
+// would abort. Such a thread sleeps until the process has ended, as it does in 3.14.
+inline bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing();
+#else
+    return _Py_IsFinalizing();
+#endif
+}
+
+template <typename Call>
+void survive_finalization(const Call& call) {
+    try {
+        call();
+    } catch (...) {
+        if (is_finalizing())
+            for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+        throw;
+    }
+}
+
+// Releases the GIL for a scope.
+class ReleasedGil {
+  public:
+    ReleasedGil() : state_(PyEval_SaveThread()) {}
+    ReleasedGil(const ReleasedGil&) = delete;
+    ReleasedGil& operator=(const ReleasedGil&) = delete;
+    ~ReleasedGil() {
+        survive_finalization([&] { PyEval_RestoreThread(state_); });
+    }
+
+  private:
+    PyThreadState* const state_;
+};
+
+// Holds the GIL for a scope.
+class HeldGil {
+  public:
+    HeldGil() {
+        survive_finalization([&] { state_ = PyGILState_Ensure(); });
+    }
+    HeldGil(const HeldGil&) = delete;
+    HeldGil& operator=(const HeldGil&) = delete;
+    ~HeldGil() { PyGILState_Release(state_); }
+
+  private:
+    PyGILState_STATE state_;
+};
+
 // ---- watch and results -----------------------------------------------------------
 
 // The watch over long work: passes Ctrl-C on, and reports progress if somebody listens.
@@ -249,12 +304,12 @@ class PythonWatch {
     }
 
     bool operator()(size_t n_nodes) {
-        nb::gil_scoped_acquire held;
+        const HeldGil held;
         if (PyErr_CheckSignals() != 0) {
             interrupted_ = true;
             return false;
         }
-        if (report_) progress_(n_nodes);
+        if (report_) survive_finalization([&] { progress_(n_nodes); });
         return true;
     }
 

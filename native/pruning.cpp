@@ -103,7 +103,7 @@ nb::dict prune_tree(nb::list columns, nb::list n_codes_of_columns, nb::handle la
     const Watch watch = std::ref(python);
     TreeArrays pruned;
     {
-        nb::gil_scoped_release released;
+        ReleasedGil released;
         if (prune(problem, estimate, watch, collapses, prunes, raises, new_values, tree)) pruned = lay_out(tree);
     }
     if (python.interrupted()) throw nb::python_error();

@@ -96,7 +96,7 @@ void tally(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_clas
         if (weighted) out[j].weights = arrays.writable<double>(sum_tables[j], item("sums", j), cells).data;
     }
     const Part part{given.columns, given.labels, node.data, given.weights, given.n_rows, size_t(n_classes)};
-    nb::gil_scoped_release released;
+    ReleasedGil released;
     add_rows(part, out);
 }
 

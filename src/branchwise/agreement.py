@@ -17,6 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
+from branchwise.arrays import distinct
 from branchwise.counts import Counts, Floats, Ints, run_starts
 from branchwise.cuts import Cuts, placed
 from branchwise.splits import ABOVE, AT_MOST, Splits, Surrogates
@@ -163,7 +164,7 @@ def _assembled(
     """Put the chosen surrogates together, in the order of their nodes."""
     cut = np.full(len(node), np.nan)
     sides, codes = [], []
-    for index in np.unique(column).tolist():
+    for index in distinct(column).tolist():
         best = found[index]
         chosen = np.flatnonzero(column == index)
         cut[chosen] = best.cut[node[chosen]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from branchwise.counts import Floats, Ints
 from branchwise.errors import ParameterError
+from branchwise.forks import cached_property
 from branchwise.importance import column_importances
 from branchwise.missing import refuse_missing
 from branchwise.predict import Arrivals, Walker, reasons_of, visited, with_answers

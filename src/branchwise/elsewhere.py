@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
+from branchwise.arrays import distinct
 from branchwise.counts import Floats, Ints
 from branchwise.engines.base import Engine
 from branchwise.engines.parts import Part, cells_of
@@ -184,7 +185,7 @@ def _cuts_of(tree: Tree, plan: Plan) -> Edges:
         column = np.concatenate([column, tree.surrogate_column])
         cut = np.concatenate([cut, tree.surrogate_cut])
     made = ~np.isnan(cut)
-    return {index: np.unique(cut[made & (column == index)]) for index in plan.values}
+    return {index: distinct(cut[made & (column == index)]) for index in plan.values}
 
 
 def prune_elsewhere(tree: Tree, place: Place, plan: Plan, recipe: Recipe) -> Tree:

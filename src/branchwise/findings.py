@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import DataError, quoted
+from branchwise.forks import cached_property
 from branchwise.partitions import (
     WITHOUT_GAPS,
     Coding,

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.arrays import distinct
 from branchwise.counts import Counts, Floats, Ints, run_starts
 from branchwise.criteria import (
     Candidates,
@@ -144,7 +145,7 @@ def grouped(
 
     def batches(alike: Mask) -> Iterator[tuple[Ints, Ints, _Batch]]:
         """Put the nodes with equally many values together."""
-        for values in np.unique(width[alike & (width > 1)]).tolist():
+        for values in distinct(width[alike & (width > 1)]).tolist():
             at = starts[alike & (width == values)]
             node = known.node[at]
             pairs = at[:, np.newaxis] + np.arange(values)

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.arrays import distinct
 from branchwise.counts import Floats, Ints
 from branchwise.extension import available
+from branchwise.forks import cached_property
 from branchwise.kernels.native import NativeWalk
 from branchwise.missing import EVERY_BRANCH, STOP
 from branchwise.recipes import Recipe
@@ -267,6 +269,6 @@ def visited(arrivals: Arrivals, tree: Tree) -> tuple[Ints, Ints]:
         nodes.append(node)
         node = tree.parent[node]
         row, node = row[node >= 0], node[node >= 0]
-    key = np.unique(np.concatenate(rows) * len(tree) + np.concatenate(nodes))
+    key = distinct(np.concatenate(rows) * len(tree) + np.concatenate(nodes))
     row, node = np.divmod(key, len(tree))
     return row, node

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from branchwise.forks import cached_property
 from branchwise.prune.surgery import snipped
 from branchwise.recipes import Recipe, unpruned
 from branchwise.table.memory import Shelf

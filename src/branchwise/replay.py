@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.arrays import distinct
 from branchwise.counts import Floats, Ints, run_starts
 from branchwise.search import CountSource, Level
 from branchwise.splits import ABOVE, AT_MOST, Splits
@@ -37,7 +38,7 @@ def prescribed_splits(
     old = _Branches.of(tree, nodes)
     new = []
     size = np.zeros(len(old.node))
-    for index in np.unique(tree.column[nodes]).tolist():
+    for index in distinct(tree.column[nodes]).tolist():
         open_nodes = np.flatnonzero(tree.column[nodes] == index)
         met = _met(source, columns[index], index, tree, nodes, open_nodes)
         branch = old.find(met)

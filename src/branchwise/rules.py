@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.forks import cached_property
 from branchwise.intervals import share_interval
 from branchwise.table.schema import Column, Schema, Value
 from branchwise.tree import Tree

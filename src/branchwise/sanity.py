@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from branchwise.arrays import distinct
 from branchwise.errors import DataError
 from branchwise.missing import EVERY_BRANCH, STOP
 from branchwise.splits import Surrogates
@@ -154,7 +155,7 @@ def _validate_codes(tree: Tree, schema: Schema) -> None:
     )
     key = tree.parent[owner] * (int(sizes.max(initial=0)) + 1) + tree.codes
     _require(
-        len(np.unique(key)) == len(key), "two branches of a node for the same value"
+        len(distinct(key)) == len(key), "two branches of a node for the same value"
     )
     # Without a cut nothing tells the two sides of a number apart.
     sided = np.flatnonzero((sizes[column] == 2) & (tree.n_codes[owner] == 1))
@@ -220,6 +221,6 @@ def _validate_surrogates(tree: Tree, surrogates: Surrogates, schema: Schema) -> 
     _require(bool(known.all()), "a code that is no value of a surrogate's column")
     key = owner * (int(sizes.max(initial=0)) + 1) + splits.codes
     _require(
-        len(np.unique(key)) == len(key),
+        len(distinct(key)) == len(key),
         "two branches of a surrogate for the same value",
     )

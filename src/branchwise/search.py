@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.arrays import distinct
 from branchwise.branches import Branches, assembled
 from branchwise.counts import Counts, Floats, Ints, run_starts
 from branchwise.criteria import Candidates, Masses64, Scores
@@ -32,6 +32,7 @@ from branchwise.cuts import (
     placed,
     quinlan_least,
 )
+from branchwise.forks import cached_property
 from branchwise.groups import Grouping, Judge, grouped
 from branchwise.missing import STOP
 from branchwise.recipes import Recipe
@@ -326,7 +327,7 @@ class Search:
             log_chance_of_numbers if self.masses.for_numbers else log_chance_of_classes
         )
         result = np.zeros(len(chosen))
-        for index in np.unique(chosen[chosen >= 0]).tolist():
+        for index in distinct(chosen[chosen >= 0]).tolist():
             nodes = np.flatnonzero(chosen == index)
             made = self.branches(index, nodes, cut, missing_to)
             order = np.argsort(made.node, kind="stable")
@@ -341,7 +342,7 @@ class Search:
         """Turn the chosen columns into branches."""
         made = [
             self.branches(index, np.flatnonzero(chosen == index), cut, missing_to)
-            for index in np.unique(chosen[chosen >= 0]).tolist()
+            for index in distinct(chosen[chosen >= 0]).tolist()
         ]
         return assembled(made, chosen, cut, missing_to, self.recipe)
 

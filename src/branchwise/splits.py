@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from branchwise.counts import Floats, Ints, run_starts
+from branchwise.forks import cached_property
 from branchwise.missing import STOP
 from branchwise.table.schema import Column, Columns
 

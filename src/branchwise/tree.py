@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.arrays import distinct
 from branchwise.counts import Floats, Ints
+from branchwise.forks import cached_property
 from branchwise.splits import Splits, Surrogates
 from branchwise.ties import first_best_of_rows
 
@@ -278,7 +279,7 @@ class Tree:
         asked = self.column[self.column >= 0]
         if self.surrogate_column is not None:
             asked = np.concatenate([asked, self.surrogate_column])
-        columns: list[int] = np.unique(asked).tolist()
+        columns: list[int] = distinct(asked).tolist()
         return columns
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from branchwise.engines.memory import Countable, MemoryEngine
 from branchwise.engines.task import Plan
 from branchwise.errors import DataError
 from branchwise.extension import available
+from branchwise.forks import cached_property
 from branchwise.kernels.native import NativeWalk
 from branchwise.levels import Levels
 from branchwise.search import Level

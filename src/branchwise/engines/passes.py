@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from branchwise.arrays import distinct
 from branchwise.counts import Counts, Floats, Ints
 from branchwise.engines.jobs import (
     MOST_CELLS,
@@ -124,7 +125,7 @@ class PassEngine:
         width = counts[0].weights.shape[1]
         weights = np.zeros((len(splits.sizes), width))
         cases = np.zeros(len(splits.sizes))
-        for index in np.unique(splits.column[splits.column >= 0]).tolist():
+        for index in distinct(splits.column[splits.column >= 0]).tolist():
             asking = counts[index].select(splits.column[counts[index].node] == index)
             if splits.surrogates is not None and self._asks_others(index, asking):
                 return None

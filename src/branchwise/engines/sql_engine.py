@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from branchwise.arrays import distinct
 from branchwise.counts import Counts, Floats, Ints
 from branchwise.engines.sql_counting import (
     COLUMNS_A_QUERY,
@@ -247,7 +248,7 @@ def derived_totals(
     Cases that are divided are rounded one by one, and those that surrogates place are
     not known by the column of their node.
     """
-    used = np.unique(splits.column[splits.column >= 0]).tolist()
+    used = distinct(splits.column[splits.column >= 0]).tolist()
     if splits.surrogates is not None or any(at not in cache for at in used):
         return None
     router = Router(columns, splits)

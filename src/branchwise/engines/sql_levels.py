@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from branchwise.arrays import distinct
 from branchwise.counts import Ints
 from branchwise.engines.sql_dialects import Binder, coalesced
 from branchwise.engines.sql_paths import Ways, path, ways_down
@@ -191,7 +192,7 @@ class _Joins:
     def _answer(self, asked: Asked, turn: int) -> str:
         """Return the code by which a row answers the question of its node."""
         whens = []
-        for at in np.unique(asked.column[asked.column >= 0]).tolist():
+        for at in distinct(asked.column[asked.column >= 0]).tolist():
             code = f"rows.a{at}"
             if self.plan.schema.columns[at].is_numeric:
                 gone = f"{code} IS NULL"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from branchwise.evaluation.deals import Deal, Split
 from branchwise.evaluation.metrics import Fold
 from branchwise.evaluation.reports import Comparison, Evaluation
 from branchwise.evaluation.summing import evaluated
+from branchwise.forks import cached_property
 from branchwise.table.encoded import EncodedTable
 from branchwise.table.labels import learn_numbers, learn_target
 from branchwise.table.schema import Value

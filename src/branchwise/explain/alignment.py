@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 from branchwise.counts import Ints
 from branchwise.explain.steps import condition_dict
+from branchwise.forks import cached_property
 from branchwise.missing import EVERY_BRANCH, STOP
 from branchwise.rules import Way, narrowed_way, way_conditions
 from branchwise.surrogates import surrogates_of

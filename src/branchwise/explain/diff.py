@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from branchwise.explain.writing import (
     Paragraph,
     Written,
 )
+from branchwise.forks import cached_property
 from branchwise.rules import way_to
 from branchwise.table.schema import Column, Schema, Value
 from branchwise.tree import Tree

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from branchwise.counts import Floats
 from branchwise.explain.steps import Case, Step
 from branchwise.explain.writing import Block, Heading, Items, Paragraph, Written
+from branchwise.forks import cached_property
 from branchwise.intervals import check_level, mean_interval, share_interval
 from branchwise.predict import Walker, reason, reasons_of
 from branchwise.recipes import Recipe

@@ -10,12 +10,12 @@ arrives at the same nodes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from branchwise.explain.levers import NO_NUMBER, Among, Cells, Lever, Range
+from branchwise.forks import cached_property
 from branchwise.missing import STOP
 from branchwise.splits import ABOVE
 from branchwise.tree import Tree

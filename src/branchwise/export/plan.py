@@ -26,10 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from branchwise.forks import cached_property
 from branchwise.missing import EVERY_BRANCH, STOP
 from branchwise.predict import class_chances
 from branchwise.recipes import Recipe

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from branchwise.branches import Branches
 from branchwise.counts import Counts, Floats, run_starts
 from branchwise.criteria import Candidates, Scores
 from branchwise.cuts import Cuts, placed
+from branchwise.forks import cached_property
 from branchwise.missing import STOP
 from branchwise.search import Search
 from branchwise.splits import AT_MOST

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from branchwise.criteria import Masses64
 from branchwise.deciding import Verdicts, carried_out, stops, verdicts
 from branchwise.engines.memory import MemoryEngine
 from branchwise.errors import DataError
+from branchwise.forks import cached_property
 from branchwise.grow import masses_of
 from branchwise.recipes import Recipe
 from branchwise.replay import prescribed_splits

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.arrays import distinct
 from branchwise.table.schema import Column, Columns
 
 #: The numbers between bins, by column; a column that is not there has no bins.
@@ -65,7 +66,7 @@ def edges_between(
     quantiles = np.arange(1, max_bins) * int(upto[-1]) // max_bins
     # The cell of the number before each quantile, counted from the least.
     last = np.searchsorted(upto, quantiles - 1, side="right")
-    last = np.unique(last[(quantiles > 0) & (last < len(count) - 1)])
+    last = distinct(last[(quantiles > 0) & (last < len(count) - 1)])
     return midpoint(high[last], low[last + 1])
 
 

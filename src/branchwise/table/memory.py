@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from hashlib import blake2b
@@ -10,6 +9,8 @@ from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from branchwise.forks import fork_safe_lock
 
 Made = TypeVar("Made")
 
@@ -21,6 +22,10 @@ def digest(array: NDArray[np.generic] | None) -> bytes:
     told = f"{array.dtype.str}{array.shape}".encode()
     data = np.ascontiguousarray(array)
     return blake2b(data.data, digest_size=16, key=told[:64]).digest()
+
+
+#: Guards every memory: it is held for a few steps only.
+_LOCK = fork_safe_lock()
 
 
 class Memory:
@@ -36,11 +41,10 @@ class Memory:
         self.most_bytes = most_bytes
         self._kept: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
         self._bytes = 0
-        self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> object | None:
         """Return what is kept under a key, or None."""
-        with self._lock:
+        with _LOCK:
             found = self._kept.get(key)
             if found is None:
                 return None
@@ -49,7 +53,7 @@ class Memory:
 
     def put(self, key: Hashable, thing: object, n_bytes: int) -> None:
         """Keep a thing, in place of what was kept under its key."""
-        with self._lock:
+        with _LOCK:
             if key in self._kept:
                 self._bytes -= self._kept.pop(key)[1]
             if n_bytes > self.most_bytes:

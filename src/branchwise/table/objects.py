@@ -16,6 +16,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.arrays import distinct
 from branchwise.errors import DataError
 from branchwise.table.raw import (
     DATE_ADVICE,
@@ -74,7 +75,7 @@ def read_repeated(what: str, column: Sequence[Any] | NDArray[Any]) -> RawColumn 
 def _repeats(sample: Sequence[Any] | NDArray[Any]) -> bool:
     """Whether a sample has its objects, or texts of numpy, several times each."""
     if isinstance(sample, np.ndarray) and sample.dtype != object:
-        return sample.dtype.kind == "U" and len(np.unique(sample)) <= len(sample) // 4
+        return sample.dtype.kind == "U" and len(distinct(sample)) <= len(sample) // 4
     return len(set(map(id, sample))) <= len(sample) // 4
 
 

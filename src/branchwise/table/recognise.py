@@ -10,7 +10,6 @@ pays for a look at a few bytes. Labels are treated alike.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import DataError
+from branchwise.forks import fork_safe_lock
 from branchwise.table.encoded import EncodedLabels, EncodedTable, n_bytes
 from branchwise.table.labels import learn_target
 from branchwise.table.memory import Memory, Shelf
@@ -36,6 +36,7 @@ _FEW = 64
 _LOOKS = 1024
 _SAMPLES = 256
 _CONSTANT = {str, int, float, bool, type(None)}
+_LOCK = fork_safe_lock()
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,6 @@ class Recognition:
     def __init__(self, room: int = ROOM) -> None:
         self.memory = Memory(room)
         self._seen: OrderedDict[Hashable, None] = OrderedDict()
-        self._lock = threading.Lock()
 
     def recognised(self, X: object) -> object:
         """Return an encoded table in place of one that has come before, else X."""
@@ -121,7 +121,7 @@ class Recognition:
         return table
 
     def _again(self, key: Hashable) -> bool:
-        with self._lock:
+        with _LOCK:
             again = key in self._seen
             self._seen[key] = None
             self._seen.move_to_end(key)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from branchwise.forks import cached_property
 from branchwise.table.frames import Frame, open_table
 from branchwise.table.raw import Numbers, RawColumn
 from branchwise.table.schema import Column, Schema, Value
