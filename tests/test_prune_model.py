@@ -23,13 +23,15 @@ from branchwise import (
     pruning_path,
 )
 from branchwise.plot import plot_pruning_path
-from branchwise.prune import cost_complexity
+from branchwise.prune import cost_complexity, error_based
 from branchwise.pruning import PruningTable
 from branchwise.recipes import CART
 from branchwise.table.encode import learn_columns
 from branchwise.table.frames import open_table
 from branchwise.table.labels import learn_target
+from branchwise.table.schema import Column, Schema
 from branchwise.training import Training, grown
+from branchwise.tree import Tree
 from branchwise.validation import choose_alpha, dealt, held_out
 
 TENNIS = datasets.load("tennis")
@@ -153,6 +155,96 @@ def test_error_based_pruning_with_weights():
     assert whole.prune("error-based", X, y, sample_weight=weights) == expected
     with pytest.raises(BranchwiseError, match="These rows give other counts"):
         whole.prune("error-based", X, y)
+
+
+@pytest.mark.parametrize("kernel", ["native", "reference"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("missing", [False, True])
+def test_error_based_pruning_beside_columns_that_are_not_used(
+    kernel, weighted, missing, monkeypatch
+):
+    monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
+    X, y = noisy(3)
+    n = len(y)
+    X = {"constant": np.ones(n), "name": np.array(["same"] * n), **X}
+    if missing:
+        X["gaps"] = np.where(np.arange(n) % 7 == 0, np.nan, np.arange(n) % 5)
+    weights = np.arange(n) % 4 + 0.5 if weighted else None
+    whole = ID3Classifier(max_depth=6)
+    whole.fit(X, y, sample_weight=weights)
+    assert not {0, 1} & set(whole.model_.tree.used_columns)
+    pruned = whole.model_.prune("error-based", X, y, sample_weight=weights)
+    fitted = ID3Classifier(max_depth=6, pruning="error-based")
+    assert pruned == fitted.fit(X, y, sample_weight=weights).model_
+    assert len(pruned.tree) < len(whole.model_.tree)
+
+
+def deep(levels: int) -> Model:
+    """A chain of thresholds, whose leaves have one class after the other."""
+    n = 2 * levels + 1
+    inner = np.zeros(n, dtype=bool)
+    inner[0] = True
+    inner[2 : n - 1 : 2] = True
+    leaf = np.zeros((levels + 1, 2))
+    leaf[np.arange(levels + 1), np.arange(levels + 1) % 2] = 5.0
+    weights = np.empty((n, 2))
+    weights[0::2] = leaf[::-1].cumsum(axis=0)[::-1]
+    weights[1::2] = leaf[:-1]
+    tree = Tree(
+        np.where(inner, 0, -1),
+        np.where(inner, np.arange(n) / 2, np.nan),
+        np.where(inner, 2, 0),
+        np.full(n, -1),
+        np.full(n, -1),
+        np.concatenate([[0], np.ones(n - 1, dtype=int)]),
+        np.tile([0, 1], levels),
+        weights,
+        weights.sum(axis=1),
+    )
+    return Model(Schema((Column("x", "numeric"),), ("no", "yes")), tree, Recipe())
+
+
+@pytest.mark.parametrize(
+    "levels", [10_000, pytest.param(100_000, marks=pytest.mark.slow)]
+)
+def test_deep_trees_are_pruned_in_linear_time(levels):
+    # Quadratic time would be hours.
+    model = deep(levels)
+    assert len(model.prune("error-based").tree) > levels
+    assert len(model.prune("error-based", confidence=1e-9).tree) == 1
+    assert len(model.prune("cost-complexity", ccp_alpha=1.0).tree) == 1
+    rows = {"x": [0.0, 1.0]}
+    assert len(model.prune("reduced-error", rows, ["no", "yes"]).tree) < 10
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pruning_without_raising_goes_bottom_up(seed):
+    """One node after the other, by hand."""
+    X, y = noisy(seed)
+    tree = ID3Classifier().fit(X, y).model_.tree
+    estimate = error_based.Estimate(0.25, float(tree.weights[0].sum()))
+    as_leaf = estimate.of(tree.weights)
+    errors, leaves = as_leaf.copy(), tree.is_leaf.copy()
+    for node in range(len(tree) - 1, -1, -1):
+        if not tree.is_leaf[node]:
+            errors[node] = errors[tree.children(node)].sum()
+            leaves[node] = as_leaf[node] <= errors[node] + estimate.slack
+            errors[node] = as_leaf[node] if leaves[node] else errors[node]
+    kept = [
+        node
+        for node in range(len(tree))
+        if not any(leaves[above] for above in ancestors(tree, node))
+    ]
+    pruned = error_based.pruned(tree, 0.25, None)
+    assert pruned.weights.tolist() == tree.weights[kept].tolist()
+
+
+def ancestors(tree: Tree, node: int) -> list[int]:
+    found = []
+    while node:
+        node = int(tree.parent[node])
+        found.append(node)
+    return found
 
 
 def test_error_based_pruning_of_binned_numbers():

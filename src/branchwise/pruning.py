@@ -15,6 +15,7 @@ import numpy as np
 
 from branchwise.counts import Floats, Ints
 from branchwise.errors import DataError, ParameterError
+from branchwise.kernels import native
 from branchwise.predict import class_chances, predicted_classes
 from branchwise.prune import cost_complexity, error_based, same_leaves
 from branchwise.prune.surgery import snipped, stopped_weights
@@ -123,15 +124,44 @@ def pruning_recipe(
 def _error_based(schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None) -> Tree:
     if rows is None or not recipe.raise_subtrees:
         return error_based.pruned(tree, recipe.confidence, None)
-    coded = rows.encoded(schema, tree, recipe)
+    coded = _filled(rows.encoded(schema, tree, recipe), tree)
     if not _known_values(coded):
         raise _other_rows()
     grid = coded.grid(recipe)
     count = recounter(coded, grid, recipe)
     if not _same_counts(count(tree)[0], tree):
         raise _other_rows()
-    smaller = error_based.pruned(tree, recipe.confidence, count)
+    # The cases of classes are counted anew below; the compiled kernel knows none.
+    bare = replace(tree, class_cases=None)
+    if native.prunes(bare):
+        smaller = native.prune_native(
+            coded.columns,
+            coded.data,
+            coded.target.astype(np.intp, copy=False),
+            grid,
+            bare,
+            replace(recipe, collapse=False),
+        )
+    else:
+        smaller = error_based.pruned(bare, recipe.confidence, count)
     return with_class_cases(smaller, coded, grid)
+
+
+def _filled(coded: Training, tree: Tree) -> Training:
+    """Give cells to the columns that the tree does not use, which have none.
+
+    Nobody looks at them, but every column must have as many as there are rows.
+    """
+    used = set(tree.used_columns)
+    number = np.zeros(coded.data.n_rows)
+    code = np.zeros(coded.data.n_rows, dtype=np.uint8)
+    cells = tuple(
+        cells if index in used else number if column.is_numeric else code
+        for index, (column, cells) in enumerate(
+            zip(coded.columns, coded.data.data, strict=True)
+        )
+    )
+    return replace(coded, data=replace(coded.data, data=cells))
 
 
 def _known_values(coded: Training) -> bool:

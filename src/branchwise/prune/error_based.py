@@ -23,6 +23,7 @@ from branchwise.criteria import Masses
 from branchwise.errors import DataError
 from branchwise.prune.surgery import (
     Mask,
+    add_to_parents,
     rearranged,
     snipped,
     stopped_weights,
@@ -41,8 +42,6 @@ _LARGEST_TOTAL = 1e150
 _COLLAPSE_SLACK = 1e-3
 #: An estimate that is higher by no more than this is no worse.
 _PRUNE_SLACK = 0.1
-#: More errors than any estimate.
-_NEVER = np.iinfo(np.int64).max // 2
 #: Halvings that bring the logarithm of a chance within reach of a short series.
 _HALVINGS = 7
 _TERMS = 12
@@ -130,10 +129,26 @@ def pruned(tree: Tree, confidence: float, recount: Recount | None) -> Tree:
     counting of the rows serves them all.
     """
     estimate = Estimate(confidence, float(tree.weights[0].sum()))
+    if recount is None:
+        return _without_raising(tree, estimate)
     state = _State.of(tree, tree.is_leaf, estimate)
     while not state.done[0]:
         state = _next_round(state, estimate, recount)
     return state.tree
+
+
+def _without_raising(tree: Tree, estimate: Estimate) -> Tree:
+    """Make leaves only: one pass, as no cases move."""
+    as_leaf = estimate.of(tree.weights)
+    left_behind = estimate.of(stopped_weights(tree))
+    errors = np.where(tree.is_leaf, as_leaf, left_behind)
+    leaf = np.zeros(len(tree), dtype=bool)
+    for start, stop in reversed(list(tree.levels())):
+        here = slice(start, stop)
+        leaf[here] = as_leaf[here] <= errors[here] + estimate.slack
+        errors[here] = np.where(leaf[here], as_leaf[here], errors[here])
+        add_to_parents(tree, errors, start, stop)
+    return snipped(tree, leaf & ~tree.is_leaf).tree
 
 
 @dataclass(frozen=True)
@@ -157,7 +172,7 @@ def _tree_errors(tree: Tree, estimate: Estimate) -> Masses:
     return errors
 
 
-def _next_round(state: _State, estimate: Estimate, recount: Recount | None) -> _State:
+def _next_round(state: _State, estimate: Estimate, recount: Recount) -> _State:
     tree, errors = state.tree, state.errors
     undone = np.zeros(len(tree), dtype=np.intp)
     np.add.at(undone, tree.parent[1:], ~state.done[1:])
@@ -170,7 +185,7 @@ def _next_round(state: _State, estimate: Estimate, recount: Recount | None) -> _
     raised = np.where(up, largest, -1)
     new = rearranged(tree, raised, leaf)
     done = (state.done | ready)[new.source]
-    if not up.any() or recount is None:
+    if not up.any():
         return _State.of(new.tree, done, estimate)
     # What has come up with other cases has to be looked at again.
     done &= ~_at_or_below(new.tree, up[new.place])
@@ -204,12 +219,10 @@ def _as_branches(
     ready: Mask,
     largest: Ints,
     estimate: Estimate,
-    recount: Recount | None,
+    recount: Recount,
     as_leaf: Masses,
 ) -> Masses:
     """Estimate the errors of nodes if their largest branches took their places."""
-    if recount is None:
-        return np.full(len(tree), _NEVER)
     result = as_leaf.copy()
     # A branch that is a leaf, given all cases of the node, is that leaf.
     able = ready & ~tree.is_leaf[largest]

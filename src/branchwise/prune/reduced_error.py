@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from branchwise.counts import Floats
-from branchwise.prune.surgery import snipped
+from branchwise.prune.surgery import add_to_parents, snipped
 from branchwise.ties import TIE
 from branchwise.tree import Tree
 
@@ -37,6 +37,5 @@ def pruned(tree: Tree, as_leaf: Floats, stopping: Floats, slack: float) -> Tree:
         # Sums of fractions may differ in their last bits.
         leaf[here] = inner & (as_leaf[here] <= (below[here] + slack) * (1 + TIE))
         below[here] = np.where(leaf[here], as_leaf[here], below[here])
-        if start:
-            np.add.at(below, tree.parent[here], below[here])
+        add_to_parents(tree, below, start, stop)
     return snipped(tree, leaf).tree

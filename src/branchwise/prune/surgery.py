@@ -102,9 +102,16 @@ def subtree_sums(tree: Tree, own: NDArray[Any]) -> NDArray[Any]:
     """Add up what is at the leaves, and what is left behind at nodes, bottom up."""
     total = own.copy()
     for start, stop in reversed(list(tree.levels())):
-        if start:
-            np.add.at(total, tree.parent[start:stop], total[start:stop])
+        add_to_parents(tree, total, start, stop)
     return total
+
+
+def add_to_parents(tree: Tree, total: NDArray[Any], start: int, stop: int) -> None:
+    """Add the amounts of the nodes of one level to those of their parents."""
+    if start:
+        # A copy of these: NumPy would copy all of an array that overlaps them.
+        amounts = total[start:stop].copy()
+        np.add.at(total, tree.parent[start:stop], amounts)
 
 
 def stopped_weights(tree: Tree) -> NDArray[np.float64]:
