@@ -387,6 +387,11 @@ class Checker:
         left = {name: e for name, e in found.items() if e.reason is None}
         if not left:
             return None, [], average
+        if s.significance is not None:
+            p_values = {name: self.luck(e, found)[1] for name, e in left.items()}
+            few = {name for name, p in p_values.items() if p <= s.significance}
+            for name in left.keys() - few if few else ():
+                left.pop(name).reason = "its p-value"
         top = max(e.score for e in left.values())
         equal = [name for name, e in left.items() if close(e.score, top)]
         return equal[0], equal, average

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from branchwise import CARTRegressor, ID3Classifier, Recipe, fit_tree
+from branchwise import CARTRegressor, ID3Classifier, Recipe, fit_tree, significance
 from branchwise.significance import (
     log_chance_of_classes,
     log_chance_of_numbers,
@@ -54,6 +54,22 @@ def test_the_tail_of_f():
 def test_the_tail_of_f_at_its_ends():
     found = log_f_tail(np.array([0.0, np.inf]), np.ones(2), np.full(2, 5.0))
     assert found.tolist() == [0.0, -np.inf]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_the_tails_end_where_there_is_nothing_to_add_up(bad, monkeypatch):
+    steps = []
+
+    def counted(first, last):
+        for step in range(first, last):
+            steps.append(step)
+            yield step
+
+    monkeypatch.setattr(significance, "range", counted, raising=False)
+    with np.errstate(all="ignore"):
+        log_chi_square_tail(np.array([bad, 3.0]), np.array([4.0, 4.0]))
+        log_f_tail(np.array([bad, 3.0]), np.array([2.0, 2.0]), np.array([5.0, 5.0]))
+    assert len(steps) < 1000
 
 
 def groupings(n_values: int) -> Iterator[list[int]]:
@@ -123,6 +139,7 @@ def table(seed: int, gaps: bool) -> tuple[dict[str, list[object]], np.ndarray]:
         "number": list(rng.integers(0, 9, n).astype(float)),
         "constant": ["x"] * n,
         "pair": list(rng.choice(["u", "v"], n)),
+        "noise": [f"n{k}" for k in rng.integers(0, 15, n)],
     }
     if gaps:
         for name in ("text", "number"):
@@ -132,52 +149,88 @@ def table(seed: int, gaps: bool) -> tuple[dict[str, list[object]], np.ndarray]:
     return columns, rng.integers(0, 3, n) + 3 * np.array(hint)
 
 
-def naive_chance(
+def naive_candidates(
     columns: dict[str, list[object]], y: np.ndarray, branching: str
-) -> tuple[float, float]:
-    """Return the chance of the root's split, and how many candidates there were."""
-    recipe = Recipe(max_depth=1, branching=branching, criterion="gain_ratio")
-    tree = fit_tree(columns, y, recipe).tree
-    names = list(columns)
-    chosen = columns[names[tree.column[0]]]
-    known = {value for value in chosen if value is not None}
-    tries = 3.0  # the constant column is no candidate
-    if names[tree.column[0]] == "number":
-        tries *= len(known) - 1
-    elif branching != "values":
-        n_groups = int(np.count_nonzero(tree.n_codes[1:]))
-        tries *= sum(max(g) + 1 == n_groups for g in groupings(len(known)))
-    branches = tree.weights[1:][:, tree.weights[0] > 0]
-    found = scipy.stats.chi2_contingency(branches, correction=False)
-    return float(found.pvalue), tries
+) -> dict[int, tuple[float, float]]:
+    """Return the score and the adjusted p-value of every column, each by itself."""
+    found = {}
+    for index, (name, cells) in enumerate(columns.items()):
+        recipe = Recipe(max_depth=1, branching=branching, criterion="gain")
+        tree = fit_tree({name: cells}, y, recipe).tree
+        if len(tree) == 1:
+            continue
+        known = {value for value in cells if value is not None}
+        tries = 1.0
+        if name == "number":
+            tries *= len(known) - 1
+        elif branching != "values":
+            n_groups = int(np.count_nonzero(tree.n_codes[1:]))
+            tries *= np.exp(log_groupings(len(known), n_groups))
+        branches = tree.weights[1:][:, tree.weights[0] > 0]
+        p_value = scipy.stats.chi2_contingency(branches, correction=False).pvalue
+        found[index] = gain(branches), float(p_value) * tries
+    return {index: (score, p * len(found)) for index, (score, p) in found.items()}
+
+
+def gain(branches: np.ndarray) -> float:
+    def entropy(weights: np.ndarray) -> float:
+        return float(scipy.stats.entropy(weights, base=2))
+
+    share = branches.sum(axis=1) / branches.sum()
+    left = sum(s * entropy(b) for s, b in zip(share, branches, strict=True))
+    return entropy(branches.sum(axis=0)) - left
+
+
+def root_column(columns, y, branching, bar) -> int:
+    recipe = Recipe(
+        criterion="gain",
+        max_depth=1,
+        branching=branching,
+        min_significance=bar,
+    )
+    return int(fit_tree(columns, y, recipe).tree.column[0])
 
 
 @pytest.mark.parametrize("branching", ["values", "groups", "two-way"])
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("seed", range(8))
-def test_a_split_is_made_as_long_as_it_is_unlikely_to_be_luck(branching, gaps, seed):
+def test_the_best_of_the_significant_splits_is_made(branching, gaps, seed):
     columns, y = table(seed, gaps)
-    chance, tries = naive_chance(columns, y, branching)
-    adjusted = chance * tries
-    for bar, split in ((adjusted * 1.0001, True), (adjusted * 0.9999, False)):
-        if bar > 1:
-            continue
-        recipe = Recipe(
-            criterion="gain_ratio",
-            max_depth=1,
-            branching=branching,
-            min_significance=bar,
-        )
-        assert (len(fit_tree(columns, y, recipe).tree) > 1) == split
+    found = naive_candidates(columns, y, branching)
+    for edge in sorted(p for _, p in found.values()):
+        for bar in (edge * 0.9999, edge * 1.0001):
+            if bar > 1:
+                continue
+            passing = {i: score for i, (score, p) in found.items() if p <= bar}
+            expected = max(passing, key=lambda i: passing[i]) if passing else -1
+            assert root_column(columns, y, branching, bar) == expected
 
 
 def test_the_bars_were_worth_testing():
-    adjusted = []
+    adjusted, overruled = [], 0
     for seed in range(8):
         for branching in ("values", "groups", "two-way"):
-            chance, tries = naive_chance(*table(seed, True), branching)
-            adjusted.append(chance * tries)
-    assert sum(a < 1 for a in adjusted) > 12
+            found = naive_candidates(*table(seed, True), branching)
+            adjusted += [p for _, p in found.values()]
+            best = max(found, key=lambda i: found[i][0])
+            overruled += min(p for _, p in found.values()) < found[best][1]
+    assert sum(p < 1 for p in adjusted) > 12
+    assert overruled > 4
+
+
+def test_noise_of_many_values_does_not_hide_a_signal():
+    """The noise scores best, but is not significant; the signal is."""
+    rng = np.random.default_rng(9)
+    noise = rng.integers(0, 100, 300).astype(str)
+    sound = rng.integers(0, 2, 300)
+    y = np.where(rng.random(300) < 0.25, 1 - sound, sound)
+    X = {"noise": noise, "sound": sound.astype(str)}
+    assert ID3Classifier(max_depth=1).fit(X, y).tree_.column[0] == 0
+    strict = ID3Classifier(max_depth=1, min_significance=0.01).fit(X, y)
+    assert strict.tree_.column[0] == 1
+    text = str(strict.model_.steps(X, y))
+    assert "its p-value is above min_significance=0.01" in text
+    assert "the split stands" in text
 
 
 def test_noise_grows_no_tree_and_a_signal_does():
@@ -185,7 +238,7 @@ def test_noise_grows_no_tree_and_a_signal_does():
     X = rng.normal(size=(400, 10))
     noise = rng.integers(0, 2, 400)
     signal = np.where(rng.random(400) < 0.1, noise, X[:, 3] > 0.2)
-    strict = ID3Classifier(min_significance=0.01)
+    strict = ID3Classifier(min_significance=0.001)
     assert strict.fit(X, noise).get_n_leaves() == 1
     assert strict.fit(X, signal).get_n_leaves() == 2
     assert ID3Classifier().fit(X, noise).get_n_leaves() > 50

@@ -4,7 +4,8 @@ Comes in: what every column can do (``search.py``). Goes out: :class:`Verdicts`,
 from them the :class:`~branchwise.splits.Splits` of the level.
 
 The highest score wins even at gain 0, so that XOR is learnt; of equals the first
-column wins. C4.5 asks more of a column: see :func:`average_gains`.
+column wins. C4.5 asks more of a column: see :func:`average_gains`. With
+``min_significance`` only columns whose split is significant take part.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class Verdicts:
     ``missing_to``, ``log_ways``, ``n_cuts``), and its score after the bars, -inf
     where it is out. By node: what counts as noise, how many candidates there were,
     the average gain where that is a bar (else NaN), the best column and the chosen
-    one, -1 being none, and the logarithm of the chance that the best is luck, where
-    that is tested (else NaN).
+    one, -1 being none. ``log_p`` has the logarithms of the p-values of candidates,
+    adjusted for their number, where they are tested (else NaN).
     """
 
     found: Floats
@@ -75,7 +76,7 @@ class Verdicts:
     average: Floats
     best: Ints
     chosen: Ints
-    log_luck: Floats
+    log_p: Floats
 
 
 def best_splits(
@@ -124,15 +125,17 @@ def verdicts(search: Search) -> Verdicts:
     if recipe.min_gain:
         # 0 is no bar: a user's criterion may be negative throughout.
         scores[gains < recipe.min_gain - resolution[:, np.newaxis]] = -np.inf
-    best = first_best_of_rows(scores, resolution)
-    every = np.arange(len(level))
-    chosen = np.where(scores[every, best] > -np.inf, best, -1)
-    log_luck = np.full(len(level), np.nan)
+    log_p = np.full(shape, np.nan)
+    splits = np.ones(len(level), dtype=bool)
     if recipe.min_significance is not None:
-        log_tries = np.log(np.maximum(n_candidates, 1)) + log_ways[every, best]
-        picked = cuts[every, best], missing_to[every, best]
-        log_luck = search.log_luck(chosen, *picked) + log_tries
-        chosen[log_luck > np.log(recipe.min_significance)] = -1
+        log_p = _log_p_values(search, scores, cuts, missing_to, log_ways, n_candidates)
+        significant = log_p <= np.log(recipe.min_significance)
+        splits = significant.any(axis=1)
+        # Where no candidate is significant, the best one shows why the node is a leaf.
+        scores[splits[:, np.newaxis] & ~significant] = -np.inf
+    best = first_best_of_rows(scores, resolution)
+    possible = scores[np.arange(len(level)), best] > -np.inf
+    chosen = np.where(possible & splits, best, -1)
     return Verdicts(
         found,
         scores,
@@ -146,8 +149,27 @@ def verdicts(search: Search) -> Verdicts:
         average,
         best,
         chosen,
-        log_luck,
+        log_p,
     )
+
+
+def _log_p_values(
+    search: Search,
+    scores: Floats,
+    cuts: Floats,
+    missing_to: Ints,
+    log_ways: Floats,
+    n_candidates: Ints,
+) -> Floats:
+    """Return the logarithms of adjusted p-values, a column at a time; NaN if out."""
+    log_p = np.full(scores.shape, np.nan)
+    for index in range(scores.shape[1]):
+        column = np.where(scores[:, index] > -np.inf, index, -1)
+        tested = column >= 0
+        found = search.log_p_values(column, cuts[:, index], missing_to[:, index])
+        log_tries = np.log(np.maximum(n_candidates, 1)) + log_ways[:, index]
+        log_p[tested, index] = (found + log_tries)[tested]
+    return log_p
 
 
 def few_values(columns: Sequence[Column], n_cases: float) -> NDArray[np.bool_]:

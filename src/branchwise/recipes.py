@@ -85,8 +85,8 @@ class Recipe:
     max_leaf_nodes : int or None
         The most leaves; splits that take away most impurity come first.
     min_significance : float or None
-        The largest chance, after a chi-square test that accounts for the number of
-        values and of columns, that a split is nothing but luck.
+        The largest p-value of a split, by a chi-square test that accounts for the
+        number of values and of columns; splits with a larger one are not made.
     collapse : bool
         Whether subtrees that err no less than a leaf become leaves.
     pruning : {"error-based", "reduced-error", "cost-complexity"} or None

@@ -321,8 +321,8 @@ class Search:
         result.cut[able] = np.nan
         self._score_into(result, branches, nothing)
 
-    def log_luck(self, chosen: Ints, cut: Floats, missing_to: Ints) -> Floats:
-        """Return the logarithms of the chances that chosen splits are luck."""
+    def log_p_values(self, chosen: Ints, cut: Floats, missing_to: Ints) -> Floats:
+        """Return the logarithms of the p-values of chosen splits."""
         log_chance = (
             log_chance_of_numbers if self.masses.for_numbers else log_chance_of_classes
         )

@@ -148,7 +148,7 @@ def _gamma_series(a: Floats, x: Floats) -> Floats:
     for step in range(1, _MOST_STEPS):
         term = term * (x / (a + step))
         total += term
-        if (term <= total * _LAST_BIT).all():
+        if not (term > total * _LAST_BIT).any():  # NaN changes no more, either
             break
     return total
 
@@ -189,7 +189,7 @@ def _continued(
         c = _not_zero(bottom + top / c)
         change = c * d
         result *= change
-        if (np.abs(change - 1.0) <= _LAST_BIT).all():
+        if not (np.abs(change - 1.0) > _LAST_BIT).any():
             break
     return result
 

@@ -52,8 +52,8 @@ class ID3Classifier(TreeClassifier):
     max_leaf_nodes : int or None, default=None
         The most leaves; the splits that take away most impurity come first.
     min_significance : float or None, default=None
-        The largest chance that a split is nothing but luck, by a chi-square test
-        that accounts for the number of values and of columns.
+        The largest p-value of a split, by a chi-square test that accounts for the
+        number of values and of columns; splits with a larger one are not made.
     pruning : {"error-based", "reduced-error", "cost-complexity"} or None
         How the tree is made smaller after it is grown.
     confidence : float, default=0.25

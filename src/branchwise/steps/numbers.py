@@ -25,6 +25,7 @@ Out = Literal[
     "no information",
     "average",
     "min_gain",
+    "p-value",
     "no score",
 ]
 #: Why a node is a leaf.

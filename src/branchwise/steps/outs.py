@@ -15,6 +15,8 @@ def why_out(candidate: Candidate, visit: Visit, at: int, index: int) -> Out | No
     if found.scores[at, index] > -np.inf:
         return None
     if found.found[at, index] > -np.inf:
+        if not np.isnan(found.log_p[at, index]):
+            return "p-value"
         low = not found.gains[at, index] >= found.average[at] - AVERAGE_SLACK
         return "average" if visit.search.recipe.average_gain and low else "min_gain"
     if candidate.numeric:

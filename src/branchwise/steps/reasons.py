@@ -39,6 +39,8 @@ def out_words(
             return _below_average(candidate, node, figures)
         case "min_gain":
             return _below_min_gain(candidate, bars, figures)
+        case "p-value":
+            return f"its p-value is above min_significance={bars.min_significance:g}"
         case other:
             return _OUT[other].format(
                 leaf=count(bars.cases_in_leaf), branch=count(bars.cases_in_branch)

@@ -72,7 +72,7 @@ def _luck(visit: Visit, at: int, recipe: Recipe) -> Luck | None:
         return None
     n_candidates = int(found.n_candidates[at])
     log_ways = float(found.log_ways[at, best])
-    log_total = float(found.log_luck[at])
+    log_total = float(found.log_p[at, best])
     return Luck(
         math.exp(log_total - log_ways - math.log(n_candidates)),
         _exp(log_ways),
