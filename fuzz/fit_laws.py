@@ -1,0 +1,281 @@
+"""Laws of fitting: what may not change a model, and what changes it in a known way."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fit_cases import Case, is_missing
+from fit_trials import (
+    Refusal,
+    fail_unless,
+    fitted,
+    kernel,
+    same_bits,
+    same_model,
+    same_tree,
+)
+
+#: Parameters whose bars count cases, whatever they weigh.
+COUNTS_CASES = (
+    "min_samples_split",
+    "min_samples_leaf",
+    "min_samples_branch",
+    "min_significance",
+    "max_bins",
+)
+
+
+def deals_rows(case: Case) -> bool:
+    """Whether rows are set aside or dealt to folds by what they contain."""
+    return "validation_fraction" in case.parameters or isinstance(
+        case.parameters.get("ccp_alpha"), str
+    )
+
+
+def check_row_order(case: Case) -> bool:
+    """Shuffled rows give the same model."""
+    if case.n_rows < 2:
+        return False
+    rng = case.random("row order")
+    expected = fitted(case)
+    orders = [list(range(case.n_rows))[::-1], list(range(case.n_rows))]
+    rng.shuffle(orders[1])
+    for order in orders:
+        same_model(
+            expected, fitted(case.take(order)), f"rows in the order {order[:12]}"
+        )
+    return True
+
+
+def check_threads(case: Case) -> bool:
+    """The number of threads does not matter."""
+    expected = fitted(case, n_jobs=1)
+    for n_jobs in (2, 3):
+        same_model(expected, fitted(case, n_jobs=n_jobs), f"n_jobs={n_jobs}")
+    return True
+
+
+def check_kernels(case: Case) -> bool:
+    """The compiled kernel grows and predicts what the reference does."""
+    with kernel("reference"):
+        expected = fitted(case)
+    with kernel("native"):
+        got = fitted(case)
+    same_model(expected, got, "native against reference")
+    if isinstance(expected, Refusal) or isinstance(got, Refusal):
+        return True
+    rows = known_rows(case)
+    for method in ("predict", "apply"):
+        with kernel("reference"):
+            one = getattr(expected, method)(rows)
+        with kernel("native"):
+            other = getattr(got, method)(rows)
+        same_bits(one, other, f"{method}, native against reference")
+    return True
+
+
+def known_rows(case: Case) -> dict[str, list[Any]]:
+    """Return the training rows, and further ones that the model does not refuse."""
+    if "error" in (case.parameters.get("missing"), case.parameters.get("unseen")):
+        return case.columns
+    return {name: [*cells, *case.others[name]] for name, cells in case.columns.items()}
+
+
+def check_renaming(case: Case) -> bool:
+    """Other names, and other values in the same order, give the same tree."""
+    if deals_rows(case):
+        return False
+
+    def renamed(cell: Any) -> Any:
+        return f"q{cell}" if isinstance(cell, str) else cell
+
+    names = {name: f"column {i}" for i, name in enumerate(case.columns)}
+    parameters = dict(case.parameters)
+    if "categories" in parameters:
+        parameters["categories"] = {
+            names[name]: [renamed(v) for v in values]
+            for name, values in parameters["categories"].items()
+        }
+    for name in ("class_weight", "priors"):
+        if isinstance(parameters.get(name), dict):
+            parameters[name] = {renamed(k): v for k, v in parameters[name].items()}
+    other = replace(
+        case,
+        parameters=parameters,
+        columns={
+            names[name]: [renamed(c) for c in cells]
+            for name, cells in case.columns.items()
+        },
+        y=[renamed(label) for label in case.y],
+    )
+    same_tree(fitted(case), fitted(other), "columns and values renamed")
+    return True
+
+
+def check_useless_columns(case: Case) -> bool:
+    """A constant column, or a column a second time, changes no tree."""
+    if deals_rows(case) or "min_significance" in case.parameters:
+        return False
+    if case.parameters.get("missing") == "surrogate":
+        return False
+    expected = fitted(case)
+    constant = replace(case, columns={**case.columns, "constant": ["c"] * case.n_rows})
+    same_tree(expected, fitted(constant), "a constant column more")
+    if case.estimator == "C45Classifier":  # whose average gain is one of all columns
+        return True
+    twins = {f"twin {i}": list(c) for i, c in enumerate(case.columns.values())}
+    categories = case.parameters.get("categories")
+    parameters = dict(case.parameters)
+    if categories:
+        more = {
+            f"twin {i}": categories[name]
+            for i, name in enumerate(case.columns)
+            if name in categories
+        }
+        parameters["categories"] = {**categories, **more}
+    twice = replace(case, columns={**case.columns, **twins}, parameters=parameters)
+    same_tree(expected, fitted(twice), "every column twice")
+    return True
+
+
+# ------------------------------------------------------------------------- weights
+
+
+def check_weight_scale(case: Case) -> bool:
+    """Weights times a power of two give the same splits and predictions."""
+    if case.weights is None or case.estimator == "C45Classifier":
+        return False
+    absolute = ("probabilities", "min_significance", "validation_fraction")
+    if any(name in case.parameters for name in absolute):
+        return False
+    if case.parameters.get("pruning") == "error-based":
+        return False
+    power = case.random("weight scale").choice([-3, -1, 1, 5])
+    scaled = [math.ldexp(w, power) for w in case.weights]
+    if not all(
+        math.ldexp(s, -power) == w for s, w in zip(scaled, case.weights, strict=True)
+    ):
+        return False
+    total = math.fsum(case.weights)
+    if not 1e-290 < total < 1e290:
+        return False
+    expected = fitted(case)
+    got = fitted(replace(case, weights=scaled))
+    same_tree(expected, got, f"weights times 2^{power}", "weights")
+    return True
+
+
+def check_zero_weights(case: Case) -> bool:
+    """Rows of weight 0 are rows that are not there."""
+    rng = case.random("zero weights")
+    if deals_rows(case) or case.n_rows < 2:
+        return False
+    weights = case.weights or [1.0] * case.n_rows
+    weights = [0.0 if rng.random() < 0.3 else w for w in weights]
+    kept = [i for i, w in enumerate(weights) if w > 0]
+    if (
+        len(kept) in (0, case.n_rows)
+        or case.parameters.get("class_weight") == "balanced"
+    ):
+        return False
+    given = replace(case, weights=weights)
+    removed = given.take(kept)
+    if not _same_contents(case, removed):
+        return False
+    same_tree(fitted(removed), fitted(given), "rows of weight 0 against no such rows")
+    return True
+
+
+def _same_contents(case: Case, removed: Case) -> bool:
+    """Whether both tables have the same values, classes and gaps, column by column."""
+
+    def values(cells: list[Any]) -> set[str]:
+        return {"missing" if is_missing(c) else repr(c) for c in cells}
+
+    return set(map(repr, case.y)) == set(map(repr, removed.y)) and all(
+        values(cells) == values(removed.columns[name])
+        for name, cells in case.columns.items()
+    )
+
+
+def check_repeated_rows(case: Case) -> bool:
+    """A row of weight 3 is that row three times."""
+    if deals_rows(case) or case.n_rows > 100:
+        return False
+    if any(name in case.parameters for name in COUNTS_CASES):
+        return False
+    if "class_weight" in case.parameters or "priors" in case.parameters:
+        return False  # whose products are rounded row by row
+    rng = case.random("repeated rows")
+    times = [rng.randint(1, 3) for _ in case.y]
+    repeated = [i for i, n in enumerate(times) for _ in range(n)]
+    weighted = replace(case, weights=[float(n) for n in times])
+    plain = replace(case, weights=None).take(repeated)
+    same_tree(
+        fitted(plain), fitted(weighted), "repeated rows against whole weights", "cases"
+    )
+    return True
+
+
+# ------------------------------------------------------------------ numbers to predict
+
+
+def check_target_scale(case: Case) -> bool:
+    """Numbers times a power of two: the same splits, the means times as much."""
+    if not case.predicts_numbers or deals_rows(case) or "min_gain" in case.parameters:
+        return False
+    if case.parameters.get("ccp_alpha", 0) or "tolerance" in case.parameters:
+        return False
+    largest = max(abs(v) for v in case.y)
+    least = min((abs(v) for v in case.y if v), default=1.0)
+    if largest > 1e100 or least < 1e-100:
+        return False
+    power = case.random("target scale").choice([-7, -1, 2, 10])
+    expected = fitted(case)
+    scaled = replace(case, y=[math.ldexp(v, power) for v in case.y])
+    got = fitted(scaled)
+    what = f"numbers times 2^{power}"
+    same_tree(expected, got, what, "mean", "deviation")
+    if isinstance(expected, Refusal) or isinstance(got, Refusal):
+        return True
+    for name in ("mean", "deviation"):
+        wanted = np.ldexp(getattr(expected.tree, name), power)
+        same_bits(wanted, getattr(got.tree, name), f"{what}: {name}")
+    return True
+
+
+def check_target_shift(case: Case) -> bool:
+    """Whole numbers plus a whole number: the same splits."""
+    if not case.predicts_numbers or deals_rows(case):
+        return False
+    if case.parameters.get("criterion") == "poisson":
+        return False
+    if not all(isinstance(v, int) for v in case.y):
+        return False
+    expected = fitted(case)
+    got = fitted(replace(case, y=[v + 1024 for v in case.y]))
+    same_tree(expected, got, "numbers plus 1024", "mean", "deviation")
+    if not isinstance(expected, Refusal) and not isinstance(got, Refusal):
+        apart = np.abs(got.tree.mean - expected.tree.mean - 1024)
+        fail_unless(
+            (apart < 1e-9).all(), f"means moved by {apart.max()} else than 1024"
+        )
+    return True
+
+
+LAWS = {
+    "row_order": check_row_order,
+    "threads": check_threads,
+    "kernels": check_kernels,
+    "renaming": check_renaming,
+    "useless_columns": check_useless_columns,
+    "weight_scale": check_weight_scale,
+    "zero_weights": check_zero_weights,
+    "repeated_rows": check_repeated_rows,
+    "target_scale": check_target_scale,
+    "target_shift": check_target_shift,
+}
