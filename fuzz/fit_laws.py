@@ -27,6 +27,8 @@ COUNTS_CASES = (
     "min_significance",
     "max_bins",
 )
+#: Cells of a node that threads share out.
+MANY_CELLS = 2**18 + 1000
 
 
 def deals_rows(case: Case) -> bool:
@@ -53,6 +55,10 @@ def check_row_order(case: Case) -> bool:
 
 def check_threads(case: Case) -> bool:
     """The number of threads does not matter."""
+    rows = list(range(case.n_rows))
+    if case.random("threads").random() < 0.02:  # enough for threads to share a node
+        rows *= 1 + MANY_CELLS // (case.n_rows * len(case.columns))
+    case = case.take(rows)
     expected = fitted(case, n_jobs=1)
     for n_jobs in (2, 3):
         same_model(expected, fitted(case, n_jobs=n_jobs), f"n_jobs={n_jobs}")
@@ -122,11 +128,11 @@ def check_useless_columns(case: Case) -> bool:
         return False
     if case.parameters.get("missing") == "surrogate":
         return False
+    if case.estimator == "C45Classifier":
+        return False  # its average gain is one of all columns and their values
     expected = fitted(case)
     constant = replace(case, columns={**case.columns, "constant": ["c"] * case.n_rows})
     same_tree(expected, fitted(constant), "a constant column more")
-    if case.estimator == "C45Classifier":  # whose average gain is one of all columns
-        return True
     twins = {f"twin {i}": list(c) for i, c in enumerate(case.columns.values())}
     categories = case.parameters.get("categories")
     parameters = dict(case.parameters)
@@ -139,6 +145,85 @@ def check_useless_columns(case: Case) -> bool:
         parameters["categories"] = {**categories, **more}
     twice = replace(case, columns={**case.columns, **twins}, parameters=parameters)
     same_tree(expected, fitted(twice), "every column twice")
+    return True
+
+
+def check_column_scale(case: Case) -> bool:
+    """Numbers of a column times two: the same tree with thresholds times two."""
+    if deals_rows(case) or case.estimator == "C45Classifier":
+        return False  # C4.5 does not tell numbers apart that are nearer than 1e-5
+    if case.parameters.get("categorical_features") == "all":
+        return False
+
+    def safe(cell: Any) -> bool:
+        return is_missing(cell) or cell == 0 or 1e-290 < abs(cell) < 1e300
+
+    def scalable(cells: list[Any]) -> bool:
+        return all(type(c) is float or is_missing(c) for c in cells)
+
+    columns = {}
+    for name, cells in case.columns.items():
+        columns[name] = cells
+        if scalable(cells):
+            if not all(map(safe, cells)):
+                return False
+            columns[name] = [None if is_missing(c) else 2 * c for c in cells]
+    expected, got = fitted(case), fitted(replace(case, columns=columns))
+    same_tree(expected, got, "numbers times 2", "cut", "surrogate_cut")
+    if isinstance(expected, Refusal) or isinstance(got, Refusal):
+        return True
+    scaled = np.array([scalable(cells) for cells in case.columns.values()])
+    at = expected.tree.column >= 0
+    factor = np.where(at & scaled[expected.tree.column], 2.0, 1.0)
+    same_bits(expected.tree.cut * factor, got.tree.cut, "thresholds times 2")
+    return True
+
+
+def check_depth(case: Case) -> bool:
+    """A tree with a lower max_depth is the top of the deeper one."""
+    shaping = ("pruning", "max_leaf_nodes", "ccp_alpha", "max_depth")
+    if any(name in case.parameters for name in shaping):
+        return False
+    if case.estimator == "C45Classifier":
+        case = replace(case, parameters={**case.parameters, "prune": False})
+    depth = case.random("depth").choice([0, 1, 2])
+    deep, low = fitted(case), fitted(case, max_depth=depth)
+    if isinstance(deep, Refusal) or isinstance(low, Refusal):
+        same_model(deep, low, f"max_depth={depth}")
+        return True
+    if case.estimator == "C45Classifier":
+        return len(low.tree) > 0  # collapsing looks at what is below
+    n, inner = len(low.tree), int((low.tree.depth < depth).sum())
+    for name in ("weights", "cases", "mean", "deviation"):
+        if getattr(deep.tree, name) is not None:
+            one, other = (getattr(m.tree, name)[:n] for m in (deep, low))
+            same_bits(one, other, f"max_depth={depth}: {name}")
+    for name in ("column", "cut", "n_children", "missing_to", "unseen_to"):
+        one, other = (getattr(m.tree, name)[:inner] for m in (deep, low))
+        same_bits(one, other, f"max_depth={depth}: {name}")
+    return True
+
+
+def check_prune_later(case: Case) -> bool:
+    """A tree that is pruned after it was fitted is the one that fitting prunes."""
+    later = ("pruning", "ccp_alpha", "confidence", "raise_subtrees")
+    given = {name: case.parameters[name] for name in later if name in case.parameters}
+    kind = given.pop("pruning", None)
+    if kind not in ("cost-complexity", "error-based") or deals_rows(case):
+        return False
+    if case.estimator == "C45Classifier":
+        return False  # collapses before it prunes
+    if "class_weight" in case.parameters or "priors" in case.parameters:
+        return False
+    expected, full = fitted(case), fitted(case.without(*later))
+    if isinstance(expected, Refusal) or isinstance(full, Refusal):
+        same_model(expected, full, "pruned later")
+        return True
+    rows: dict[str, Any] = {}
+    if kind == "error-based" and given.get("raise_subtrees", True):
+        rows = {"X": case.columns, "y": case.y, "sample_weight": case.weights}
+    pruned = full.prune(kind, **given, **rows)
+    same_model(expected, pruned, "pruned later")
     return True
 
 
@@ -210,6 +295,8 @@ def check_repeated_rows(case: Case) -> bool:
         return False
     if "class_weight" in case.parameters or "priors" in case.parameters:
         return False  # whose products are rounded row by row
+    if case.parameters.get("missing") == "surrogate":
+        return False  # a surrogate split needs two cases either way
     rng = case.random("repeated rows")
     times = [rng.randint(1, 3) for _ in case.y]
     repeated = [i for i, n in enumerate(times) for _ in range(n)]
@@ -273,6 +360,9 @@ LAWS = {
     "kernels": check_kernels,
     "renaming": check_renaming,
     "useless_columns": check_useless_columns,
+    "column_scale": check_column_scale,
+    "depth": check_depth,
+    "prune_later": check_prune_later,
     "weight_scale": check_weight_scale,
     "zero_weights": check_zero_weights,
     "repeated_rows": check_repeated_rows,

@@ -4,10 +4,11 @@
     python fuzz/fits.py --n 200 --seed 1 --only row_order --only kernels
 
 Every case goes through every check; ``fit_laws.py``, ``fit_tables.py``,
-``fit_answers.py`` and ``fit_oracles.py`` have them. What does not hold is printed with
-the seed, the index, and a script of the smallest case found that shows it; the exit
-code is then 1. Only errors of branchwise count as a refusal. Cases run in a child
-process, so that one that crashes or hangs is a finding, too.
+``fit_engines.py``, ``fit_answers.py``, ``fit_views.py`` and ``fit_oracles.py`` have
+them. What does not hold is printed with the seed, the index, and a script of the
+smallest case found that shows it; the exit code is then 1. Only errors of branchwise
+count as a refusal. Cases run in a child process, so that one that crashes or hangs is
+a finding, too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import argparse
 import json
 import os
 import re
-import select
 import subprocess
 import sys
 import time
@@ -25,23 +25,29 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from queue import Empty, Queue
+from threading import Thread
+from typing import IO, Any, cast
 
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent / "tests")]
 
 from branchwise import BranchwiseError
 from fit_answers import ANSWERS
 from fit_cases import Case, make_case
+from fit_engines import ENGINES, SLOW
 from fit_laws import LAWS
 from fit_oracles import ORACLES
 from fit_shrinking import shrunk
-from fit_tables import SLOW, TABLES
+from fit_tables import TABLES
+from fit_views import VIEWS
 
 #: Check -> a function that fails, or tells whether the case was one for it.
 CHECKS: dict[str, Callable[[Case], bool]] = {
     **LAWS,
     **ANSWERS,
+    **VIEWS,
     **TABLES,
+    **ENGINES,
     **ORACLES,
     **SLOW,
 }
@@ -118,6 +124,27 @@ def child(arguments: argparse.Namespace) -> None:
             print(json.dumps(record), file=out, flush=True)
 
 
+def _lines(stream: IO[str]) -> Iterator[str | None]:
+    """Yield lines as they come, and None where one does not come in time."""
+    lines: Queue[str] = Queue()
+
+    def read() -> None:
+        for line in stream:
+            lines.put(line)
+        lines.put("")
+
+    Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            line = lines.get(timeout=LIMIT + SHRINKING)
+        except Empty:
+            yield None
+            continue
+        if not line:
+            return
+        yield line
+
+
 def watched(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Run cases in child processes; a crash or a hang ends the child, not the run."""
     first = arguments.first
@@ -126,21 +153,17 @@ def watched(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         command += ["--n", str(arguments.n), "--first", str(first)]
         command += [] if arguments.shrink else ["--no-shrink"]
         command += [part for name in arguments.only for part in ("--only", name)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        last = {"index": first, "check": "start"}
+        last: dict[str, Any] = {"index": first, "check": "start"}
         reason = None
-        assert process.stdout is not None
-        while True:
-            ready, _, _ = select.select([process.stdout], [], [], LIMIT + SHRINKING)
-            line = process.stdout.readline() if ready else ""
-            if not line:
-                reason = "hangs" if not ready else None
-                break
-            last = json.loads(line)
-            yield last
-        if reason:
-            process.kill()
-        code = process.wait()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            for line in _lines(cast("IO[str]", process.stdout)):
+                if line is None:
+                    reason = "hangs"
+                    process.kill()
+                    break
+                last = json.loads(line)
+                yield last
+        code = process.returncode
         if not reason and code == 0:
             return
         reason = reason or f"ends the process with code {code}"

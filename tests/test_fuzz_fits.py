@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import fit_answers
 import fit_laws
+import fit_views
 import fits
 from branchwise import Model
 from fit_cases import Case, make_case
@@ -96,9 +96,9 @@ def test_a_script_shows_the_case_again() -> None:
 
 def test_the_text_is_followed_to_the_leaf() -> None:
     lines = ["a <= 2: n (2)", "a > 2:", "|   b = x: n (1)", "|   b = y: y (3)"]
-    assert fit_answers._printed_leaf(lines, {"a": 3.0, "b": "y"}) == "y (3)"
-    assert fit_answers._printed_leaf(lines, {"a": 2.0, "b": "y"}) == "n (2)"
-    assert fit_answers._printed_leaf(lines, {"a": 3.0, "b": "z"}) is None
+    assert fit_views._printed_leaf(lines, {"a": 3.0, "b": "y"}) == "y (3)"
+    assert fit_views._printed_leaf(lines, {"a": 2.0, "b": "y"}) == "n (2)"
+    assert fit_views._printed_leaf(lines, {"a": 3.0, "b": "z"}) is None
 
 
 def test_checks_name_what_they_do() -> None:
