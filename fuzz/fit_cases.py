@@ -184,13 +184,15 @@ def _n_rows(rng: random.Random) -> int:
         return rng.randint(1000, 1300)
     if kind < 0.12:
         return rng.randint(80, 300)
-    return rng.choice([1, 2, 3, 5, 8, 12, 16, 20, 30, 45, 60])
+    if kind < 0.2:
+        return rng.randint(1, 4)
+    return rng.choice([6, 10, 16, 24, 35, 50, 70])
 
 
 def _columns(
     rng: random.Random, n_rows: int, gaps: float, hostile: bool
 ) -> dict[str, list[Any]]:
-    names = rng.sample(HOSTILE if hostile else PLAIN_NAMES, rng.randint(1, 5))
+    names = rng.sample(HOSTILE if hostile else PLAIN_NAMES, rng.randint(1, 6))
     columns: dict[str, list[Any]] = {}
     for name in names:
         if columns and rng.random() < 0.1:  # a column twice: ties everywhere
@@ -208,7 +210,7 @@ def _drawer(rng: random.Random, n_rows: int, hostile: bool) -> Callable[[], Any]
     """Return what draws the cells of a column."""
     kind = rng.random()
     if kind < 0.4:
-        size = rng.choice([1, 2, 3, 5, 9, max(2, n_rows // 2)])
+        size = rng.choice([1, 2, 2, 3, 3, 5, 5, 9, max(2, n_rows // 2)])
         values = [f"v{i}" for i in range(size)]
         if hostile:
             values = rng.sample(HOSTILE, min(size, len(HOSTILE)))
@@ -247,8 +249,9 @@ def _number_drawer(rng: random.Random) -> Callable[[], float]:
 
 def _signal(rng: random.Random, columns: dict[str, list[Any]], n: int) -> list[int]:
     """Return small numbers that hang on one or two columns, with some noise."""
-    used = [rng.choice(list(columns.values())) for _ in range(2)]
-    noise = rng.choice([0.0, 0.1, 0.5, 1.0])
+    varied = [c for c in columns.values() if len(set(map(repr, c))) > 1]
+    used = [rng.choice(varied or list(columns.values())) for _ in range(2)]
+    noise = rng.choice([0.0, 0.1, 0.1, 0.3, 1.0])
     ways: dict[str, int] = {}
     return [
         rng.randint(0, 6)
@@ -259,13 +262,15 @@ def _signal(rng: random.Random, columns: dict[str, list[Any]], n: int) -> list[i
 
 
 def _coarse(cell: Any) -> Any:
-    return cell > 0 if isinstance(cell, float) else cell
+    if isinstance(cell, str):
+        return sum(map(ord, cell)) % 5
+    return cell if is_missing(cell) or isinstance(cell, bool) else cell > 0
 
 
 def _labels(
     rng: random.Random, columns: dict[str, list[Any]], n: int, hostile: bool
 ) -> list[Any]:
-    size = rng.choice([1, 2, 2, 2, 3, 3, 5, 7])
+    size = rng.choice([2, 2, 2, 3, 3, 5, 7]) if rng.random() > 0.03 else 1
     kind = rng.choice(["text", "text", "boolean", "whole"])
     classes: list[Any] = [f"class {i}" for i in range(size)]
     if hostile:

@@ -7,12 +7,12 @@ from typing import Any
 
 #: Parameter -> what may be drawn in place of the default.
 GROWTH: dict[str, tuple[Any, ...]] = {
-    "max_depth": (0, 1, 2, 3, 6),
-    "min_samples_split": (3, 5, 0.1, 0.3, 10**6),
-    "min_samples_leaf": (2, 3, 0.05, 0.2),
-    "min_gain": (0.01, 0.1, 0.5, 1e-12),
+    "max_depth": (0, 1, 2, 3, 3, 4, 6),
+    "min_samples_split": (3, 5, 8, 0.1, 0.3, 10**6),
+    "min_samples_leaf": (2, 2, 3, 0.03, 0.1),
+    "min_gain": (0.01, 0.01, 0.05, 0.3, 1e-12),
     "max_bins": (2, 3, 8, 255),
-    "max_leaf_nodes": (1, 2, 3, 6),
+    "max_leaf_nodes": (1, 2, 3, 6, 12),
     "min_significance": (0.05, 0.5, 1.0, 1e-6),
     "unseen": ("branch", "split", "largest", "node", "error"),
 }
@@ -28,7 +28,7 @@ CRITERIA = {
 def draw_parameters(rng: random.Random, estimator: str) -> dict[str, Any]:
     """Return parameters of an estimator that do not depend on its table."""
     drawn: dict[str, Any] = {}
-    often = rng.choice([0.0, 0.05, 0.15, 0.3])
+    often = rng.choice([0.0, 0.05, 0.1, 0.3])
     if rng.random() < 0.2:
         return drawn
     for name, values in GROWTH.items():
@@ -52,12 +52,12 @@ def draw_parameters(rng: random.Random, estimator: str) -> dict[str, Any]:
 
 def _add_c45(rng: random.Random, drawn: dict[str, Any]) -> None:
     if rng.random() < 0.25:
-        drawn["min_samples_branch"] = rng.choice([1, 3, 0.1])
+        drawn["min_samples_branch"] = rng.choice([1, 1, 3, 0.1])
     if rng.random() < 0.25:
         drawn["group_values"] = True
     if rng.random() < 0.25:
         drawn["cut"] = "midpoint"
-    if rng.random() < 0.25:
+    if rng.random() < 0.4:
         drawn["prune"] = False
 
 
@@ -78,4 +78,4 @@ def _add_pruning(rng: random.Random, estimator: str, drawn: dict[str, Any]) -> N
         if rng.random() < 0.3:
             drawn["tolerance"] = rng.choice([0.01, 0.1])
     else:
-        drawn["ccp_alpha"] = rng.choice([0.001, 0.05, 0.5, "best", "1-se"])
+        drawn["ccp_alpha"] = rng.choice([0.001, 0.01, 0.05, 0.5, "best", "1-se"])

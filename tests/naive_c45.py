@@ -201,7 +201,9 @@ def best_cut(
         }
         enough = all(weight_of(part) >= least for part in branches.values())
         if enough and low + APART < high:
-            cuts.append(((low + high) / 2, branches))
+            middle = (low + high) / 2
+            # Nothing may fit between neighbouring floats.
+            cuts.append((middle if low <= middle < high else low, branches))
             gains.append(gain_of(branches, cases, table))
     if not cuts:
         return None
