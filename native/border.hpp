@@ -178,7 +178,8 @@ inline double read_weights(Problem& problem, Arrays& arrays, nb::handle weights,
 // ---- masses ----------------------------------------------------------------------
 
 // Sums of masses are below 2^61, so that what is added to or taken from one of them is no
-// overflow: `bits` must be those that Masses64 of criteria.py finds for the total.
+// overflow: `bits` must be no more than Masses64 of criteria.py finds for the total, and
+// not so few that nothing is left.
 inline void check_masses(int64_t bits, double total, bool whole, double total_of_rows, const Problem& problem) {
     check_number("total", total, std::numeric_limits<double>::min(), 1e301);
     if (total_of_rows > total) refuse("total must be the weight of all rows at least");
@@ -187,8 +188,8 @@ inline void check_masses(int64_t bits, double total, bool whole, double total_of
     check_whole("bits", bits, -1100, 1100);
     const double logarithm = std::log2(total);
     const double largest_sum = total * (whole ? std::max(logarithm, 1.0) : std::fabs(logarithm) + 54);
-    const double scaled = std::ldexp(largest_sum, int(bits) - 60);  // between 1 and 2
-    if (!(scaled > 1 - 1e-9 && scaled < 2 + 1e-9)) refuse("bits must be those of masses of the total");
+    const double scaled = std::ldexp(largest_sum, int(bits) - 61);  // between a half and 1, as Masses64 has it
+    if (!(scaled > 1e-12 && scaled < 1 + 1e-9)) refuse("bits must be those of masses of the total");
 }
 
 // ---- trees -----------------------------------------------------------------------
