@@ -6,13 +6,14 @@ import importlib.util
 import json
 from collections import Counter
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 from branchwise import DataError, Model, persist
 from branchwise.builder import TreeBuilder
-from branchwise.intervals import share_interval
+from branchwise.intervals import share_interval, student
 from branchwise.recipes import C45, CART
 from branchwise.table.schema import Column, Schema
 
@@ -67,6 +68,14 @@ def test_amounts_next_to_nothing_and_beyond_all(weight):
 def test_intervals_of_next_to_nothing_say_nothing():
     assert share_interval(0.5, 5e-324, 0.95) == pytest.approx((0.0, 1.0))
     assert share_interval(0.5, 1e300, 0.95) == pytest.approx((0.5, 0.5))
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999999])
+def test_student_of_very_many_cases(level):
+    """A model file may tell of 1e50 cases: no sum of so many terms."""
+    below, above = student(level, 1e6), student(level, np.nextafter(1e6, 2e6))
+    assert above == pytest.approx(below, rel=1e-11)
+    assert student(level, 1e299) == NormalDist().inv_cdf((1 + level) / 2)
 
 
 def test_the_price_of_a_single_branch():
