@@ -10,6 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from branchwise import DataError, Model, persist
 from branchwise.builder import TreeBuilder
@@ -74,7 +75,8 @@ def test_intervals_of_next_to_nothing_say_nothing():
 def test_student_of_very_many_cases(level):
     """A model file may tell of 1e50 cases: no sum of so many terms."""
     below, above = student(level, 1e6), student(level, np.nextafter(1e6, 2e6))
-    assert above == pytest.approx(below, rel=1e-11)
+    assert above == pytest.approx(below, rel=1e-8)
+    assert above == pytest.approx(stats.t.ppf((1 + level) / 2, 1e6), rel=1e-12)
     assert student(level, 1e299) == NormalDist().inv_cdf((1 + level) / 2)
 
 

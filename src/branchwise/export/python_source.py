@@ -373,16 +373,11 @@ import json, math, numbers, sys
 
 with open("exported_tree.py", "rb") as file:
     code = compile(file.read(), "exported_tree.py", "exec")
-
-
 def refuse(event, _):
     if event != "exec":
         raise PermissionError(f"an export must not use {event}")
-
-
 sys.addaudithook(refuse)
-tree = {"__name__": "exported_tree"}
-exec(code, tree)
+exec(code, tree := {})
 for line in sys.stdin.buffer:
     row = dict(zip(tree["COLUMNS"], json.loads(line)))
     try:
