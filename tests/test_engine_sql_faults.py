@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from branchwise import DataError, ParameterError
 from branchwise.engines import sql_levels
 from branchwise.engines.sql import SqlTable
+from branchwise.engines.sql_drivers import connected
 from branchwise.engines.task import Task
 from branchwise.grow import grow
 from branchwise.recipes import ID3
@@ -351,3 +353,30 @@ def test_names_in_duckdb_and_postgresql(tmp_path, postgresql):  # noqa: F811
         tree = fit(SqlTable(place, table))
         assert fit(SqlTable(place, query=f"SELECT * FROM {named(table)}")) is not None
         assert len(tree.column) > 2
+
+
+class Wrapped:
+    """Stands in for a connection of SQLAlchemy, which has methods of the same names."""
+
+    def __init__(self, driver_connection: object) -> None:
+        self.connection = SimpleNamespace(driver_connection=driver_connection)
+
+    def in_transaction(self) -> bool:
+        return False
+
+
+Wrapped.__module__ = "sqlalchemy.engine.base"
+
+
+def test_connections_within_those_of_sqlalchemy(tmp_path):
+    path = in_sqlite({"a": ["x", "y"], "label": ["p", "q"]}, tmp_path / "t.sqlite")
+    with closing(sqlite3.connect(path)) as native:
+        wrapped = connected(Wrapped(native))
+        assert wrapped.native is native
+        assert [column.name for column in wrapped.describe("t")] == ["a", "label"]
+
+
+@pytest.mark.parametrize("within", [None, object()])
+def test_an_engine_of_sqlalchemy_is_no_connection(within):
+    with pytest.raises(ParameterError, match=r"not an engine\) of SQLAlchemy. Got Wr"):
+        connected(Wrapped(within))

@@ -33,7 +33,8 @@ class SqlTable:
     database : str, path or connection
         ``sqlite:///path``, ``duckdb:///path``, ``postgresql://user@host/name``, the
         path of a SQLite or DuckDB file, or a connection of sqlite3, duckdb or
-        psycopg. Files are opened for reading only.
+        psycopg, also within a connection of SQLAlchemy. Files are opened for reading
+        only.
     table : str or None
         A table or view; ``schema.table`` where it is in another schema.
     query : str or None

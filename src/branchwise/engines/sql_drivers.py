@@ -340,29 +340,34 @@ def _without_password(address: str) -> tuple[str, str]:
     return secret, shown
 
 
-def connected(place: Any) -> Connection:
-    """Return the connection for what a user gives: an address, a file or a connection.
+def connected(given: Any) -> Connection:
+    """Return the connection for an address, a file or a connection of a user.
 
-    Parameters
-    ----------
-    place : str, path or connection
-        ``sqlite:///path``, ``duckdb:///path``, ``postgresql://...``, the path of a
-        SQLite or DuckDB file, or a connection of sqlite3, duckdb or psycopg.
+    A connection of SQLAlchemy has one of a driver within; an engine has none.
     """
-    if isinstance(place, (str, PathLike)):
-        return _opened(fspath(place))
-    module = type(place).__module__.split(".")[0]
-    if module in ("duckdb", "_duckdb"):
+    if isinstance(given, (str, PathLike)):
+        return _opened(fspath(given))
+    place = given
+    if _modules(given)[0] == "sqlalchemy":
+        within = getattr(given, "connection", None)
+        place = getattr(within, "driver_connection", None)
+    if {"duckdb", "_duckdb"} & set(_modules(place)):
         return DuckDBConnection(place, "The DuckDB database", owned=False)
-    if module == "sqlite3" or hasattr(place, "in_transaction"):
+    if "sqlite3" in _modules(place):
         return SQLiteConnection(place, "The SQLite database", owned=False)
-    if module == "psycopg":
+    if "psycopg" in _modules(place):
         return PostgreSQLConnection(place, owned=False)
     raise ParameterError(
         "A database must be an address (sqlite:///path, duckdb:///path or "
         "postgresql://user@host/name), the path of a SQLite or DuckDB file, or a "
-        f"connection of sqlite3, duckdb or psycopg. Got {type(place).__name__}."
+        "connection of sqlite3, duckdb or psycopg, also within a connection (not an "
+        f"engine) of SQLAlchemy. Got {type(given).__name__}."
     )
+
+
+def _modules(thing: Any) -> list[str]:
+    """Return the packages of a thing's class and of those that it is made from."""
+    return [kind.__module__.split(".")[0] for kind in type(thing).__mro__]
 
 
 def _opened(address: str) -> Connection:
