@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from typing import Any
 
 import joblib
@@ -24,9 +25,11 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from branchwise import (
+    BranchwiseError,
     C45Classifier,
     CARTClassifier,
     CARTRegressor,
@@ -635,3 +638,80 @@ def test_numbers_in_a_column_vector_are_taken_with_a_warning(fares):
         tree = CARTRegressor().fit(X, y.to_frame())
     expected = CARTRegressor().fit(X, y.to_numpy())
     np.testing.assert_array_equal(tree.predict(X), expected.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "criterion"),
+    [
+        (ID3Classifier("entropy"), "gain"),
+        (ID3Classifier("log_loss"), "gain"),
+        (CARTClassifier("entropy"), "gain"),
+        (CARTClassifier("log_loss"), "gain"),
+        (CARTRegressor("squared_error"), "variance"),
+    ],
+)
+def test_other_names_of_criteria(estimator, criterion, tmp_path):
+    given = estimator.criterion
+    X, y = [[0], [1], [2], [3], [4]], [1, 1, 0, 1, 0]
+    model = estimator.fit(X, y).model_
+    assert estimator.get_params()["criterion"] == given
+    assert model.recipe.criterion == criterion
+    assert model == type(estimator)(criterion).fit(X, y).model_
+    model.save(tmp_path / "tree.json")
+    assert f'"criterion": "{criterion}"' in (tmp_path / "tree.json").read_text()
+
+
+def test_logarithms_of_probabilities():
+    X, y = [["a"], ["a"], ["b"], ["b"]], ["p", "q", "q", "q"]
+    found = ID3Classifier().fit(X, y).predict_log_proba([["a"], ["b"]])
+    assert found.tolist() == [[np.log(0.5), np.log(0.5)], [-np.inf, 0.0]]
+
+
+def test_a_split_may_need_all_cases():
+    X, y = [[0], [1], [2], [3]], [0, 1, 0, 1]
+    assert ID3Classifier(min_samples_split=1.0).fit(X, y).get_depth() == 1
+
+
+@pytest.mark.parametrize("missing", ["largest", "branch", "split", "learned"])
+def test_no_rate_is_zero(missing):
+    X = {
+        "number": [0.0, 1.0, 2.0, 3.0, 4.0, None],
+        "name": ["a", "a", "b", None, "c", "c"],
+    }
+    y = [0, 0, 1, 2, 0, 3]
+    tree = CARTRegressor("poisson", missing=missing).fit(X, y).tree_
+    assert len(tree) > 1
+    assert (tree.mean > 0).all()
+
+
+def test_rates_are_those_of_scikit_learn():
+    X, y = [[0], [1], [2], [3]], [0, 0, 1, 2]
+    peer = DecisionTreeRegressor(criterion="poisson").fit(X, y)
+    found = CARTRegressor("poisson").fit(X, y).predict(X)
+    assert found == pytest.approx(peer.predict(X))
+    assert found == pytest.approx([1 / 3, 1 / 3, 1 / 3, 2])
+
+
+@pytest.mark.parametrize("name", datasets.names())
+def test_bundled_tables_as_frames(name):
+    frame, plain = datasets.load(name, as_frame=True), datasets.load(name)
+    assert list(frame.X) == list(plain.X)
+    assert frame.y.name == plain.target
+    given = ID3Classifier(max_depth=2).fit(frame.X, frame.y).model_
+    assert str(given) == str(ID3Classifier(max_depth=2).fit(plain.X, plain.y).model_)
+
+
+def test_bundled_tables_are_split_by_scikit_learn():
+    tennis = datasets.load("tennis", as_frame=True)
+    scores = cross_val_score(ID3Classifier(), tennis.X, tennis.y, cv=2)
+    assert np.isfinite(scores).all()
+    plain = datasets.load("tennis")
+    assert scores.tolist() == (
+        cross_val_score(ID3Classifier(), plain.rows(), plain.y, cv=2).tolist()
+    )
+
+
+def test_frames_need_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(BranchwiseError, match="as_frame=True needs pandas"):
+        datasets.load("tennis", as_frame=True)

@@ -157,7 +157,7 @@ ALLOWED_OUTSIDE = {
     },
     "onnxruntime": {"export.onnx"},
     "jpmml_evaluator": {"export.pmml_driver"},
-    "pandas": {"engines.dask_tables", "export.pmml_driver"},
+    "pandas": {"datasets", "engines.dask_tables", "export.pmml_driver"},
     "psycopg": {"engines.sql_drivers", "export.sql_runners"},
     "pyspark": {
         "engines.spark_session",

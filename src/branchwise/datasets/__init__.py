@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
+from typing import Any
 
 from branchwise.errors import ParameterError, quoted
 
@@ -15,19 +16,20 @@ Cell = str | float | None
 class Dataset:
     """A table as a dict of columns, its labels, and what they are called.
 
-    ``target`` is the name of the label column. ``categories`` are possible values
-    that the source declares beyond those that occur, ready to be passed on.
+    Loaded with ``as_frame=True``, the table is a pandas data frame and the labels a
+    series. ``target`` is the name of the label column. ``categories`` are possible
+    values that the source declares beyond those that occur, ready to be passed on.
     """
 
     name: str
-    X: dict[str, list[Cell]]
-    y: list[str]
+    X: Any
+    y: Any
     target: str
     categories: dict[str, list[str]] | None = None
 
     def rows(self) -> list[dict[str, Cell]]:
         """Return the table as a list of dicts, which scikit-learn can split."""
-        cells = zip(*self.X.values(), strict=True)
+        cells = zip(*(self.X[name] for name in self.X), strict=True)
         return [dict(zip(self.X, row, strict=True)) for row in cells]
 
     def __repr__(self) -> str:
@@ -60,8 +62,16 @@ def path(name: str) -> str:
     return str(files("branchwise.datasets") / "tables" / f"{name}.csv")
 
 
-def load(name: str) -> Dataset:
+def load(name: str, *, as_frame: bool = False) -> Dataset:
     """Load a table; its last column is the target, ``?`` is a missing value.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+    as_frame : bool, default=False
+        Whether to return a pandas data frame and a series, which scikit-learn can
+        split into folds, instead of a dict of columns and a list.
 
     Examples
     --------
@@ -73,13 +83,23 @@ def load(name: str) -> Dataset:
         header, *rows = csv.reader(file)
     *attributes, target = header
     columns = [_numbers_if_all(list(cells)) for cells in zip(*rows, strict=True)]
-    return Dataset(
-        name,
-        dict(zip(attributes, columns, strict=False)),
-        [row[-1] for row in rows],
-        target,
-        _DECLARED.get(name),
-    )
+    X = dict(zip(attributes, columns, strict=False))
+    y = [row[-1] for row in rows]
+    dataset = Dataset(name, X, y, target, _DECLARED.get(name))
+    return _framed(dataset) if as_frame else dataset
+
+
+def _framed(dataset: Dataset) -> Dataset:
+    """Return a dataset with its table and labels in pandas."""
+    try:
+        import pandas as pd  # noqa: PLC0415  (loaded only when it is needed)
+    except ImportError:
+        raise ParameterError(
+            "as_frame=True needs pandas, which is not installed: pip install pandas. "
+            "Or leave it out; rows() gives a list that scikit-learn can split."
+        ) from None
+    labels = pd.Series(dataset.y, name=dataset.target)
+    return replace(dataset, X=pd.DataFrame(dataset.X), y=labels)
 
 
 def _numbers_if_all(cells: list[str]) -> list[Cell]:
