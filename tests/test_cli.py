@@ -40,7 +40,7 @@ from branchwise.cli import predict as predict_module
 from branchwise.cli import prune as prune_module
 from branchwise.cli import results as results_module
 from branchwise.cli.main import app, main
-from branchwise.criteria import BUILT_IN, FOR_NUMBERS
+from branchwise.criteria import ALIASES, BUILT_IN, FOR_NUMBERS
 from branchwise.errors import BranchwiseError
 from branchwise.missing import POLICIES
 from branchwise.model import Model
@@ -188,8 +188,7 @@ def test_the_choices_are_those_of_the_library():
     assert {c.value for c in growing.Criterion} == {
         *BUILT_IN,
         *FOR_NUMBERS,
-        "log_loss",
-        "squared_error",
+        *ALIASES,
     }
 
 
@@ -364,6 +363,7 @@ OPTIONS = [
     ("c4.5", "--min-samples-leaf=3", {"min_samples_leaf": 3}),
     ("cart", "", {}),
     ("cart", "--criterion=log_loss", {"criterion": "log_loss"}),
+    ("cart", "--criterion=entropy", {"criterion": "entropy"}),
     ("cart", "--ccp-alpha=0.05", {"ccp_alpha": 0.05}),
     ("cart", "--ccp-alpha=0", {"ccp_alpha": 0.0}),
     ("cart", "--ccp-alpha=1-se", {"ccp_alpha": "1-se"}),
@@ -467,15 +467,15 @@ def test_numbers_are_predicted_as_the_estimator_does(fitted, options, parameters
             ),
         ),
         (
-            "--criterion=log_loss",
+            "--criterion=variance",
             (
-                "--criterion must be one of gain, gain_ratio, gini with --algorithm "
-                "id3. Got log_loss."
+                "--criterion must be one of gain, gain_ratio, gini, entropy, log_loss "
+                "with --algorithm id3. Got variance."
             ),
         ),
         (
             "-a cart --criterion=variance",
-            "--criterion must be one of gini, gain, log_loss with --algorithm cart.",
+            "--criterion must be one of gini, gain, entropy, log_loss with --algor",
         ),
         (
             "--confidence=0.25",

@@ -875,23 +875,26 @@ CASES = [
         "criterion is unknown",
         lambda: fit_tree(X, Y, Recipe(criterion="information")),
         ParameterError,
-        "criterion must be 'gain' or 'gain_ratio' or 'gini' or a function of the "
-        "class weights of nodes and of their branches. Got 'information' instead.",
+        "criterion must be 'gain' or 'gain_ratio' or 'gini' or 'entropy' or "
+        "'log_loss' or a function of the class weights of nodes and of their "
+        "branches. Got 'information' instead.",
     ),
     case(
         "criterion is a class",
         lambda: fit_tree(X, Y, Recipe(criterion=dict)),
         ParameterError,
-        "criterion must be 'gain' or 'gain_ratio' or 'gini' or a function of the "
-        "class weights of nodes and of their branches. Got <class 'dict'> "
+        "criterion must be 'gain' or 'gain_ratio' or 'gini' or 'entropy' or "
+        "'log_loss' or a function of the class weights of nodes and of their "
+        "branches. Got <class 'dict'> "
         "instead.",
     ),
     case(
         "criterion is None",
         lambda: fit_tree(X, Y, Recipe(criterion=None)),
         ParameterError,
-        "criterion must be 'gain' or 'gain_ratio' or 'gini' or a function of the "
-        "class weights of nodes and of their branches. Got None instead.",
+        "criterion must be 'gain' or 'gain_ratio' or 'gini' or 'entropy' or "
+        "'log_loss' or a function of the class weights of nodes and of their "
+        "branches. Got None instead.",
     ),
     case(
         "criterion returns a wrong shape",
@@ -944,35 +947,35 @@ CASES = [
         lambda: ID3Classifier(min_samples_split=1).fit(X, Y),
         ParameterError,
         "min_samples_split must be a whole number of at least 2 or a share "
-        "between 0 and 1. Got 1 instead.",
+        "above 0 and up to 1.0. Got 1 instead.",
     ),
     case(
-        "min_samples_split is a share of one",
-        lambda: ID3Classifier(min_samples_split=1.0).fit(X, Y),
+        "min_samples_split is a share of more than all",
+        lambda: ID3Classifier(min_samples_split=1.5).fit(X, Y),
         ParameterError,
         "min_samples_split must be a whole number of at least 2 or a share "
-        "between 0 and 1. Got 1.0 instead.",
+        "above 0 and up to 1.0. Got 1.5 instead.",
     ),
     case(
         "min_samples_split is a share of nothing",
         lambda: ID3Classifier(min_samples_split=0.0).fit(X, Y),
         ParameterError,
         "min_samples_split must be a whole number of at least 2 or a share "
-        "between 0 and 1. Got 0.0 instead.",
+        "above 0 and up to 1.0. Got 0.0 instead.",
     ),
     case(
         "min_samples_split is NaN",
         lambda: ID3Classifier(min_samples_split=float("nan")).fit(X, Y),
         ParameterError,
         "min_samples_split must be a whole number of at least 2 or a share "
-        "between 0 and 1. Got nan instead.",
+        "above 0 and up to 1.0. Got nan instead.",
     ),
     case(
         "min_samples_split is None",
         lambda: ID3Classifier(min_samples_split=None).fit(X, Y),
         ParameterError,
         "min_samples_split must be a whole number of at least 2 or a share "
-        "between 0 and 1. Got None instead.",
+        "above 0 and up to 1.0. Got None instead.",
     ),
     case(
         "min_samples_leaf is zero",

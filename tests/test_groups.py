@@ -205,8 +205,18 @@ class Oracle:
         sizes = [sum(cell in side for cell in cells) for side in sides]
         if self.table.recipe.missing == "branch" and None in cells:
             sizes.append(cells.count(None))
+        if self.criterion == "poisson" and not self.has_events(name, sides):
+            return False
         large = [size >= self.table.recipe.min_samples_branch for size in sizes]
         return min(sizes) >= self.table.recipe.min_samples_leaf and sum(large) >= 2
+
+    def has_events(self, name: str, sides: Sequence[Side]) -> bool:
+        """Whether no branch would have a rate of 0."""
+        sums = self.sums[name]
+        branches = [total([sums[value] for value in side]) for side in sides]
+        if self.table.recipe.missing == "branch" and None in sums:
+            branches.append(sums[None])
+        return all(branch[1] > 0 for branch in branches)
 
     def candidates(self, name: str) -> list[Sequence[Side]]:
         """Every cut of numbers and every two-way grouping of names, if admissible.
@@ -215,6 +225,11 @@ class Oracle:
         """
         values = sorted(set(self.table.cells[name]) - {None})
         ways = cuts(values) if self.table.is_numeric(name) else two_groups(values)
+        if self.criterion == "poisson" and not self.table.is_numeric(name):
+            # Along the order of rates: of groupings with an event on each side, one
+            # that is not may be better.
+            sums = self.sums[name]
+            ways = cuts(sorted(values, key=lambda v: sums[v][1] / sums[v][0]))
         found = [sides for sides in ways if self.admissible(name, sides)]
         alone: list[Sequence[Side]] = [[frozenset(values)]] if values else []
         return found or [sides for sides in alone if self.admissible(name, sides)]

@@ -129,7 +129,8 @@ def impurity(table: Table, rows: list[int]) -> float:
         events = math.fsum(table.weight(i) * table.target[i] for i in rows)
         mean = events / total
         if table.criterion == "poisson":
-            return -events * math.log2(mean) if events else 0.0
+            # A rate of 0 is not allowed.
+            return -events * math.log2(mean) if events else math.inf
         return math.fsum(table.weight(i) * (table.target[i] - mean) ** 2 for i in rows)
     shares = [
         sum(table.weight(i) for i in rows if table.target[i] == name) / total

@@ -33,8 +33,9 @@ def random_table(rng: random.Random, kind: str):
                 cells[0] = "p"
         columns[name] = cells
     if kind == "numbers":
-        y: list = [float(rng.randint(0, 5)) for _ in range(n)]
-        y[0] = 1.0
+        # None is 0: criterion "poisson" makes no branch of zeros alone.
+        y: list = [float(rng.randint(1, 6)) for _ in range(n)]
+        y[0] = 2.0
     else:
         y = [rng.choice(["no", "yes", "maybe"][: rng.randint(2, 3)]) for _ in range(n)]
     weights = None

@@ -249,6 +249,19 @@ class Criterion:
         mass: Callable[[Floats], Masses] = getattr(masses, _IMPURITY[self.name])
         return mass
 
+    def allows(self, branches: Floats) -> NDArray[np.bool_]:
+        """Tell which branches a split may make, from their statistics.
+
+        A rate of 0 is none that a leaf may predict: the deviance of any event is
+        infinite there. scikit-learn makes no such branch, either. A branch without
+        cases is not made at all.
+        """
+        if self.name != "poisson":
+            return np.ones(len(branches), dtype=bool)
+        weight, events = branches[:, 0], branches[:, 1]
+        allowed: NDArray[np.bool_] = (events > 0) | (weight == 0)
+        return allowed
+
     def score(self, candidates: Candidates, masses: Masses64) -> Scores:
         """Score every candidate."""
         if self.function is not None:
@@ -260,6 +273,10 @@ class Criterion:
         in_branches = np.add.reduceat(impurity(candidates.branches), candidates.starts)
         drop = np.maximum(impurity(known)[node] - in_branches, 0)
         gain = drop * masses.unit / total[node]
+        if self.name == "poisson":
+            allowed = self.allows(candidates.branches)
+            possible = np.logical_and.reduceat(allowed, candidates.starts)
+            gain = np.where(possible, gain, -np.inf)
         resolution = masses.noise(total) * masses.unit / total
         if self.name != "gain_ratio":
             return Scores(gain, gain, resolution, drop, np.ones_like(drop))
@@ -290,7 +307,7 @@ def lowered(
         ratio: Floats = left / scores.information
         return ratio
     gain: Floats = left * masses.unit / total
-    return gain
+    return np.where(scores.score > -np.inf, gain, -np.inf)
 
 
 def merger_scores(
@@ -387,6 +404,8 @@ def information_gain(branches: Sequence[Sequence[float]]) -> float:
 #: Criteria for classes and for numbers, and the masses they are made of.
 BUILT_IN = ("gain", "gain_ratio", "gini")
 FOR_NUMBERS = ("variance", "poisson")
+#: Other names of criteria, those of scikit-learn.
+ALIASES = {"entropy": "gain", "log_loss": "gain", "squared_error": "variance"}
 _IMPURITY = {
     "gain": "entropy",
     "gain_ratio": "entropy",
@@ -394,3 +413,15 @@ _IMPURITY = {
     "variance": "variance",
     "poisson": "poisson",
 }
+
+
+def canonical(criterion: object) -> object:
+    """Return the name that a criterion has in recipes and model files."""
+    return (
+        ALIASES.get(criterion, criterion) if isinstance(criterion, str) else criterion
+    )
+
+
+def named(criteria: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of criteria, followed by their other names."""
+    return *criteria, *(other for other, name in ALIASES.items() if name in criteria)

@@ -12,7 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from branchwise.criteria import BUILT_IN, FOR_NUMBERS, Criterion, CriterionFunction
+from branchwise.criteria import (
+    BUILT_IN,
+    FOR_NUMBERS,
+    Criterion,
+    CriterionFunction,
+    canonical,
+    named,
+)
 from branchwise.errors import ParameterError
 from branchwise.missing import POLICIES, TWO_WAY_POLICIES, UNSEEN_POLICIES, Policy
 from branchwise.ties import TIE
@@ -49,9 +56,10 @@ class Recipe:
     algorithm : {"ID3", "C4.5", "CART"}
         The name that views, exports and model files give it.
     criterion : {"gain", "gain_ratio", "gini"} or callable
-        What makes a split good. A callable gets the class weights of k nodes,
-        shape (k, classes), and of their branches, shape (k, branches, classes),
-        and returns k scores, the higher the better.
+        What makes a split good; "entropy" and "log_loss" are other names of "gain",
+        "squared_error" of "variance", and are replaced by them. A callable gets the
+        class weights of k nodes, shape (k, classes), and of their branches, shape
+        (k, branches, classes), and returns k scores, the higher the better.
     max_depth : int or None
         The largest number of questions from the root to a leaf; None is no limit,
         0 the root alone.
@@ -137,6 +145,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         _check_choice("algorithm", self.algorithm, ALGORITHMS)
+        object.__setattr__(self, "criterion", canonical(self.criterion))
         _check_criterion(self.criterion)
         _check(
             "max_depth",
@@ -144,7 +153,7 @@ class Recipe:
             lambda v: v is None or (_is_int(v) and v >= 0),
             "None or a whole number of at least 0",
         )
-        _check_samples("min_samples_split", self.min_samples_split, least=2)
+        _check_samples("min_samples_split", self.min_samples_split, least=2, whole=True)
         # Fractional cases may be less than one; C4.5 has another bar for them.
         least = 0 if self.min_samples_branch else 1
         _check_samples("min_samples_leaf", self.min_samples_leaf, least)
@@ -358,7 +367,7 @@ def _check_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> Non
 def _check_criterion(criterion: object) -> None:
     if callable(criterion) and not isinstance(criterion, type):
         return
-    names = " or ".join(repr(name) for name in BUILT_IN)
+    names = " or ".join(repr(name) for name in named(BUILT_IN))
     _check(
         "criterion",
         criterion,
@@ -367,18 +376,19 @@ def _check_criterion(criterion: object) -> None:
     )
 
 
-def _check_samples(name: str, value: object, least: int) -> None:
+def _check_samples(name: str, value: object, least: int, whole: bool = False) -> None:
+    """Refuse what is neither a number of cases nor a share below 1.
+
+    ``whole`` allows 1.0, all cases, too: no branch of a split can have them.
+    """
+
     def allowed(v: object) -> bool:
         if _is_int(v):
             return cast("int", v) >= least
-        return _is_real(v) and 0 < cast("float", v) < 1
+        return _is_real(v) and (0 < cast("float", v) < 1 or (whole and v == 1))
 
-    _check(
-        name,
-        value,
-        allowed,
-        f"a whole number of at least {least} or a share between 0 and 1",
-    )
+    share = "a share above 0 and up to 1.0" if whole else "a share between 0 and 1"
+    _check(name, value, allowed, f"a whole number of at least {least} or {share}")
 
 
 ID3 = Recipe()

@@ -250,6 +250,8 @@ class Search:
     def _admissible(self, cuts: Cuts, unknown: Counts) -> NDArray[np.bool_]:
         """Tell which cuts leave enough cases on both sides, and among the missing."""
         admissible = cuts.fewest_cases >= self.cases_on_a_side(cuts)
+        scoring = self.recipe.scoring
+        admissible &= scoring.allows(cuts.left) & scoring.allows(cuts.right)
         if self.recipe.quinlan_cuts:
             admissible &= cuts.apart
         if self.recipe.missing == "branch" and len(unknown.node):

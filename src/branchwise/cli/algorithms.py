@@ -7,7 +7,8 @@ from dataclasses import fields, replace
 from enum import StrEnum
 from typing import Any
 
-from branchwise.cli.growing import Algorithm, Criterion, Pruning
+from branchwise.cli.growing import Algorithm, Pruning
+from branchwise.criteria import FOR_NUMBERS, named
 from branchwise.errors import ParameterError
 from branchwise.recipes import C45, CART, ID3, Recipe
 
@@ -39,13 +40,9 @@ _KNOWN_TO = {
     "raise_subtrees": _CLASSIFIERS,
 }
 _CRITERIA = {
-    _ID3: (Criterion.GAIN, Criterion.GAIN_RATIO, Criterion.GINI),
-    _CART: (Criterion.GINI, Criterion.GAIN, Criterion.LOG_LOSS),
-    _REGRESSION: (Criterion.VARIANCE, Criterion.SQUARED_ERROR, Criterion.POISSON),
-}
-_OTHER_NAMES = {
-    Criterion.LOG_LOSS: Criterion.GAIN,
-    Criterion.SQUARED_ERROR: Criterion.VARIANCE,
+    _ID3: named(("gain", "gain_ratio", "gini")),
+    _CART: named(("gini", "gain")),
+    _REGRESSION: named(FOR_NUMBERS),
 }
 #: What only one way of pruning knows.
 ONLY_WITH = {
@@ -139,14 +136,13 @@ def _filled(name: str, method: Pruning, given: Mapping[str, Any]) -> Recipe:
 
 
 def _criterion(name: str, given: str) -> str:
-    criterion = Criterion(given)
-    if criterion not in _CRITERIA[name]:
+    if given not in _CRITERIA[name]:
         allowed = ", ".join(_CRITERIA[name])
         raise ParameterError(
             f"--criterion must be one of {allowed} with --algorithm {name}. Got "
             f"{given}."
         )
-    return _OTHER_NAMES.get(criterion, criterion).value
+    return given
 
 
 def _refuse_unknown(name: str, given: Mapping[str, Any]) -> None:

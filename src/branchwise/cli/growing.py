@@ -26,9 +26,10 @@ class Criterion(StrEnum):
     """What makes a split good."""
 
     GAIN = "gain"
+    ENTROPY = "entropy"
+    LOG_LOSS = "log_loss"
     GAIN_RATIO = "gain_ratio"
     GINI = "gini"
-    LOG_LOSS = "log_loss"
     VARIANCE = "variance"
     SQUARED_ERROR = "squared_error"
     POISSON = "poisson"
@@ -151,9 +152,10 @@ CriterionOf = Annotated[
     _option(
         _GROWING,
         "--criterion",
-        help="What makes a split good: gain, gain_ratio or gini for id3 [gain]; gini, "
-        "gain or log_loss for cart [gini]; variance, squared_error or poisson for "
-        "cart --regression [variance].",
+        help="What makes a split good: gain, gain_ratio or gini for id3 [gain]; gini "
+        "or gain for cart [gini]; variance or poisson for cart --regression "
+        "[variance]. entropy and log_loss are other names of gain, squared_error of "
+        "variance.",
         default=_BY_ALGORITHM,
     ),
 ]

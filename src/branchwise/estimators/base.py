@@ -15,8 +15,8 @@ from sklearn.utils import Bunch, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from branchwise.counts import Floats, Ints
-from branchwise.criteria import FOR_NUMBERS
-from branchwise.errors import DataError, ParameterError
+from branchwise.criteria import BUILT_IN, FOR_NUMBERS, canonical, named
+from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.fitting import fit_tree
 from branchwise.model import Model
 from branchwise.prune import cost_complexity
@@ -67,7 +67,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         """Fill in the parameters that the estimator and the recipe share."""
         given = vars(self)
         values = {name: given[name] for name in _RECIPE if name in given} | others
-        self._check_criterion(values.get("criterion", recipe.criterion))
+        self._check_criterion(canonical(values.get("criterion", recipe.criterion)))
         if _PLAIN.issuperset(map(type, values.values())):
             return _known_recipe(recipe, **values)
         return replace(recipe, **values)
@@ -248,7 +248,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         if isinstance(criterion, str) and criterion in FOR_NUMBERS:
             raise ParameterError(
                 f"criterion {criterion!r} is for numbers, and this estimator predicts "
-                "classes. Use CARTRegressor, or 'gain', 'gain_ratio' or 'gini'."
+                f"classes. Use CARTRegressor, or {quoted(named(BUILT_IN))}."
             )
 
     def fit(
@@ -299,6 +299,12 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         """Return the probability of each class, in the order of ``classes_``."""
         check_is_fitted(self)
         return self.model_.predict_proba(RECOGNITION.recognised(X), self.n_jobs)
+
+    def predict_log_proba(self, X: object) -> Floats:
+        """Return the logarithms of the probabilities; -inf where one is 0."""
+        with np.errstate(divide="ignore"):
+            logs: Floats = np.log(self.predict_proba(X))
+        return logs
 
 
 def _one_dimensional(y: object) -> object:

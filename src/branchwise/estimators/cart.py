@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from branchwise.criteria import FOR_NUMBERS, CriterionFunction
+from branchwise.criteria import FOR_NUMBERS, CriterionFunction, named
 from branchwise.errors import ParameterError
 from branchwise.estimators.base import TreeClassifier, TreeEstimator
 from branchwise.missing import Policy
@@ -27,8 +27,8 @@ class CARTClassifier(TreeClassifier):
 
     Parameters
     ----------
-    criterion : {"gini", "gain", "log_loss"} or callable, default="gini"
-        What makes a split good; "gain" (entropy) and "log_loss" are the same.
+    criterion : {"gini", "gain", "gain_ratio"} or callable, default="gini"
+        What makes a split good; "entropy" and "log_loss" are other names of "gain".
     ccp_alpha : float, "best" or "1-se", default=0.0
         What a leaf costs in units of impurity; or chosen by cross-validation, the
         best or the largest within one standard error of it.
@@ -105,9 +105,8 @@ probabilities, m, n_jobs
         self.n_jobs = n_jobs
 
     def _recipe(self) -> Recipe:
-        criterion = "gain" if self.criterion == "log_loss" else self.criterion
         pruning = _implied(self.pruning, self.ccp_alpha)
-        return self._filled(CART, criterion=criterion, pruning=pruning)
+        return self._filled(CART, pruning=pruning)
 
 
 class CARTRegressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
@@ -179,9 +178,8 @@ min_significance, pruning, tolerance, validation_fraction, n_jobs
             )
 
     def _recipe(self) -> Recipe:
-        criterion = "variance" if self.criterion == "squared_error" else self.criterion
         pruning = _implied(self.pruning, self.ccp_alpha)
-        return self._filled(CART, criterion=criterion, pruning=pruning)
+        return self._filled(CART, pruning=pruning)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -190,7 +188,7 @@ min_significance, pruning, tolerance, validation_fraction, n_jobs
 
 
 def _for_numbers() -> str:
-    return " or ".join(repr(name) for name in FOR_NUMBERS)
+    return " or ".join(repr(name) for name in named(FOR_NUMBERS))
 
 
 def _implied(pruning: Pruning | None, ccp_alpha: float | str) -> Pruning | None:

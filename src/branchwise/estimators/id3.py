@@ -21,9 +21,10 @@ class ID3Classifier(TreeClassifier):
     Parameters
     ----------
     criterion : {"gain", "gain_ratio", "gini"} or callable, default="gain"
-        What makes a split good. A callable gets the class weights of k nodes,
-        shape (k, classes), and of their branches, shape (k, branches, classes),
-        and returns k scores, the higher the better.
+        What makes a split good; "entropy" and "log_loss" are other names of "gain".
+        A callable gets the class weights of k nodes, shape (k, classes), and of
+        their branches, shape (k, branches, classes), and returns k scores, the
+        higher the better.
     max_depth : int or None, default=None
         The largest number of questions from the root to a leaf; 0 is the root alone.
     min_samples_split : int or float, default=2
