@@ -5,6 +5,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
+# Developers are to see what a compiler complains about.
+export BRANCHWISE_REQUIRE_KERNEL = 1
+
 .PHONY: demo test test-all lint bench parity sanitize fuzz fuzz-native screenshots notebooks clean
 
 demo: $(VENV)/.installed

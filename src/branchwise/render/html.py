@@ -24,7 +24,7 @@ from branchwise.render.colours import OTHERS, class_colours, variables
 from branchwise.render.policy import policy
 from branchwise.tree import Tree
 from branchwise.view import WEIGHTED_LISTS
-from branchwise.words import UNNAMED, plain
+from branchwise.words import UNNAMED
 
 #: The scripts are one module, joined in this order.
 SCRIPTS = (
