@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 
@@ -12,10 +13,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from branchwise import DataError, Model, persist
+from branchwise import DataError, Model, export, persist
 from branchwise.builder import TreeBuilder
 from branchwise.intervals import share_interval, student
 from branchwise.recipes import C45, CART
+from branchwise.splits import Router
 from branchwise.table.schema import Column, Schema
 
 FUZZ = Path(__file__).parents[1] / "fuzz" / "models.py"
@@ -89,3 +91,20 @@ def test_the_price_of_a_single_branch():
     model = Model(SCHEMA, builder.build(), CART)
     assert model.pruning_path().n_leaves.tolist() == [2, 1]
     assert len(model.prune("cost-complexity", ccp_alpha=0.0).tree) == 4
+
+
+@pytest.mark.parametrize("target", ["onnx", "pmml"])
+def test_classes_that_are_no_whole_numbers(target):
+    """Fitting has none, but a file may: they must not be cut to whole numbers."""
+    document = json.loads(tiny(1.0).to_bytes())
+    document["schema"]["classes"] = [0.5, 1.25]
+    model = Model(*persist.from_bytes(json.dumps(document).encode()))
+    done = export.verify(model, target)
+    assert done.ok or not done.ran, str(done)
+
+
+def test_branches_without_weight_share_nothing():
+    splits = replace(tiny(1.0).tree.splits, sizes=np.zeros(2))
+    origin, target, share = Router(SCHEMA.columns, splits).every_branch(np.array([0]))
+    assert (origin.tolist(), target.tolist()) == ([0, 0], [0, 1])
+    assert share.tolist() == [0.0, 0.0]

@@ -204,4 +204,7 @@ class Router:
         target = self.first_branch[node][origin] + offset
         size = self._splits.sizes[target]
         whole = np.add.reduceat(size, np.cumsum(width) - width)
-        return origin, target, size / whole[origin]
+        # Branches that all weigh nothing, as recounting may leave them, share nothing.
+        whole = whole[origin]
+        share = np.divide(size, whole, out=np.zeros_like(size), where=whole > 0)
+        return origin, target, share

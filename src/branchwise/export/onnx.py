@@ -160,7 +160,9 @@ def _class_table(plan: Plan, graph: Graph) -> tuple[int, str]:
         return TensorProto.STRING, graph.constant(texts, object)
     if isinstance(first, bool):
         return TensorProto.BOOL, graph.constant(plan.classes, np.bool_)
-    return TensorProto.INT64, graph.whole(plan.classes)
+    if all(isinstance(label, int) for label in plan.classes):
+        return TensorProto.INT64, graph.whole(plan.classes)
+    return TensorProto.DOUBLE, graph.real(plan.classes)
 
 
 def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Answer]:

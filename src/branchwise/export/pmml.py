@@ -128,7 +128,10 @@ def _class_type(plan: Plan) -> str:
     first = plan.classes[0]
     if isinstance(first, bool):
         return "boolean"
-    return "string" if isinstance(first, str) else "integer"
+    if isinstance(first, str):
+        return "string"
+    whole = all(isinstance(label, int) for label in plan.classes)
+    return "integer" if whole else "double"
 
 
 def _data_field(

@@ -49,14 +49,14 @@ def answer(
         return None
     if not classes:
         return [label]
-    return [classes.index(written(label)), *(record[name] for name in outputs)]
+    return [position(label, classes), *(record[name] for name in outputs)]
 
 
-def written(label: Any) -> str:
-    """Write a label as the file has it: whole numbers beside gaps come as floats."""
-    if isinstance(label, bool):
-        return str(label).lower()
-    return str(int(label)) if isinstance(label, float) else str(label)
+def position(label: Any, classes: list[Any]) -> int:
+    """Find a label among those of the file: whole numbers beside gaps are floats."""
+    if isinstance(label, float):
+        return [float(text) for text in classes].index(label)
+    return classes.index(str(label).lower() if isinstance(label, bool) else str(label))
 
 
 if __name__ == "__main__":
