@@ -26,9 +26,11 @@ from branchwise.training import Training, recounter, with_class_cases
 from branchwise.tree import Tree
 from branchwise.validation import (
     PathErrors,
+    Units,
     encode_rows,
     errors_by_node,
     prune_by_validation,
+    total_weight,
 )
 
 #: ``str`` of a longer table leaves out its middle.
@@ -207,7 +209,8 @@ def _cost_complexity(
             f"ccp_alpha={recipe.ccp_alpha!r} needs rows to choose by that the tree was "
             "not grown from. Pass X and y."
         )
-    by_node = errors_by_node(tree, rows.encoded(schema, tree, recipe), recipe)
+    coded = rows.encoded(schema, tree, recipe)
+    by_node = errors_by_node(tree, coded, recipe, Units.of(coded, recipe))
     choice = PathErrors.along(path, tree, by_node).choice(str(recipe.ccp_alpha))
     alpha = float(path.alphas[choice])
     return cost_complexity.at_price(tree, path, alpha), alpha
@@ -336,10 +339,10 @@ def pruning_table(
     validation = None
     if rows is not None:
         coded = rows.encoded(schema, tree, recipe)
-        errors = errors_by_node(tree, coded, recipe)
+        units = Units.of(coded, recipe)
+        errors = errors_by_node(tree, coded, recipe, units)
         total = path.totals(tree, errors.passing, errors.stopping)
-        whole = coded.data.n_rows if coded.weights is None else coded.weights.sum()
-        validation = total / whole
+        validation = total / (total_weight(coded) / units.weight) * units.error
     return PruningTable(path.alphas, path.n_leaves, train / weight[0], validation)
 
 

@@ -7,6 +7,7 @@ on which of them goes where.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -49,9 +50,14 @@ def _order(training: Training) -> Ints:
 
 
 def _fingerprint(training: Training) -> NDArray[np.uint64]:
-    """Return a number for each row that depends on its contents alone."""
+    """Return a number for each row that depends on its contents alone.
+
+    Of weights only their proportions matter, so that a factor of two changes nothing.
+    """
     mixed = np.zeros(training.data.n_rows, dtype=np.uint64)
-    weights = () if training.weights is None else (training.weights,)
+    weights: tuple[Floats, ...] = ()
+    if training.weights is not None:
+        weights = (training.weights / _power_of_two(total_weight(training)),)
     with np.errstate(over="ignore"):
         for cells in (*training.data.data, *weights):
             if cells.dtype.kind == "f":
@@ -75,7 +81,7 @@ def held_out(training: Training, fraction: float) -> tuple[Training, Training]:
         )
     aside = set_aside(training, float(fraction))
     parts = training.take(np.flatnonzero(~aside)), training.take(np.flatnonzero(aside))
-    if not all(_total(part) > 0 for part in parts):
+    if not all(total_weight(part) > 0 for part in parts):
         raise DataError(
             f"validation_fraction={fraction} leaves no rows to grow from or none to "
             f"validate with, of {training.data.n_rows:,}. Pass a validation set."
@@ -138,8 +144,34 @@ def _known_classes(target: object, n_rows: int, schema: Schema) -> Ints:
 
 
 @dataclass(frozen=True)
+class Units:
+    """Powers of two that errors and weights are counted in, so that their squares
+    neither overflow nor vanish.
+    """  # noqa: D205
+
+    weight: float
+    error: float
+
+    @classmethod
+    def of(cls, rows: Training, recipe: Recipe) -> Units:
+        """Choose units that suit rows."""
+        largest = 1.0
+        if recipe.predicts_numbers:
+            largest = float(np.abs(rows.target).max(initial=0.0)) ** 2
+        elif recipe.costs is not None:
+            largest = float(np.max(recipe.costs))
+        weight = 1.0 if rows.weights is None else _power_of_two(total_weight(rows))
+        return cls(weight, _power_of_two(largest))
+
+
+def _power_of_two(amount: float) -> float:
+    """Return the power of two that is not above an amount; 1 if that is 0."""
+    return math.ldexp(1.0, math.frexp(amount)[1] - 1) if amount else 1.0
+
+
+@dataclass(frozen=True)
 class NodeErrors:
-    """What rows add to the errors of a tree, by node.
+    """What rows add to the errors of a tree, by node, in units.
 
     ``passing`` is for all rows that come by, if the node were a leaf, ``stopping``
     for those that come no further; ``passing_squares`` and ``stopping_squares`` add
@@ -153,7 +185,9 @@ class NodeErrors:
     n_rows: int
 
 
-def errors_by_node(tree: Tree, rows: Training, recipe: Recipe) -> NodeErrors:
+def errors_by_node(
+    tree: Tree, rows: Training, recipe: Recipe, units: Units
+) -> NodeErrors:
     """Walk rows down a tree and count errors: one each, or what the answer costs.
 
     Numbers have squared distances. A row that is divided counts at each of its nodes
@@ -164,9 +198,9 @@ def errors_by_node(tree: Tree, rows: Training, recipe: Recipe) -> NodeErrors:
     sums = np.zeros((4, len(tree)))
     first_look = True
     while len(node):
-        error = _errors(tree, rows, recipe, row, node)
-        np.add.at(sums[0], node, error * share)
-        np.add.at(sums[1], node, error * error * share)
+        error = _errors(tree, rows, recipe, row, node, units)
+        _add(sums[0], node, error * share)
+        _add(sums[1], node, error * error * share)
         if first_look:
             sums[2:] = sums[:2]
         first_look = False
@@ -176,10 +210,16 @@ def errors_by_node(tree: Tree, rows: Training, recipe: Recipe) -> NodeErrors:
     return NodeErrors(sums[0], sums[2], sums[1], sums[3], rows.data.n_rows)
 
 
+def _add(sums: Floats, node: Ints, amounts: Floats) -> None:
+    """Add amounts by node in an order that is not that of the rows."""
+    order = np.lexsort((amounts, node))
+    np.add.at(sums, node[order], amounts[order])
+
+
 def _errors(
-    tree: Tree, rows: Training, recipe: Recipe, row: Ints, node: Ints
+    tree: Tree, rows: Training, recipe: Recipe, row: Ints, node: Ints, units: Units
 ) -> Floats:
-    """Return the weighted error of rows that are answered by nodes."""
+    """Return the weighted error of rows that are answered by nodes, in units."""
     wanted = rows.target[row]
     if tree.mean is not None:
         wrong: Floats = (wanted - tree.mean[node]) ** 2
@@ -187,20 +227,23 @@ def _errors(
         wrong = np.array(recipe.costs)[wanted.astype(np.intp), tree.label[node]]
     else:
         wrong = (wanted != tree.label[node]).astype(np.float64)
-    return wrong if rows.weights is None else wrong * rows.weights[row]
+    wrong = wrong / units.error
+    return wrong if rows.weights is None else wrong * (rows.weights[row] / units.weight)
 
 
 def prune_by_validation(tree: Tree, validation: Training, recipe: Recipe) -> Tree:
     """Prune by the errors on rows that the tree was not grown from."""
-    errors = errors_by_node(tree, validation, recipe)
-    slack = recipe.tolerance * _total(validation)
+    units = Units.of(validation, recipe)
+    errors = errors_by_node(tree, validation, recipe, units)
+    slack = recipe.tolerance * (total_weight(validation) / units.weight) / units.error
     return reduced_error.pruned(tree, errors.passing, errors.stopping, slack)
 
 
-def _total(training: Training) -> float:
+def total_weight(training: Training) -> float:
+    """Return the weight of all rows."""
     if training.weights is None:
         return float(training.data.n_rows)
-    return float(training.weights.sum())
+    return math.fsum(training.weights.tolist())
 
 
 @dataclass
@@ -249,17 +292,18 @@ def choose_alpha(
     )
     # Between two prices their geometric mean stands for both.
     prices = np.append(
-        np.sqrt(path.alphas[:-1] * path.alphas[1:]), 2 * path.alphas[-1] + 1
+        np.sqrt(path.alphas[:-1]) * np.sqrt(path.alphas[1:]), 2 * path.alphas[-1] + 1
     )
     total = PathErrors(np.zeros(len(prices)), np.zeros(len(prices)))
     hand = dealt(training, n_folds)
+    units = Units.of(training, recipe)
     for fold in range(n_folds):
         aside = training.take(np.flatnonzero(hand == fold))
         rest = training.take(np.flatnonzero(hand != fold))
-        if aside.data.n_rows and _total(rest) > 0:
+        if aside.data.n_rows and total_weight(rest) > 0:
             tree = grown(rest, full, threads)
             path_there = cost_complexity.pruning_path(tree, recipe.criterion)
-            by_node = errors_by_node(tree, aside, recipe)
+            by_node = errors_by_node(tree, aside, recipe, units)
             there = PathErrors.along(path_there, tree, by_node)
             step = np.searchsorted(path_there.alphas, prices, side="right") - 1
             total.errors += there.errors[step]

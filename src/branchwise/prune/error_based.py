@@ -36,12 +36,12 @@ from branchwise.tree import Tree
 #: from, -1 for leaves that are new.
 Recount = Callable[[Tree], tuple[Tree, Ints]]
 
-#: Products of weights up to this are finite.
-_LARGEST_TOTAL = 1e150
 #: A leaf with so few errors more is no worse.
 _COLLAPSE_SLACK = 1e-3
 #: An estimate that is higher by no more than this is no worse.
 _PRUNE_SLACK = 0.1
+#: With more cases than this products of their numbers would overflow.
+_MOST_CASES = 1e100
 #: Halvings that bring the logarithm of a chance within reach of a short series.
 _HALVINGS = 7
 _TERMS = 12
@@ -66,10 +66,11 @@ class Estimate:
     """Pessimistic numbers of errors, in whole units, so that sums are exact."""
 
     def __init__(self, confidence: float, total: float) -> None:
-        if total > _LARGEST_TOTAL:
+        if total > _MOST_CASES:
             raise DataError(
-                f"Error-based pruning multiplies weights; they add up to {total:g}, "
-                f"more than {_LARGEST_TOTAL:g}. Divide all by the same number."
+                "Error-based pruning takes weights for numbers of cases, and estimates "
+                f"errors among up to {_MOST_CASES:g} of them. Got weights that add up "
+                f"to {total:g}; divide sample_weight by a constant."
             )
         self.confidence = confidence
         self.z = NormalDist().inv_cdf(1 - confidence)

@@ -201,7 +201,7 @@ def pruning_curve(source: Source, model: Model, parts: list[Part]) -> dict[str, 
     """
     path = model.pruning_path()
     alphas = path.alpha
-    ends = np.sqrt(alphas[:-1] * alphas[1:])
+    ends = np.sqrt(alphas[:-1]) * np.sqrt(alphas[1:])
     prices = np.append(ends, 2 * alphas[-1] + 1)
     by_part = []
     for part in parts:
