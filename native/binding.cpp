@@ -98,8 +98,8 @@ void read_limits(Problem& problem, int64_t max_depth, double cases_to_split, dou
 }
 
 nb::dict grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes, nb::object weights,
-                   bool fractions, double weight_step, double case_step, int64_t criterion, int64_t max_depth,
-                   double cases_to_split, double cases_in_leaf, double cases_in_branch, double min_gain,
+                   bool fractions, double weight_step, double case_step, bool weights_are_cases, int64_t criterion,
+                   int64_t max_depth, double cases_to_split, double cases_in_leaf, double cases_in_branch, double min_gain,
                    int64_t branching, bool quinlan, bool cut_at_value, nb::list few_values, int64_t missing,
                    int64_t unseen, int64_t bits, nb::list series, double total, bool whole, int64_t n_threads,
                    size_t worth_sharing, nb::object progress) {
@@ -117,6 +117,7 @@ nb::dict grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_
     check_whole("unseen", unseen, 0, 4);
     problem.criterion = static_cast<Criterion>(criterion);
     problem.branching = static_cast<Branching>(branching);
+    problem.weights_are_cases = weights_are_cases;
     problem.missing = static_cast<Policy>(missing);
     problem.unseen = static_cast<Policy>(unseen);
     read_limits(problem, max_depth, cases_to_split, cases_in_leaf, cases_in_branch, min_gain);
@@ -295,7 +296,7 @@ NB_MODULE(_native, m) {
     m.doc() = "The compiled twin of growth and prediction.";
     m.def("grow", &grow_tree, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels").none(),
           nb::arg("n_classes"), nb::arg("weights").none(), nb::arg("fractions"), nb::arg("weight_step"),
-          nb::arg("case_step"), nb::arg("criterion"), nb::arg("max_depth"), nb::arg("cases_to_split"),
+          nb::arg("case_step"), nb::arg("weights_are_cases"), nb::arg("criterion"), nb::arg("max_depth"), nb::arg("cases_to_split"),
           nb::arg("cases_in_leaf"), nb::arg("cases_in_branch"), nb::arg("min_gain"), nb::arg("branching"), nb::arg("quinlan"),
           nb::arg("cut_at_value"), nb::arg("few_values"), nb::arg("missing"), nb::arg("unseen"), nb::arg("bits"),
           nb::arg("series"), nb::arg("total"), nb::arg("whole"), nb::arg("n_threads"),

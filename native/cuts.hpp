@@ -137,7 +137,8 @@ class CutSweep {
     }
 
     void score_cut(uint32_t rank, uint32_t next) {
-        if (std::min(left_cases_, sides_->known_cases - left_cases_) < fewest_) return;
+        const double left_cases = cases_for_bars(problem_, left_total_, left_cases_);
+        if (std::min(left_cases, sides_->known_cases - left_cases) < fewest_) return;
         if (problem_.quinlan && !((*values_)[rank] + apart < (*values_)[next])) return;
         ++n_cuts_;
         const W right_total = sides_->known_total - left_total_;

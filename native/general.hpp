@@ -25,7 +25,7 @@ class GeneralGrower {
           joint_(problem, records_),
           small_node_(problem, records_),
           entropy_(masses),
-          may_be_thin_(problem.fractions || problem.cases_in_leaf > 1),
+          may_be_thin_(problem.fractions || problem.cases_in_leaf > 1 || (problem.weights_are_cases && problem.weights)),
           estimates_(RoughMasses::serve(problem, masses) && problem.branching == Branching::values),
           mover_(problem, records_, crew),
           classes_(static_cast<size_t>(problem.n_classes)) {
@@ -109,8 +109,12 @@ class GeneralGrower {
         if (problem_.max_depth >= 0 && depth >= problem_.max_depth) return false;
         const auto at = static_cast<size_t>(node);
         int present = 0;
-        for (size_t c = 0; c < classes_; ++c) present += grown_.weights[at * classes_ + c] > 0;
-        return present > 1 && grown_.nodes[at].cases >= problem_.cases_to_split;
+        double total = 0;
+        for (size_t c = 0; c < classes_; ++c) {
+            present += grown_.weights[at * classes_ + c] > 0;
+            total += grown_.weights[at * classes_ + c];
+        }
+        return present > 1 && cases_for_bars(problem_, total, grown_.nodes[at].cases) >= problem_.cases_to_split;
     }
 
     // Leave those columns of a small node open that have two values, all with the cases of

@@ -113,7 +113,7 @@ class Grouper {
     void add_to_side(size_t v) {
         for (size_t c = 0; c < classes_; ++c) left_[c] += values_->cells[v * classes_ + c];
         left_size_ += values_->sizes[v];
-        left_cases_ += values_->cases[v];
+        left_cases_ += cases_for_bars(problem_, values_->sizes[v], values_->cases[v]);
     }
 
     void score_side() {
@@ -212,7 +212,7 @@ class Grouper {
             const W* cell = &values_->cells[v * classes_];
             cells_.insert(cells_.end(), cell, cell + classes_);
             sizes_.push_back(values_->sizes[v]);
-            cases_.push_back(values_->cases[v]);
+            cases_.push_back(cases_for_bars(problem_, values_->sizes[v], values_->cases[v]));
             masses_of_.push_back(mass(cell, values_->sizes[v]));
         }
     }

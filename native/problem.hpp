@@ -51,6 +51,7 @@ struct Problem {
     bool fractions = false;           // cases may be split
     double weight_step = 1.0;
     double case_step = 1.0;
+    bool weights_are_cases = false;   // a row of weight 2 is two cases
 
     Criterion criterion = Criterion::gain;
     int64_t max_depth = -1;  // -1: no limit
@@ -67,6 +68,12 @@ struct Problem {
 
     size_t worth_sharing = 0;  // a node of fewer cells (rows x columns) is left to one thread
 };
+
+// What is held against the fewest cases that a node or a branch must have.
+template <typename W>
+double cases_for_bars(const Problem& problem, W size, double cases) {
+    return problem.weights_are_cases ? static_cast<double>(size) : cases;
+}
 
 // How codes of the parent's column lead to a node.
 constexpr int32_t no_code = -1;     // the branch of missing values, and the root

@@ -107,6 +107,7 @@ class ColumnScorer {
                 return;
             }
             ++branches;
+            cases = cases_for_bars(problem_, size, cases);
             large += cases >= problem_.cases_in_branch;
             admissible = admissible && cases >= problem_.cases_in_leaf;
             if (admissible) masses.add_branch(cell, size);
@@ -165,6 +166,7 @@ class ColumnScorer {
         size_t large = 0;
         bool admissible = true;
         const auto add = [&](const W* cell, W size, double cases) {
+            cases = cases_for_bars(problem_, size, cases);
             large += cases >= problem_.cases_in_branch;
             admissible = admissible && cases >= problem_.cases_in_leaf;
             masses_of_.add_branch(cell, size);
@@ -198,13 +200,14 @@ class ColumnScorer {
         const bool list = records_.is_list(j);
         const bool varies = list ? count_list(node, records_.slot(j)) : count_ranks(node, j);
         const bool own_branch = problem_.missing == Policy::branch;
-        Sides<W> sides{0, 0, known_cases_, 0, own_branch};
+        Sides<W> sides{0, 0, 0, 0, own_branch};
         for (size_t c = 0; c < classes_; ++c) {
             missing_[c] = node.totals[c] - known_[c];
             sides.known_total += known_[c];
         }
         sides.missing_total = static_cast<W>(node.scale.total) - sides.known_total;
-        sides.missing_cases = node.cases - known_cases_;
+        sides.known_cases = cases_for_bars(problem_, sides.known_total, known_cases_);
+        sides.missing_cases = cases_for_bars(problem_, sides.missing_total, node.cases - known_cases_);
         const bool asks_missing = own_branch && sides.missing_total > 0 && sides.known_total > 0;
         const bool few_missing = own_branch && sides.missing_cases > 0 && sides.missing_cases < problem_.cases_in_leaf;
         Candidate candidate;

@@ -130,7 +130,8 @@ class SmallNode {
     void weigh_records() {
         const uint8_t* record = first_;
         for (size_t i = 0; i < n_; ++i, record += records_.size()) {
-            const double share = records_.share(record);
+            const double share =
+                cases_for_bars(problem_, static_cast<double>(records_.weight(record)), records_.share(record));
             worth_[i].whole = share >= problem_.cases_in_leaf ? ~Lanes{} : Lanes{};
             worth_[i].half = share + share >= problem_.cases_in_leaf ? ~Lanes{} : Lanes{};
         }
@@ -166,10 +167,14 @@ class SmallNode {
         const uint8_t* record = first_;
         for (size_t i = 0; i < n_; ++i, record += records_.size()) {
             seen |= uint64_t(1) << record[code];
-            cases_[record[code]] += records_.share_steps(record);
+            cases_[record[code]] += problem_.weights_are_cases ? records_.steps(record) : records_.share_steps(record);
         }
-        for (uint32_t value = 0; value < n_values; ++value)
-            if (seen >> value & 1 && records_.share_of(cases_[value]) < problem_.cases_in_leaf) return true;
+        for (uint32_t value = 0; value < n_values; ++value) {
+            const Steps sum = cases_[value];
+            const double cases =
+                problem_.weights_are_cases ? static_cast<double>(records_.weight_of(sum)) : records_.share_of(sum);
+            if (seen >> value & 1 && cases < problem_.cases_in_leaf) return true;
+        }
         return false;
     }
 

@@ -168,6 +168,10 @@ class Checker:
 
     # The search, worked out again
 
+    def amount(self, cases: Cases) -> Fraction:
+        """How many cases there are: in C4.5 weights are cases."""
+        return weight(cases) if self.settings.quinlan else parts(cases)
+
     def scored(self, exact: Exact) -> Exact:
         """Fill in all that follows from branches and unknown cases."""
         known = exact.known
@@ -207,7 +211,7 @@ class Checker:
             return Exact(unknown=unknown, reason="all cases here have the same value")
         if self.settings.branching != "values":
             return self.exact_groups(by_value, unknown, groups)
-        sizes = [parts(cases) for _, cases in branches]
+        sizes = [self.amount(cases) for _, cases in branches]
         if min(sizes) < self.settings.min_leaf - Fraction(1, 10**8):
             return Exact(unknown=unknown, reason="asks for")
         if (
@@ -234,7 +238,7 @@ class Checker:
             return self.scored(exact)
 
         def admissible(grouping: list[list[str]]) -> bool:
-            sizes = [parts([c for v in g for c in by_value[v]]) for g in grouping]
+            sizes = [self.amount([c for v in g for c in by_value[v]]) for g in grouping]
             slack = Fraction(1, 10**8)
             large = sum(size >= s.min_branch - slack for size in sizes)
             return min(sizes) >= s.min_leaf - slack and large >= 2
@@ -288,7 +292,7 @@ class Checker:
         slack = Fraction(1, 10**8)
         least: Fraction = Fraction(max(s.min_leaf, s.min_branch))
         if s.quinlan:
-            wanted = parts(known) / 10 / len(self.classes)
+            wanted = self.amount(known) / 10 / len(self.classes)
             low = wanted <= s.min_branch
             least = Fraction(s.min_branch) if low else min(wanted, Fraction(25))
         tried: list[tuple[float, Exact]] = []
@@ -296,11 +300,11 @@ class Checker:
             cut = low / 2 + high / 2
             left = [c for c in known if c.row[name] <= cut]
             right = [c for c in known if c.row[name] > cut]
-            if min(parts(left), parts(right)) < least - slack:
+            if min(self.amount(left), self.amount(right)) < least - slack:
                 continue
             if s.quinlan and not low + 1e-5 < high:
                 continue
-            if third and parts(unknown) < s.min_leaf - slack:
+            if third and self.amount(unknown) < s.min_leaf - slack:
                 continue
             if s.cut == "value":
                 table = [c.row[name] for c in self.root if c.row[name] is not None]
@@ -326,13 +330,14 @@ class Checker:
         slack = Fraction(1, 10**8)
         if (
             third
-            and min(parts(known), parts(unknown)) >= self.settings.min_leaf - slack
+            and min(self.amount(known), self.amount(unknown))
+            >= self.settings.min_leaf - slack
         ):
             exact = self.scored(Exact([("(known)", known), ("(missing)", unknown)]))
             exact.places = places
             return exact
         reason = "no cut" if places else "all cases here have the same value"
-        if third and parts(unknown) < self.settings.min_leaf - slack:
+        if third and self.amount(unknown) < self.settings.min_leaf - slack:
             reason = "the branch of missing values"
         return Exact(unknown=unknown, places=places, reason=reason)
 
@@ -368,7 +373,8 @@ class Checker:
                 name
                 for name, cells in self.columns.items()
                 if name in self.numeric
-                or len({c for c in cells if c is not None}) < 0.3 * len(self.root)
+                or len({c for c in cells if c is not None})
+                < 0.3 * self.amount(self.root)
             } or set(self.columns)
             gains = [e.gain for name, e in found.items() if name in few]
             if gains:
@@ -403,7 +409,7 @@ class Checker:
 
     def chance(self, exact: Exact) -> float:
         known = exact.known
-        cases = parts(known)
+        cases = self.amount(known)
         if self.settings.numbers:
             within = sum(weight(b) * spread(b) for _, b in exact.branches)
             between = weight(known) * spread(known) - within
@@ -455,7 +461,7 @@ class Checker:
         s = self.settings
         pure = len({c.y for c in cases}) == 1
         closed = pure or (s.max_depth is not None and depth >= s.max_depth)
-        closed = closed or parts(cases) < max(
+        closed = closed or self.amount(cases) < max(
             2, s.min_split, 2 * s.min_branch
         ) - Fraction(1, 10**8)
         if closed:

@@ -9,7 +9,13 @@ from typing import Any, Self
 import numpy as np
 
 from branchwise.engines.jobs import merged
-from branchwise.engines.learning import look, settle, weigh_again
+from branchwise.engines.learning import (
+    Again,
+    look,
+    look_again,
+    settle,
+    weigh_again,
+)
 from branchwise.engines.parts import encode_part, finished, joined
 from branchwise.engines.passes import PassEngine
 from branchwise.engines.task import Plan, Task
@@ -37,10 +43,11 @@ class ListedPlace:
         return list(self.tables[0])
 
     def learn(self, task: Task) -> Plan:
-        def weigh(plan: Plan) -> Any:
-            return merged(weigh_again(table, plan) for table in self.tables)
-
-        return settle(merged(look(table, task) for table in self.tables), task, weigh)
+        again = Again(
+            lambda plan: merged(weigh_again(table, plan) for table in self.tables),
+            lambda plan: merged(look_again(table, plan) for table in self.tables),
+        )
+        return settle(merged(look(table, task) for table in self.tables), task, again)
 
     def engine(self, plan: Plan) -> PassEngine:
         self.parts = [encode_part(table, plan) for table in self.tables]

@@ -182,11 +182,11 @@ def in_memory(table, recipe, weighted=False, columns=None, **choices):
     weights = None
     if weighted:
         weights = table["w"].cast(pa.float64()).to_numpy()
-    grid = weigh(weights, table.num_rows, split)
+    grid = weigh(weights, table.num_rows, split, recipe.weights_are_cases)
     classes = ()
     if recipe.predicts_numbers:
         wanted = learn_numbers(table["y"], table.num_rows)
-        target = measure(wanted, grid, recipe.criterion != "poisson")
+        target = measure(wanted, grid)
     else:
         classes, wanted = learn_target(table["y"], table.num_rows)
         target = Classes(wanted, len(classes))

@@ -44,6 +44,7 @@ def task_of(recipe, weighted=False, **more):
         weight="w" if weighted else None,
         ignored=() if weighted else ("w",),
         criterion=recipe.criterion if recipe.predicts_numbers else None,
+        weights_are_cases=recipe.weights_are_cases,
         divides=recipe.missing == "split",
         max_bins=recipe.max_bins,
         **more,

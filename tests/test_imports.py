@@ -24,6 +24,7 @@ LAYERS: list[set[str]] = [
     {"findings"},
     {"ties"},
     {"missing", "criteria"},
+    {"moments"},
     {"splits", "recipes"},
     {"significance"},
     {"intervals"},
@@ -86,6 +87,7 @@ FOLDERS = {
 }
 #: The same within the table: a table as the user has it becomes a schema.
 TABLE_LAYERS: list[set[str]] = [
+    {"exact"},
     {
         "schema",
         "weights",

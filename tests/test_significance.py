@@ -122,13 +122,16 @@ def test_a_class_that_is_not_there_does_not_count():
 def test_branches_of_numbers():
     rng = np.random.default_rng(3)
     groups = [rng.normal(loc, 1, n) for loc, n in ((0, 5), (1, 8), (0.3, 4))]
-    moments = np.array([[len(g), g.sum(), (g * g).sum()] for g in groups])
+    whole = np.var(np.concatenate(groups)) * 17
+    within = sum(np.var(g) * len(g) for g in groups)
     expected = scipy.stats.f_oneway(*groups).pvalue
-    found = log_chance_of_numbers(moments, np.array([0]), np.array([17.0]))
+    found = log_chance_of_numbers(
+        *(np.array([each]) for each in (whole, within, len(groups), 17.0))
+    )
     assert np.exp(found) == pytest.approx(expected)
     # One case a branch: nothing to compare the difference with.
-    alone = np.array([[1.0, 2.0, 4.0], [1.0, 5.0, 25.0]])
-    assert log_chance_of_numbers(alone, np.array([0]), np.array([2.0])) == 0.0
+    alone = (np.array([each]) for each in (4.5, 0.0, 2, 2.0))
+    assert log_chance_of_numbers(*alone) == 0.0
 
 
 def table(seed: int, gaps: bool) -> tuple[dict[str, list[object]], np.ndarray]:

@@ -77,7 +77,8 @@ class Rows:
     """Rows (or fractions of rows) in open nodes: what there is to count.
 
     ``weight`` and ``case`` are None where every row counts as one. Rows have a class
-    or, where numbers are to be predicted, moments: weight, sum and sum of squares.
+    or, where numbers are to be predicted, moments: weight, and limbs of the sum and
+    of the sum of squares.
     """
 
     node: Ints

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.counts import Floats, Ints
+from branchwise.counts import Counts, Floats, Ints
 from branchwise.errors import ParameterError
 
 Masses = NDArray[np.int64]
@@ -45,10 +45,6 @@ _MOST_BITS = 2.0**62
 #: The largest table of masses of whole numbers that is kept.
 _TABLE_SIZE = 1 << 22
 _TABLE_PIECE = 1 << 16
-#: Masses of numbers are off by less than this many units for each case.
-_MOMENT_NOISE = 512
-#: No rate of events is so far from 1.
-_LARGEST_LOG2 = 64.0
 #: Scores of a user's criterion closer than this are equal, whatever their size.
 _CUSTOM_RESOLUTION = 1e-12
 
@@ -90,6 +86,8 @@ class Masses64:
 
     #: Whether statistics are moments of numbers, not class weights.
     for_numbers = False
+    #: What a gain of 1 is, in the units of what is predicted.
+    gain_unit = 1.0
 
     def __init__(self, total: float, whole: bool, table: bool = True) -> None:
         logarithm = math.log2(total) if total > 0 else 0.0
@@ -122,6 +120,22 @@ class Masses64:
     def _fixed(self, values: Floats) -> Masses:
         fixed: Masses = np.rint(np.ldexp(values, self.bits)).astype(np.int64)
         return fixed
+
+    def statistics(self, counts: Counts) -> Counts:
+        """Return counts in terms of what masses are made of: class weights are."""
+        return counts
+
+    def squares(self, statistics: Floats) -> Floats:
+        """Return the squared distances of counted numbers from their mean."""
+        raise NotImplementedError("classes have no mean")
+
+    def at(self, nodes: Ints) -> Masses64:  # noqa: ARG002
+        """Return the masses of some of the nodes that these are for."""
+        return self
+
+    def in_units(self, amounts: Floats, node: Ints) -> Floats:  # noqa: ARG002
+        """Return scores of nodes in units that all nodes share."""
+        return amounts
 
     def weight(self, statistics: Floats) -> Floats:
         """Return the weight of each row of class weights."""
@@ -166,50 +180,6 @@ class Masses64:
         squares = weights * (weights / np.where(total > 0, total, 1.0))
         kept: Masses = self._fixed(squares).sum(axis=-1)
         return self._fixed(total[..., 0]) - kept
-
-
-class Moments64(Masses64):
-    """The same for numbers to predict: statistics are weight, sum and sum of squares.
-
-    Sums are exact (``table/target.py``); a mass is rounded a few times, hence the
-    noise.
-    """
-
-    for_numbers = True
-
-    def __init__(self, statistics: Floats, n_cases: float) -> None:
-        _, total, squares = statistics
-        largest = max(float(squares), abs(float(total)) * _LARGEST_LOG2, 1e-300)
-        self.bits = 61 - math.frexp(largest)[1]
-        self.unit = math.ldexp(1.0, -self.bits)
-        self._table = None
-        # Every square was rounded once, to a grid that is coarser by their number.
-        self._noise = _MOMENT_NOISE * (1 + math.ceil(n_cases))
-
-    def weight(self, statistics: Floats) -> Floats:
-        """Return the weights."""
-        weight: Floats = statistics[..., 0]
-        return weight
-
-    def mixed(self, statistics: Floats) -> NDArray[np.bool_]:
-        """Tell which rows have numbers that differ."""
-        return self.variance(statistics) > self.noise(statistics[..., 0])
-
-    def noise(self, totals: Floats) -> Masses:
-        """Return how many units masses may be off."""
-        return np.full(totals.shape, self._noise, dtype=np.int64)
-
-    def variance(self, statistics: Floats) -> Masses:
-        """Weight times variance: the squared distances from the mean, added up."""
-        weight, total, squares = np.moveaxis(statistics, -1, 0)
-        mean = total / np.where(weight > 0, weight, 1.0)
-        return self._fixed(squares) - self._fixed(total * mean)
-
-    def poisson(self, statistics: Floats) -> Masses:
-        """Half the Poisson deviance, less what is the same for every split."""
-        weight, total, _ = np.moveaxis(statistics, -1, 0)
-        rate = total / np.where(weight > 0, weight, 1.0)
-        return -self._fixed(total * log2(rate))
 
 
 def log2(values: Floats) -> Floats:
@@ -258,7 +228,7 @@ class Criterion:
         """
         if self.name != "poisson":
             return np.ones(len(branches), dtype=bool)
-        weight, events = branches[:, 0], branches[:, 1]
+        weight, events = branches[:, 0], branches[:, 1:].sum(axis=1)
         allowed: NDArray[np.bool_] = (events > 0) | (weight == 0)
         return allowed
 

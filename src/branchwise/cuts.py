@@ -56,16 +56,10 @@ class Cuts:
         """Cut behind every entry of a node but the last; the cut is its position."""
         weights, cases = ordered.totals(n_nodes)
         starts = run_starts(ordered.node)
-        width = np.diff(starts, append=len(ordered.node))
-        # Sums on the weight grid are exact, so differences of running sums are.
-        running = np.cumsum(ordered.weights, axis=0)
-        running_cases = np.cumsum(ordered.cases)
-        before = np.repeat(running[starts] - ordered.weights[starts], width, axis=0)
-        before_cases = np.repeat(running_cases[starts] - ordered.cases[starts], width)
         inner = np.flatnonzero(ordered.node[:-1] == ordered.node[1:])
         node = ordered.node[inner]
-        left = (running - before)[inner]
-        left_cases = (running_cases - before_cases)[inner]
+        left = _running(ordered.weights, starts)[inner]
+        left_cases = _running(ordered.cases, starts)[inner]
         return cls(
             node,
             inner.astype(np.float64),
@@ -136,6 +130,16 @@ class Cuts:
         branches = np.stack(sides, axis=1).reshape(-1, self.left.shape[1])
         starts = np.arange(len(self.node)) * len(sides)
         return Candidates(self.node, branches, starts, known, outside)
+
+
+def _running(amounts: Floats, starts: Ints) -> Floats:
+    """Return running sums that begin anew with each run.
+
+    Sums within a node are exact; those over all nodes of a level need not be.
+    """
+    steps = amounts.copy()
+    steps[starts[1:]] -= np.add.reduceat(amounts, starts, axis=0)[:-1]
+    return np.cumsum(steps, axis=0)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,10 @@ def stops(
     level: Level, depth: int, recipe: Recipe, n_cases: float, masses: Masses64
 ) -> Ints:
     """Tell of every node of a level whether it may be split, or why not."""
-    small = level.cases < recipe.cases_to_split(n_cases)
+    cases = level.cases
+    if recipe.weights_are_cases:
+        cases = masses.weight(level.weights)
+    small = cases < recipe.cases_to_split(n_cases)
     stop = np.where(small, int(Stop.SMALL), int(Stop.OPEN))
     if recipe.max_depth is not None and depth >= recipe.max_depth:
         stop[:] = Stop.DEEP
@@ -124,7 +127,7 @@ def verdicts(search: Search) -> Verdicts:
         scores[~(gains >= average[:, np.newaxis] - AVERAGE_SLACK)] = -np.inf
     if recipe.min_gain:
         # 0 is no bar: a user's criterion may be negative throughout.
-        scores[gains < recipe.min_gain - resolution[:, np.newaxis]] = -np.inf
+        scores[gains < search.min_gain - resolution[:, np.newaxis]] = -np.inf
     log_p = np.full(shape, np.nan)
     splits = np.ones(len(level), dtype=bool)
     if recipe.min_significance is not None:

@@ -26,8 +26,7 @@ from branchwise.prune import reduced_error
 from branchwise.prune.surgery import stopped_weights
 from branchwise.recipes import ALPHA_RULES, Recipe
 from branchwise.table.bins import Edges, cut_bins
-from branchwise.table.target import Quantities
-from branchwise.training import check_costs, in_numbers, trimmed, with_means
+from branchwise.training import check_costs, finished, in_numbers, trimmed
 from branchwise.tree import Tree
 
 
@@ -92,6 +91,7 @@ def task_of(recipe: Recipe, task: Task) -> Task:
     return replace(
         task,
         criterion=None if criterion is None else str(criterion),
+        weights_are_cases=recipe.weights_are_cases,
         divides=recipe.missing == "split",
         refuses_missing=recipe.missing == "error",
         max_bins=recipe.max_bins,
@@ -126,15 +126,12 @@ def grown_elsewhere(
             return passing.finish(cases, Below(plan, _from(recipe, depth)))
 
     tree = grow(engine, columns, recipe, progress, finish)
-    target = plan.target_of(np.empty(0))
-    if isinstance(target, Quantities):
-        tree = with_means(tree, target)
-    tree = with_answers(tree, recipe)
+    tree = with_answers(finished(tree, plan.scale, plan.grid), recipe)
 
     def counted(tree: Tree) -> tuple[Tree, Ints]:
         new_values = recipe.branching == "values"
         again, origin = recount(engine, columns, tree, new_values)
-        return with_answers(again, recipe), origin
+        return with_answers(finished(again, None, plan.grid), recipe), origin
 
     tree = trimmed(tree, recipe, counted)
     if plan.weighted and not tree.predicts_numbers:
@@ -208,12 +205,8 @@ def prune_elsewhere(tree: Tree, place: Place, plan: Plan, recipe: Recipe) -> Tre
 
 def _errors(weights: Floats, tree: Tree, plan: Plan, recipe: Recipe) -> Floats:
     """Return what is wrong where rows of these weights get the answers of nodes."""
-    target = plan.target_of(np.empty(0))
-    if isinstance(target, Quantities) and tree.mean is not None:
-        weight, total, squares = weights.T
-        off = tree.mean - target.centre
-        distances: Floats = squares - 2 * off * total + off * off * weight
-        return np.maximum(distances, 0.0)
+    if plan.scale is not None and tree.mean is not None:
+        return plan.scale.distances(weights, tree.mean)
     if recipe.costs is not None:
         costs = np.array(recipe.costs)[:, tree.label].T
         priced: Floats = (weights * costs).sum(axis=1)

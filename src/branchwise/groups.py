@@ -41,6 +41,7 @@ from branchwise.criteria import (
     merger_scores,
 )
 from branchwise.missing import STOP
+from branchwise.moments import mean_order
 from branchwise.ties import TIE, first_best_of_rows, larger_side
 
 #: With no more values than this at a node all groupings in two are tried.
@@ -266,7 +267,7 @@ class _Sides:
 def _two_way_candidates(batch: _Batch, masses: Masses64) -> Iterator[_Sides]:
     values = batch.shape[1]
     if masses.for_numbers:
-        yield _along(batch, batch.weights[..., 1] / batch.weights[..., 0])
+        yield _along(batch, mean_order(batch.weights))
         return
     share = batch.weights / batch.weights.sum(axis=2, keepdims=True)
     if share.shape[2] <= 2:

@@ -23,11 +23,12 @@ import numpy as np
 
 from branchwise.agreement import with_surrogates
 from branchwise.counts import Floats, Ints
-from branchwise.criteria import Masses64, Moments64
+from branchwise.criteria import Masses64
 from branchwise.deciding import Stop, best_splits, stops
 from branchwise.engines.base import Engine
 from branchwise.grafts import Grafts
 from branchwise.levels import Levels
+from branchwise.moments import Moments64
 from branchwise.recipes import Recipe
 from branchwise.replay import finished_splits, prescribed_splits
 from branchwise.search import Level
@@ -65,11 +66,12 @@ def _by_levels(
 ) -> Tree:
     """Grow level by level; the places of what is finished elsewhere are leaves."""
     level = engine.totals()
-    n_cases = float(level.cases[0])
-    masses = masses_of(level, engine, recipe)
+    n_cases = cases_of(level, recipe)
+    masses_at = masses_of(level, engine, recipe)
     parts = Levels(len(level))
     depth = 0
     while True:
+        masses = masses_at(level)
         stop = stops(level, depth, recipe, n_cases, masses)
         open_nodes = np.flatnonzero(stop == Stop.OPEN)
         engine.retain(open_nodes)
@@ -84,7 +86,9 @@ def _by_levels(
             parts.add(level, open_nodes, None)
             break
         opened = Level(level.weights[open_nodes], level.cases[open_nodes])
-        splits = best_splits(engine, columns, opened, recipe, masses, n_cases)
+        splits = best_splits(
+            engine, columns, opened, recipe, masses.at(open_nodes), n_cases
+        )
         if recipe.missing == "surrogate":
             splits = with_surrogates(splits, engine, columns, recipe.cut)
         parts.add(level, open_nodes, splits)
@@ -137,8 +141,19 @@ def _counted_down(
         origins.append(nodes)
 
 
-def masses_of(root: Level, engine: Engine, recipe: Recipe) -> Masses64:
-    """Return the masses that suit the rows of an engine."""
-    if recipe.predicts_numbers:
-        return Moments64(root.weights[0], float(root.cases[0]))
-    return Masses64(float(root.weights.sum()), engine.whole)
+def cases_of(root: Level, recipe: Recipe) -> float:
+    """Return how many cases there are that shares are taken of."""
+    cases = root.weights if recipe.weights_are_cases else root.cases
+    return float(cases.sum())
+
+
+def masses_of(
+    root: Level, engine: Engine, recipe: Recipe
+) -> Callable[[Level], Masses64]:
+    """Return what makes the masses of each level from the rows of an engine."""
+    scale = engine.scale
+    if scale is not None:
+        poisson = recipe.criterion == "poisson"
+        return lambda level: Moments64(scale, level.weights, poisson)
+    masses = Masses64(float(root.weights.sum()), engine.whole)
+    return lambda _: masses

@@ -129,7 +129,7 @@ def _error_based(schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None) 
     coded = _filled(rows.encoded(schema, tree, recipe), tree)
     if not _known_values(coded):
         raise _other_rows()
-    grid = coded.grid(recipe)
+    grid = coded.grid(recipe).natural
     count = recounter(coded, grid, recipe)
     if not _same_counts(count(tree)[0], tree):
         raise _other_rows()

@@ -265,6 +265,18 @@ class Recipe:
         """The criterion, ready to score candidates."""
         return self._criterion
 
+    @property
+    def weights_are_cases(self) -> bool:
+        """Whether a row of weight 2 is two cases, as in C4.5, and not one that counts
+        twice as much as others.
+        """  # noqa: D205
+        return (
+            self.quinlan_cuts
+            or self.average_gain
+            or self.min_samples_branch > 0
+            or self.branching == "groups"
+        )
+
     def cases_to_split(self, n_cases: float) -> float:
         """``min_samples_split`` as a number of cases."""
         split = _as_cases(self.min_samples_split, n_cases)

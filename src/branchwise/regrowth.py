@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from branchwise.counts import Floats
 from branchwise.forks import cached_property
 from branchwise.prune.surgery import snipped
 from branchwise.recipes import Recipe, unpruned
@@ -32,9 +33,17 @@ class _Kept:
     recipe: Recipe
 
     @cached_property
+    def cases(self) -> Floats:
+        """The cases of every node, as the recipe counts them."""
+        if self.recipe.weights_are_cases:
+            weights: Floats = self.tree.weights.sum(axis=1)
+            return weights
+        return self.tree.cases
+
+    @cached_property
     def fewest_cases(self) -> float:
         """The fewest cases of a node that was split."""
-        return float(self.tree.cases[~self.tree.is_leaf].min(initial=np.inf))
+        return float(self.cases[~self.tree.is_leaf].min(initial=np.inf))
 
 
 def cut_from_larger(
@@ -93,7 +102,7 @@ def _cut(kept: _Kept, max_depth: int | None, cases_to_split: float) -> Tree:
         max_depth = None
     if max_depth is None and cases_to_split <= kept.fewest_cases:
         return tree
-    leaves = tree.cases < cases_to_split
+    leaves = kept.cases < cases_to_split
     if max_depth is not None:
         leaves |= tree.depth >= max_depth
     return snipped(tree, leaves).tree

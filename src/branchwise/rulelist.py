@@ -71,7 +71,7 @@ class Source:
         if sample_weight is not None:
             given = check_weights(sample_weight, data.n_rows)
             # On the grid where sums are exact, in any order of the rows.
-            grid = weigh(given, data.n_rows, fractions=False)
+            grid = weigh(given, data.n_rows, fractions=False, as_cases=True)
             weights = given if grid.weights is None else grid.weights
         return Rows(data, code[codes], weights, strange)
 

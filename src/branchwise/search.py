@@ -121,10 +121,18 @@ class Search:
         """The fewest cases of two branches at least."""
         return self.recipe.cases_in_branch(self.n_training_cases)
 
+    @cached_property
+    def min_gain(self) -> float:
+        """The least gain of a split, in the units of scores."""
+        return self.recipe.min_gain / self.masses.gain_unit
+
+    @property
+    def _every(self) -> Ints:
+        return np.arange(len(self.level))
+
     def score(self, index: int, column: Column) -> Scored:
         """Score one column at every open node."""
-        counts = self.source.counts(index)
-        known, unknown = self.apart(index, counts)
+        known, unknown = self._judged(index)
         if column.is_numeric:
             return self._score_cuts(index, known, unknown)
         joined, missing_to = self._joined(known, unknown)
@@ -146,10 +154,30 @@ class Search:
         pairs = zip(values, groups, strict=True)
         return np.array([log_groupings(v, g) if g else 0.0 for v, g in pairs])
 
-    def apart(self, index: int, counts: Counts) -> tuple[Counts, Counts]:
+    def apart(self, index: int, nodes: Ints | None = None) -> tuple[Counts, Counts]:
         """Return the counts of the known values of a column, and of missing ones."""
+        counts = self.source.counts(index, nodes)
         missing = counts.code == self.source.missing_code(index)
         return counts.select(~missing), counts.select(missing)
+
+    def _judged(self, index: int) -> tuple[Counts, Counts]:
+        """Return the same, in the terms that splits are judged by."""
+        known, unknown = self.apart(index)
+        return self._in_terms(known), self._in_terms(unknown)
+
+    def _in_terms(self, counts: Counts) -> Counts:
+        if self.recipe.weights_are_cases:
+            counts = replace(counts, cases=self.masses.weight(counts.weights))
+        return self.masses.statistics(counts)
+
+    def scores(self, candidates: Candidates, nodes: Ints) -> Scores:
+        """Score candidates, whose nodes are these of the level."""
+        scores = self.recipe.scoring.score(candidates, self.masses)
+        if not self.masses.for_numbers:
+            return scores
+        score = self.masses.in_units(scores.score, nodes[candidates.node])
+        resolution = self.masses.in_units(scores.resolution, nodes)
+        return replace(scores, score=score, gain=score, resolution=resolution)
 
     def _joined(self, known: Counts, unknown: Counts) -> tuple[Counts, Ints]:
         """Put the values that share a branch together, under the code of the first.
@@ -208,7 +236,7 @@ class Search:
         candidates = Candidates(
             np.arange(len(node)), branches.weights, starts, known, weight[node]
         )
-        scores = self.recipe.scoring.score(candidates, self.masses)
+        scores = self.scores(candidates, node)
         result.score[node] = scores.score
         result.gain[node] = scores.gain
         result.resolution[node] = scores.resolution
@@ -273,7 +301,7 @@ class Search:
         """Return every place to cut a column, those that are admissible, and the
         scores of these; None where there is none.
         """  # noqa: D205
-        known, unknown = self.apart(index, self.source.counts(index))
+        known, unknown = self._judged(index)
         if not len(known.node):
             nothing = Cuts.along(known, len(self.level))
             return nothing, nothing, None
@@ -283,13 +311,13 @@ class Search:
             return places, cuts, None
         third = self.recipe.missing == "branch" and len(unknown.node) > 0
         candidates = cuts.candidates(outside, third, self.masses)
-        return places, cuts, self.recipe.scoring.score(candidates, self.masses)
+        return places, cuts, self.scores(candidates, self._every)
 
     def _best_cuts(self, cuts: Cuts, candidates: Candidates) -> BestCuts:
-        scores = self.recipe.scoring.score(candidates, self.masses)
+        scores = self.scores(candidates, self._every)
         if self.recipe.quinlan_cuts:
             return best_penalised(cuts, scores, candidates, self.masses)
-        enough = scores.gain >= self.recipe.min_gain - scores.resolution[cuts.node]
+        enough = scores.gain >= self.min_gain - scores.resolution[cuts.node]
         # Held against min_gain one by one: the best ratio need not have the best gain.
         if self.recipe.min_gain:
             scores = replace(scores, score=np.where(enough, scores.score, -np.inf))
@@ -325,20 +353,29 @@ class Search:
 
     def log_p_values(self, chosen: Ints, cut: Floats, missing_to: Ints) -> Floats:
         """Return the logarithms of the p-values of chosen splits."""
-        log_chance = (
-            log_chance_of_numbers if self.masses.for_numbers else log_chance_of_classes
-        )
         result = np.zeros(len(chosen))
         for index in distinct(chosen[chosen >= 0]).tolist():
             nodes = np.flatnonzero(chosen == index)
             made = self.branches(index, nodes, cut, missing_to)
             order = np.argsort(made.node, kind="stable")
             starts = run_starts(made.node[order])
-            cases = np.add.reduceat(made.cases[order], starts)
-            result[made.node[order[starts]]] = log_chance(
+            cases = made.size if self.recipe.weights_are_cases else made.cases
+            cases = np.add.reduceat(cases[order], starts)
+            result[made.node[order[starts]]] = self._log_chance(
                 made.weights[order], starts, cases
             )
         return result
+
+    def _log_chance(self, branches: Floats, starts: Ints, cases: Floats) -> Floats:
+        """Return the logarithms of chances, by split."""
+        if not self.masses.for_numbers:
+            return log_chance_of_classes(branches, starts, cases)
+        whole = np.add.reduceat(branches, starts, axis=0)
+        within = np.add.reduceat(self.masses.squares(branches), starts)
+        n_branches = np.diff(starts, append=len(branches))
+        return log_chance_of_numbers(
+            self.masses.squares(whole), within, n_branches, cases
+        )
 
     def carry_out(self, chosen: Ints, cut: Floats, missing_to: Ints) -> Splits:
         """Turn the chosen columns into branches."""
@@ -352,8 +389,7 @@ class Search:
         self, index: int, nodes: Ints, cut: Floats, missing_to: Ints
     ) -> Branches:
         """Make the branches of the nodes that one column splits."""
-        counts = self.source.counts(index, nodes)
-        known, unknown = self.apart(index, counts)
+        known, unknown = self.apart(index, nodes)
         code = known.code
         if self.columns[index].is_numeric:
             with np.errstate(invalid="ignore"):
@@ -365,7 +401,8 @@ class Search:
             node, code = known.node[starts], code[starts]
             n_codes = np.ones(len(node), dtype=np.intp)
         else:
-            order, starts = _by_group(known, self._grouping(known, unknown))
+            judged = self._in_terms(known), self._in_terms(unknown)
+            order, starts = _by_group(known, self._grouping(*judged))
             node, code = known.node[order[starts]], known.code[order]
             n_codes = np.diff(starts, append=len(order))
         weights = np.add.reduceat(known.weights[order], starts, axis=0)

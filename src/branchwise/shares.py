@@ -6,6 +6,7 @@ all weight each class is to have.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from branchwise.errors import ParameterError, quoted
 from branchwise.table.schema import Value
+from branchwise.table.weights import check_total
 
 Floats = NDArray[np.float64]
 
@@ -71,7 +73,15 @@ def prior_weights(priors: object, classes: Sequence[Value], found: Floats) -> Fl
             f"of at least 0 for {quoted(classes)}. Got {priors!r}."
         )
     wanted = np.array(shares, dtype=np.float64) / sum(map(float, shares))
-    factors: Floats = wanted * found.sum() / np.where(found > 0, found, 1.0)
+    with np.errstate(over="ignore"):
+        total = math.fsum(found.tolist())
+        factors: Floats = wanted * total / np.where(found > 0, found, 1.0)
+    if not np.isfinite(factors).all():
+        raise ParameterError(
+            "priors must be shares that weights can be given by multiplying them. The "
+            "weights of some classes are too far apart for that; give sample_weight "
+            "that differ less."
+        )
     return factors
 
 
@@ -91,10 +101,32 @@ def with_class_weights(
             "Give sample_weight instead."
         )
     each = np.ones(len(labels)) if weights is None else weights
+    rows = np.bincount(labels, minlength=len(classes)).astype(np.float64)
+    sums = np.array(
+        [math.fsum(each[labels == at].tolist()) for at in range(len(classes))]
+    )
+    weighed: Floats = (
+        each * class_factors(class_weight, priors, classes, rows, sums)[labels]
+    )
+    check_total(math.fsum(weighed.tolist()))
+    return weighed
+
+
+def class_factors(
+    class_weight: object,
+    priors: object,
+    classes: Sequence[Value],
+    rows: Floats,
+    sums: Floats,
+) -> Floats:
+    """Return what the weights of rows are multiplied with, by class.
+
+    ``rows`` is how many rows each class has, ``sums`` what they weigh: exact sums that
+    are rounded once, whatever the order of the rows.
+    """
+    factors = np.ones(len(classes))
     if class_weight is not None:
-        rows = np.bincount(labels, minlength=len(classes)).astype(np.float64)
-        each = each * class_weights(class_weight, classes, rows)[labels]
+        factors = class_weights(class_weight, classes, rows)
     if priors is not None:
-        found = np.bincount(labels, each, len(classes)).astype(np.float64)
-        each = each * prior_weights(priors, classes, found)[labels]
-    return each
+        factors = factors * prior_weights(priors, classes, sums * factors)
+    return factors

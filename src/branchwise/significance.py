@@ -53,24 +53,27 @@ def log_chance_of_classes(branches: Floats, starts: Ints, cases: Floats) -> Floa
     return log_chi_square_tail(statistic, freedom.astype(np.float64))
 
 
-def log_chance_of_numbers(branches: Floats, starts: Ints, cases: Floats) -> Floats:
+def log_chance_of_numbers(
+    whole: Floats, within: Floats, n_branches: Ints, cases: Floats
+) -> Floats:
     """Return the chances that branches differ so much in their means by luck.
 
-    As :func:`log_chance_of_classes`, of weights, sums and sums of squares.
+    Parameters
+    ----------
+    whole, within : array
+        For each split the squared distances of its numbers from their mean, and from
+        the means of their branches, added up.
+    n_branches, cases : array
+        How many branches and cases each split has.
     """
-    weight, total, squares = branches.T
-    within = np.add.reduceat(np.maximum(squares - total * total / weight, 0.0), starts)
-    weight, total, squares = np.add.reduceat(branches, starts, axis=0).T
-    between = np.maximum(squares - total * total / weight - within, 0.0)
-    n_branches = np.diff(starts, append=len(branches)).astype(np.float64)
+    between = np.maximum(whole - within, 0.0)
+    apart = (n_branches - 1).astype(np.float64)
     free = cases - n_branches
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = between / (n_branches - 1) / (within / free)
+        ratio = between / apart / (within / free)
     # Where nothing is left to compare with, nothing can be told.
     telling = (free > 0) & (between > 0)
-    return log_f_tail(
-        np.where(telling, ratio, 0.0), n_branches - 1, np.maximum(free, 1.0)
-    )
+    return log_f_tail(np.where(telling, ratio, 0.0), apart, np.maximum(free, 1.0))
 
 
 @lru_cache(maxsize=4096)

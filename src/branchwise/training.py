@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.counts import Floats, Ints
-from branchwise.criteria import Moments64
 from branchwise.engines.memory import MemoryEngine, class_cases_of
 from branchwise.errors import BranchwiseWarning, ParameterError, quoted
 from branchwise.grow import Progress, grow, recount
@@ -26,7 +25,7 @@ from branchwise.regrowth import cut_from_larger
 from branchwise.table.bins import Edges, bin_columns, cut_numbers
 from branchwise.table.memory import Shelf, digest
 from branchwise.table.schema import Column, Columns, Value
-from branchwise.table.target import Classes, Quantities, measure
+from branchwise.table.target import Classes, Quantities, Scale, measure
 from branchwise.table.weights import WeightGrid, weigh
 from branchwise.tree import Tree
 
@@ -76,7 +75,7 @@ class Training:
         """Put the weights on a grid that suits the recipe."""
         # Cases are split only where values are missing and go down every branch.
         split = recipe.missing == "split" and any(c.has_missing for c in self.columns)
-        return weigh(self.weights, self.data.n_rows, split)
+        return weigh(self.weights, self.data.n_rows, split, recipe.weights_are_cases)
 
 
 def grown(
@@ -96,7 +95,7 @@ def grown(
         tree = cut_from_larger(
             training.shelf.below(told),
             recipe,
-            grid.n_cases,
+            grid.total if recipe.weights_are_cases else grid.n_cases,
             lambda recipe: _whole(training, grid, recipe, threads, progress),
         )
     tree = _trimmed(with_answers(tree, recipe), training, grid, recipe)
@@ -119,7 +118,7 @@ def _whole(
 ) -> Tree:
     """Grow a tree, and leave it as it is."""
     if native.serves(recipe) and _native_holds(training):
-        return native.grow_native(
+        tree = native.grow_native(
             training.columns,
             training.data,
             training.target.astype(np.intp, copy=False),
@@ -129,10 +128,11 @@ def _whole(
             threads,
             progress,
         )
+        return finished(tree, None, grid)
     target = target_of(training, grid, recipe)
     engine = MemoryEngine(training.columns, training.data, target, grid)
     tree = grow(engine, training.columns, recipe, progress)
-    return with_means(tree, target) if isinstance(target, Quantities) else tree
+    return finished(tree, engine.scale, grid)
 
 
 def _native_holds(training: Training) -> bool:
@@ -166,24 +166,21 @@ def target_of(
     """Make what is to be predicted ready to be counted."""
     if not recipe.predicts_numbers:
         return Classes(training.target.astype(np.intp), training.n_classes)
-    # Rates of events are compared by their logarithms, so they have no other centre.
-    return measure(
-        training.target.astype(np.float64), grid, recipe.criterion != "poisson"
-    )
+    return measure(training.target.astype(np.float64), grid)
 
 
-def with_means(tree: Tree, target: Quantities) -> Tree:
-    """Turn the moments of the nodes into weight, mean and deviation."""
-    weight, total, squares = tree.weights.T
-    mean = total / weight
-    masses = Moments64(tree.weights[0], float(tree.cases[0]))
-    spread = np.maximum(squares / weight - mean * mean, 0.0)
+def finished(tree: Tree, scale: Scale | None, grid: WeightGrid) -> Tree:
+    """Return a grown tree with weights as they were given.
+
+    Where numbers are predicted, their moments become weight, mean and deviation.
+    """
+    if scale is None:
+        return replace(tree, weights=tree.weights * grid.unit)
     return replace(
         tree,
-        weights=weight[:, np.newaxis].copy(),
-        mean=target.plain(target.centre + mean),
-        # What is not more than noise are equal numbers.
-        deviation=np.where(masses.mixed(tree.weights), np.sqrt(spread), 0.0),
+        weights=tree.weights[:, :1] * grid.unit,
+        mean=scale.means(tree.weights),
+        deviation=scale.deviations(tree.weights),
     )
 
 
@@ -215,11 +212,11 @@ def _trimmed(tree: Tree, training: Training, grid: WeightGrid, recipe: Recipe) -
         tree = limited(tree, recipe)
         labels = training.target.astype(np.intp, copy=False)
         tree = native.prune_native(
-            training.columns, training.data, labels, grid, tree, recipe
+            training.columns, training.data, labels, grid.natural, tree, recipe
         )
         # Raised branches have other cases, and so perhaps other answers.
         return _worth_their_price(with_answers(tree, recipe), recipe)
-    return trimmed(tree, recipe, recounter(training, grid, recipe))
+    return trimmed(tree, recipe, recounter(training, grid.natural, recipe))
 
 
 def limited(tree: Tree, recipe: Recipe) -> Tree:

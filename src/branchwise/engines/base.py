@@ -8,6 +8,7 @@ from typing import Protocol
 from branchwise.counts import Counts, Floats, Ints
 from branchwise.search import Level
 from branchwise.splits import Splits
+from branchwise.table.target import Scale
 from branchwise.tree import Tree
 
 
@@ -20,6 +21,8 @@ class Engine(Protocol):
 
     #: Whether all weights are whole numbers.
     whole: bool
+    #: How numbers to be predicted are counted; None where classes are.
+    scale: Scale | None
 
     def totals(self) -> Level:
         """Begin (again) with all rows in the root; return its weights and cases."""

@@ -21,7 +21,7 @@ import numpy as np
 from branchwise.counts import Ints
 from branchwise.engines.facts import Facts
 from branchwise.engines.jobs import Job, merged
-from branchwise.engines.learning import look, settle, weigh_again
+from branchwise.engines.learning import Again, look, look_again, settle, weigh_again
 from branchwise.engines.parts import (
     Below,
     Part,
@@ -116,7 +116,7 @@ class ChunkedTable:
             text = {*self.table.text_columns, *mixed}
             self.table = replace(self.table, text_columns=text)
             facts, _ = self._looked(task)
-        return settle(facts, task, self._weighed)
+        return settle(facts, task, Again(self._weighed, self._looked_again))
 
     def _looked(self, task: Task) -> tuple[Facts, list[str]]:
         """Return what all rows show, and which columns are text only in some parts."""
@@ -131,6 +131,9 @@ class ChunkedTable:
             if not _both(kinds):
                 facts = facts.merge(found)
         return facts, _both(kinds)
+
+    def _looked_again(self, plan: Plan) -> Any:
+        return merged(self._asked(lambda frame: look_again(frame, plan)))
 
     def _weighed(self, plan: Plan) -> Any:
         return merged(self._asked(lambda frame: weigh_again(frame, plan)))

@@ -39,7 +39,14 @@ from branchwise.engines.dask_tables import (
     series_name,
 )
 from branchwise.engines.jobs import Job
-from branchwise.engines.learning import attributes_of, look, settle, weigh_again
+from branchwise.engines.learning import (
+    Again,
+    attributes_of,
+    look,
+    look_again,
+    settle,
+    weigh_again,
+)
 from branchwise.engines.parts import Below, Route
 from branchwise.engines.passes import PassEngine
 from branchwise.engines.task import Plan, Task
@@ -168,7 +175,10 @@ class DaskTable:
             plan = settle(
                 self._merged(tables, "look", look, task),
                 task,
-                lambda plan: self._merged(tables, "weigh", weigh_again, plan),
+                Again(
+                    lambda plan: self._merged(tables, "weigh", weigh_again, plan),
+                    lambda plan: self._merged(tables, "look again", look_again, plan),
+                ),
             )
         schema = replace(plan.schema, named=self._table.named)
         if self.target is not None:

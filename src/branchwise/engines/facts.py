@@ -5,20 +5,16 @@ Merging is associative, and it does not matter which part comes first.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from branchwise.counts import Floats
 from branchwise.engines.sketch import NumberSummary
 from branchwise.errors import DataError, quoted
 from branchwise.table.raw import refuse_mixed
 from branchwise.table.schema import Column, Value
 from branchwise.table.target import Spread
-from branchwise.table.weights import long_sum
+from branchwise.table.weights import Weighed
 
 
 @dataclass(frozen=True)
@@ -81,34 +77,6 @@ def _alike(values: tuple[Value, ...]) -> tuple[Value, ...]:
     if any(isinstance(value, float) for value in values):
         return tuple(float(value) for value in values)
     return values
-
-
-@dataclass(frozen=True)
-class Weighed:
-    """What must be known of all weights: their sum (in parts), wholeness, number."""
-
-    sums: tuple[float, ...] = ()
-    whole: bool = True
-    n_cases: int = 0
-
-    @classmethod
-    def of(cls, weights: Floats) -> Weighed:
-        """Look at weights."""
-        whole = bool((weights == np.rint(weights)).all())
-        return cls(long_sum(weights), whole, int(np.count_nonzero(weights)))
-
-    def merge(self, other: Weighed) -> Weighed:
-        """Add further weights."""
-        return Weighed(
-            self.sums + other.sums,
-            self.whole and other.whole,
-            self.n_cases + other.n_cases,
-        )
-
-    @property
-    def total(self) -> float:
-        """The sum."""
-        return math.fsum(self.sums)
 
 
 @dataclass(frozen=True)

@@ -11,21 +11,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from branchwise.counts import Floats
-from branchwise.engines.facts import ColumnFacts, Facts, Weighed
+from branchwise.engines.facts import ColumnFacts, Facts
 from branchwise.engines.sketch import NumberSummary
 from branchwise.engines.task import Plan, Task
 from branchwise.errors import DataError, quoted
 from branchwise.missing import refuse_missing
-from branchwise.shares import class_weights, prior_weights
+from branchwise.shares import class_factors
 from branchwise.table.bins import Edges
 from branchwise.table.choices import chosen_columns, declared_categories
 from branchwise.table.encode import learn_column
+from branchwise.table.exact import lowest_bit
 from branchwise.table.frames import Frame, open_table
 from branchwise.table.labels import (
     check_classes,
@@ -38,10 +39,11 @@ from branchwise.table.raw import Coded, Numbers, RawColumn, refuse_mixed
 from branchwise.table.schema import Columns, Schema, Value
 from branchwise.table.target import Spread
 from branchwise.table.weights import (
-    WeightGrid,
+    Weighed,
     check_each_weight,
     check_total,
-    grid_step,
+    empty_grid,
+    filled_grid,
     long_sum,
     unit_grid,
 )
@@ -81,14 +83,19 @@ def weights_in(frame: Frame, task: Task) -> Floats | None:
     return check_each_weight(raw.values, frame.n_rows)
 
 
-def look(table: object, task: Task) -> Facts:
-    """Sum up a part of the table."""
+def look(table: object, task: Task, plan: Plan | None = None) -> Facts:
+    """Sum up a part of the table.
+
+    With a plan, only rows that have a weight on its grid count; without one, all that
+    have any.
+    """
     frame = open_table(table)
     attributes = attributes_of(frame, task)
     if not frame.n_rows:
         return Facts()
     weights = weights_in(frame, task)
-    counted_rows = slice(None) if weights is None else weights > 0
+    on_grid = weights if plan is None else weights_on_grid(frame, plan)
+    counted_rows = slice(None) if on_grid is None else on_grid > 0
     as_values = chosen_columns(attributes, task.categorical_features)
     declared = declared_categories(attributes, task.categories)
     columns = []
@@ -106,18 +113,22 @@ def look(table: object, task: Task) -> Facts:
     facts = Facts(frame.n_rows, tuple(columns), max_exact=task.max_exact)
     if weights is not None:
         facts = replace(facts, weights=Weighed.of(weights))
-    return _with_target(facts, special(frame, task.target), task, weights)
+    raw = special(frame, task.target)
+    if task.predicts_numbers:
+        wanted = plain_numbers(raw, facts.n_rows)
+        return replace(facts, spread=Spread.of(wanted[counted_rows]))
+    return _with_classes(facts, raw, task, weights)
 
 
-def _with_target(
+def look_again(table: object, plan: Plan) -> Facts:
+    """Sum up a part of the table, but for rows without a weight on the grid."""
+    return look(table, plan.task, plan)
+
+
+def _with_classes(
     facts: Facts, raw: RawColumn, task: Task, weights: Floats | None
 ) -> Facts:
-    """Add what the target shows."""
-    if task.predicts_numbers:
-        numbers = plain_numbers(raw, facts.n_rows)
-        if weights is not None:
-            numbers = numbers[weights > 0]
-        return replace(facts, spread=Spread.of(numbers))
+    """Add what a target of classes shows."""
     classes, labels = occurring_classes(raw, facts.n_rows)
     codes = class_codes(labels, classes)
     rows = np.bincount(codes, minlength=len(classes)).tolist()
@@ -129,11 +140,17 @@ def _with_target(
     return replace(facts, label_weights=sums)
 
 
-def settle(
-    facts: Facts,
-    task: Task,
-    weigh: Callable[[Plan], Weighed] | None = None,
-) -> Plan:
+@dataclass(frozen=True)
+class Again:
+    """Who can look at all rows once more, given a plan: at their weights, or at all
+    that is counted.
+    """  # noqa: D205
+
+    weigh: Callable[[Plan], Weighed]
+    look: Callable[[Plan], Facts]
+
+
+def settle(facts: Facts, task: Task, again: Again) -> Plan:
     """Make a plan of what all rows show.
 
     Parameters
@@ -142,11 +159,24 @@ def settle(
         What all rows show.
     task : Task
         What is wanted of them.
-    weigh : callable or None
-        Looks at the weights of all rows once more, as a plan has them.
+    again : Again
+        Who can look at the rows once more.
     """
     if not facts.n_rows:
         raise DataError("The table has no rows, so there is nothing to learn from.")
+    plan = _weighed(_plan(facts, task), facts, again)
+    counted = facts.n_rows if facts.weights is None else facts.weights.n_cases
+    if plan.grid.n_cases == counted:
+        return plan
+    # Rows whose weights vanish beside the sum of all lend no numbers to thresholds.
+    seen = again.look(plan)
+    if seen.n_rows != facts.n_rows:
+        raise AssertionError("the same rows are looked at again")
+    return replace(_plan(seen, task), grid=plan.grid, class_factors=plan.class_factors)
+
+
+def _plan(facts: Facts, task: Task) -> Plan:
+    """Make a plan of facts, with rows that all weigh 1."""
     columns = tuple(
         replace(found.column, sketched=True)
         if found.numbers is not None and not found.numbers.exact
@@ -170,7 +200,7 @@ def settle(
             values[index] = np.arange(len(between) + 1, dtype=np.float64)
     if facts.spread is not None and task.criterion == "poisson":
         check_rates(facts.spread.low, facts.spread.high)
-    plan = Plan(
+    return Plan(
         task,
         schema,
         facts.n_rows,
@@ -180,7 +210,6 @@ def settle(
         _factors(facts, task, schema.classes),
         facts.spread,
     )
-    return _weighed(plan, facts, divides, weigh)
 
 
 def _classes(facts: Facts, task: Task) -> tuple[Value, ...]:
@@ -196,62 +225,38 @@ def _classes(facts: Facts, task: Task) -> tuple[Value, ...]:
 
 def _factors(facts: Facts, task: Task, classes: Sequence[Value]) -> Floats | None:
     """Return what the weights of classes are multiplied with, if with anything."""
-    factors: Floats | None = None
-    if task.class_weight is not None:
-        rows = facts.labels or {}
-        found = np.array([rows.get(label, 0) for label in classes], dtype=np.float64)
-        factors = class_weights(task.class_weight, classes, found)
-    if task.priors is not None:
-        weights = facts.label_weights or {}
-        sums = np.array([math.fsum(weights.get(label, ())) for label in classes])
-        found = sums if factors is None else sums * factors
-        shares = prior_weights(task.priors, classes, found)
-        factors = shares if factors is None else factors * shares
-    return factors
+    if task.class_weight is None and task.priors is None:
+        return None
+    rows, weights = facts.labels or {}, facts.label_weights or {}
+    return class_factors(
+        task.class_weight,
+        task.priors,
+        classes,
+        np.array([rows.get(label, 0) for label in classes], dtype=np.float64),
+        np.array([math.fsum(weights.get(label, ())) for label in classes]),
+    )
 
 
-def _weighed(
-    plan: Plan,
-    facts: Facts,
-    divides: bool,
-    weigh: Callable[[Plan], Weighed] | None,
-) -> Plan:
+def _weighed(plan: Plan, facts: Facts, again: Again) -> Plan:
     """Give a plan the grid that suits the weights of all rows."""
     if not plan.weighted:
         return plan
     if plan.class_factors is None and facts.weights is not None:
         raw = facts.weights
     else:
-        raw = _all_weights(plan, 0.0, facts, weigh)
+        as_they_are = replace(plan, grid=replace(plan.grid, step=0.0))
+        raw = _all_weights(as_they_are, facts, again)
     check_total(raw.total)
-    whole = raw.whole and not divides
-    step = grid_step(raw.total, whole)
-    rounded = _all_weights(plan, step, facts, weigh)
-    grid = WeightGrid(
-        None,
-        divides,
-        whole and step == 1.0,
-        step,
-        grid_step(rounded.n_cases, whole=not divides),
-        rounded.n_cases,
-        rounded.total,
-    )
-    return replace(plan, grid=grid)
+    grid = empty_grid(raw, plan.grid.fractions, plan.task.weights_are_cases)
+    plan = replace(plan, grid=grid)
+    return replace(plan, grid=filled_grid(grid, _all_weights(plan, facts, again)))
 
 
-def _all_weights(
-    plan: Plan,
-    step: float,
-    facts: Facts,
-    weigh: Callable[[Plan], Weighed] | None,
-) -> Weighed:
-    """Look at all weights on a grid; a step of 0 is none."""
-    plan = replace(plan, grid=replace(plan.grid, step=step))
+def _all_weights(plan: Plan, facts: Facts, again: Again) -> Weighed:
+    """Look at all weights on the grid of a plan; a step of 0 is none."""
     if plan.task.weight is None:
         return _weighed_by_class(plan, facts)
-    if weigh is None:
-        raise AssertionError("rows that have weights can be weighed again")
-    return weigh(plan)
+    return again.weigh(plan)
 
 
 def _weighed_by_class(plan: Plan, facts: Facts) -> Weighed:
@@ -263,8 +268,8 @@ def _weighed_by_class(plan: Plan, facts: Facts) -> Weighed:
     pairs = list(zip(rows, each, strict=True))
     total = sum((n * Fraction(weight) for n, weight in pairs), Fraction(0))
     cases = sum(n for n, weight in pairs if weight > 0)
-    whole = all(weight == round(weight) for n, weight in pairs if n)
-    return Weighed((float(total),), whole, cases)
+    present = np.array([weight for n, weight in pairs if n])
+    return Weighed((float(total),), lowest_bit(present), cases)
 
 
 def weigh_again(table: object, plan: Plan) -> Weighed:
@@ -272,10 +277,14 @@ def weigh_again(table: object, plan: Plan) -> Weighed:
     frame = open_table(table)
     if not frame.n_rows:
         return Weighed()
-    weights = weights_in(frame, plan.task)
+    weighed = weights_on_grid(frame, plan)
+    return Weighed() if weighed is None else Weighed.of(weighed)
+
+
+def weights_on_grid(frame: Frame, plan: Plan) -> Floats | None:
+    """Return the weights of rows as a plan has them."""
     labels = None
     if plan.class_factors is not None:
         _, raw = occurring_classes(special(frame, plan.task.target), frame.n_rows)
         labels = class_codes(raw, plan.schema.classes)
-    weighed = plan.weigh(weights, labels)
-    return Weighed() if weighed is None else Weighed.of(weighed)
+    return plan.weigh(weights_in(frame, plan.task), labels)

@@ -72,6 +72,7 @@ class MemoryEngine:
         self._n_classes = target.n_classes if isinstance(target, Classes) else 0
         self._grid = grid
         self.whole = grid.whole
+        self.scale = target.scale if isinstance(target, Quantities) else None
         self._start()
 
     def _start(self) -> None:
@@ -85,6 +86,13 @@ class MemoryEngine:
             self._weight = grid.weights[self._row]
         self._node = np.zeros(len(self._row), dtype=np.intp)
         self._n_nodes = 1
+        self._moments = self._moments_of(self._row, self._weight)
+
+    def _moments_of(self, rows: Ints, weight: Floats | None) -> Floats | None:
+        """Return the moments of rows that have numbers."""
+        if not isinstance(self._target, Quantities):
+            return None
+        return self._target.scale.moments(self._target.values[rows], weight)
 
     @property
     def rows(self) -> Ints:
@@ -113,7 +121,8 @@ class MemoryEngine:
         case = None if self._case is None else self._case[part]
         if isinstance(self._target, Classes):
             return Rows(node, self._target.labels[row], weight, case)
-        return Rows(node, row, weight, case, self._target.moments(row, weight))
+        moments = None if self._moments is None else self._moments[part]
+        return Rows(node, row, weight, case, moments)
 
     def class_cases(self, tree: Tree) -> Floats:
         """Count the cases of each class down a finished tree, whatever they weigh."""
@@ -208,6 +217,9 @@ class MemoryEngine:
         self._node = np.concatenate([self._node, parts.node])
         self._weight = np.concatenate([weight, parts.weight])
         self._case = np.concatenate([case, parts.case])
+        more = self._moments_of(parts.row, parts.weight)
+        if self._moments is not None and more is not None:
+            self._moments = np.concatenate([self._moments, more])
 
     def _keep(self, kept: NDArray[np.bool_], node: Ints) -> None:
         self._row, self._node = self._row[kept], node[kept]
@@ -215,6 +227,8 @@ class MemoryEngine:
             self._weight = self._weight[kept]
         if self._case is not None:
             self._case = self._case[kept]
+        if self._moments is not None:
+            self._moments = self._moments[kept]
 
 
 def class_cases_of(

@@ -56,6 +56,7 @@ class PassEngine:
         self._plan = plan
         self._runner = runner
         self.whole = plan.grid.whole
+        self.scale = plan.scale
         self._every = tuple(range(len(plan.schema.columns)))
         self._route = Route(plan)
         self._counts: Mapping[int, Counts] | None = None

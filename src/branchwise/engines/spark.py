@@ -15,9 +15,9 @@ from typing import Any, Self
 
 from branchwise.counts import Ints
 from branchwise.engines.afield import check_parquet
-from branchwise.engines.facts import Facts, Weighed
+from branchwise.engines.facts import Facts
 from branchwise.engines.jobs import Job
-from branchwise.engines.learning import settle
+from branchwise.engines.learning import Again, look_again, settle, weigh_again
 from branchwise.engines.parts import Below, Route
 from branchwise.engines.passes import PassEngine
 from branchwise.engines.sending import sent
@@ -27,12 +27,12 @@ from branchwise.engines.spark_workers import (
     REPORT,
     ROWS,
     Ask,
+    AskByPlan,
     Cut,
     Encode,
     GrowBelow,
     Pack,
     Shipped,
-    Weigh,
 )
 from branchwise.engines.task import Plan, Task
 from branchwise.errors import DataError, check_limit
@@ -126,15 +126,17 @@ class SparkTable:
         blocks = self._packed(task)
         shown = self._session.outcome(blocks.of(FACTS), blocks.n_partitions)
 
-        def weigh(plan: Plan) -> Weighed:
+        def ask(plan: Plan, question: Callable[[Any, Plan], Any]) -> Any:
             with self._session.shipped(plan) as there:
-                weights = mapped(blocks.of(ROWS), Weigh(there))
-                found = self._session.outcome(weights, blocks.n_partitions)
+                answers = mapped(blocks.of(ROWS), AskByPlan(there, question))
+                found = self._session.outcome(answers, blocks.n_partitions)
             _check_unchanged(plan.n_rows, found.n_rows)
-            weighed: Weighed = found.answer
-            return weighed
+            return found.answer
 
-        return settle(shown.answer or Facts(), task, weigh)
+        again = Again(
+            lambda plan: ask(plan, weigh_again), lambda plan: ask(plan, look_again)
+        )
+        return settle(shown.answer or Facts(), task, again)
 
     def engine(self, plan: Plan) -> PassEngine:
         """Return who counts the rows by a plan."""

@@ -8,7 +8,7 @@ asking again would not help.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
@@ -18,7 +18,7 @@ import numpy as np
 
 from branchwise.counts import Ints, run_starts
 from branchwise.engines.jobs import merged
-from branchwise.engines.learning import look, weigh_again
+from branchwise.engines.learning import look
 from branchwise.engines.parts import Part, encode_part, finished, joined
 from branchwise.engines.sending import received
 from branchwise.engines.task import Plan, Task
@@ -129,16 +129,17 @@ def _read(table: Any) -> Frame:
 
 
 @dataclass(frozen=True)
-class Weigh:
-    """Look at the weights of blocks as a plan has them."""
+class AskByPlan:
+    """Ask blocks a question by a plan."""
 
     plan: Shipped
+    question: Callable[[Any, Plan], Any]
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Weigh the rows of a partition."""
+        """Ask the rows of a partition."""
         plan: Plan = self.plan.value
         found = (
-            Outcome(frame.n_rows, weigh_again(frame, plan))
+            Outcome(frame.n_rows, self.question(frame, plan))
             for _, frame in unpacked(batches)
         )
         return _answered(merged(found))

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from branchwise.counts import Counts, Floats, Ints, run_starts
 from branchwise.engines.sql_connections import Arrays
 from branchwise.engines.sql_dialects import Binder, coalesced
-from branchwise.engines.sql_queries import Writer, on_grid
+from branchwise.engines.sql_moments import limb, terms
+from branchwise.engines.sql_queries import Writer, step_name
 from branchwise.errors import DataError
 from branchwise.splits import Splits
+from branchwise.table.target import Scale
 
 #: Columns that one query counts: databases limit the length of a statement's parts.
 COLUMNS_A_QUERY = 300
@@ -39,13 +41,13 @@ def changed(label: str) -> DataError:
 class Groups:
     """What is counted: nodes, and in each so many classes.
 
-    None are weights whatever the class, or where numbers are predicted ``moments``.
-    With ``by_cases`` cases take the place of weights.
+    None are weights whatever the class, or where numbers are predicted the moments of
+    a scale. With ``by_cases`` cases take the place of weights.
     """
 
     n_nodes: int
     n_classes: int | None
-    moments: bool = False
+    scale: Scale | None = None
     by_cases: bool = False
 
     @property
@@ -99,6 +101,9 @@ class Counting:
         inner = ", ".join([*keys, *numbers, *(f"{e} AS {n}" for n, e in amounts)])
         sums = ["COUNT(*)" if name == "one" else f"SUM({name})" for name, _ in amounts]
         dialect = self._writer.dialect
+        if self._groups.scale is not None:
+            more, rows = self._with_terms(rows)
+            steps = [*steps, *more]
         counted = f"SELECT {inner} FROM {rows} AS rows"  # noqa: S608
         if dialect.grouping_sets:
             body = self._in_one_pass(counted, sums)
@@ -107,6 +112,17 @@ class Counting:
             steps = [*steps, f"{shared} {dialect.keep} ({counted})"]
             body = self._one_by_one(shared, sums)
         return f"WITH {', '.join(steps)} {body}" if steps else body
+
+    def _with_terms(self, rows: str) -> tuple[list[str], str]:
+        """Add the terms of exact sums to rows, in steps that are worked out once."""
+        fields, *_ = terms("w" if self._writer.fields.has_weight else None)
+        steps = []
+        for at, more in enumerate(fields):
+            listed = ", ".join(f"{made} AS {name}" for name, made in more.items())
+            body = f"SELECT *, {listed} FROM {rows} AS rows"  # noqa: S608
+            rows = step_name("terms", at)
+            steps.append(f"{rows} AS MATERIALIZED ({body})")
+        return steps, rows
 
     def kinds(self) -> str:
         """Return the types of the answer's columns."""
@@ -153,12 +169,19 @@ class Counting:
         fields = self._writer.fields
         cases = [("n_cases", "k")] if fields.has_case else [("one", "1")]
         weight = "w" if fields.has_weight else "1e0"
-        if not self._groups.moments:
+        scale = self._groups.scale
+        if scale is None:
             return [*cases, ("weight", "w")] if fields.has_weight else cases
-        quantities = self._writer.quantities
-        once = on_grid(f"{weight} * v", quantities.step, binder)
-        twice = on_grid(f"{weight} * (v * v)", quantities.square_step, binder)
-        return [*cases, ("weight", weight), ("total", once), ("squares", twice)]
+        _, once, twice = terms("w" if fields.has_weight else None)
+        limbs = [
+            (f"{kind}{at}", limb(names, limbs, at, binder))
+            for kind, names, limbs in (
+                ("total", once, scale.sums),
+                ("square", twice, scale.squares),
+            )
+            for at in range(len(limbs))
+        ]
+        return [*cases, ("weight", weight), *limbs]
 
     def read(self, answer: Arrays, label: str) -> dict[int, Counts]:
         """Return the counts of the columns."""
@@ -219,10 +242,10 @@ def _paired(
     starts = run_starts(pair)
     cases = np.add.reduceat(amounts[0], starts) if len(starts) else np.empty(0)
     node, code = np.divmod(pair[starts], n_codes)
-    width = 3 if groups.moments else groups.width - 1
+    width = groups.width - 1 if groups.scale is None else groups.scale.width
     weights = np.zeros((len(starts), width))
     owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(pair)))
-    if groups.moments:
+    if groups.scale is not None:
         for at, amount in enumerate(amounts[1:]):
             np.add.at(weights[:, at], owner, amount)
     else:

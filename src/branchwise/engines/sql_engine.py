@@ -46,6 +46,7 @@ class SqlEngine:
         self._table: str | None = None
         self._n_tables = 0
         self.whole = writer.plan.grid.whole
+        self.scale = writer.plan.scale
         self._start()
 
     def _start(self) -> None:
@@ -129,7 +130,7 @@ class SqlEngine:
 
     def _groups(self) -> Groups:
         if self._plan.spread is not None:
-            return Groups(self._n_nodes, None, moments=True)
+            return Groups(self._n_nodes, None, self.scale)
         return Groups(self._n_nodes, self._plan.n_classes)
 
     def _totals(self) -> Level:
@@ -253,7 +254,7 @@ def derived_totals(
         return None
     router = Router(columns, splits)
     n_children = len(splits.sizes)
-    width = 3 if plan.spread is not None else plan.n_classes
+    width = plan.n_classes if plan.scale is None else plan.scale.width
     weights, cases = np.zeros((n_children, width)), np.zeros(n_children)
     for at in used:
         counts = cache[at]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from branchwise.counts import Floats, Ints
-from branchwise.engines.facts import ColumnFacts, Facts, Weighed
-from branchwise.engines.learning import attributes_of, settle
+from branchwise.engines.facts import ColumnFacts, Facts
+from branchwise.engines.learning import Again, attributes_of, settle
 from branchwise.engines.sketch import NumberSummary
 from branchwise.engines.sql_cells import beyond_exact
 from branchwise.engines.sql_dialects import Binder
@@ -24,12 +24,13 @@ from branchwise.engines.task import Plan, Task
 from branchwise.errors import DataError, counted, quoted
 from branchwise.table.choices import chosen_columns, declared_categories
 from branchwise.table.encode import learn_column
+from branchwise.table.exact import lowest_bit
 from branchwise.table.frames import Frame
 from branchwise.table.labels import class_codes, occurring_classes
 from branchwise.table.raw import Coded, Numbers, RawColumn
 from branchwise.table.schema import Column, Value, value_type
 from branchwise.table.target import Spread
-from branchwise.table.weights import long_sum
+from branchwise.table.weights import Weighed, long_sum
 
 _LOW_BITS = np.int64(-(1 << 27))
 #: Whole numbers up to here times half the bits of a number are exact.
@@ -45,7 +46,11 @@ def learn(source: Source, task: Task) -> Plan:
     source.prepare([*attributes.names, *special])
     learning = _Learning(source, task)
     facts = learning.facts(attributes)
-    return settle(facts, task, learning.weigh)
+
+    def look_again(plan: Plan) -> Facts:
+        return replace(learning, plan=plan).facts(attributes)
+
+    return settle(facts, task, Again(learning.weigh, look_again))
 
 
 def _refuse_equal_names(source: Source) -> None:
@@ -60,8 +65,11 @@ def _refuse_equal_names(source: Source) -> None:
 
 @dataclass
 class _Learning:
+    """Asks for facts; with a plan, of the rows alone that have a weight on its grid."""
+
     source: Source
     task: Task
+    plan: Plan | None = None
 
     def facts(self, attributes: Frame) -> Facts:
         """Sum up the table."""
@@ -138,11 +146,19 @@ class _Learning:
             known[name] = number
         return found[0], {name: known[name] for name in numeric}
 
-    def _counted_rows(self) -> str:
+    def _counted_rows(self, binder: Binder) -> str:
         """Return the condition for rows that have a weight."""
+        if self.plan is not None:
+            return f" WHERE {weight_of(self.source, self.plan, binder)} > 0"
         if self.task.weight is None:
             return ""
         return f" WHERE {self.source.cells(self.task.weight).number} > 0"
+
+    def _counted(self, name: str) -> Iterator[tuple[Floats, Ints]]:
+        """Return the distinct numbers of a column in rows that count."""
+        binder = Binder(self.source.connection.dialect)
+        where = self._counted_rows(binder)
+        return self.tallied(self.source.cells(name).number, where, binder)
 
     def tallied(
         self, expression: str, where: str = "", binder: Binder | None = None
@@ -160,8 +176,7 @@ class _Learning:
     def _numbers(self, name: str) -> NumberSummary:
         most = self.task.max_exact
         summary = NumberSummary(np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
-        cells = self.source.cells(name)
-        for numbers, times in self.tallied(cells.number, self._counted_rows()):
+        for numbers, times in self._counted(name):
             part = NumberSummary(numbers, numbers, times.astype(np.intp))
             summary = summary.merge(part.joined(0).within(most), most)
         return summary
@@ -242,12 +257,9 @@ class _Learning:
             )
         known = sum(int(times.sum()) for _, times in self.tallied(cells.number))
         self._refuse_gaps(n_rows - known)
-        spread = Spread.of(np.empty(0))
-        for numbers, times in self.tallied(cells.number, self._counted_rows()):
-            if len(numbers):
-                low, high = float(numbers.min()), float(numbers.max())
-                sums = exact_sum(numbers, times)
-                spread = spread.merge(Spread(low, high, sums, int(times.sum())))
+        spread = Spread()
+        for numbers, _ in self._counted(self.task.target):
+            spread = spread.merge(Spread.of(numbers))
         return spread
 
     def _label_weights(
@@ -279,9 +291,9 @@ def _times(test: str) -> str:
 def _weighed(tallied: Iterator[tuple[Floats, Ints]]) -> Weighed:
     total = Weighed()
     for weights, times in tallied:
-        whole = bool((weights == np.rint(weights)).all())
         cases = int(times[weights != 0].sum())
-        total = total.merge(Weighed(exact_sum(weights, times), whole, cases))
+        part = Weighed(exact_sum(weights, times), lowest_bit(weights), cases)
+        total = total.merge(part)
     return total
 
 

@@ -16,8 +16,9 @@ import numpy as np
 from branchwise.arrays import distinct
 from branchwise.counts import Ints
 from branchwise.engines.sql_dialects import Binder, coalesced
+from branchwise.engines.sql_moments import on_grid
 from branchwise.engines.sql_paths import Ways, path, ways_down
-from branchwise.engines.sql_queries import Writer, on_grid, step_name
+from branchwise.engines.sql_queries import Writer, step_name
 from branchwise.engines.sql_routes import ASK_OTHERS, NUMBER_MISSING, Asked, Step
 from branchwise.splits import ABOVE, AT_MOST
 

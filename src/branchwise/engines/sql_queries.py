@@ -16,9 +16,9 @@ from branchwise.engines.sql_dialects import (
     Binder,
     binned,
     chosen,
-    rounded,
     searched,
 )
+from branchwise.engines.sql_moments import in_units, on_grid
 from branchwise.engines.sql_paths import Attribute
 from branchwise.engines.sql_source import Source
 from branchwise.engines.task import Plan
@@ -78,15 +78,11 @@ def weight_of(source: Source, plan: Plan, binder: Binder) -> str:
         marks = [binder.bind(float(factor)) for factor in plan.class_factors]
         factor = chosen(label, [str(c) for c in range(len(marks))], marks, "NULL")
         weight = f"({weight}) * ({factor})"
-    return on_grid(weight, plan.grid.step, binder) if plan.grid.step else weight
-
-
-def on_grid(amount: str, step: float, binder: Binder) -> str:
-    """Return the expression that puts an amount on a grid."""
-    if step == 1.0:
-        return f"({rounded(f'({amount})')})"
-    mark = binder.bind(float(step))
-    return f"({rounded(f'(({amount}) / {mark})')}) * {mark}"
+    if not plan.grid.step:
+        return weight
+    if plan.grid.unit != 1.0:
+        weight = f"({weight}) / {binder.bind(plan.grid.unit)}"
+    return on_grid(weight, plan.grid.step, binder)
 
 
 @dataclass(frozen=True)
@@ -136,9 +132,6 @@ class Writer:
             for at, column in enumerate(plan.schema.columns)
         ]
         self._codes = self._code_tables()
-        self.quantities: Any = None
-        if plan.spread is not None:
-            self.quantities = plan.target_of(np.empty(0))
 
     def _code_tables(self) -> list[dict[object, int] | None]:
         """Return for every column of values the codes of its keys."""
@@ -167,10 +160,9 @@ class Writer:
         joins = ""
         if self.fields.has_label:
             wanted.append(f"{label_code(self.source, self.plan, binder)} AS y")
-        if self.fields.has_number:
+        if self.plan.scale is not None:
             number = self.source.cells(self.plan.task.target).number
-            centre = binder.bind(float(self.quantities.centre))
-            wanted.append(f"{number} - {centre} AS v")
+            wanted.append(f"{in_units(number, self.plan.scale, binder)} AS v")
         if self.fields.has_weight:
             weight = "1e0"
             if self.plan.weighted:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from branchwise.errors import ParameterError
 from branchwise.table.bins import Edges
 from branchwise.table.read import check_names
 from branchwise.table.schema import Schema, Value
-from branchwise.table.target import Classes, Quantities, Spread, measured
+from branchwise.table.target import Classes, Quantities, Scale, Spread, scale_of
 from branchwise.table.weights import WeightGrid, on_grid
 
 
@@ -43,6 +44,8 @@ class Task:
         The share of all weight that each class is to have.
     criterion : str or None
         The criterion if the target is a number; None where it is a class.
+    weights_are_cases : bool
+        Whether a row of weight 2 is two cases.
     divides : bool
         Whether cases with missing values go down every branch.
     refuses_missing : bool
@@ -62,6 +65,7 @@ class Task:
     class_weight: object = None
     priors: object = None
     criterion: str | None = None
+    weights_are_cases: bool = False
     divides: bool = False
     refuses_missing: bool = False
     max_bins: int | None = None
@@ -134,7 +138,9 @@ class Plan:
         given = np.ones(len(labels)) if weights is None else weights
         if self.class_factors is not None:
             given = given * self.class_factors[labels]
-        return on_grid(given, self.grid.step) if self.grid.step else given
+        if not self.grid.step:
+            return given
+        return on_grid(given / self.grid.unit, self.grid.step)
 
     def grid_of(self, weights: Floats | None) -> WeightGrid:
         """Return the grid with the weights of some rows, already on it."""
@@ -142,7 +148,13 @@ class Plan:
 
     def target_of(self, target: Any) -> Classes | Quantities:
         """Make what is to be predicted ready to be counted."""
-        if self.spread is None:
+        if self.scale is None:
             return Classes(target.astype(np.intp), self.n_classes)
-        centred = self.task.criterion != "poisson"
-        return measured(target, self.spread, self.grid.total, centred)
+        return Quantities(self.scale.in_units(target), self.scale)
+
+    @cached_property
+    def scale(self) -> Scale | None:
+        """How numbers to be predicted are counted; None where classes are."""
+        if self.spread is None:
+            return None
+        return scale_of(self.spread, self.grid, self.weighted)

@@ -65,6 +65,7 @@ def grow_native(
 ) -> Tree:
     """Grow the tree that the reference would grow."""
     masses = Masses64(grid.total, grid.whole, table=False)
+    n_cases = grid.total if recipe.weights_are_cases else grid.n_cases
     arrays = extension().grow(
         columns=_arrays(data),
         n_codes=[column.missing_code + 1 for column in columns],
@@ -74,15 +75,16 @@ def grow_native(
         fractions=grid.fractions,
         weight_step=grid.step,
         case_step=grid.case_step,
+        weights_are_cases=recipe.weights_are_cases,
         criterion=BUILT_IN.index(recipe.scoring.name),
         max_depth=-1 if recipe.max_depth is None else min(int(recipe.max_depth), 2**62),
-        cases_to_split=float(recipe.cases_to_split(grid.n_cases)),
-        cases_in_leaf=float(recipe.cases_in_leaf(grid.n_cases)),
-        cases_in_branch=float(recipe.cases_in_branch(grid.n_cases)),
+        cases_to_split=float(recipe.cases_to_split(n_cases)),
+        cases_in_leaf=float(recipe.cases_in_leaf(n_cases)),
+        cases_in_branch=float(recipe.cases_in_branch(n_cases)),
         branching=BRANCHINGS.index(recipe.branching),
         quinlan=recipe.quinlan_cuts,
         cut_at_value=recipe.cut == "value",
-        few_values=few_values(columns, grid.n_cases).tolist(),
+        few_values=few_values(columns, n_cases).tolist(),
         min_gain=float(recipe.min_gain),
         missing=POLICIES.index(recipe.missing),
         unseen=POLICIES.index(recipe.unseen),

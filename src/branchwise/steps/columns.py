@@ -62,7 +62,7 @@ class ColumnWork:
     @cached_property
     def _counts(self) -> tuple[Counts, Counts]:
         """The counts of known values, and of missing ones."""
-        return self._search.apart(self.index, self._search.source.counts(self.index))
+        return self._search.apart(self.index)
 
     @cached_property
     def _tried(self) -> tuple[Cuts, Cuts, Scores | None]:
@@ -148,10 +148,17 @@ class ColumnWork:
         outside = np.zeros(len(starts))
         if search.recipe.missing not in ("branch", "learned"):
             outside = search.masses.weight(self._missing[0])[node]
+        judged = search.masses.statistics(
+            Counts(made.node[order], order, made.weights[order], made.cases[order])
+        ).weights
         candidates = Candidates(
-            np.arange(len(starts)), made.weights[order], starts, known, outside
+            np.arange(len(starts)),
+            judged,
+            starts,
+            np.add.reduceat(judged, starts, axis=0),
+            outside,
         )
-        scores = search.recipe.scoring.score(candidates, search.masses)
+        scores = search.scores(candidates, node)
         codes = _codes_by_branch(made)
         return {
             int(node[k]): _Split(
@@ -159,7 +166,7 @@ class ColumnWork:
                 made.weights[mine],
                 made.cases[mine],
                 known[k],
-                float(outside[k]),
+                float(outside[k]) * self.rows.unit,
                 float(scores.gain[k]),
                 int(scores.information[k]),
             )
@@ -171,18 +178,18 @@ class ColumnWork:
         cut = self._number(float(self._cut[at]))
         conditions = [self._condition(codes, cut) for codes in split.codes]
         known = self.grouper.group(None, split.known, split.cases.sum())
-        total = known.weight + split.outside
+        total = (known.weight + split.outside) / self.rows.unit
         found = self.visit.found
         candidate = replace(
             candidate,
             branches=self.grouper.groups(conditions, split.weights, split.cases),
             known=known,
             remainder=self.grouper.remainder(split.weights, known.weight),
-            raw_gain=split.gain,
-            gain=_finite(found.gains[at, self.index]),
+            raw_gain=split.gain * masses.gain_unit,
+            gain=_finite(found.gains[at, self.index] * masses.gain_unit),
             gains_nothing=recipe.scoring.function is None
             and abs(split.gain) <= float(found.resolution[at]),
-            score=_finite(found.found[at, self.index]),
+            score=_finite(found.found[at, self.index] * masses.gain_unit),
             n_cuts=int(found.n_cuts[at, self.index]),
             cut=None if math.isnan(cut) else cut,
         )
@@ -248,13 +255,13 @@ class ColumnWork:
 
     def _listed(self, begin: int, end: int, scores: Scores) -> tuple[Cut, ...]:
         mine, tried = slice(begin, end), self._tried[1]
-        weight = self._search.masses.weight
+        masses, unit = self._search.masses, self.rows.unit
         columns = (
             self._placed(tried.cut[mine]),
-            weight(tried.left[mine]),
-            weight(tried.right[mine]),
-            scores.gain[mine],
-            scores.score[mine],
+            masses.weight(tried.left[mine]) * unit,
+            masses.weight(tried.right[mine]) * unit,
+            scores.gain[mine] * masses.gain_unit,
+            scores.score[mine] * masses.gain_unit,
         )
         return tuple(
             Cut(self._number(cut), *others)

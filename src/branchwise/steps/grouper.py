@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from branchwise.counts import Floats
-from branchwise.criteria import Masses64
+from branchwise.criteria import Masses64, log2
 from branchwise.recipes import Recipe
 from branchwise.steps.numbers import Group
 from branchwise.steps.walk import Rows
-from branchwise.table.target import Quantities
 from branchwise.words import Condition
 
 
@@ -21,30 +20,34 @@ class Grouper:
     def __init__(self, rows: Rows, recipe: Recipe, masses: Masses64) -> None:
         self.masses = masses
         self.scoring = recipe.scoring
-        self._quantities = rows.target if isinstance(rows.target, Quantities) else None
+        self._unit = rows.unit
+        self._scale = rows.engine.scale
 
     def impurities(self, statistics: Floats) -> Floats | None:
         """Return mass by weight, as the criterion has it."""
         if self.scoring.function is not None:
             return None
+        if self._scale is not None and self.scoring.name == "poisson":
+            mean = self._scale.means(statistics)
+            return -mean * log2(mean)
+        if self._scale is not None:
+            return np.ldexp(self._scale.variances(statistics), 2 * self._scale.unit)
         mass = self.scoring.mass(self.masses)(statistics)
         weight = self.masses.weight(statistics)
         impurity: Floats = mass * self.masses.unit / np.where(weight > 0, weight, 1.0)
-        return np.maximum(impurity, 0.0) if self.scoring.name != "poisson" else impurity
+        return np.maximum(impurity, 0.0)
 
     def groups(
         self, conditions: Sequence[Condition | None], statistics: Floats, cases: Floats
     ) -> tuple[Group, ...]:
         """Make a group of each row of statistics."""
         impurities = self.impurities(statistics)
-        weight = self.masses.weight(statistics)
+        weight = self.masses.weight(statistics) * self._unit
         means: list[float | None] = [None] * len(weight)
-        by_class = statistics.tolist()
-        if self._quantities is not None:
-            mean = statistics[:, 1] / np.where(weight > 0, weight, 1.0)
-            means = (
-                self._quantities.plain(self._quantities.centre + mean) + 0.0
-            ).tolist()
+        if self._scale is None:
+            by_class = (statistics * self._unit).tolist()
+        else:
+            means = self._scale.means(statistics).tolist()
             by_class = [[] for _ in means]
         return tuple(
             Group(
@@ -66,7 +69,11 @@ class Grouper:
 
     def remainder(self, branches: Floats, weight: float) -> float | None:
         """Return what is left of the impurity in branches of this weight."""
-        if self.scoring.function is not None:
+        impurities = self.impurities(branches)
+        if impurities is None:
             return None
+        if self._scale is not None:
+            sizes = self.masses.weight(branches) * self._unit
+            return float((impurities * sizes).sum()) / weight
         left = int(self.scoring.mass(self.masses)(branches).sum())
-        return left * self.masses.unit / weight
+        return left * self.masses.unit / (weight / self._unit)

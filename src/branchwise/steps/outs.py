@@ -35,9 +35,11 @@ def _values_out(candidate: Candidate, visit: Visit) -> Out:
         return "one value"
     if search.recipe.branching != "values":
         return "no grouping"
-    if min(group.cases for group in branches) < search.cases_in_leaf:
+    as_weights = search.recipe.weights_are_cases
+    cases = [group.weight if as_weights else group.cases for group in branches]
+    if min(cases) < search.cases_in_leaf:
         return "few cases in a branch"
-    large = sum(group.cases >= search.cases_in_branch for group in branches)
+    large = sum(count >= search.cases_in_branch for count in cases)
     return "few large branches" if large < 2 else "no score"
 
 
@@ -51,10 +53,8 @@ def _numbers_out(candidate: Candidate, visit: Visit) -> Out:
         return "min_gain" if recipe.min_gain else "no score"
     missing = candidate.missing
     own_branch = recipe.missing == "branch" and missing is not None
-    if (
-        own_branch
-        and missing is not None
-        and missing.cases < visit.search.cases_in_leaf
-    ):
-        return "few missing"
+    if own_branch and missing is not None:
+        cases = missing.weight if recipe.weights_are_cases else missing.cases
+        if cases < visit.search.cases_in_leaf:
+            return "few missing"
     return "no cut" if candidate.places else "one value"

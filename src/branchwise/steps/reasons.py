@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from branchwise.errors import counted
 from branchwise.steps.formulas import Figures, count
-from branchwise.steps.numbers import Bars, Candidate, Child, Ending, NodeSteps
+from branchwise.steps.numbers import Bars, Candidate, Child, Ending, Group, NodeSteps
 from branchwise.words import amount, listed, mean, phrase, word
 
 #: Names of columns in a sentence.
@@ -51,10 +51,15 @@ def _few_cases(candidate: Candidate, bars: Bars) -> str:
     groups = [*candidate.values]
     if bars.missing == "branch" and candidate.missing is not None:
         groups.append(candidate.missing)
-    fewest = min(groups, key=lambda group: group.cases)
+
+    def cases(group: Group) -> float:
+        # In C4.5 weights are cases.
+        return group.weight if bars.quinlan_cuts else group.cases
+
+    fewest = min(groups, key=cases)
     name = phrase(fewest.condition) if fewest.condition is not None else "a branch"
     return (
-        f"{name} has {cases_words(fewest.cases)}, and min_samples_leaf asks for "
+        f"{name} has {cases_words(cases(fewest))}, and min_samples_leaf asks for "
         f"{count(bars.cases_in_leaf)} in every branch"
     )
 

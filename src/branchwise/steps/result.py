@@ -139,5 +139,6 @@ def worked_solution(
     wanted = wanted_nodes(tree, node)
     training = encoded(schema, recipe, X, y, sample_weight)
     nodes = node_steps(schema, tree, recipe, training, wanted)
-    bars = bars_of(recipe, training, float(tree.cases[0]))
+    root = tree.weights if recipe.weights_are_cases else tree.cases
+    bars = bars_of(recipe, training, float(root[0].sum()))
     return Steps(tuple(nodes), bars, schema)

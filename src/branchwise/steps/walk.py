@@ -7,6 +7,7 @@ is searched with the cases that it has now.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -14,18 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.counts import Ints
-from branchwise.criteria import Masses64
 from branchwise.deciding import Verdicts, carried_out, stops, verdicts
 from branchwise.engines.memory import MemoryEngine
 from branchwise.errors import DataError
 from branchwise.forks import cached_property
-from branchwise.grow import masses_of
+from branchwise.grow import cases_of, masses_of
 from branchwise.recipes import Recipe
 from branchwise.replay import prescribed_splits
 from branchwise.search import Level, Search
 from branchwise.splits import Splits
 from branchwise.table.bins import Edges, cut_bins
-from branchwise.table.target import Classes, Quantities
 from branchwise.training import Training, in_bins, target_of
 from branchwise.tree import Tree
 
@@ -38,7 +37,8 @@ class Rows:
     """The rows of a tree, ready to be counted down, and the tree in their terms."""
 
     engine: MemoryEngine
-    target: Classes | Quantities
+    #: How much the engine's unit of weight is.
+    unit: float
     edges: Edges
     #: As the model has it, but that cuts of binned columns are between bins.
     tree: Tree
@@ -50,7 +50,7 @@ class Rows:
         target = target_of(training, grid, recipe)
         training, edges = in_bins(training, grid, recipe)
         engine = MemoryEngine(training.columns, training.data, target, grid)
-        return cls(engine, target, edges, _in_bins(tree, edges))
+        return cls(engine, grid.unit, edges, _in_bins(tree, edges))
 
 
 def _in_bins(tree: Tree, edges: Edges) -> Tree:
@@ -100,16 +100,17 @@ def visits(
     # How many nodes before each are on the way: more than none among its children?
     upto = np.concatenate([[0], np.cumsum(on_way)])
     level = engine.totals()
-    n_cases = float(level.cases[0])
-    masses = masses_of(level, engine, recipe)
+    n_cases = cases_of(level, recipe)
+    masses_at = masses_of(level, engine, recipe)
     nodes = np.zeros(1, dtype=np.intp)
     depth = 0
     while True:
-        _refuse_other_rows(level, tree, nodes, masses, rows.target)
+        _refuse_other_rows(level, tree, nodes, rows)
         kept = np.flatnonzero(on_way[nodes] & (level.cases > 0))
         engine.retain(kept)
         nodes = nodes[kept]
         level = Level(level.weights[kept], level.cases[kept])
+        masses = masses_at(level)
         if wanted[nodes].any():
             stop = stops(level, depth, recipe, n_cases, masses)
             columns = training.columns
@@ -139,25 +140,15 @@ def _on_the_way(tree: Tree, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return marked
 
 
-def _refuse_other_rows(
-    level: Level,
-    tree: Tree,
-    nodes: Ints,
-    masses: Masses64,
-    target: Classes | Quantities,
-) -> None:
+def _refuse_other_rows(level: Level, tree: Tree, nodes: Ints, rows: Rows) -> None:
+    scale = rows.engine.scale
+    counted = level.weights if scale is None else level.weights[:, :1]
     wanted = tree.weights[nodes]
-    counted = level.weights
-    if isinstance(target, Quantities):
-        counted = masses.weight(counted)[:, np.newaxis]
-    same = np.allclose(counted, wanted, rtol=_SAME_WEIGHT, atol=0.0)
-    if same and tree.mean is not None and isinstance(target, Quantities):
-        mean = target.centre + level.weights[:, 1] / np.maximum(
-            level.weights[:, 0], 1e-300
-        )
-        close = _SAME_WEIGHT * (np.abs(target.values).max(initial=0.0) + target.step)
-        some = level.weights[:, 0] > 0
-        same = bool((np.abs(mean - tree.mean[nodes])[some] <= close).all())
+    same = np.allclose(counted * rows.unit, wanted, rtol=_SAME_WEIGHT, atol=0.0)
+    if same and tree.mean is not None and scale is not None:
+        off = np.abs(scale.means(level.weights) - tree.mean[nodes])
+        close = math.ldexp(_SAME_WEIGHT, scale.unit)
+        same = bool((off[counted[:, 0] > 0] <= close).all())
     if not same:
         raise DataError(
             "X and y must be the rows that the tree was grown from, with their "

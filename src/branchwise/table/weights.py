@@ -5,18 +5,25 @@ thread count and engine do not matter would be broken by the first 0.1. So
 weights are rounded once, to multiples of a power of two chosen such that the sum
 of all of them needs no more than 52 bits. Every partial sum is then exact in
 float64, in any order. What rounding takes is at most 2**-53 of the total weight,
-which is what a plain sum would lose as well. Whole numbers are never changed.
+which is what a plain sum would lose as well. Whole numbers are never changed. A
+row whose weight becomes 0 counts as absent.
+
+Only the proportions of weights matter, unless they count as cases (C4.5). So weights
+are counted in a unit, a power of two: one in which they are whole, or else add up to
+a number between 1 and 2. Weights that are multiplied by a power of two then give the
+same tree to the last bit, and very large and very small ones do not overflow.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import DataError
+from branchwise.table.exact import NO_BIT, lowest_bit
 
 _BITS = 52
 
@@ -111,9 +118,9 @@ class WeightGrid:
     """The weights of rows on their grid, and what counting needs to know of it.
 
     ``weights`` is None where every row counts as one; a row of weight 0 is left out.
-    ``fractions`` says that cases may be split, so that the grid must be fine even
-    for whole weights. Parts of weights go to multiples of ``step``, parts of cases
-    to multiples of ``case_step``.
+    All weights are in units of ``unit``. ``fractions`` says that cases may be split,
+    so that the grid must be fine even for whole weights. Parts of weights go to
+    multiples of ``step``, parts of cases to multiples of ``case_step``.
     """
 
     weights: NDArray[np.float64] | None
@@ -123,27 +130,90 @@ class WeightGrid:
     case_step: float
     n_cases: float
     total: float
+    unit: float = 1.0
+
+    @property
+    def natural(self) -> WeightGrid:
+        """The same with weights as they were given, on their grid."""
+        weights = None if self.weights is None else self.weights * self.unit
+        return replace(
+            self,
+            weights=weights,
+            step=self.step * self.unit,
+            total=self.total * self.unit,
+            unit=1.0,
+        )
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What must be known of all weights before any is put on a grid; mergeable.
+
+    ``sums`` add up to their sum; ``bit`` is the exponent of the lowest bit that is set
+    in any of them; ``n_cases`` is how many are above 0.
+    """
+
+    sums: tuple[float, ...] = ()
+    bit: int = NO_BIT
+    n_cases: int = 0
+
+    @classmethod
+    def of(cls, weights: NDArray[np.float64]) -> Weighed:
+        """Look at weights."""
+        return cls(
+            long_sum(weights), lowest_bit(weights), int(np.count_nonzero(weights))
+        )
+
+    def merge(self, other: Weighed) -> Weighed:
+        """Add further weights."""
+        return Weighed(
+            self.sums + other.sums,
+            min(self.bit, other.bit),
+            self.n_cases + other.n_cases,
+        )
+
+    @property
+    def total(self) -> float:
+        """The sum."""
+        return math.fsum(self.sums)
+
+
+def empty_grid(found: Weighed, fractions: bool, as_cases: bool) -> WeightGrid:
+    """Return the grid that suits weights, which is yet to be filled.
+
+    ``as_cases`` says that a weight of 2 is two cases, so that its size matters.
+    """
+    unit = 1.0
+    if not as_cases:
+        above = math.frexp(found.total)[1]
+        fit = not fractions and above - found.bit <= _BITS
+        unit = math.ldexp(1.0, found.bit if fit else above - 1)
+    whole = not fractions and found.bit >= math.frexp(unit)[1] - 1
+    step = grid_step(found.total / unit, whole)
+    return WeightGrid(None, fractions, whole and step == 1.0, step, 1.0, 0, 0.0, unit)
+
+
+def filled_grid(grid: WeightGrid, found: Weighed) -> WeightGrid:
+    """Return a grid that knows of the weights that are on it."""
+    case_step = grid_step(found.n_cases, whole=not grid.fractions)
+    return replace(grid, case_step=case_step, n_cases=found.n_cases, total=found.total)
 
 
 def weigh(
-    weights: NDArray[np.float64] | None, n_rows: int, fractions: bool
+    weights: NDArray[np.float64] | None,
+    n_rows: int,
+    fractions: bool,
+    as_cases: bool = False,
 ) -> WeightGrid:
     """Put the weights of rows on a grid."""
     if weights is None:
         return unit_grid(n_rows, fractions)
-    whole = not fractions and bool((weights == np.rint(weights)).all())
-    step = grid_step(_firm_sum(weights), whole)
-    rounded = on_grid(weights, step)
+    found = Weighed((_firm_sum(weights),), lowest_bit(weights))
+    grid = empty_grid(found, fractions, as_cases)
+    rounded = on_grid(weights / grid.unit, grid.step)
     n_cases = int(np.count_nonzero(rounded))
-    return WeightGrid(
-        rounded,
-        fractions,
-        whole and step == 1.0,
-        step,
-        grid_step(n_cases, whole=not fractions),
-        n_cases,
-        float(rounded.sum()),
-    )
+    filled = filled_grid(grid, Weighed((float(rounded.sum()),), n_cases=n_cases))
+    return replace(filled, weights=rounded)
 
 
 def unit_grid(n_rows: int, fractions: bool) -> WeightGrid:
