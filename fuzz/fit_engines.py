@@ -232,7 +232,7 @@ def check_dask(case: Case) -> bool:
     """Dask's partitions give the model of the table in memory."""
     if not _for_engines(case) or case.n_rows > 300:
         return False
-    import dask.dataframe as dd  # noqa: PLC0415
+    import dask.dataframe as dd
 
     _dask_client()
     types = {
@@ -251,7 +251,7 @@ def check_dask(case: Case) -> bool:
 
 @cache
 def _dask_client() -> Any:
-    import distributed  # noqa: PLC0415
+    import distributed
 
     return distributed.Client(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
