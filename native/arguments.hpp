@@ -92,7 +92,8 @@ class Arrays {
         const Py_buffer& given = view(array, name);
         if (given.readonly) refuse(name + " must be writable");
         for (const Held& other : held_)
-            if (other.get() != &given && overlap(*other, given)) refuse(name + " must not share memory with another array");
+            if (other.get() != &given && overlap(*other, given))
+                refuse(name + " must not share memory with another array");
         const auto found = entries<T>(given, name);
         if (found.size != length)
             refuse(name + " must have " + std::to_string(length) + " entries. Got " + std::to_string(found.size));
@@ -181,7 +182,8 @@ inline std::vector<double> read_numbers(const nb::list& list, const char* name, 
 
 inline void check_power_of_two(const char* name, double value) {
     int exponent;
-    if (!std::isfinite(value) || std::frexp(value, &exponent) != 0.5) refuse(std::string(name) + " must be a power of two");
+    if (!std::isfinite(value) || std::frexp(value, &exponent) != 0.5)
+        refuse(std::string(name) + " must be a power of two");
 }
 
 inline void check_finite(const char* name, const Span<const double>& numbers) {

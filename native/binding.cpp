@@ -86,7 +86,8 @@ unsigned useful_threads(int64_t n_threads, const Problem& problem) {
 
 void read_limits(Problem& problem, int64_t max_depth, double cases_to_split, double cases_in_leaf,
                  double cases_in_branch, double min_gain) {
-    check_number("cases_to_split", cases_to_split, problem.fractions ? 1 : 0);  // else parts of cases are split without end
+    // Parts of cases would be split without end.
+    check_number("cases_to_split", cases_to_split, problem.fractions ? 1 : 0);
     check_number("cases_in_leaf", cases_in_leaf, 0);
     check_number("cases_in_branch", cases_in_branch, 0);
     check_number("min_gain", min_gain, 0);
@@ -180,7 +181,8 @@ std::vector<Cells> read_cells_of(const Walk& walk, Arrays& arrays, const nb::lis
         if (!ways.used[j]) continue;
         const std::string name = item("columns", j);
         const Column column = read_cells(arrays, given[j], name, n_rows);
-        if (column.numeric != (ways.values[j] == 0)) refuse(name + (column.numeric ? " must hold codes" : " must hold numbers"));
+        if (column.numeric != (ways.values[j] == 0))
+            refuse(name + (column.numeric ? " must hold codes" : " must hold numbers"));
         cells[j].data = column.numeric ? column.numbers : column.codes;
         cells[j].width = column.width;
     }
@@ -296,15 +298,17 @@ NB_MODULE(_native, m) {
     m.doc() = "The compiled twin of growth and prediction.";
     m.def("grow", &grow_tree, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels").none(),
           nb::arg("n_classes"), nb::arg("weights").none(), nb::arg("fractions"), nb::arg("weight_step"),
-          nb::arg("case_step"), nb::arg("weights_are_cases"), nb::arg("criterion"), nb::arg("max_depth"), nb::arg("cases_to_split"),
-          nb::arg("cases_in_leaf"), nb::arg("cases_in_branch"), nb::arg("min_gain"), nb::arg("branching"), nb::arg("quinlan"),
-          nb::arg("cut_at_value"), nb::arg("few_values"), nb::arg("missing"), nb::arg("unseen"), nb::arg("bits"),
-          nb::arg("series"), nb::arg("total"), nb::arg("whole"), nb::arg("n_threads"),
-          nb::arg("worth_sharing"), nb::arg("progress").none());
+          nb::arg("case_step"), nb::arg("weights_are_cases"), nb::arg("criterion"), nb::arg("max_depth"),
+          nb::arg("cases_to_split"), nb::arg("cases_in_leaf"), nb::arg("cases_in_branch"),
+          nb::arg("min_gain"), nb::arg("branching"),
+          nb::arg("quinlan"), nb::arg("cut_at_value"), nb::arg("few_values"), nb::arg("missing"),
+          nb::arg("unseen"), nb::arg("bits"), nb::arg("series"), nb::arg("total"), nb::arg("whole"),
+          nb::arg("n_threads"), nb::arg("worth_sharing"), nb::arg("progress").none());
     nb::class_<Walk>(m, "Walk")
-        .def(nb::new_(&make_walk), nb::arg("column").none(), nb::arg("cut").none(), nb::arg("n_children").none(), nb::arg("missing_to").none(),
-             nb::arg("unseen_to").none(), nb::arg("n_codes").none(), nb::arg("codes").none(), nb::arg("sizes").none(), nb::arg("labels").none(),
-             nb::arg("values"))
+        .def(nb::new_(&make_walk), nb::arg("column").none(), nb::arg("cut").none(),
+              nb::arg("n_children").none(), nb::arg("missing_to").none(), nb::arg("unseen_to").none(),
+              nb::arg("n_codes").none(), nb::arg("codes").none(), nb::arg("sizes").none(),
+              nb::arg("labels").none(), nb::arg("values"))
         .def("label", &label, nb::arg("columns"), nb::arg("n_rows"))
         .def("arrive", &arrive, nb::arg("columns"), nb::arg("n_rows"));
     m.def("number_texts", &number_texts, nb::arg("offsets").none(), nb::arg("data").none());

@@ -171,7 +171,8 @@ inline double read_weights(Problem& problem, Arrays& arrays, nb::handle weights,
         // A record has one number for both then, so both must be on one grid.
         refuse("weight_step must equal case_step where there are no weights");
     }
-    if (double(n_cases) / case_step > most_steps) refuse("case_step must not divide the rows into more than 2**53 steps");
+    if (double(n_cases) / case_step > most_steps)
+        refuse("case_step must not divide the rows into more than 2**53 steps");
     return total;
 }
 
@@ -183,8 +184,10 @@ inline double read_weights(Problem& problem, Arrays& arrays, nb::handle weights,
 inline void check_masses(int64_t bits, double total, bool whole, double total_of_rows, const Problem& problem) {
     check_number("total", total, std::numeric_limits<double>::min(), 1e301);
     if (total_of_rows > total) refuse("total must be the weight of all rows at least");
-    if (whole && (problem.fractions || problem.weight_step != 1.0)) refuse("whole must be False where weights may be fractions");
-    if (problem.fractions && !(problem.weight_step <= std::ldexp(total, -40))) refuse("weight_step must be 2**-40 of the total at most");
+    if (whole && (problem.fractions || problem.weight_step != 1.0))
+        refuse("whole must be False where weights may be fractions");
+    if (problem.fractions && !(problem.weight_step <= std::ldexp(total, -40)))
+        refuse("weight_step must be 2**-40 of the total at most");
     check_whole("bits", bits, -1100, 1100);
     const double logarithm = std::log2(total);
     const double largest_sum = total * (whole ? std::max(logarithm, 1.0) : std::fabs(logarithm) + 54);

@@ -36,7 +36,8 @@ struct Estimate {
         const double errors = total - most;
         const double units = std::rint(std::ldexp(errors + added(total, errors), bits));
         if (std::isnan(units)) return most_units;
-        return static_cast<int64_t>(std::clamp(units, -static_cast<double>(most_units), static_cast<double>(most_units)));
+        constexpr auto bound = static_cast<double>(most_units);
+        return static_cast<int64_t>(std::clamp(units, -bound, bound));
     }
 
     // Estimates of a tree whose weights contradict one another may be anything: they and

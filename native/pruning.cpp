@@ -84,7 +84,8 @@ nb::dict prune_tree(nb::list columns, nb::list n_codes_of_columns, nb::handle la
                     double z, int64_t bits, int64_t slack, bool collapses, bool prunes, bool raises, bool new_values) {
     Problem problem;
     Arrays arrays;
-    read_rows(problem, arrays, columns, read_sizes(n_codes_of_columns, "n_codes_of_columns", 1, most_codes), labels, n_classes);
+    const std::vector<uint32_t> sizes = read_sizes(n_codes_of_columns, "n_codes_of_columns", 1, most_codes);
+    read_rows(problem, arrays, columns, sizes, labels, n_classes);
     check_cells(problem);
     read_weights(problem, arrays, row_weights, fractions, weight_step, case_step);
     std::vector<uint32_t> values;
@@ -113,9 +114,11 @@ nb::dict prune_tree(nb::list columns, nb::list n_codes_of_columns, nb::handle la
 }  // namespace
 
 void bind_pruning(nb::module_& m) {
-    m.def("prune", &prune_tree, nb::arg("columns"), nb::arg("n_codes_of_columns"), nb::arg("labels").none(), nb::arg("n_classes"),
-          nb::arg("row_weights").none(), nb::arg("fractions"), nb::arg("weight_step"), nb::arg("case_step"),
-          nb::arg("column").none(), nb::arg("cut").none(), nb::arg("n_children").none(), nb::arg("missing_to").none(), nb::arg("unseen_to").none(),
-          nb::arg("n_codes").none(), nb::arg("codes").none(), nb::arg("weights").none(), nb::arg("cases").none(), nb::arg("log_confidence"),
-          nb::arg("z"), nb::arg("bits"), nb::arg("slack"), nb::arg("collapses"), nb::arg("prunes"), nb::arg("raises"), nb::arg("new_values"));
+    m.def("prune", &prune_tree, nb::arg("columns"), nb::arg("n_codes_of_columns"), nb::arg("labels").none(),
+          nb::arg("n_classes"), nb::arg("row_weights").none(), nb::arg("fractions"), nb::arg("weight_step"),
+          nb::arg("case_step"), nb::arg("column").none(), nb::arg("cut").none(), nb::arg("n_children").none(),
+          nb::arg("missing_to").none(), nb::arg("unseen_to").none(), nb::arg("n_codes").none(),
+          nb::arg("codes").none(), nb::arg("weights").none(), nb::arg("cases").none(),
+          nb::arg("log_confidence"), nb::arg("z"), nb::arg("bits"), nb::arg("slack"), nb::arg("collapses"),
+          nb::arg("prunes"), nb::arg("raises"), nb::arg("new_values"));
 }

@@ -66,7 +66,8 @@ void add_rows(const Part& part, const std::vector<Tables>& out) {
 // The product of sizes, refused where no array could be as large.
 size_t cells_of(size_t n_nodes, size_t n_codes, size_t n_classes) {
     const size_t pairs = n_nodes * n_codes;  // each below 2^31
-    if (pairs > std::numeric_limits<size_t>::max() / sizeof(double) / n_classes) refuse("n_classes must not be so large");
+    if (pairs > std::numeric_limits<size_t>::max() / sizeof(double) / n_classes)
+        refuse("n_classes must not be so large");
     return pairs * n_classes;
 }
 
@@ -84,7 +85,8 @@ void tally(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_clas
     if (weighted) given.weights = arrays.vector<double>(weights, "weights", given.n_rows).data;
     const nb::tuple row_tables = items_of(rows), sum_tables = items_of(sums);
     if (row_tables.size() != sizes.size()) refuse("rows must have one table for each column");
-    if (sum_tables.size() != (weighted ? sizes.size() : 0)) refuse("sums must have one table for each column, with weights");
+    if (sum_tables.size() != (weighted ? sizes.size() : 0))
+        refuse("sums must have one table for each column with weights, and none without");
     std::vector<Tables> out(sizes.size());
     for (size_t j = 0; j < out.size(); ++j) {
         if (given.columns[j].numeric) refuse(item("columns", j) + " must hold codes");
@@ -103,6 +105,7 @@ void tally(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_clas
 }  // namespace
 
 void bind_tallying(nb::module_& m) {
-    m.def("tally", &tally, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels").none(), nb::arg("n_classes"),
-          nb::arg("nodes").none(), nb::arg("n_nodes"), nb::arg("weights").none(), nb::arg("rows"), nb::arg("sums"));
+    m.def("tally", &tally, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels").none(),
+          nb::arg("n_classes"), nb::arg("nodes").none(), nb::arg("n_nodes"), nb::arg("weights").none(),
+          nb::arg("rows"), nb::arg("sums"));
 }

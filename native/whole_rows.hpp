@@ -75,7 +75,8 @@ class BranchOfCode {
     void make(uint32_t n_codes, std::vector<std::pair<uint32_t, int32_t>> branches) {
         if (n_codes > 4 * branches.size() + 64) {
             listed_ = std::move(branches);
-            std::stable_sort(listed_.begin(), listed_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+            std::stable_sort(listed_.begin(), listed_.end(),
+                             [](const auto& a, const auto& b) { return a.first < b.first; });
             return;
         }
         table_.assign(n_codes, stop_here);
