@@ -12,6 +12,7 @@ import scipy.optimize
 import scipy.stats
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+import naive_pruning
 from branchwise import (
     C45Classifier,
     CARTClassifier,
@@ -319,6 +320,44 @@ def test_the_path_says_what_its_trees_are(seed):
     # Nodes of each tree: its leaves and its inner nodes.
     nodes = [len(cost_complexity.pruned(tree, a, "gain")) for a in path.alphas]
     assert path.totals(tree, ones, ones).tolist() == nodes
+
+
+def odd_risks(tree: Tree, seed: int) -> Tree:
+    """Return a tree whose classes have any weights: many ties, and losses by splits."""
+    weights = np.random.default_rng(seed).integers(0, 4, tree.weights.shape) * 1.0
+    weights[0] += 1.0
+    return replace(tree, weights=weights)
+
+
+def single_branches(tree: Tree) -> Tree:
+    """Return a tree with a root above the root, of one branch."""
+    return replace(
+        tree,
+        **{
+            name: np.concatenate([getattr(tree, name)[:1], getattr(tree, name)])
+            for name in ("column", "cut", "missing_to", "unseen_to", "weights", "cases")
+        },
+        n_children=np.concatenate([[1], tree.n_children]),
+        n_codes=np.concatenate([[0, 1], tree.n_codes[1:]]),
+        codes=np.concatenate([[0], tree.codes]),
+    )
+
+
+@pytest.mark.parametrize("recipe", [Recipe(missing="node"), Recipe(), unpruned(CART)])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_path_of_the_definition(recipe, seed):
+    grown_tree = grown(seed, recipe, gaps=True, n=30).tree
+    odd = odd_risks(grown_tree, seed)
+    for tree in (
+        grown_tree,
+        odd,
+        single_branches(grown_tree),
+        odd_risks(single_branches(single_branches(odd)), seed),
+    ):
+        path = cost_complexity.pruning_path(tree, recipe.criterion)
+        expected = naive_pruning.pruning_path(tree, recipe.criterion)
+        for name, values in vars(expected).items():
+            assert getattr(path, name).tolist() == values.tolist(), name
 
 
 def sklearn_path(estimator, X, y, weights):

@@ -179,14 +179,18 @@ def test_error_based_pruning_beside_columns_that_are_not_used(
     assert len(pruned.tree) < len(whole.model_.tree)
 
 
-def deep(levels: int) -> Model:
-    """A chain of thresholds, whose leaves have one class after the other."""
+def deep(levels: int, power: int = 0) -> Model:
+    """A chain of thresholds, whose leaves have one class after the other.
+
+    Leaves have the same weight, or the more the nearer they are to the root.
+    """
     n = 2 * levels + 1
     inner = np.zeros(n, dtype=bool)
     inner[0] = True
     inner[2 : n - 1 : 2] = True
     leaf = np.zeros((levels + 1, 2))
-    leaf[np.arange(levels + 1), np.arange(levels + 1) % 2] = 5.0
+    amounts = 5.0 * np.arange(levels + 1, 0, -1) ** power
+    leaf[np.arange(levels + 1), np.arange(levels + 1) % 2] = amounts
     weights = np.empty((n, 2))
     weights[0::2] = leaf[::-1].cumsum(axis=0)[::-1]
     weights[1::2] = leaf[:-1]
@@ -213,6 +217,12 @@ def test_deep_trees_are_pruned_in_linear_time(levels):
     assert len(model.prune("error-based").tree) > levels
     assert len(model.prune("error-based", confidence=1e-9).tree) == 1
     assert len(model.prune("cost-complexity", ccp_alpha=1.0).tree) == 1
+    # The price of a subtree is the higher, the larger: one goes after the other.
+    tree = deep(levels, power=2).tree
+    path = cost_complexity.pruning_path(tree, "gini")
+    assert len(path.cut_alphas) == levels + 1
+    assert path.n_leaves[-2:].tolist() == [2, 1]
+    assert np.flatnonzero(path.step == 1)[-1] > len(tree) // 2
     rows = {"x": [0.0, 1.0]}
     assert len(model.prune("reduced-error", rows, ["no", "yes"]).tree) < 10
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from branchwise.counts import Floats, Ints
 from branchwise.criteria import CriterionFunction
 from branchwise.prune.risk import leaf_risk, left_behind
-from branchwise.prune.surgery import snipped, subtree_sums
+from branchwise.prune.surgery import snipped
 from branchwise.tree import Tree
 
 #: Prices this close, relative to the risk of the root, are one price.
@@ -69,20 +69,22 @@ class PruningPath:
 def pruning_path(tree: Tree, criterion: str | CriterionFunction) -> PruningPath:
     """Cut weakest links until the root is left."""
     links = _Links(tree, criterion)
-    alphas, risks, sizes = [0.0], [], []
-    cut_alphas, cut_risks = [0.0], [links.risk[0]]
+    risk, leaves = links.full_risk[0], links.full_leaves[0]
+    same_price = _SAME_PRICE * max(links.own[0] / links.unit, 1e-300)
+    alphas, risks, sizes = [0.0], [risk / links.unit], [leaves]
+    cut_alphas, cut_risks = alphas.copy(), risks.copy()
     step = np.full(len(tree), -1, dtype=np.intp)
-    while True:
-        for node in links.weakest(alphas[-1]):
-            step[node] = len(alphas) - 1
-            links.cut(node)
-            cut_alphas.append(alphas[-1])
-            cut_risks.append(links.risk[0])
-        risks.append(links.risk[0])
-        sizes.append(links.leaves[0])
-        if links.leaves[0] == 1:
-            break
-        alphas.append(links.next_price())
+    for (price, _), node in links.cuts():
+        if price > alphas[-1] + same_price:
+            alphas.append(price)
+            risks.append(risks[-1])
+            sizes.append(sizes[-1])
+        risk += links.gain[node]
+        leaves -= links.fewer[node]
+        risks[-1], sizes[-1] = risk / links.unit, leaves
+        step[node] = len(alphas) - 1
+        cut_alphas.append(alphas[-1])
+        cut_risks.append(risks[-1])
     step[step < 0] = len(alphas)
     return PruningPath(
         np.array(alphas),
@@ -94,69 +96,132 @@ def pruning_path(tree: Tree, criterion: str | CriterionFunction) -> PruningPath:
     )
 
 
+#: A price, rounded and exact: the second is looked at where the first is the same.
+_Price = tuple[float, Fraction]
+#: The nodes below one that become leaves, as a heap: the highest price, negated, first.
+_Corners = list[tuple[_Price, int]]
+
+
+_NEVER: _Price = (math.inf, Fraction(0))
+
+
 class _Links:
-    """Subtrees with their risks and leaves, kept up to date while they are cut."""
+    """The prices at which subtrees no longer pay, found from the leaves up.
+
+    The least cost of a subtree (its risk, and the price of its leaves) is a concave
+    function of the price, made of straight lines. A node lies at each of its corners:
+    it becomes a leaf there. The function of a node is the sum of its children's up to
+    the price at which the node as a leaf costs no more; from there on it is the cost
+    of that leaf. So a node drops the corners above its own price and adds itself: each
+    corner is added once and dropped at most once, however deep the tree.
+
+    Risks are whole multiples of ``1 / unit``: their sums are exact in any order, prices
+    are compared exactly and rounded once. ``gain`` and ``fewer`` say what cutting a
+    node adds to the risk, and how many leaves it saves, when all corners below its
+    price are cut.
+    """
 
     def __init__(self, tree: Tree, criterion: str | CriterionFunction) -> None:
-        self.tree = tree
-        self.own: list[float] = leaf_risk(tree, criterion).tolist()
-        at_leaves = np.where(tree.is_leaf, self.own, left_behind(tree, criterion))
-        self.risk: list[float] = subtree_sums(tree, at_leaves).tolist()
-        self.leaves: list[int] = subtree_sums(
-            tree, tree.is_leaf.astype(np.intp)
-        ).tolist()
+        own = leaf_risk(tree, criterion)
+        at_leaves = np.where(tree.is_leaf, own, left_behind(tree, criterion))
+        whole, self.unit = _whole_numbers(np.concatenate([own, at_leaves]))
+        self.own, self.at_leaves = whole[: len(tree)], whole[len(tree) :]
         self.parent: list[int] = tree.parent.tolist()
-        self.gone = tree.is_leaf.tolist()
-        self.slack = _SAME_PRICE * max(self.own[0], 1e-300)
-        self.heap = [
-            (self.price(n), n) for n in np.flatnonzero(tree.n_children).tolist()
-        ]
-        heapq.heapify(self.heap)
+        self.is_leaf: list[bool] = tree.is_leaf.tolist()
+        self.full_risk = self.at_leaves.copy()
+        self.full_leaves = [int(leaf) for leaf in self.is_leaf]
+        for node in range(len(tree) - 1, 0, -1):
+            self.full_risk[self.parent[node]] += self.full_risk[node]
+            self.full_leaves[self.parent[node]] += self.full_leaves[node]
+        self.gain = [0] * len(tree)
+        self.fewer = [0] * len(tree)
 
-    def price(self, node: int) -> float:
+    def cuts(self) -> _Corners:
+        """Return the prices of the nodes that become leaves, and these, in order."""
+        useless, below = self._useless()
+        # The risk and the leaves of each node when all corners below it are cut.
+        risk = self.at_leaves.copy()
+        leaves = [int(leaf) for leaf in self.is_leaf]
+        corners: list[_Corners] = [[] for _ in risk]
+        for node in range(len(risk) - 1, -1, -1):
+            if below[node]:
+                continue
+            if useless[node]:
+                gain = self.own[node] - self.full_risk[node]
+                fewer = self.full_leaves[node] - 1
+            else:
+                gain, fewer = self.own[node] - risk[node], leaves[node] - 1
+                gain, fewer = self._dropped(gain, fewer, corners[node])
+            price = self._price(gain, fewer)
+            if price < _NEVER and not self.is_leaf[node]:
+                heapq.heappush(corners[node], (_negated(price), node))
+                self.gain[node], self.fewer[node] = gain, fewer
+                risk[node], leaves[node] = self.own[node], 1
+            if node:
+                above = self.parent[node]
+                risk[above] += risk[node]
+                leaves[above] += leaves[node]
+                corners[above] = _joined(corners[above], corners[node])
+                corners[node] = []
+        return sorted((_negated(price), node) for price, node in corners[0])
+
+    def _useless(self) -> tuple[list[bool], list[bool]]:
+        """Tell which subtrees pay at no price, and which nodes are below such ones.
+
+        Those nearest to the root are cut before all others.
+        """
+        useless = [False] * len(self.own)
+        below = [False] * len(self.own)
+        for node, leaf in enumerate(self.is_leaf):
+            if node:
+                above = self.parent[node]
+                below[node] = below[above] or useless[above]
+            if not leaf and not below[node]:
+                gain = self.own[node] - self.full_risk[node]
+                useless[node] = gain <= 0
+        return useless, below
+
+    def _price(self, gain: int, fewer: int) -> _Price:
         """Return the price of a leaf at which a subtree no longer pays."""
-        gain, fewer = self.own[node] - self.risk[node], self.leaves[node] - 1
-        if not fewer:
-            # Below a single branch: cutting saves no leaf, and no price asks for it.
-            return math.inf if gain > 0 else 0.0
-        return max(gain, 0.0) / fewer
+        if gain <= 0:
+            return 0.0, Fraction(0)
+        # Below a single branch: cutting saves no leaf, and no price asks for it.
+        return (gain / (fewer * self.unit), Fraction(gain, fewer)) if fewer else _NEVER
 
-    def next_price(self) -> float:
-        """Return the lowest price at which some subtree no longer pays."""
-        self._forget()
-        return self.heap[0][0]
+    def _dropped(self, gain: int, fewer: int, corners: _Corners) -> tuple[int, int]:
+        """Drop the corners that a node does not live to see; of equals it goes first.
 
-    def weakest(self, alpha: float) -> Iterator[int]:
-        """Yield the nodes whose subtrees do not pay at a price."""
-        while True:
-            self._forget()
-            if not self.heap or self.heap[0][0] > alpha + self.slack:
-                return
-            yield heapq.heappop(self.heap)[1]
+        Its gain and its leaves are then those above what is left of the corners.
+        """
+        while corners and self._price(gain, fewer) <= _negated(corners[0][0]):
+            node = heapq.heappop(corners)[1]
+            gain += self.gain[node]
+            fewer += self.fewer[node]
+        return gain, fewer
 
-    def _forget(self) -> None:
-        """Drop entries of nodes that are gone, or whose price has changed."""
-        while self.heap:
-            price, node = self.heap[0]
-            if not self.gone[node] and price == self.price(node):
-                return
-            heapq.heappop(self.heap)
 
-    def cut(self, node: int) -> None:
-        """Make a leaf of a node; the subtrees above it pay less or more."""
-        less = self.leaves[node] - 1
-        more = self.own[node] - self.risk[node]
-        stack = [node]
-        while stack:
-            below = stack.pop()
-            self.gone[below] = True
-            stack.extend(c for c in self.tree.children(below) if not self.gone[c])
-        while node >= 0:
-            self.leaves[node] -= less
-            self.risk[node] += more
-            if not self.gone[node]:
-                heapq.heappush(self.heap, (self.price(node), node))
-            node = self.parent[node]
+def _negated(price: _Price) -> _Price:
+    return -price[0], -price[1]
+
+
+def _joined(some: _Corners, others: _Corners) -> _Corners:
+    """Move the corners of the smaller heap into the larger one."""
+    if len(some) < len(others):
+        some, others = others, some
+    for corner in others:
+        heapq.heappush(some, corner)
+    return some
+
+
+def _whole_numbers(values: Floats) -> tuple[list[int], int]:
+    """Return numbers as whole multiples of one over a common unit, exactly."""
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    shift = exponent.astype(np.int64) - 53
+    lowest = min(int(shift[digits != 0].min(initial=0)), 0)
+    shifts = np.where(digits != 0, shift - lowest, 0)
+    whole = [d << s for d, s in zip(digits.tolist(), shifts.tolist(), strict=True)]
+    return whole, 1 << -lowest
 
 
 def pruned(tree: Tree, alpha: float, criterion: str | CriterionFunction) -> Tree:
