@@ -96,6 +96,7 @@ TABLE_LAYERS: list[set[str]] = [
         "text",
         "reading",
         "progress",
+        "interrupts",
         "memory",
         "pages",
         "row_ends",

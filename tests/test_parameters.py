@@ -238,7 +238,7 @@ READING = {
     "--sheet": Row("--sheet other"),
     "--table": Row("--table other"),
     "--query": Row("--query SELECT"),
-    "--max-size": Row("--max-size nothing"),
+    "--max-size": Row("--max-size 1"),
     "--missing": Row("--missing x"),
 }
 C45 = "-a c4.5"
@@ -308,10 +308,12 @@ OWN = {
     ("fit", "--no-cache"): Row("--no-cache"),
     ("fit", "--temporary-folder"): Row("--temporary-folder {}"),
     ("fit", "--temporary-tables"): Row("--temporary-tables"),
+    ("fit", "--timeout"): Row("--timeout 9"),
     ("fit", "--scheduler"): Row("--scheduler x"),
     ("fit", "--master"): Row("--master x"),
     ("predict", "--proba"): Row("--proba"),
     ("predict", "--keep"): Row("--keep"),
+    ("predict", "--escape-formulas"): Row("--escape-formulas", "--keep", usual=True),
     ("predict", "--engine"): Row("--engine sql"),
     ("show", "--rules"): Row("--rules"),
     ("show", "--max-nodes"): Row("--max-nodes 3", "--style svg"),
@@ -442,7 +444,8 @@ def folder_of_files(tmp_path_factory):
         written.writerow(["c", "d", "n", "k", "w", "y"])
         for at, label in enumerate(LABELS):
             cells = [X[name][at] for name in ("c", "d", "n", "k")]
-            cells[1] = "é" if at == 0 else cells[1]  # once only, so unseen in a fold
+            # Once only, so unseen in a fold; a spreadsheet takes it for a formula.
+            cells[1] = "=é" if at == 0 else cells[1]
             row = ["?" if cell is None else cell for cell in cells]
             written.writerow([*row, 1 + at % 3, label])
     for name, options in (

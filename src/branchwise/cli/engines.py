@@ -72,6 +72,15 @@ TemporaryTables = Annotated[
         "sql: allow temporary tables, which deep trees are faster with.",
     ),
 ]
+Timeout = Annotated[
+    float | None,
+    _option(
+        "--timeout",
+        "SECONDS",
+        "sql: seconds that the database may take for a query without giving a row; "
+        "3600 unless given, inf for no limit.",
+    ),
+]
 Scheduler = Annotated[
     str | None,
     _option("--scheduler", "ADDRESS", "dask: the scheduler, such as tcp://host:8786."),
@@ -86,6 +95,7 @@ _ONLY = {
     "no_cache": ("--no-cache", EngineName.CHUNKED),
     "temporary_folder": ("--temporary-folder", EngineName.CHUNKED),
     "temporary_tables": ("--temporary-tables", EngineName.SQL),
+    "timeout": ("--timeout", EngineName.SQL),
     "scheduler": ("--scheduler", EngineName.DASK),
     "master": ("--master", EngineName.SPARK),
 }
@@ -118,7 +128,7 @@ def refuse_far_options(
 ) -> None:
     """Refuse options that have no effect with the engine."""
     for name, (flag, owner) in _ONLY.items():
-        if options[name] and owner is not engine:
+        if options[name] not in (None, False) and owner is not engine:
             raise ParameterError(f"{flag} has no effect without --engine {owner}.")
     if engine is None and options["max_exact"] is not None:
         raise ParameterError(
@@ -197,6 +207,8 @@ def _in_database(
             "tables of one database by --query."
         )
     make = place_class("sql")
+    # The engine has a limit of its own, which is not repeated here.
+    limit = {} if options["timeout"] is None else {"timeout": options["timeout"]}
 
     def opened(text: Sequence[str] = ()) -> Any:
         return make(
@@ -206,6 +218,7 @@ def _in_database(
             temporary_tables=options["temporary_tables"],
             missing=marks,
             text_columns=text,
+            **limit,
         )
 
     table = opened()

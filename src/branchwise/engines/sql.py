@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from numbers import Real
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
@@ -22,6 +23,10 @@ from branchwise.engines.sql_source import Source
 from branchwise.engines.task import Plan, Task
 from branchwise.errors import ParameterError
 from branchwise.table.read import MISSING, check_names
+
+#: Seconds of a statement without a row, unless the user says otherwise: more than
+#: a level of a tree from many millions of rows takes.
+MOST_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,9 @@ class SqlTable:
         The texts that are missing values, as NULL is.
     text_columns : collection of str
         Columns whose numbers are wanted as text.
+    timeout : float or None
+        Seconds that the database may take for a statement without giving a row,
+        before it is interrupted: a view can be endless. None is no limit.
 
     Examples
     --------
@@ -62,6 +70,7 @@ class SqlTable:
     temporary_tables: bool = False
     missing: Sequence[str] = MISSING
     text_columns: Collection[str] = ()
+    timeout: float | None = MOST_SECONDS
 
     def __post_init__(self) -> None:
         if (self.table is None) == (self.query is None):
@@ -69,6 +78,13 @@ class SqlTable:
             raise ParameterError(
                 "A database needs either table, the name of a table or view, or query, "
                 f"a SELECT. Got {got}."
+            )
+        given = self.timeout
+        is_number = isinstance(given, Real) and not isinstance(given, bool)
+        if given is not None and not (is_number and given > 0):
+            raise ParameterError(
+                "timeout must be a number of seconds above 0, or None for no limit. "
+                f"Got {given!r}."
             )
 
     @property
@@ -79,6 +95,7 @@ class SqlTable:
     def open(self) -> SqlRows:
         """Connect, and find out which columns there are."""
         connection = connected(self.database)
+        connection.timeout = self.timeout
         try:
             return SqlRows(connection, self)
         except BaseException:

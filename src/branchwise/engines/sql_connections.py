@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.engines.sql_dialects import SqlDialect
 from branchwise.errors import DataError, quoted
+from branchwise.table.interrupts import OverdueError, run_interruptibly
+
+T = TypeVar("T")
 
 #: Rows that are fetched at a time where they are not all needed at once.
 PORTION = 100_000
@@ -38,11 +43,12 @@ class Connection:
     """What the three kinds of connection have in common.
 
     ``label`` is what messages call the database; ``errors`` are what its driver
-    raises.
+    raises; ``timeout`` is how many seconds a statement may take without giving a row.
     """
 
     dialect: SqlDialect
     errors: tuple[type[Exception], ...]
+    timeout: float | None = None
 
     def __init__(self, native: Any, label: str, owned: bool, secret: str = "") -> None:
         self.native = native
@@ -74,24 +80,24 @@ class Connection:
     ) -> Iterator[Arrays]:
         """Return the columns of an answer, some rows at a time."""
         with self._told("be counted"):
-            for rows in self._portions(statement, values):
+            for rows in self._fetched(self._portions(statement, values)):
                 yield columns_of(rows, kinds)
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> None:
         """Run a statement that has no answer."""
         with self._told("be counted"):
-            self._execute(statement, values)
+            self._waited(lambda: self._execute(statement, values))
 
     def rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
         """Return the rows of an answer as they are."""
         with self._told("be read"):
-            for rows in self._portions(statement, ()):
+            for rows in self._fetched(self._portions(statement, ())):
                 yield from rows
 
     def write(self, statement: str) -> None:
         """Run a statement of the caller's that writes."""
         with self._told("be written to"):
-            self._execute(statement, ())
+            self._waited(lambda: self._execute(statement, ()))
 
     def create(self, name: str, columns: Sequence[tuple[str, str]]) -> str:
         """Create a temporary table; return its quoted name."""
@@ -155,6 +161,29 @@ class Connection:
         while rows := cursor.fetchmany(PORTION):
             yield rows
 
+    def _fetched(self, portions: Iterator[T]) -> Iterator[T]:
+        """Return the portions of an answer; the time between two of them is limited."""
+        while (portion := self._waited(lambda: next(portions, None))) is not None:
+            yield portion
+
+    def _waited(self, work: Callable[[], T]) -> T:
+        """Call what waits for the database; not for ever, and until Ctrl-C."""
+        try:
+            return self._interruptible(work)
+        except OverdueError:
+            raise DataError(
+                f"{self.label} gave no row for {self.timeout:g} seconds. Its view or "
+                "query may be endless. If it is only slow, allow more seconds by "
+                "timeout, or store what it gives in a table."
+            ) from None
+
+    def _interruptible(self, work: Callable[[], T]) -> T:
+        return run_interruptibly(work, self._interrupt, self.timeout)
+
+    def _interrupt(self) -> None:
+        """End what is running, from another thread."""
+        raise NotImplementedError
+
     def _temporary_name(self, table: str) -> str:
         """Return a name that can only be that of a temporary table."""
         return f"temp.{table}"
@@ -162,7 +191,7 @@ class Connection:
     def opened(self, source: str, table: str | None) -> list[Described]:
         """Return the columns of a table or query, or say why it cannot be read."""
         try:
-            return self.describe(source)
+            return self._waited(lambda: self.describe(source))
         except self.errors as error:
             with contextlib.suppress(*self.errors):
                 if table is not None and self._is_absent(error):
@@ -218,3 +247,24 @@ def columns_of(rows: list[tuple[Any, ...]], kinds: str) -> Arrays:
         array[:] = cells
         columns.append(array)
     return columns
+
+
+def plain_array(column: Any, kind: str) -> NDArray[Any]:
+    """Return an array of DuckDB's, in which missing numbers are masked, as NaN."""
+    if isinstance(column, np.ma.MaskedArray):
+        missing = np.nan if kind == "f" else 0
+        column = np.where(np.ma.getmaskarray(column), missing, column.data)
+    return np.asarray(column, dtype=KINDS[kind])
+
+
+def without_password(address: str) -> tuple[str, str]:
+    """Return the password of an address, and the address without it."""
+    try:
+        parts = urlsplit(address)
+        secret = parts.password or ""
+    except ValueError:
+        return "", "The PostgreSQL database"
+    shown = re.sub(r"password=[^&]*", "password=***", address)
+    if secret:
+        shown = shown.replace(f":{secret}@", ":***@", 1)
+    return secret, shown

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
-
-import numpy as np
-from numpy.typing import NDArray
+from urllib.parse import unquote
 
 from branchwise.engines.sql_connections import (
-    KINDS,
     PORTION,
     Arrays,
     Connection,
     Described,
+    T,
+    plain_array,
+    without_password,
 )
 from branchwise.engines.sql_dialects import DUCKDB, POSTGRESQL, SQLITE
 from branchwise.errors import DataError, ParameterError
 from branchwise.table.database import DUCKDB as DUCKDB_MARK
 from branchwise.table.database import SQLITE as SQLITE_MARK
+from branchwise.table.interrupts import run_in_sqlite
 
-#: Steps of SQLite's machine after which Python may look for Ctrl-C.
-_STEPS = 100_000
 #: No other file, no network, no extension; and it cannot be undone.
 _SANDBOX = {
     "enable_external_access": False,
@@ -87,8 +84,10 @@ class DuckDBConnection(Connection):
         if "o" in kinds:
             return super().ask(statement, values, kinds)
         with self._told("be counted"):
-            found = list(self._execute(statement, values).fetchnumpy().values())
-        return [_plain(c, kind) for c, kind in zip(found, kinds, strict=True)]
+            found = self._waited(lambda: self._execute(statement, values).fetchnumpy())
+        return [
+            plain_array(c, kind) for c, kind in zip(found.values(), kinds, strict=True)
+        ]
 
     def stream(
         self, statement: str, values: Sequence[Any], kinds: str
@@ -98,19 +97,26 @@ class DuckDBConnection(Connection):
             yield from super().stream(statement, values, kinds)
             return
         with self._told("be counted"):
-            answer = self.native.sql(statement, params=list(values))
-            # Its name in DuckDB 1 is another.
-            reader = getattr(answer, "to_arrow_reader", None) or answer.record_batch
-            for batch in reader(PORTION):
+            reader = self._waited(lambda: self._reader(statement, values))
+            for batch in self._fetched(reader):
                 yield [
-                    _plain(column.to_numpy(zero_copy_only=False), kind)
+                    plain_array(column.to_numpy(zero_copy_only=False), kind)
                     for column, kind in zip(batch.columns, kinds, strict=True)
                 ]
 
     def arrow(self, statement: str) -> Any:
         """Return an answer as an Arrow table, whose types tell more than cells."""
         with self._told("be counted"):
-            return self.native.sql(statement).to_arrow_table()
+            return self._waited(lambda: self.native.sql(statement).to_arrow_table())
+
+    def _reader(self, statement: str, values: Sequence[Any]) -> Any:
+        answer = self.native.sql(statement, params=list(values))
+        # Its name in DuckDB 1 is another.
+        reader = getattr(answer, "to_arrow_reader", None) or answer.record_batch
+        return reader(PORTION)
+
+    def _interrupt(self) -> None:
+        self.native.interrupt()
 
     def describe(self, source: str) -> list[Described]:
         """Return the columns of a source; raises what the driver does."""
@@ -136,14 +142,6 @@ class DuckDBConnection(Connection):
         return isinstance(error, self._duckdb.CatalogException)
 
 
-def _plain(column: Any, kind: str) -> NDArray[Any]:
-    """Return an array of DuckDB's, in which missing numbers are masked, as NaN."""
-    if isinstance(column, np.ma.MaskedArray):
-        missing = np.nan if kind == "f" else 0
-        column = np.where(np.ma.getmaskarray(column), missing, column.data)
-    return np.asarray(column, dtype=KINDS[kind])
-
-
 class SQLiteConnection(Connection):
     """A connection to SQLite."""
 
@@ -164,7 +162,6 @@ class SQLiteConnection(Connection):
         where = f"{Path(path).resolve().as_uri()}?mode=ro"
         native = sqlite3.connect(where, uri=True)
         native.execute("PRAGMA trusted_schema = OFF")
-        native.set_progress_handler(lambda: None, _STEPS)
         return cls(native, path, owned=True)
 
     def _start(self, writes: bool) -> bool:
@@ -178,6 +175,9 @@ class SQLiteConnection(Connection):
         cursor = self.native.cursor()
         cursor.row_factory = None  # the caller's connection may have one
         return cursor.execute(statement, tuple(values))
+
+    def _interruptible(self, work: Callable[[], T]) -> T:
+        return run_in_sqlite(work, self.native, self.timeout)
 
     def describe(self, source: str) -> list[Described]:
         """Return the columns of a source; raises what the driver does."""
@@ -225,7 +225,7 @@ class PostgreSQLConnection(Connection):
             raise ParameterError(
                 "A PostgreSQL database needs psycopg: pip install 'branchwise[sql]'."
             ) from None
-        secret, shown = _without_password(address)
+        secret, shown = without_password(address)
         try:
             native = psycopg.connect(address)
         except psycopg.Error as error:
@@ -315,6 +315,9 @@ class PostgreSQLConnection(Connection):
     def _temporary_name(self, table: str) -> str:
         return f"pg_temp.{table}"
 
+    def _interrupt(self) -> None:
+        self.native.cancel()
+
     def _recover(self) -> None:
         if not self._callers and not self.native.autocommit:
             self.native.rollback()
@@ -325,19 +328,6 @@ class PostgreSQLConnection(Connection):
 
     def _is_absent(self, error: Exception) -> bool:
         return getattr(error, "sqlstate", None) in ("42P01", "3F000")
-
-
-def _without_password(address: str) -> tuple[str, str]:
-    """Return the password of an address, and the address without it."""
-    try:
-        parts = urlsplit(address)
-        secret = parts.password or ""
-    except ValueError:
-        return "", "The PostgreSQL database"
-    shown = re.sub(r"password=[^&]*", "password=***", address)
-    if secret:
-        shown = shown.replace(f":{secret}@", ":***@", 1)
-    return secret, shown
 
 
 def connected(given: Any) -> Connection:

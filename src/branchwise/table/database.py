@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.table.arrow import declared_table, table_of_batches
 from branchwise.table.cells import column_of_cells
 from branchwise.table.contents import refuse_size
+from branchwise.table.interrupts import (
+    OverdueError,
+    run_in_sqlite,
+    run_interruptibly,
+)
 from branchwise.table.reading import MOST_BYTES, Reading
 from branchwise.table.typed import in_file_order, typed_columns
 
@@ -24,8 +27,6 @@ DUCKDB = b"DUCK"
 _FETCHED = 10_000
 #: What DuckDB needs for itself.
 _LEAST_MEMORY = 2**28
-#: Steps of SQLite's machine after which the time is looked at.
-_STEPS = 100_000
 #: Seconds that a query may take until its first, or its next rows.
 _MOST_SECONDS = 60.0
 #: What a table may have unless the user says otherwise: a view has no size of its own,
@@ -80,7 +81,7 @@ class _Database:
 
     def _failed(self, error: Exception) -> DataError:
         reason = " ".join(str(error).split()).rstrip(".")
-        if "interrupt" in reason.lower():
+        if isinstance(error, OverdueError):
             return DataError(
                 f"{self.label} gave no row for {_MOST_SECONDS:g} seconds. Its view or "
                 "query may be endless: store what it gives in a table, and read that."
@@ -118,7 +119,7 @@ class SQLiteFile(_Database):
             tables = [name for (name,) in found]
             self._query = self._statement(tables, reading)
             self._open_sandbox(connection)
-            cursor = self._described(connection)
+            cursor = self._waited(connection, lambda: self._described(connection))
             if cursor.description is None:
                 raise DataError(
                     f"--query must be one select statement. Got {self._query!r}."
@@ -133,9 +134,8 @@ class SQLiteFile(_Database):
         size = 0
         with self._connected() as connection:
             self._open_sandbox(connection)
-            cursor = connection.execute(self._query)
-            while rows := cursor.fetchmany(_FETCHED):
-                self._begun = monotonic()
+            cursor = self._waited(connection, lambda: connection.execute(self._query))
+            while rows := self._waited(connection, lambda: cursor.fetchmany(_FETCHED)):
                 for column, index in zip(columns, indices, strict=True):
                     column.extend(row[index] for row in rows)
                 size += sum(_size(row) for row in rows)
@@ -170,24 +170,23 @@ class SQLiteFile(_Database):
                 connection.close()
         except (
             *(sqlite3.Error, sqlite3.Warning),
-            *(OverflowError, UnicodeDecodeError),
+            *(OverflowError, UnicodeDecodeError, OverdueError),
         ) as error:
             raise self._failed(error) from None
 
     def _open_sandbox(self, connection: Any) -> None:
-        """Let a query only look, and not for ever; Ctrl-C gets through to it."""
+        """Let a query only look."""
         import sqlite3  # noqa: PLC0415
 
         connection.execute("pragma trusted_schema = off")
-        self._begun = monotonic()
-        connection.set_progress_handler(
-            lambda: monotonic() - self._begun > _MOST_SECONDS, _STEPS
-        )
         connection.set_authorizer(
             lambda action, *_: (
                 sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
             )
         )
+
+    def _waited(self, connection: Any, work: Callable[[], Any]) -> Any:
+        return run_in_sqlite(work, connection, _MOST_SECONDS)
 
 
 class DuckDBFile(_Database):
@@ -236,26 +235,28 @@ class DuckDBFile(_Database):
 
     def _fetched(self, connection: Any) -> Any:
         """Fetch all rows; not too many, and not for ever."""
-        batches, size = [], 0
-        with _interrupting(connection) as begin:
-            relation = connection.sql(self._query)
-            # It has had its name since DuckDB 1.4.
-            read = getattr(relation, "to_arrow_reader", None)
-            reader = (read or relation.fetch_arrow_reader)(_FETCHED)
-            try:
-                for batch in reader:
-                    begin()
-                    batches.append(batch)
-                    size += batch.nbytes
-                    if size > self._most_bytes:
-                        refuse_size(self.label, self._most_bytes)
-            except OSError as error:  # so Arrow passes on what DuckDB says
-                raise self._failed(error) from None
-            finally:
-                # To close what is still running would wait for its end.
-                connection.interrupt()
-                reader.close()
+        batches: list[Any] = []
+        size = 0
+        reader = self._waited(connection, lambda: _reader(connection, self._query))
+        try:
+            while True:
+                batch = self._waited(connection, lambda: next(reader, None))
+                if batch is None:
+                    break
+                batches.append(batch)
+                size += batch.nbytes
+                if size > self._most_bytes:
+                    refuse_size(self.label, self._most_bytes)
+        except OSError as error:  # so Arrow passes on what DuckDB says
+            raise self._failed(error) from None
+        finally:
+            # To close what is still running would wait for its end.
+            connection.interrupt()
+            reader.close()
         return table_of_batches(batches, reader.schema)
+
+    def _waited(self, connection: Any, work: Callable[[], Any]) -> Any:
+        return run_interruptibly(work, connection.interrupt, _MOST_SECONDS)
 
     def _check_select(self, connection: Any) -> None:
         statements = connection.extract_statements(self._query)
@@ -290,31 +291,15 @@ class DuckDBFile(_Database):
                 yield connection
             finally:
                 connection.close()
-        except (duckdb.Error, UnicodeDecodeError) as error:
+        except (duckdb.Error, UnicodeDecodeError, OverdueError) as error:
             raise self._failed(error) from None
 
 
-@contextlib.contextmanager
-def _interrupting(connection: Any) -> Iterator[Callable[[], None]]:
-    """Interrupt a query of DuckDB that gives no row for long.
-
-    What is returned must be called whenever rows have come.
-    """
-    begun = [monotonic()]
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(max(0.01, begun[0] + _MOST_SECONDS - monotonic())):
-            if monotonic() - begun[0] > _MOST_SECONDS:
-                connection.interrupt()
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield lambda: begun.__setitem__(0, monotonic())
-    finally:
-        done.set()
-        watcher.join()
+def _reader(connection: Any, query: str) -> Any:
+    relation = connection.sql(query)
+    # It has had its name since DuckDB 1.4.
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    return read(_FETCHED)
 
 
 def _identifier(name: str) -> str:
