@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from branchwise import DataError, read_table
+from branchwise import DataError, fit_tree, read_table
 from branchwise.engines.learning import Again, look, look_again, settle, weigh_again
 from branchwise.engines.sql import SqlTable
 from branchwise.engines.task import Task
@@ -280,3 +280,41 @@ def test_infinite_and_inexact_numbers_are_refused(tmp_path):
     path = in_sqlite({"x": [], "y": []}, tmp_path / "v.sqlite")
     with pytest.raises(DataError, match="no rows"):
         plan_of(path, Task("y"))
+
+
+@pytest.mark.parametrize(
+    ("cells", "exact"),
+    [
+        ([1e17, 2.0], True),
+        ([1e17, 2], True),
+        ([1e19, -1e17], True),
+        ([2**53, 1.5], True),
+        ([2**60, 1.5], False),
+        ([1.5, -(2**60)], False),
+        ([2**60, 1e17], False),
+        ([2**53 + 1, 3], False),
+    ],
+)
+def test_integers_of_sqlite_must_be_exact_and_floats_need_not(tmp_path, cells, exact):
+    """A table in memory, a reader and the engine go by the types of cells."""
+    classes = ["a", "b"]
+    path = in_sqlite({"x": cells, "y": classes}, tmp_path / "t.sqlite")
+
+    def read():
+        table = read_table(path)
+        return fit_tree(table.drop_columns(["y"]), table["y"])
+
+    ways = (
+        lambda: fit_tree({"x": cells}, classes),
+        read,
+        lambda: fit_tree(SqlTable(path, "t"), "y"),
+    )
+    if exact:
+        first, *others = [way() for way in ways]
+        assert first.tree.cut[0] == sum(cells) / 2
+        for other in others:
+            assert difference(first.tree, other.tree) is None
+        return
+    for way in ways:
+        with pytest.raises(DataError, match=r"'x'.* beyond 2\*\*53"):
+            way()

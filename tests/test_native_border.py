@@ -48,6 +48,7 @@ def growth(**changed):
         "fractions": False,
         "weight_step": 1.0,
         "case_step": 1.0,
+        "weights_are_cases": False,
         "criterion": 0,
         "max_depth": -1,
         "cases_to_split": 2.0,

@@ -8,7 +8,7 @@ schema that it has there. ``key`` is what cells are told apart by in the databas
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,8 +50,8 @@ _AT_A_TIME = 100
 class Cells:
     """A column of the source.
 
-    ``kind`` is "number", "truth" or "text"; ``whole`` says that numbers are integers,
-    which must be exact. ``number`` and ``key`` are the expressions.
+    ``kind`` is "number", "truth" or "text". ``number`` and ``key`` are the expressions,
+    ``inexact`` the test for integers that float64 cannot hold.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Cells:
     number: str
     raw: str
     type: str = ""
-    whole: bool = False
+    inexact: str = "1 = 0"
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,8 @@ def typed_cells(
     if kind == "truth":
         number = f"CASE WHEN {raw} THEN 1 WHEN NOT {raw} THEN 0 END"
     key = number or dialect.as_text(raw)
-    return Cells(name, kind, key, number, raw, type_name, type_name in _WHOLE)
+    column = Cells(name, kind, key, number, raw, type_name)
+    return replace(column, inexact=_beyond(raw)) if type_name in _WHOLE else column
 
 
 def loose_cells(
@@ -125,7 +126,7 @@ def loose_cells(
         found += _types_of_cells(connection, source, part, missing)
     columns = []
     for at, name in enumerate(names):
-        texts, blobs, fractions, numbers = found[at]
+        texts, blobs, numbers = found[at]
         if blobs:
             raise DataError(
                 f"Column {name!r} of {connection.label} holds values of type bytes, "
@@ -143,7 +144,7 @@ def loose_cells(
                 "" if is_text else number,
                 raws[at],
                 "",
-                not is_text and not fractions,
+                f"typeof({raws[at]}) = 'integer' AND ({_beyond(raws[at])})",
             )
         )
     return columns
@@ -152,24 +153,22 @@ def loose_cells(
 def _types_of_cells(
     connection: Connection, source: str, raws: Sequence[str], missing: Sequence[str]
 ) -> list[tuple[int, ...]]:
-    """Count the texts, bytes, fractions and numbers of columns of SQLite."""
+    """Count the texts, bytes and numbers of columns of SQLite."""
     binder = Binder(connection.dialect)
     marks = ", ".join(binder.bind(mark) for mark in missing)
     wanted = []
     for raw in raws:
         mark = f"{connection.dialect.as_text(raw)} IN ({marks})" if marks else "0"
-        fraction = f"{raw} <> CAST({raw} AS INTEGER) OR abs({raw}) >= 9.2e18"
         tests = (
             f"typeof({raw}) = 'text' AND NOT {mark}",
             f"typeof({raw}) = 'blob'",
-            f"typeof({raw}) = 'real' AND ({fraction})",
             f"typeof({raw}) IN ('integer', 'real')",
         )
         wanted += [f"COALESCE(SUM({test}), 0)" for test in tests]
     asked = f"SELECT {', '.join(wanted)} FROM {source} AS source"  # noqa: S608
     answer = connection.ask(asked, binder.values, "i" * len(wanted))
     counted = [int(each[0]) for each in answer]
-    return [tuple(counted[4 * at : 4 * at + 4]) for at in range(len(raws))]
+    return [tuple(counted[3 * at : 3 * at + 3]) for at in range(len(raws))]
 
 
 def distinct(
@@ -233,6 +232,6 @@ def check_type(connection: Connection, cells: Cells, as_text: bool) -> None:
         )
 
 
-def beyond_exact(cells: Cells) -> str:
+def _beyond(raw: str) -> str:
     """Return the test for integers that float64 cannot hold."""
-    return f"{cells.raw} > {LARGEST_EXACT} OR {cells.raw} < -{LARGEST_EXACT}"
+    return f"{raw} > {LARGEST_EXACT} OR {raw} < -{LARGEST_EXACT}"

@@ -16,7 +16,6 @@ from branchwise.counts import Floats, Ints
 from branchwise.engines.facts import ColumnFacts, Facts
 from branchwise.engines.learning import Again, attributes_of, settle
 from branchwise.engines.sketch import NumberSummary
-from branchwise.engines.sql_cells import beyond_exact
 from branchwise.engines.sql_dialects import Binder
 from branchwise.engines.sql_queries import weight_of
 from branchwise.engines.sql_source import Source
@@ -116,11 +115,10 @@ class _Learning:
         checked += [name for name in special if self._is_number(name)]
         for name in checked:
             cells = self.source.cells(name)
-            beyond = beyond_exact(cells) if cells.whole else "1 = 0"
             wanted += [
                 f"COUNT({cells.number})",
                 _times(f"abs({cells.number}) > 1.7976931348623157e308"),
-                _times(beyond),
+                _times(cells.inexact),
             ]
         found: list[int] = []
         for first in range(0, len(wanted), 300):

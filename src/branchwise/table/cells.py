@@ -9,6 +9,7 @@ from typing import Any
 
 from branchwise.errors import DataError
 from branchwise.table.arrow import sorted_dictionary
+from branchwise.table.raw import LARGEST_EXACT
 
 _LARGEST = 2**63
 
@@ -42,7 +43,7 @@ def column_of_cells(
     if kinds == {bool} and not as_text:
         return pa.chunked_array([pa.array(cells, pa.bool_())])
     if kinds <= {int, float} and not as_text:
-        return pa.chunked_array([_numbers(cells)])
+        return pa.chunked_array([_numbers(cells, name, label)])
     dated = None if as_text else _dates(cells, kinds)
     if dated is not None:
         return pa.chunked_array([dated])
@@ -57,12 +58,22 @@ def column_of_cells(
     return sorted_dictionary(column)
 
 
-def _numbers(cells: Sequence[Any]) -> Any:
+def _numbers(cells: Sequence[Any], name: str, label: str) -> Any:
+    """Return integers, where all are whole, or float64."""
     import pyarrow as pa  # noqa: PLC0415
 
-    if all(cell is None or _is_whole(cell) for cell in cells):
+    inexact = [c for c in cells if isinstance(c, int) and abs(c) > LARGEST_EXACT]
+    # Beyond that a float is no count and no name of something.
+    largest = _LARGEST if inexact else LARGEST_EXACT
+    if all(cell is None or _is_whole(cell, largest) for cell in cells):
         whole = [None if cell is None else int(cell) for cell in cells]
         return pa.array(whole, pa.int64())
+    if inexact:
+        raise DataError(
+            f"Column {name!r} of {label} has the integer {inexact[0]} among fractions, "
+            "beyond 2**53, where float64 is no longer exact. If it is an identifier, "
+            "leave it out or store it as text."
+        )
     return pa.array([None if c is None else float(c) for c in cells], pa.float64())
 
 
@@ -86,10 +97,10 @@ def _moment(cell: date | None) -> datetime | None:
     return datetime.combine(cell, time())
 
 
-def _is_whole(cell: float) -> bool:
+def _is_whole(cell: float, largest: int) -> bool:
     if isinstance(cell, int):
         return True
-    return cell.is_integer() and -_LARGEST <= cell < _LARGEST
+    return cell.is_integer() and -largest <= cell < largest
 
 
 def _text(cell: Any, name: str, label: str) -> str:
