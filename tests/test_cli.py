@@ -205,7 +205,7 @@ def test_the_help_of_fit_has_headings():
         "Rows that stay where they are:",
     ]
     options = [line.split()[0] for line in lines if line.startswith("  -")]
-    assert len(options) == len(set(options)) == 57
+    assert len(options) == len(set(options)) == 58
 
 
 def test_bad_usage(tmp_path):
@@ -1934,7 +1934,7 @@ def test_nothing_writes_over_what_it_reads(tmp_path, model):
         ["predict", tree, table, "-o", tree],
         ["predict", tree, other, table, "-o", table],
         ["export", tree, "--to", "python", "--verify", table, "-o", table],
-        ["show", tree, "-o", tree],
+        ["show", tree, "--style", "quinlan", "-o", tree],
         ["view", tree, "-o", tree],
         ["view", tree, "--data", table, "-o", table],
         ["steps", table, *grow, "-o", table],

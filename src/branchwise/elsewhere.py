@@ -21,7 +21,7 @@ from branchwise.engines.task import Plan, Task
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.grow import Progress, count_down, grow, recount
 from branchwise.kernels import native
-from branchwise.predict import with_answers
+from branchwise.predict import with_answers, with_costs
 from branchwise.prune import reduced_error
 from branchwise.prune.surgery import stopped_weights
 from branchwise.recipes import ALPHA_RULES, Recipe
@@ -126,14 +126,14 @@ def grown_elsewhere(
             return passing.finish(cases, Below(plan, _from(recipe, depth)))
 
     tree = grow(engine, columns, recipe, progress, finish)
-    tree = with_answers(finished(tree, plan.scale, plan.grid), recipe)
+    tree = with_costs(finished(tree, plan.scale, plan.grid), recipe)
 
     def counted(tree: Tree) -> tuple[Tree, Ints]:
         new_values = recipe.branching == "values"
         again, origin = recount(engine, columns, tree, new_values)
-        return with_answers(finished(again, None, plan.grid), recipe), origin
+        return with_costs(finished(again, None, plan.grid), recipe), origin
 
-    tree = trimmed(tree, recipe, counted)
+    tree = with_answers(trimmed(tree, recipe, counted), recipe)
     if plan.weighted and not tree.predicts_numbers:
         tree = tree.with_class_cases(engine.class_cases(tree))
     return in_numbers(tree, plan.edges) if plan.edges else tree

@@ -86,6 +86,15 @@ def with_answers(tree: Tree, recipe: Recipe) -> Tree:
     return replace(tree, answer=None if usual else answer)
 
 
+def with_costs(tree: Tree, recipe: Recipe) -> Tree:
+    """Give nodes their predictions where predictions have costs.
+
+    Pruning goes by these. It does not go by smoothed probabilities, so that smoothing
+    leaves the shape of a tree as it is.
+    """
+    return tree if recipe.costs is None else with_answers(tree, recipe)
+
+
 #: Digits of expected costs: more where fewer do not tell them apart.
 _COST_DIGITS = (3, 6, 9)
 #: What decides where probabilities are not frequencies.

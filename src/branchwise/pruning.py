@@ -133,8 +133,10 @@ def _error_based(schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None) 
     count = recounter(coded, grid, recipe)
     if not _same_counts(count(tree)[0], tree):
         raise _other_rows()
-    # The cases of classes are counted anew below; the compiled kernel knows none.
-    bare = replace(tree, class_cases=None)
+    # The compiled kernel knows neither; cases of classes are counted anew below, and
+    # predictions follow from the weights unless they have costs.
+    priced = None if recipe.costs is None else tree.answer
+    bare = replace(tree, class_cases=None, answer=priced)
     if native.prunes(bare):
         smaller = native.prune_native(
             coded.columns,

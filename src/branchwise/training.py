@@ -18,7 +18,7 @@ from branchwise.engines.memory import MemoryEngine, class_cases_of
 from branchwise.errors import BranchwiseWarning, ParameterError, quoted
 from branchwise.grow import Progress, grow, recount
 from branchwise.kernels import native
-from branchwise.predict import with_answers
+from branchwise.predict import with_answers, with_costs
 from branchwise.prune import best_first, cost_complexity, error_based
 from branchwise.recipes import Recipe
 from branchwise.regrowth import cut_from_larger
@@ -98,8 +98,8 @@ def grown(
             grid.total if recipe.weights_are_cases else grid.n_cases,
             lambda recipe: _whole(training, grid, recipe, threads, progress),
         )
-    tree = _trimmed(with_answers(tree, recipe), training, grid, recipe)
-    tree = with_class_cases(tree, training, grid)
+    tree = _trimmed(with_costs(tree, recipe), training, grid, recipe)
+    tree = with_class_cases(with_answers(tree, recipe), training, grid)
     return in_numbers(tree, edges) if edges else tree
 
 
@@ -215,7 +215,7 @@ def _trimmed(tree: Tree, training: Training, grid: WeightGrid, recipe: Recipe) -
             training.columns, training.data, labels, grid.natural, tree, recipe
         )
         # Raised branches have other cases, and so perhaps other answers.
-        return _worth_their_price(with_answers(tree, recipe), recipe)
+        return _worth_their_price(with_costs(tree, recipe), recipe)
     return trimmed(tree, recipe, recounter(training, grid.natural, recipe))
 
 
@@ -257,6 +257,6 @@ def recounter(
         target = target_of(training, grid, recipe)
         engine = MemoryEngine(training.columns, training.data, target, grid)
         counted, origin = recount(engine, training.columns, tree, new_values)
-        return with_answers(counted, recipe), origin
+        return with_costs(counted, recipe), origin
 
     return count
