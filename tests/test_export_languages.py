@@ -21,7 +21,7 @@ from branchwise import (
     export,
 )
 from branchwise import fit_tree as fit
-from branchwise.export import spelling, verification
+from branchwise.export import json_rules, spelling, verification
 from branchwise.export.answers import same
 from branchwise.export.c_runner import compile_and_run, compiler
 from branchwise.export.nested import parts_of
@@ -544,3 +544,38 @@ def test_lists_are_wrapped_between_items():
     lines = spelling.wrapped([f"'a, {i}'" for i in range(40)], "    ")
     assert max(map(len, lines)) <= 79
     assert "".join(lines).count(",") == 80
+
+
+# JSON rules, which are cut like programs
+
+
+def test_shallow_json_rules_have_one_part(weather):
+    document = json.loads(export.write(weather, "json"))
+    assert document["version"] == 1
+    assert "parts" not in document
+
+
+@pytest.mark.parametrize("divides", [True, False])
+@pytest.mark.parametrize(
+    "levels", [101, 3000, pytest.param(100_000, marks=pytest.mark.slow)]
+)
+def test_deep_json_rules_repeat_no_way(levels, divides):
+    # At 100,000 levels, rules that repeat their ways would have 10^10 conditions.
+    plan = plan_of_shape(levels, True, divides)
+    content = json_rules.write(plan, {"indent": "1"})
+    assert len(content) < 500 * levels
+    document = json.loads(content)
+    assert document["version"] == 2
+    assert len(document["parts"]) == levels - 1
+    assert_right("json", plan, rows_for(20))
+
+
+def test_json_rules_of_trees_that_are_cut_into_parts(monkeypatch):
+    """Questions of all kinds, surrogates, and divided cases."""
+    monkeypatch.setattr(json_rules, "_MOST_LEVELS", 1)
+    cut = 0
+    for model in random_models(26, seed=7):
+        plan = plan_of(model)
+        cut += b'"parts"' in json_rules.write(plan, {"indent": "0"})
+        assert_right("json", plan, probe_rows(plan, 40))
+    assert cut > 10

@@ -5,6 +5,10 @@ each question on the way, and each condition gives a case a share: 1 where it is
 where it is not, and ``missing`` or ``unseen`` where the value is missing or none of the
 column's values. The share of a case in a rule is the product of its conditions', from
 left to right. Unless cases are divided, exactly one rule has a share of 1.
+
+No rule repeats a long way from the root: a deep tree is cut into parts, one for each
+question, and a rule may lead on to the rules of another part. These begin with the
+share that the case has so far.
 ``rules_reader.py`` is such a program, and the one that verifies.
 """
 
@@ -16,7 +20,6 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from branchwise.errors import ExportError
 from branchwise.export.answers import Answer
 from branchwise.export.plan import (
     ABOVE,
@@ -31,15 +34,16 @@ from branchwise.export.plan import (
 )
 from branchwise.export.target import Options, Runner, Target, always, run_program
 
-#: A rule repeats its way from the root: deep trees would fill the disk.
-_MOST_CONDITIONS = 5_000_000
+#: A tree with more levels of questions is cut into parts.
+_MOST_LEVELS = 100
 
 
 def write(plan: Plan, options: Options) -> bytes:
     """Write the rules."""
-    document = {
+    rules, *parts = _parts(plan)
+    document: dict[str, Any] = {
         "format": "branchwise-rules",
-        "version": 1,
+        "version": 2 if parts else 1,
         "about": plan.about,
         "target": plan.target,
         "predicts": "numbers" if plan.predicts_numbers else "classes",
@@ -53,39 +57,53 @@ def write(plan: Plan, options: Options) -> bytes:
             else {"name": f.name, "type": "number"}
             for f in plan.fields
         ],
-        "rules": _rules(plan),
+        "rules": rules,
     }
     indent = int(options["indent"]) or None
+    if parts:
+        # For programs alone: indented, it would be three times as large.
+        document["parts"] = parts
+        indent = None
     return (json.dumps(document, indent=indent, allow_nan=False) + "\n").encode()
 
 
-def _rules(plan: Plan) -> list[dict[str, Any]]:
+def _parts(plan: Plan) -> list[list[dict[str, Any]]]:
+    """Return the rules of each part, beginning with that of the root."""
     ways: list[tuple[dict[str, Any], ...]] = [()] * len(plan.nodes)
-    rules = []
-    conditions = 0
+    roots = _roots(plan)
+    part = [0] * len(plan.nodes)
+    parts: list[list[dict[str, Any]]] = [[]]
     for position, node in enumerate(plan.nodes):
+        if position in roots:
+            leads = {"part": len(parts) - 1}
+            rule = {"node": position, "if": [*ways[position]], "then": leads}
+            parts[part[position]].append(rule)
+            ways[position], part[position] = (), len(parts)
+            parts.append([])
         ends = _end(plan, node)
         if ends is not None:
-            conditions += len(ways[position]) + 1
-            _refuse_many(conditions)
-            rules.append(
+            parts[part[position]].append(
                 {"node": position, "if": [*ways[position], *ends], **_then(plan, node)}
             )
         if node.question is not None:
             for branch in range(len(node.question.branches)):
                 step = _condition(plan, node.question, branch)
                 ways[node.child(branch)] = (*ways[position], step)
+                part[node.child(branch)] = part[position]
         ways[position] = ()
-    return rules
+    return parts
 
 
-def _refuse_many(conditions: int) -> None:
-    if conditions > _MOST_CONDITIONS:
-        raise ExportError(
-            f"JSON rules of this tree would have more than {_MOST_CONDITIONS:,} "
-            "conditions, because every rule repeats its way from the root. Prune the "
-            "tree, or export it to another target."
-        )
+def _roots(plan: Plan) -> set[int]:
+    """Return the nodes below the root at which a part begins."""
+    depth = [0] * len(plan.nodes)
+    for position, parent in enumerate(plan.parents):
+        if parent >= 0:
+            depth[position] = depth[parent] + 1
+    if max(depth) <= _MOST_LEVELS:
+        return set()
+    asking = (p for p, node in enumerate(plan.nodes) if node.question is not None)
+    return set(asking) - {0}
 
 
 def _then(plan: Plan, node: Node) -> dict[str, Any]:

@@ -42,15 +42,23 @@ def share(condition: dict[str, Any], row: dict[str, Any], known: dict[str, Any])
 def arrivals(
     document: dict[str, Any], row: dict[str, Any], known: dict[str, Any]
 ) -> Any:
-    """Yield the rules that a case ends in, each with its share."""
-    for rule in document["rules"]:
-        part = 1.0
-        for condition in rule["if"]:
-            part = part * share(condition, row, known)
-            if part == 0:
-                break
-        else:
-            yield rule["then"], part
+    """Return the rules that a case ends in, each with its share, in their order."""
+    ends = []
+    entered = [(document["rules"], 1.0)]
+    while entered:
+        rules, entry = entered.pop()
+        for rule in rules:
+            part = entry
+            for condition in rule["if"]:
+                part = part * share(condition, row, known)
+                if part == 0:
+                    break
+            else:
+                if "part" in rule["then"]:
+                    entered.append((document["parts"][rule["then"]["part"]], part))
+                else:
+                    ends.append((rule["node"], rule["then"], part))
+    return [(then, part) for _, then, part in sorted(ends, key=lambda end: end[0])]
 
 
 def refused(
@@ -87,7 +95,7 @@ def answer(document: dict[str, Any], cells: list[Any]) -> list[Any] | None:
     known = {c["name"]: c["values"] for c in columns if "values" in c}
     if refused(document, row, known):
         return None
-    ends = list(arrivals(document, row, known))
+    ends = arrivals(document, row, known)
     if document["predicts"] == "numbers":
         if len(ends) == 1:
             return [ends[0][0]["number"]]
