@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 # Developers are to see what a compiler complains about.
 export BRANCHWISE_REQUIRE_KERNEL = 1
 
-.PHONY: demo test test-all lint bench parity sanitize fuzz fuzz-native screenshots notebooks clean
+.PHONY: demo test test-all test-lowest lint bench parity sanitize fuzz fuzz-native screenshots notebooks clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -20,6 +20,15 @@ test: lint
 test-all: lint
 	command -v java >/dev/null && $(BIN)/python -m pip install --quiet 'pyspark[sql]>=4.0' || echo 'Spark is not tried here'
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m ""
+
+# The main part of the tests with the lowest versions that pyproject.toml allows, in an
+# environment of its own. Nothing is built from source: what has no wheel is too low.
+LOWEST_TESTS = $(wildcard $(addprefix tests/test_,estimators.py frames.py laws.py cli*.py \
+	read.py forms.py engine_chunked.py engine_sql.py persist.py export*.py charts.py \
+	plot_tree.py docs.py))
+
+test-lowest: $(VENV)-lowest/.installed
+	$(VENV)-lowest/bin/python -m pytest $(LOWEST_TESTS)
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -75,6 +84,14 @@ $(VENV)-sanitize/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*) 
 	  --config-settings=cmake.define.BRANCHWISE_SANITIZE=ON
 	touch $@
 
+$(VENV)-lowest/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*) $(wildcard src/branchwise/*.py src/branchwise/*/*.py)
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)-lowest/bin/python tests/lowest_versions.py > $(VENV)-lowest/constraints.txt
+	$(VENV)-lowest/bin/python -m pip install --quiet '.[dev]' --only-binary=:all: \
+	  --constraint $(VENV)-lowest/constraints.txt
+	touch $@
+
 $(VENV)/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "branchwise needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
@@ -83,4 +100,4 @@ $(VENV)/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*)
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-sanitize build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-sanitize build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
