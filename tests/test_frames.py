@@ -217,7 +217,9 @@ VECTORS = [
         polars_128_bits=pl.Series([3, None, 1, 3], dtype=pl.Int128),
         arrow=pa.array([3, None, 1, 3]),
         arrow_uint=pa.array([3, None, 1, 3], pa.uint8()),
-        arrow_half=pa.array([3, None, 1, 3], pa.float16()),
+        arrow_half=pa.array(
+            [np.float16(3), None, np.float16(1), np.float16(3)], pa.float16()
+        ),
         arrow_chunks=pa.chunked_array([[3], [None, 1], [3]]),
     ),
     *_same(
