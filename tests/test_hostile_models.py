@@ -15,6 +15,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -31,6 +32,8 @@ from branchwise import (
 from branchwise.export import javascript, python_source, sql_runners
 from branchwise.export.plan import make_plan
 from branchwise.model import Model
+from branchwise.plot import plot_tree
+from branchwise.report.making import make_report
 from sql_places import postgresql  # noqa: F401  (a fixture)
 
 HOSTILE = (
@@ -64,6 +67,32 @@ HOSTILE = (
     "zqx\x00zqx",
     "%szqx {0} {zqx} %n",
     "#{zqx()} <%= zqx() %> {{zqx()}}",
+)
+
+
+def _combined() -> tuple[str, ...]:
+    """Return a few texts that hold all of these, for the quick tests.
+
+    What XML and others may refuse is apart; spreadsheets look at how a text begins, and
+    a backslash counts at its end.
+    """
+    lone = ("zqx\ud800", "zqx\x00zqx")
+    rare = [t for t in HOSTILE if t not in lone and re.search(r"[\x07-\x1f\x85]", t)]
+    usual = [t for t in HOSTILE if t not in lone and t not in rare]
+    heads, tail = ["=zqx()", "-zqx()", "@zqx()"], "zqx\\"
+    rest = [t for t in usual if t not in (*heads, tail)]
+    mixed = [" ".join([h, *rest[at::3], tail]) for at, h in enumerate(heads)]
+    return (*mixed, *(" ".join(rare[at::2]) for at in range(2)), *lone)
+
+
+FEW = _combined()
+#: The few texts always, each one by itself where there is time.
+AMOUNTS = pytest.mark.parametrize(
+    "hostile",
+    [
+        pytest.param(FEW, id="combined"),
+        pytest.param(HOSTILE, id="each", marks=pytest.mark.slow),
+    ],
 )
 #: Outputs that may refuse a text, with their own error, because they cannot hold it.
 REFUSALS = (ExportError, ParameterError)
@@ -123,6 +152,7 @@ def column(name: str, kind: str, categories: list[str]) -> dict[str, Any]:
     }
 
 
+@cache
 def opened(text: str, field: str) -> Model:
     return Model(*persist.from_bytes(model_file(text, field)))
 
@@ -305,12 +335,17 @@ def pages(model: Model) -> Iterator[str]:
     yield from (one.to_html() for one in explained(model))
 
 
-def steps(model: Model) -> Any:
-    """Work out the nodes of a tree from the rows that its counts come from."""
+def training(model: Model) -> tuple[dict[str, list[Any]], list[Any]]:
+    """Return the rows that the counts of the tree come from."""
     numbers, values = [0.0] * 8 + [1.0] * 2, ["z"] * 4 + ["a"] * 6
     names = [column.name for column in model.schema.columns]
     y = [model.schema.classes[code] for code in (1, 1, 1, 1, 0, 0, 0, 1, 0, 1)]
-    return model.steps(dict(zip(names, (numbers, values), strict=True)), y, node="all")
+    return dict(zip(names, (numbers, values), strict=True)), y
+
+
+def steps(model: Model) -> Any:
+    """Work out the nodes of a tree."""
+    return model.steps(*training(model), node="all")
 
 
 VIEWS: dict[str, tuple[Callable[[Model], Iterator[str]], Callable[[str], None]]] = {
@@ -335,42 +370,48 @@ EXPORTS: dict[str, tuple[dict[str, str], Callable[[bytes], None]]] = {
 }
 
 
+@AMOUNTS
 @pytest.mark.parametrize("field", FIELDS[1:])
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_text_of_a_file_stays_text_in_views(name, field):
+def test_a_text_of_a_file_stays_text_in_views(name, field, hostile):
     outputs, check = VIEWS[name]
-    for text in HOSTILE:
+    for text in hostile:
         for output in outputs(opened(text, field)):
             check(output)
 
 
+@AMOUNTS
 @pytest.mark.parametrize("field", FIELDS[1:])
 @pytest.mark.parametrize("name", EXPORTS)
-def test_a_text_of_a_file_stays_text_in_exports(name, field):
+def test_a_text_of_a_file_stays_text_in_exports(name, field, hostile):
     chosen, check = EXPORTS[name]
     if name == "onnx":
         pytest.importorskip("onnx")
+    if name == "sql postgresql":  # whose names have 63 bytes at most
+        hostile = HOSTILE
     carried = 0
-    for text in HOSTILE:
+    for text in hostile:
         try:
             content = export.write(opened(text, field), name.split()[0], **chosen)
         except REFUSALS:
             continue
         check(content)
         carried += 1
-    assert carried > len(HOSTILE) / 2
+    assert carried >= len(hostile) / 2 - 1
 
 
-def test_the_steps_of_a_criterion_without_code_are_refused_or_safe():
-    for text in HOSTILE:
+@AMOUNTS
+def test_the_steps_of_a_criterion_without_code_are_refused_or_safe(hostile):
+    for text in hostile:
         with pytest.raises(ParameterError) as caught:
             steps(opened(text, "criterion"))
         only_printed(str(caught.value))
 
 
+@AMOUNTS
 @pytest.mark.parametrize("field", FIELDS[2:])
-def test_a_text_of_a_file_stays_text_in_a_worked_solution(field):
-    for text in HOSTILE:
+def test_a_text_of_a_file_stays_text_in_a_worked_solution(field, hostile):
+    for text in hostile:
         document = json.loads(model_file(text, field))
         document["recipe"]["criterion"] = "gini"
         found = steps(Model(*persist.from_bytes(json.dumps(document).encode())))
@@ -380,13 +421,65 @@ def test_a_text_of_a_file_stays_text_in_a_worked_solution(field):
         no_markup(found.to_html())
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@AMOUNTS
+@pytest.mark.parametrize("field", FIELDS[2:])
+def test_a_text_of_a_file_stays_text_in_generalised_rules(field, hostile):
+    for text in hostile:
+        model = opened(text, field)
+        rules = model.generalised_rules(*training(model))
+        table = rules.table(*training(model))
+        for one in (rules, table):
+            only_printed(str(one))
+            only_printed(repr(one))
+            no_links(one.to_markdown())
+        only_printed(rules.to_text())
+        is_json(rules.to_json())
+        is_json(json.dumps(table.document()))
+
+
+@AMOUNTS
+@pytest.mark.parametrize("field", FIELDS[2:])
+def test_a_text_of_a_file_stays_text_in_drawings(field, hostile):
+    figure = pytest.importorskip("matplotlib.figure")
+    for text in hostile:
+        drawing = figure.Figure()
+        plot_tree(opened(text, field), ax=drawing.add_subplot())
+        written = io.StringIO()
+        drawing.savefig(written, format="svg")
+        no_elements(written.getvalue())
+
+
+@AMOUNTS
+@pytest.mark.parametrize("field", FIELDS[2:])
+def test_a_text_of_a_table_stays_text_in_a_report(field, hostile):
+    for text in hostile:
+        X, y = reported(text if "\ud800" not in text else "zqx", field)
+        target = text if field == "target" else "target"
+        found = make_report(X, y, hold_out=0.5, title=text, target_name=target)
+        page = found.to_html()
+        no_markup(page)
+        only_printed(re.sub(r"[\t\r\ufeff]", "", page))
+        only_printed(repr(found))
+        is_json(found.to_json())
+
+
+def reported(text: str, field: str) -> tuple[dict[str, list[Any]], list[str]]:
+    """Return a table with a text in one field of a kind."""
+    put = {name: text if name == field else name for name in FIELDS}
+    X = {
+        put["number"]: [float(at % 5) for at in range(40)],
+        put["column"]: [(put["value"], "a", "z")[at % 3] for at in range(40)],
+    }
+    return X, [(put["class"], "no")[at % 5 < 2] for at in range(40)]
+
+
+@pytest.mark.parametrize("text", FEW)
 def test_an_algorithm_is_one_of_those_there_are(text):
     with pytest.raises(ModelFileError, match="'algorithm' of 'recipe' must be one of"):
         opened(text, "algorithm")
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", FEW)
 def test_messages_about_a_hostile_file_print(text):
     for field in FIELDS[2:]:
         document = json.loads(model_file(text, field))
@@ -498,7 +591,7 @@ def test_a_javascript_export_reaches_nothing(line):
 @pytest.mark.parametrize("dialect", _SQL_OF)
 def test_the_head_of_a_query_is_one_comment(dialect):
     """Even if a plan said something about itself that no file can say."""
+    plan, _, target = runnable("sql", dialect=dialect)
     for text in HOSTILE:
-        plan, _, target = runnable("sql", dialect=dialect)
         options = {"dialect": dialect, "table": "rows", "form": "query"}
         is_sql(dialect)(target.write(replace(plan, about=text), options))
