@@ -192,7 +192,8 @@ def _n_rows(rng: random.Random) -> int:
 def _columns(
     rng: random.Random, n_rows: int, gaps: float, hostile: bool
 ) -> dict[str, list[Any]]:
-    names = rng.sample(HOSTILE if hostile else PLAIN_NAMES, rng.randint(1, 6))
+    named = [name for name in HOSTILE if name.strip()]  # blank ones are refused
+    names = rng.sample(named if hostile else PLAIN_NAMES, rng.randint(1, 6))
     columns: dict[str, list[Any]] = {}
     for name in names:
         if columns and rng.random() < 0.1:  # a column twice: ties everywhere

@@ -6,8 +6,16 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from branchwise import ExportError, ID3Classifier, datasets, export, fit_tree
+from branchwise import (
+    ExportError,
+    ID3Classifier,
+    datasets,
+    export,
+    fit_tree,
+    persist,
+)
 from branchwise.export import pmml
+from branchwise.model import Model
 
 SPACE = "{http://www.dmg.org/PMML-4_4}"
 
@@ -46,7 +54,8 @@ def test_what_xml_cannot_hold_is_refused():
     model = fit_tree({"a": ["x\0", "b"] * 2}, ["no", "yes"] * 2)
     with pytest.raises(ExportError, match=r"cannot hold the character '\\x00'"):
         export.write(model, "pmml")
-    unnamed = fit_tree({"": ["x", "b"] * 2}, ["no", "yes"] * 2)
+    named = fit_tree({"a": ["x", "b"] * 2}, ["no", "yes"] * 2).to_bytes()
+    unnamed = Model(*persist.from_bytes(named.replace(b'"name": "a"', b'"name": ""')))
     with pytest.raises(ExportError, match="needs a name"):
         export.write(unnamed, "pmml")
 

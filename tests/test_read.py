@@ -324,8 +324,8 @@ def test_names_that_occur_twice(write):
     path = write("a,b,a\n1,2,3\n")
     assert error(path) == (
         "data.csv has more than one column named 'a'. Every column needs a name of its "
-        "own: rename them in the header, or leave them out with --ignore a. If the "
-        "first line is a row like the others, add --no-header."
+        "own: rename them in the header, or ignore them. If the first line is a row "
+        "like the others, add --no-header."
     )
     assert cells(read_table(path, ignore=["a"])) == {"b": [2]}
 
@@ -334,8 +334,8 @@ def test_columns_without_a_name(write):
     path = write(",a\n0,1\n")
     assert error(path) == (
         "Column 1 of data.csv has no name. Every column needs one: add it to the "
-        "header, or leave out what has none with --ignore ''. If the first line is a "
-        "row like the others, add --no-header."
+        "header, or ignore what has none (''). If the first line is a row like the "
+        "others, add --no-header."
     )
     assert cells(read_table(path, ignore=[""])) == {"a": [1]}
     assert error(write("a,, \n0,1,2\n")).startswith("Columns 2, 3 of data.csv have no")

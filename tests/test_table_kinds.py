@@ -28,6 +28,7 @@ from branchwise.engines.chunked import ChunkedTable
 from branchwise.engines.sql import SqlTable
 from branchwise.recipes import CART, ID3
 from branchwise.table.streamed import StreamedTable
+from sql_places import in_sqlite
 from test_cli import output, run
 
 WORDS, LABELS = list("bdbcb"), list("rqppq")
@@ -307,3 +308,26 @@ def test_a_branch_for_each_value_keeps_no_order_to_break(recwarn):
     unordered = ORDERED.assign(c=ORDERED["c"].cat.as_unordered())
     fit_tree(unordered, "y", CART)
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("name", ["", " ", "\t", "\u00a0"])
+def test_a_column_needs_a_name_wherever_the_table_is(tmp_path, name):
+    """A blank name is refused unless the column is left out; predicting ignores it."""
+    columns, labels = {"a": [1, 2], name: [3, 4]}, ["p", "q"]
+    frames = [columns, pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)]
+    model = fit_tree({"a": [1, 2]}, labels)
+    for frame in frames:
+        with pytest.raises(DataError, match=r"Column 2 of 2 .*has no name"):
+            fit_tree(frame, labels)
+        assert list(model.predict(frame)) == labels
+    whole = pa.table({**columns, "y": labels})
+    parquet.write_table(whole, tmp_path / "t.parquet")
+    feather.write_feather(whole, tmp_path / "t.feather")
+    database = in_sqlite(whole.to_pydict(), tmp_path / "t.sqlite")
+    for path in (tmp_path / "t.parquet", tmp_path / "t.feather", database):
+        with pytest.raises(DataError, match=r"Column 2 of .* has no name") as caught:
+            read_table(path)
+        assert "--" not in str(caught.value)
+        assert read_table(path, ignore=[name]).column_names == ["a", "y"]
+    with pytest.raises(DataError, match=r"Column 2 of 2 .*has no name"):
+        fit_tree(SqlTable(database, "t"), "y")

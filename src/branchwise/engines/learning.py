@@ -24,7 +24,11 @@ from branchwise.errors import DataError, quoted
 from branchwise.missing import refuse_missing
 from branchwise.shares import class_factors
 from branchwise.table.bins import Edges
-from branchwise.table.choices import chosen_columns, declared_categories
+from branchwise.table.choices import (
+    check_column_names,
+    chosen_columns,
+    declared_categories,
+)
 from branchwise.table.encode import learn_column
 from branchwise.table.exact import lowest_bit
 from branchwise.table.frames import Frame, open_table
@@ -64,6 +68,7 @@ def attributes_of(frame: Frame, task: Task) -> Frame:
             f"{task.target!r} no column is left to learn from."
         )
     names = tuple(frame.names[at] for at in kept)
+    check_column_names(names)
     readers = tuple(frame.readers[at] for at in kept)
     return Frame(names, frame.n_rows, frame.named, readers)
 

@@ -21,6 +21,16 @@ from branchwise.table.schema import Value
 Declared = Mapping[Any, Sequence[Any]]
 
 
+def check_column_names(names: Sequence[str]) -> None:
+    """Refuse a column to learn from whose name is empty or blank, as in files."""
+    unnamed = [at for at, name in enumerate(names) if not name.strip()]
+    if unnamed:
+        raise DataError(
+            f"Column {unnamed[0] + 1} of {len(names):,} to learn from has no name: it "
+            f"is {names[unnamed[0]]!r}. Give it one, or leave the column out."
+        )
+
+
 def chosen_columns(frame: Frame, chosen: object) -> list[bool]:
     """Resolve ``categorical_features`` into a mask over the columns."""
     n_columns = len(frame.names)

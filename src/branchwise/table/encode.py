@@ -15,7 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.errors import DataError, quoted
-from branchwise.table.choices import Declared, chosen_columns, declared_categories
+from branchwise.table.choices import (
+    Declared,
+    check_column_names,
+    chosen_columns,
+    declared_categories,
+)
 from branchwise.table.encoded import EncodedTable
 from branchwise.table.frames import Frame
 from branchwise.table.matching import match_columns
@@ -46,6 +51,7 @@ def learn_columns(
 ) -> tuple[tuple[Column, ...], Columns]:
     """Find out what every column is, and encode it."""
     _refuse_empty(frame)
+    check_column_names(frame.names)
     declared = declared_categories(frame, categories)
     as_values = chosen_columns(frame, categorical_features)
     if isinstance(frame, EncodedTable):

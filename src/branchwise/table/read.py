@@ -181,17 +181,16 @@ def check_header(
         if len(unnamed) > _SHOWN:
             positions += f" and {len(unnamed) - _SHOWN:,} more"
         which = "Columns {} of {} have" if len(unnamed) > 1 else "Column {} of {} has"
-        name = shlex.quote(names[unnamed[0] - 1])
         raise DataError(
             f"{which.format(positions, label)} no name. Every column needs one: add it "
-            f"to the header, or leave out what has none with --ignore {name}."
+            f"to the header, or ignore what has none ({names[unnamed[0] - 1]!r})."
             f"{_NO_HEADER if headed else ''}"
         )
     if double:
         raise DataError(
             f"{label} has more than one column named {quoted(double)}. Every column "
-            "needs a name of its own: rename them in the header, or leave them out "
-            f"with --ignore {shlex.quote(double[0])}.{_NO_HEADER if headed else ''}"
+            "needs a name of its own: rename them in the header, or ignore them."
+            f"{_NO_HEADER if headed else ''}"
         )
 
 
