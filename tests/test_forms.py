@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import gzip
 import io
@@ -146,6 +147,30 @@ def test_text_that_is_not_in_the_given_encoding(write, monkeypatch, chunk):
     assert message.endswith("Give another --encoding, or leave it out for UTF-8.")
     half = write("a,b\n1,2\n".encode("utf-16")[:-1])
     assert "is not text in utf-16: see line 2, column 4 (truncated" in error(half)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-16", "utf-16-le", "utf-32", "utf-7", "hz", "cp932"]
+)
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_wrong_encoding_of_every_format_of_text_is_told(tmp_path, encoding, end):
+    """Also where a lack of a byte order mark comes after another error."""
+    texts = {
+        "t.csv": f"a,é,y\n1,2,x\n2,3,ÿ{end}",
+        "t.tsv": f"a\té\ty\n1\t2\tx\n2\t3\tÿ{end}",
+        "t.arff": f"@relation r\n@attribute é {{x,ÿ}}\n@data\nx\nÿ{end}",
+        "t.data": f"1,x,p\n2,ÿ,q{end}",
+    }
+    (tmp_path / "t.names").write_text("p, q.\na: continuous.\né: x, ÿ.\n")
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        if encoding in ("utf-16-le", "cp932"):  # where nearly all bytes are some text
+            with contextlib.suppress(DataError):
+                read_table(tmp_path / name, encoding=encoding)
+        else:
+            assert f"is not text in {encoding}: see line" in error(
+                tmp_path / name, encoding=encoding
+            )
 
 
 @pytest.mark.parametrize("given", ["none", "zlib", "rot13", "idna", "undefined", "a\0"])

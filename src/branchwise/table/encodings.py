@@ -103,11 +103,12 @@ def _decodable(content: Buffer, encoding: str, begin: int, error: UnicodeError) 
     """Return the text of a chunk before what cannot be decoded."""
     stop = begin + max(getattr(error, "start", 0), 0)
     decoder = codecs.getincrementaldecoder(encoding)("ignore")
-    text = ""
     if encoding.startswith(("utf-16", "utf-32")) and begin:
         decoder.decode(content[:4])  # the byte order
-    text += decoder.decode(content[begin:stop])
-    return text
+    try:
+        return decoder.decode(content[begin:stop])
+    except UnicodeError:  # no byte order mark, which is never ignored
+        return ""
 
 
 def _advanced(line: int, column: int, text: str) -> tuple[int, int]:
