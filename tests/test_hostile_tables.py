@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import io
 import os
+import struct
 import zipfile
 
 import numpy as np
@@ -354,3 +355,95 @@ def test_metadata_of_parquet_that_are_damaged(tmp_path):
     """The first of them ended the process when its columns were asked for sizes."""
     for number in (15280, 13034, 159):
         assert tables.try_one(number, tmp_path) == "refused"
+
+
+# ---- old workbooks ------------------------------------------------------------------
+
+
+def record(kind: int, *numbers: int, form: str = "", content: bytes = b"") -> bytes:
+    content = struct.pack(f"<{form}", *numbers) + content
+    return struct.pack("<HH", kind, len(content)) + content
+
+
+def old_workbook(path, cells: bytes) -> None:
+    """Write an .xls file with one sheet of these records, in sectors out of order."""
+    begin = record(0x809, 0x600, 5, 0, 0, 0, 0, form="HHHHII")
+    name = record(0x85, 0, 0, 0, 1, 0, form="IBBBB", content=b"s")
+    globals_ = begin + name + record(0x0A)
+    name = record(0x85, len(globals_), 0, 0, 1, 0, form="IBBBB", content=b"s")
+    sheet = record(0x809, 0x600, 0x10, 0, 0, 0, 0, form="HHHHII") + cells
+    stream = (begin + name + record(0x0A) + sheet + record(0x0A)).ljust(4096, b"\0")
+    stream += bytes(-len(stream) % 512)
+    number = len(stream) // 512
+    end, free, special = 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFD
+    # The stream lies backwards, behind the table of sectors and the directory.
+    table = [special, end, end, *range(2, number + 1)]
+    table += [free] * (128 - len(table))
+    head = bytes.fromhex("d0cf11e0a1b11ae1").ljust(24, b"\0")
+    head += struct.pack("<5H6x", 0x3E, 3, 0xFFFE, 9, 6)
+    head += struct.pack("<10I", 0, 1, 1, 0, 4096, end, 0, end, 0, 0)
+    head += struct.pack("<108I", *[free] * 108)
+
+    def entry(title: str, kind: int, start: int, size: int, child: int) -> bytes:
+        text = title.encode("utf-16-le") + b"\0\0"
+        numbers = struct.pack("<HBBIII", len(text), kind, 1, free, free, child)
+        return (
+            text.ljust(64, b"\0")
+            + numbers
+            + bytes(36)
+            + struct.pack("<IQ", start, size)
+        )
+
+    folder = entry("Root Entry", 5, end, 0, 1)
+    folder += entry("Workbook", 2, number + 1, len(stream), free)
+    sectors = [stream[at : at + 512] for at in range(0, len(stream), 512)]
+    path.write_bytes(
+        head
+        + struct.pack("<128I", *table)
+        + folder.ljust(512, b"\0")
+        + b"".join(reversed(sectors))
+    )
+
+
+def number_at(row: int, column: int, value: float = 1.5) -> bytes:
+    return record(0x203, row, column, 0, value, form="HHHd")
+
+
+def test_old_workbooks_are_read(tmp_path):
+    path = tmp_path / "t.xls"
+    cells = [
+        number_at(0, 0, 7.0),
+        number_at(0, 1, 8.0),
+        number_at(1, 0),
+        number_at(1, 1),
+    ]
+    # As much as the format has is what some programs always say.
+    old_workbook(
+        path, record(0x200, 0, 65536, 0, 256, 0, form="IIHHH") + b"".join(cells)
+    )
+    assert read_table(path).to_pydict() == {"7": [1.5], "8": [1.5]}
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        number_at(0, 0) + number_at(65535, 65535),
+        number_at(0, 0) + record(0xBD, 65535, 0, form="HH", content=b"\xff" * 8),
+        record(0x200, 0, 2**32 - 1, 0, 2**16 - 1, 0, form="IIHHH") + number_at(0, 0),
+    ],
+)
+def test_old_workbooks_of_far_cells_are_refused(tmp_path, cells):
+    path = tmp_path / "t.xls"
+    old_workbook(path, cells)
+    assert "cells so far apart" in error(path)
+
+
+def test_old_workbooks_with_circles_are_refused(tmp_path):
+    path = tmp_path / "t.xls"
+    old_workbook(path, number_at(0, 0))
+    content = bytearray(path.read_bytes())
+    struct.pack_into("<I", content, 512 + 4, 1)  # the directory follows itself
+    path.write_bytes(content)
+    assert "go round in circles" in error(path)
+    path.write_bytes(content[:600])
+    assert "is not a whole workbook" in error(path)

@@ -101,6 +101,7 @@ TABLE_LAYERS: list[set[str]] = [
         "pages",
         "row_ends",
         "sheet_size",
+        "xls_size",
         "stored_file",
     },
     {"contents"},

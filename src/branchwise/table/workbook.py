@@ -20,6 +20,7 @@ from branchwise.table.cells import column_of_cells
 from branchwise.table.contents import Buffer, as_stream, refuse_size
 from branchwise.table.reading import Reading
 from branchwise.table.sheet_size import cells_of_ods, cells_of_xlsb, cells_of_xml
+from branchwise.table.xls_size import COMPOUND_FILE, cells_of_xls
 
 ZIP = b"PK\x03\x04"
 #: The old binary form of Excel.
@@ -69,6 +70,8 @@ class Workbook:
         whole = bytes(content)
         if whole.startswith(ZIP):
             _check_size(whole, label, most)
+        elif whole.startswith(COMPOUND_FILE):
+            _check_cells(whole, label, most)
         rows, self._first_row = _sheet(whole, label, reading.sheet)
         if not rows:
             raise DataError(
@@ -171,6 +174,16 @@ def _check_size(content: bytes, label: str, most: int) -> None:
         raise
     except _ZIP_ERRORS as error:
         raise _damaged(label, error) from None
+
+
+def _check_cells(content: bytes, label: str, most: int) -> None:
+    """Refuse an old workbook whose cells are too far apart."""
+    try:
+        n_cells = cells_of_xls(content)
+    except ValueError as error:
+        raise _damaged(label, error) from None
+    if n_cells * _CELL_BYTES > most:
+        _refuse_cells(label, "of the old format", n_cells, most)
 
 
 def _n_cells(name: str, file: IO[bytes]) -> int:
