@@ -412,7 +412,10 @@ OWN = {
 }
 #: Speed, windows and notes: no results change.
 NO_RESULTS = {"--n-jobs", "--jobs", "--quiet", "--no-open"}
+#: Whose every run takes seconds.
 SLOW = ("evaluate", "tune", "report")
+#: Where options that several subcommands have are tried out in the quick tests.
+TRIED_IN = {**dict.fromkeys(READING, "schema"), **dict.fromkeys(GROWING, "fit")}
 
 
 def options_of(subcommand: str) -> list[str]:
@@ -483,14 +486,23 @@ def _without_times(text):
     return re.sub(r"\d+(\.\d+)? ?(ms|s|seconds?)\b", "", text)
 
 
-@pytest.mark.parametrize(
-    "subcommand",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
-        for name in SUBCOMMANDS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("subcommand", SUBCOMMANDS)
 def test_every_option_of_a_subcommand_does_something(folder, subcommand):
+    check_options(folder, subcommand, options_of(subcommand))
+
+
+@pytest.mark.parametrize("subcommand", sorted({*SUBCOMMANDS} - {*SLOW}))
+def test_the_options_of_a_subcommand_do_something(folder, subcommand):
+    options = [
+        option
+        for option in options_of(subcommand)
+        if (subcommand, option) in OWN or TRIED_IN.get(option, subcommand) == subcommand
+    ]
+    check_options(folder, subcommand, options)
+
+
+def check_options(folder, subcommand, options):
     seen = {}
 
     def found(*parts):
@@ -502,7 +514,7 @@ def test_every_option_of_a_subcommand_does_something(folder, subcommand):
     assert found()[0] == 0, found()
     assert run(folder, USUAL[subcommand]) == found(), "not the same twice"
     silent = []
-    for option in options_of(subcommand):
+    for option in options:
         row = row_of(subcommand, option)
         if option in NO_RESULTS or row is None:
             continue
