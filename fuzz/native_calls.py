@@ -190,7 +190,7 @@ def cells_call(rng: np.random.Generator) -> Call:
 
 
 MAKERS = (grow_call, grow_call, prune_call, walk_call, tally_call, texts_call)
-MAKERS = (*MAKERS, cells_call, grow_call, prune_call, walk_call)
+MAKERS = (*MAKERS, cells_call, grow_call, prune_call, prune_call, walk_call)
 
 
 # ---- calls that it would not make -----------------------------------------------

@@ -270,8 +270,11 @@ class WholeRows {
     }
 
     const double* weights_at(uint32_t node) const {
-        return node < seat_.size() && seat_[node] ? &weights_[(seat_[node] - 1) * classes_] : state_.tree.at(node);
+        return seat(node) ? &weights_[(seat(node) - 1) * classes_] : state_.tree.at(node);
     }
+
+    // Nobody has one where all rows of the parent are the branch's own.
+    uint32_t seat(uint32_t node) const { return node < seat_.size() ? seat_[node] : 0; }
 
     int64_t errors_of_trial(uint32_t branch) const {
         int64_t errors = 0;
@@ -316,7 +319,7 @@ class WholeRows {
         while (!open.empty()) {
             const uint32_t at = open.back();
             open.pop_back();
-            const double cases = seat_[at] ? visited_[seat_[at] - 1].cases : state_.tree.nodes[at].cases;
+            const double cases = seat(at) ? visited_[seat(at) - 1].cases : state_.tree.nodes[at].cases;
             const std::vector<double> weights(weights_at(at), weights_at(at) + classes_);
             state_.recount(at, weights.data(), cases);
             for (uint32_t child : state_.tree.nodes[at].children) open.push_back(child);

@@ -216,6 +216,14 @@ def test_pruning_a_tree_that_contradicts_its_rows_ends(fractions):
         assert tree["n_children"].sum() == len(tree["column"]) - 1
 
 
+def test_pruning_a_tree_whose_rows_are_all_in_one_branch_ends():
+    """A branch takes the place of its parent, and no row has come to it anew."""
+    weights = np.array([[8.0, 5], [6, 8], [5, 6], [7, 2], [0, 2]])
+    rows = [np.zeros(4, dtype=np.uint8)]
+    given = pruning(columns=rows, weights=weights, slack=0, new_values=False)
+    assert len(_native.prune(**given)["column"]) == 3
+
+
 def shared_counting():
     rows = np.zeros(4, dtype=np.int64)
     return {"rows": [rows], "nodes": rows.view(np.int32)[:3]}
