@@ -303,7 +303,11 @@ def check_repeated_rows(case: Case) -> bool:
     weighted = replace(case, weights=[float(n) for n in times])
     plain = replace(case, weights=None).take(repeated)
     same_tree(
-        fitted(plain), fitted(weighted), "repeated rows against whole weights", "cases"
+        fitted(plain),
+        fitted(weighted),
+        "repeated rows against whole weights",
+        "cases",
+        "class_cases",
     )
     return True
 

@@ -103,14 +103,14 @@ def same_tree(expected: Outcome, got: Outcome, what: str, *but: str) -> None:
     if isinstance(expected, Refusal) or isinstance(got, Refusal):
         same_model(expected, got, what)
         return
-    fail_unless(expected.tree.arrays == got.tree.arrays, f"{what}: other arrays")
-    for spec in expected.tree.arrays:
-        if spec.name not in but:
-            same_bits(
-                getattr(expected.tree, spec.name),
-                getattr(got.tree, spec.name),
-                f"{what}: array {spec.name}",
-            )
+    arrays, others = (
+        [spec.name for spec in outcome.tree.arrays if spec.name not in but]
+        for outcome in (expected, got)
+    )
+    fail_unless(arrays == others, f"{what}: other arrays")
+    for name in arrays:
+        one, other = getattr(expected.tree, name), getattr(got.tree, name)
+        same_bits(one, other, f"{what}: array {name}")
 
 
 def same_bits(expected: Any, got: Any, what: str) -> None:

@@ -310,7 +310,7 @@ REPEATED = {
 
 
 def without_cases(tree):
-    return replace(tree, cases=np.zeros(len(tree)))
+    return replace(tree, cases=np.zeros(len(tree)), class_cases=None)
 
 
 @pytest.mark.parametrize("kernel", ["native", "reference"])

@@ -167,7 +167,7 @@ def test_a_difference_is_found_and_told(weather, monkeypatch):
     done = export.verify(weather, "wrong", {c: [None] for c in weather.schema.names})
     assert not done.ok
     assert str(done).splitlines() == [
-        "wrong: 1 rows in a wrong runner: 1 difference",
+        "wrong: 1 row in a wrong runner: 1 difference",
         "wrong: not run: there is no such program here",
         f"  {done.differences[0]}",
     ]

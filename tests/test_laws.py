@@ -677,7 +677,7 @@ def holds(condition: Condition, row: dict[str, Any]) -> bool:
 def test_one_rule_holds_for_each_row(table, criterion, depth) -> None:
     model = table.fit(Recipe(criterion=criterion, max_depth=depth))
     rules = model.rules()
-    assert sum(rule.n for rule in rules) == pytest.approx(model.tree.weights[0].sum())
+    assert sum(rule.n for rule in rules) == pytest.approx(model.tree.case_counts[0])
     nodes, labels = (
         model.apply(table.columns).tolist(),
         model.predict(table.columns).tolist(),

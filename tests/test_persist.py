@@ -225,7 +225,7 @@ def test_every_field_of_a_recipe_has_a_place():
         ("ccp_alpha", "1-se", {"pruning": "cost-complexity"}),
         ("tolerance", 0.02, {"pruning": "reduced-error"}),
         ("probabilities", "m-estimate", {}),
-        ("m", 3.5, {}),
+        ("m", 3.5, {"probabilities": "m-estimate"}),
         ("max_bins", 255, {}),
     ],
 )
@@ -240,10 +240,14 @@ def test_fields_are_written_where_they_say_something(tennis, field, value, other
 
 def test_numpy_numbers_in_other_parameters():
     recipe = Recipe(
-        max_leaf_nodes=np.int16(9), min_significance=np.float32(0.5), m=np.int64(3)
+        max_leaf_nodes=np.int16(9),
+        min_significance=np.float32(0.5),
+        probabilities="m-estimate",
+        m=np.int64(3),
     )
     model = grow("tennis", recipe)
-    assert b'"max_leaf_nodes": 9, "min_significance": 0.5, "m": 3}' in model.to_bytes()
+    written = b'"min_significance": 0.5, "probabilities": "m-estimate", "m": 3}'
+    assert b'"max_leaf_nodes": 9, ' + written in model.to_bytes()
     assert reopened(model) == model
 
 
@@ -1072,7 +1076,7 @@ def test_the_other_small_models_are_some():
         "|   c in {x, z}: no (2)",
         "|   c = y: yes (2)",
     ]
-    assert model.to_text().endswith("n is missing: yes (2/1)")
+    assert model.to_text().endswith("n is missing: yes (2/1, decided by costs)")
     assert json.loads(model.to_bytes()) == ANSWERS
 
 

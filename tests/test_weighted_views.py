@@ -78,7 +78,7 @@ def weighted_model(seed, how, recipe):
         each = each * [priors[k] * sum(found.values()) / found[k] for k in y]
     rows = [dict(zip(X, cells, strict=True)) for cells in zip(*X.values(), strict=True)]
     model = fit_tree(X, y, recipe, sample_weight=given, **how)
-    return model, rows, y, weigh(each, len(y), fractions=False).weights
+    return model, rows, y, weigh(each, len(y), fractions=False).natural.weights
 
 
 class Recount:

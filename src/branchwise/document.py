@@ -289,9 +289,6 @@ def _read_recipe(value: Any) -> Recipe:
         allowed = f"one of {quoted(policies, limit=len(policies))}"
         _typed(known, policy, where, policies.__contains__, allowed)
     _typed(known, "costs", where, _is_square_or_null, "null or a square of numbers")
-    if known["probabilities"] != "m-estimate":
-        # Earlier versions took an m that has no effect.
-        known["m"] = RECIPE_EXTRAS["m"]
     criterion = known["criterion"]
     if isinstance(criterion, dict):
         _fields(criterion, "'criterion'", ("function",))
