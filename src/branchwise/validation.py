@@ -1,7 +1,7 @@
 """Rows set aside: for reduced-error pruning, and folds for choosing a price.
 
-The vow that row order does not matter holds here, too: rows are dealt by what they
-contain, not by where they are. Equal rows are interchangeable, so nothing depends
+Row order does not matter here, either: rows are assigned by what they contain, not
+by where they are. Equal rows are interchangeable, so nothing depends
 on which of them goes where.
 """
 

@@ -1,7 +1,7 @@
 """What is to be predicted, ready to be counted: classes or numbers.
 
-Numbers are counted by their moments: weight, sum and sum of squares. For the vow that
-row order does not matter these sums are exact, each in several limbs
+Numbers are counted by their moments: weight, sum and sum of squares. Row order must
+not matter, so these sums are exact, each in several limbs
 (``table/exact.py``), so that a number that is much larger than all others takes no
 digit from their means. Numbers are counted in a unit of their own, a power of two
 above the largest of them.

@@ -21,7 +21,9 @@ def occurring(raw: Coded) -> tuple[Value, ...]:
 def present(raw: Coded) -> list[int]:
     """Return the codes that occur."""
     for codes in (raw.codes[:_SAMPLE], raw.codes):
-        seen = np.bincount(codes[codes >= 0], minlength=len(raw.values)) > 0
+        # NumPy before 2 counts no unsigned codes of 64 bits.
+        known = codes[codes >= 0].astype(np.intp, copy=False)
+        seen = np.bincount(known, minlength=len(raw.values)) > 0
         if seen.all():
             break
     found: list[int] = np.flatnonzero(seen).tolist()

@@ -1,6 +1,6 @@
 """Case weights on a grid on which every sum is exact.
 
-Floating-point sums depend on the order of their terms; the vow that row order,
+Floating-point sums depend on the order of their terms; the guarantee that row order,
 thread count and engine do not matter would be broken by the first 0.1. So
 weights are rounded once, to multiples of a power of two chosen such that the sum
 of all of them needs no more than 52 bits. Every partial sum is then exact in
