@@ -134,12 +134,13 @@ class C45Workloads:
 
 def _pruning(size: str, X: pd.DataFrame, y: pd.Series) -> Line:
     """Time growth and pruning apart, from ready codes; collapse belongs to pruning."""
-    from branchwise.kernels.native import grow_native, prune_native
-    from branchwise.recipes import C45
-    from branchwise.table.encode import learn_columns
-    from branchwise.table.frames import open_table
-    from branchwise.table.labels import learn_target
-    from branchwise.training import Training
+    from branchwise.data.encode import learn_columns
+    from branchwise.data.frames import open_table
+    from branchwise.data.target import learn_target
+    from branchwise.grow.native_kernel import grow_native
+    from branchwise.prune.error_based import prune_native
+    from branchwise.recipe import C45
+    from branchwise.train.train import Training
 
     columns, data = learn_columns(open_table(X), "from_dtype", None)
     classes, labels = learn_target(y)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from branchwise.data.cache import Recognition
 from branchwise.estimators import base
-from branchwise.table.recognise import Recognition
 from peers import OURS, Peer
 
 # A fit that is timed for the second time must not remember the first one.

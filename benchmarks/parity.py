@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from branchwise import Model, fit_tree
-from branchwise.recipes import C45, CART, Recipe
+from branchwise.recipe import C45, CART, Recipe
 from printed_trees import GOLDEN, SYSTEMS, differences, read_tree
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from branchwise.recipes import C45
+from branchwise.recipe import C45
 from parity import ROOT, DataSet, load
 
 SETS = (

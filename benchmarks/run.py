@@ -70,7 +70,7 @@ class Workloads:
     def time_fit_files(self) -> list[Line]:
         """Fit the first workload from files, as the command line does."""
         from branchwise import Recipe, fit_tree
-        from branchwise.table.read import read_table
+        from branchwise.files.read_table import read_table
 
         A = self.tables["A"]
         frame = A.frame("str").assign(y=A.labels().astype("str"))
@@ -144,8 +144,8 @@ class Workloads:
     def _predict_codes(
         self, ours: Any, theirs: Any, X: pd.DataFrame, depth: str
     ) -> Line:
-        from branchwise.table.encode import encode_columns
-        from branchwise.table.frames import open_table
+        from branchwise.data.encode import encode_columns
+        from branchwise.data.frames import open_table
 
         model = ours.model_
         data = encode_columns(open_table(X), model.schema, model.tree.used_columns)
@@ -180,11 +180,11 @@ class Workloads:
     def track_growth(self) -> list[Line]:
         """Growth alone: nanoseconds for each row and remaining column."""
         from branchwise import Recipe
-        from branchwise.kernels.native import grow_native
-        from branchwise.table.encode import learn_columns
-        from branchwise.table.frames import open_table
-        from branchwise.table.labels import learn_target
-        from branchwise.table.weights import weigh
+        from branchwise.data.encode import learn_columns
+        from branchwise.data.frames import open_table
+        from branchwise.data.target import learn_target
+        from branchwise.data.weights import weigh
+        from branchwise.grow.native_kernel import grow_native
 
         A = self.tables["A"]
         columns, data = learn_columns(open_table(A.frame()), "from_dtype", None)

@@ -54,7 +54,7 @@ def write_table(path: Path, n_rows: int) -> None:
 
 
 def _recipe() -> Any:
-    from branchwise.recipes import ID3
+    from branchwise.recipe import ID3
 
     return replace(ID3, max_depth=DEPTH)
 

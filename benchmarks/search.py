@@ -27,9 +27,9 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from branchwise import C45Classifier, CARTClassifier, EncodedTable, ID3Classifier
+from branchwise.data.cache import Recognition
 from branchwise.estimators import base
 from branchwise.evaluation import search
-from branchwise.table.recognise import Recognition
 
 DEPTHS = [2, 3, 4, 5, 6, 8, 10, 12, 16, None]
 CASES = [1, 2, 3, 5, 8, 10, 15, 20, 30, 50]

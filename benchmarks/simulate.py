@@ -21,15 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from branchwise.elsewhere import task_of
-from branchwise.engines.jobs import CountColumns, merged
-from branchwise.engines.learning import look, settle
-from branchwise.engines.parts import Part, joined
-from branchwise.engines.passes import PassEngine
-from branchwise.engines.task import Plan, Task
-from branchwise.grow import grow
-from branchwise.recipes import ID3
-from branchwise.table.weights import unit_grid
+from branchwise.data.weights import unit_grid
+from branchwise.engines.fit_plan import Plan, Task
+from branchwise.engines.level_engine import CountColumns, PassEngine, merged
+from branchwise.engines.scan import Part, joined, look, settle
+from branchwise.grow.grow import grow
+from branchwise.recipe import ID3
+from branchwise.train.train import task_of
 from generate import planted_parts
 
 

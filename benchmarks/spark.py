@@ -28,8 +28,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from branchwise import fit_tree
-from branchwise.engines import spark_session
-from branchwise.recipes import CART, ID3
+from branchwise.engines.spark import source as spark_session
+from branchwise.recipe import CART, ID3
 from generate import planted
 
 DEPTH = 8

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from math import floor
 
-from branchwise.criteria import entropy
 from branchwise.datasets import Dataset
+from branchwise.grow.criteria import entropy
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pyarrow import csv
 
 from branchwise import C45Classifier
 from branchwise.report import make_report
-from branchwise.report.reproduce import file_mark
+from branchwise.report.page import file_mark
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "credit-g.csv"
 

@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier, export_text
 from _pictures import Picture, as_text, confusion, samples, search
 from _textbook import entropy, where, work_out
 from branchwise import C45Classifier, CARTClassifier, ID3Classifier, Model, datasets
-from branchwise.words import absent_values
+from branchwise.text.conditions import absent_values
 
 # %%
 # ## The toy cases

@@ -19,10 +19,12 @@ import pyarrow.csv
 import pyarrow.parquet
 
 import branchwise
-from branchwise import BranchwiseError, fit_tree, in_database, read_table
-from branchwise.engines.chunked import ChunkedTable, predict
-from branchwise.engines.sql import SqlTable
-from branchwise.table.streamed import StreamedTable
+from branchwise import BranchwiseError, fit_tree, read_table
+from branchwise import predict as in_database
+from branchwise.engines.chunked import ChunkedTable
+from branchwise.engines.sql.source import SqlTable
+from branchwise.files.dataset import StreamedTable
+from branchwise.predict import predict
 from fit_cases import Case
 from fit_laws import known_rows
 from fit_tables import arrow_table, family, pandas_frame

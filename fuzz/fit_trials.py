@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 import branchwise
-from branchwise import BranchwiseError, Model, extension
+from branchwise import BranchwiseError, Model
+from branchwise import native as extension
 from fit_cases import Case
 
 #: Names of the target and of the weights where they are columns of the table.

@@ -36,8 +36,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import numpy as np
 
-from branchwise import BranchwiseError, BranchwiseWarning, Model, export, persist
-from branchwise.table.schema import Column
+from branchwise import BranchwiseError, BranchwiseWarning, Model, export
+from branchwise.data.schema import Column
+from branchwise.model_file import save as persist
 from mixed_trees import ESTIMATORS, random_model
 from model_mutations import damage_bytes, damage_meaning, damage_value, paths_of
 

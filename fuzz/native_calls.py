@@ -30,10 +30,12 @@ from typing import Any
 import numpy as np
 
 from _hostile import mutated, pick
-from branchwise.kernels import native
-from branchwise.recipes import C45, Recipe
-from branchwise.table.schema import Column, Columns
-from branchwise.table.weights import weigh
+from branchwise.data.schema import Column, Columns
+from branchwise.data.weights import weigh
+from branchwise.grow import native_kernel as native
+from branchwise.prune.error_based import prune_native
+from branchwise.recipe import C45, Recipe
+from branchwise.tree.apply import NativeWalk
 
 #: Seconds for one call, bytes for a child, and calls for each of them.
 SECONDS = 20
@@ -60,13 +62,14 @@ class Recorder:
 
 def recorded(call: Callable[..., Any], *given: Any) -> dict[str, Any]:
     """Return the arguments that a call hands to the extension."""
-    recorder, kept = Recorder(), native.extension
-    native.extension = lambda: recorder  # type: ignore[assignment]
+    module = sys.modules[call.__module__]
+    recorder, kept = Recorder(), module.extension
+    module.extension = lambda: recorder
     try:
         with suppress(StopIteration):
             call(*given)
     finally:
-        native.extension = kept
+        module.extension = kept
     return recorder.given
 
 
@@ -137,7 +140,7 @@ def prune_call(rng: np.random.Generator) -> Call:
     columns, data, labels, _, grid, recipe = source
     tree = native.grow_native(*source)
     arguments = (columns, data, labels, grid, tree, recipe)
-    given = recorded(native.prune_native, *arguments)
+    given = recorded(prune_native, *arguments)
     return "prune", {**given, "prunes": True, "raises": bool(rng.random() < 0.8)}
 
 
@@ -146,7 +149,7 @@ def walk_call(rng: np.random.Generator) -> Call:
     _, source = grow_arguments(rng)
     columns, data = source[:2]
     tree = native.grow_native(*source)
-    given = recorded(native.NativeWalk, columns, tree)
+    given = recorded(NativeWalk, columns, tree)
     n_rows = 0 if len(tree) == 1 else data.n_rows  # the library asks no more of a leaf
     rows = {"columns": list(data.data), "n_rows": n_rows}
     return str(rng.choice(["label", "arrive"])), {**given, **rows}

@@ -179,7 +179,7 @@ inline double read_weights(Problem& problem, Arrays& arrays, nb::handle weights,
 // ---- masses ----------------------------------------------------------------------
 
 // Sums of masses are below 2^61, so that what is added to or taken from one of them is no
-// overflow: `bits` must be no more than Masses64 of criteria.py finds for the total, and
+// overflow: `bits` must be no more than Masses64 of grow/criteria.py finds for the total, and
 // not so few that nothing is left.
 inline void check_masses(int64_t bits, double total, bool whole, double total_of_rows, const Problem& problem) {
     check_number("total", total, std::numeric_limits<double>::min(), 1e301);
@@ -325,7 +325,7 @@ class PythonWatch {
     bool interrupted_ = false;
 };
 
-// The arrays of tree.py.
+// The arrays of tree/tree.py.
 struct TreeArrays {
     Array<int64_t> column, n_children, missing_to, unseen_to, n_codes, codes;
     Array<double> cut, weights, cases;

@@ -7,9 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from branchwise.prune.cost_complexity import PruningPath
-from branchwise.prune.risk import leaf_risk, left_behind
-from branchwise.tree import Tree
+from branchwise.prune.cost_complexity import PruningPath, leaf_risk, left_behind
+from branchwise.tree.tree import Tree
 
 
 class Links:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from branchwise import Model
-from branchwise.rules import Rule
-from branchwise.words import Condition, condition_of
+from branchwise.rules.rule import Rule
+from branchwise.text.conditions import Condition, condition_of
 from naive_c45 import feared
 
 Row = dict[str, Any]

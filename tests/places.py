@@ -8,17 +8,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from branchwise.engines.jobs import merged
-from branchwise.engines.learning import (
+from branchwise.engines.fit_plan import Plan, Task
+from branchwise.engines.level_engine import PassEngine, merged
+from branchwise.engines.scan import (
     Again,
+    encode_part,
+    finished,
+    joined,
     look,
     look_again,
     settle,
     weigh_again,
 )
-from branchwise.engines.parts import encode_part, finished, joined
-from branchwise.engines.passes import PassEngine
-from branchwise.engines.task import Plan, Task
 
 
 class ListedPlace:

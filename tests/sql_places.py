@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 
 from branchwise import read_table
+from branchwise.data.encode import learn_columns
+from branchwise.data.frames import open_table
+from branchwise.data.target import Classes, learn_numbers, learn_target, measure
+from branchwise.data.weights import weigh
 from branchwise.engines.memory import MemoryEngine
-from branchwise.table.encode import learn_columns
-from branchwise.table.frames import open_table
-from branchwise.table.labels import learn_numbers, learn_target
-from branchwise.table.target import Classes, measure
-from branchwise.table.weights import weigh
-from branchwise.training import Training, in_bins
+from branchwise.train.train import Training, in_bins
 from programs import their_environment
 
 HOSTILE = ("it's", 'say "hi"', "a;b -- c", "naïve 🌲", "select", "", "100%", "$1 ?1")

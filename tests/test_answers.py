@@ -21,9 +21,9 @@ from branchwise import (
     Recipe,
     fit_tree,
 )
-from branchwise.builder import TreeBuilder
-from branchwise.recipes import CART
-from branchwise.table.schema import Column, Schema
+from branchwise.data.schema import Column, Schema
+from branchwise.recipe import CART
+from branchwise.tree.builder import TreeBuilder
 
 # -- Probabilities
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from branchwise import ID3Classifier, ParameterError, Recipe, datasets, fit_tree
-from branchwise.table.bins import bin_columns, cut_numbers
-from branchwise.table.schema import Column, Columns
+from branchwise.data.bins import bin_columns, cut_numbers
+from branchwise.data.schema import Column, Columns
 
 KERNELS = ["reference", "native"]
 

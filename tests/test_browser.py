@@ -14,15 +14,15 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.builder import TreeBuilder
-from branchwise.export.answers import model_answers, sample_of_rows
+from branchwise.data.schema import Column, Schema
+from branchwise.export.base import model_answers, sample_of_rows
 from branchwise.export.plan import make_plan
-from branchwise.export.probes import probe_rows
+from branchwise.export.verification import probe_rows
 from branchwise.model import Model
-from branchwise.recipes import Recipe
-from branchwise.render import html
-from branchwise.table.schema import Column, Schema
-from branchwise.tree import Tree
+from branchwise.recipe import Recipe
+from branchwise.render import viewer as html
+from branchwise.tree.builder import TreeBuilder
+from branchwise.tree.tree import Tree
 from mixed_trees import ESTIMATORS, random_model, random_models
 from programs import IN_BROWSER, opened_browser  # noqa: F401  (a fixture)
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import naive_c45
-from branchwise import Model, extension, fit_tree
-from branchwise.kernels import native
-from branchwise.recipes import C45
+from branchwise import Model, fit_tree
+from branchwise import native as extension
+from branchwise.grow import native_kernel as native
+from branchwise.recipe import C45
 from parts import first_fast
 
 CHUNK = 125

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from branchwise import C45Classifier, Model
-from branchwise.counts import Counts
-from branchwise.criteria import Candidates, Criterion, Masses64
-from branchwise.cuts import Cuts, best_penalised
+from branchwise.grow.counts import Counts
+from branchwise.grow.criteria import Candidates, Criterion, Masses64
+from branchwise.grow.thresholds import Cuts, best_penalised
 from branchwise.prune.error_based import Estimate
 
 

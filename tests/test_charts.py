@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from branchwise.render.axes import axis, percent_figure, plain_figure
 from branchwise.render.charts import (
     Series,
+    axis,
     bar_chart,
     histogram,
     line_chart,
     matrix_chart,
+    percent_figure,
+    plain_figure,
     point_chart,
 )
 

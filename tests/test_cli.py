@@ -32,22 +32,29 @@ from branchwise import (
     load,
 )
 from branchwise import __main__ as launcher
-from branchwise.cli import algorithms, growing, streams
 from branchwise.cli import evaluate as evaluate_module
 from branchwise.cli import fit as fit_module
 from branchwise.cli import main as main_module
 from branchwise.cli import predict as predict_module
 from branchwise.cli import prune as prune_module
-from branchwise.cli import results as results_module
+from branchwise.cli import show as results_module
 from branchwise.cli.main import app, main
-from branchwise.criteria import ALIASES, BUILT_IN, FOR_NUMBERS
+from branchwise.cli.options import algorithm as algorithms
+from branchwise.cli.options import growing
+from branchwise.cli.support import streams
 from branchwise.errors import BranchwiseError
-from branchwise.missing import POLICIES
+from branchwise.files import csv_columns as parsing
+from branchwise.files.read_table import read_table
 from branchwise.model import Model
-from branchwise.persist import from_bytes as load_bytes
-from branchwise.recipes import PROBABILITIES, PRUNINGS
-from branchwise.table import parsing
-from branchwise.table.read import read_table
+from branchwise.model_file.save import from_bytes as load_bytes
+from branchwise.recipe import (
+    ALIASES,
+    BUILT_IN,
+    FOR_NUMBERS,
+    POLICIES,
+    PROBABILITIES,
+    PRUNINGS,
+)
 
 WEATHER = datasets.path("weather")
 TENNIS = datasets.path("tennis")

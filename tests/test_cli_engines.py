@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from branchwise import DataError, datasets, fit_tree, places
+from branchwise import DataError, datasets, fit_tree
+from branchwise.engines import base as places
 from test_cli import run
 
 CAR = str(datasets.path("car"))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from branchwise.export import verification
-from branchwise.export.target import Runner, Target
+from branchwise.export.base import Runner, Target
 from test_cli import WEATHER, run
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from branchwise import datasets, load
-from branchwise.cli.reading import _OPTIONS, TableSource
-from branchwise.table.reading import FORMS, make_reading
+from branchwise.cli.options.shared import _OPTIONS, TableSource
+from branchwise.files.options import FORMS, make_reading
 from test_cli import output, refusal, run, usage_error
 
 WEATHER = Path(datasets.path("weather"))
@@ -281,7 +281,7 @@ def test_a_directory_and_a_file_without_permission(tmp_path, write):
 def test_a_long_pipe_that_is_cut_off(tmp_path):
     """A writer dies within a quoted cell; memory is not taken for all that came."""
     code = (
-        "import sys; from branchwise.table import contents\n"
+        "import sys; from branchwise.files import raw_bytes as contents\n"
         "contents._IN_MEMORY = 2**16\n"
         "from branchwise.cli.main import main; main()"
     )

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from branchwise import datasets
-from branchwise.cli.engines import ENGINE_OPTIONS
 from branchwise.cli.main import app
+from branchwise.cli.options.engine import ENGINE_OPTIONS
 
 WEATHER = datasets.path("weather")
 TENNIS = datasets.path("tennis")

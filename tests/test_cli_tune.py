@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from branchwise import C45Classifier, datasets, load
-from branchwise.cli import streams
+from branchwise.cli.support import streams
 from branchwise.evaluation import search
 from test_cli import output, refusal, run, start  # noqa: F401
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from branchwise import counts as counts_module
-from branchwise.counts import Counts, Rows, run_starts, tally
+from branchwise.data.arrays import run_starts
+from branchwise.grow import counts as counts_module
+from branchwise.grow.counts import Counts, Rows, tally
 
 
 @pytest.fixture(params=["dense", "sorted"])

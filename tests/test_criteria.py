@@ -18,7 +18,7 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.criteria import Candidates, Criterion, Masses64, Scores, log2
+from branchwise.grow.criteria import Candidates, Criterion, Masses64, Scores, log2
 from test_naive import KERNELS
 
 TENNIS_GAINS = {
@@ -270,7 +270,7 @@ def test_a_function_can_be_the_criterion() -> None:
     built_in = ID3Classifier().fit(tennis.X, tennis.y)
     own = ID3Classifier(criterion=entropy_gain).fit(tennis.X, tennis.y)
     assert own.tree_ == built_in.tree_
-    assert own.model_.recipe.scoring.name == "entropy_gain"
+    assert own.model_.recipe.criterion_name == "entropy_gain"
 
 
 def test_a_function_decides() -> None:
@@ -357,7 +357,7 @@ def test_a_function_may_return_infinite_scores() -> None:
 
 def test_an_object_that_is_called_has_the_name_of_its_class() -> None:
     recipe = Recipe(criterion=partial(classification_gain))
-    assert recipe.scoring.name == "partial"
+    assert recipe.criterion_name == "partial"
 
 
 @pytest.mark.parametrize("bad", ["Gain", "", None, 3, dict, np.array(["gain"])])

@@ -18,7 +18,7 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.recipes import C45, CART
+from branchwise.recipe import C45, CART
 
 WEATHER = datasets.load("weather")
 OLD = fit_tree(WEATHER.X, WEATHER.y, target_name="play")

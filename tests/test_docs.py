@@ -16,17 +16,17 @@ from typer.testing import CliRunner
 import branchwise
 import branchwise.datasets
 import branchwise.export
-from branchwise import document
 from branchwise.cli.main import app
-from branchwise.missing import POLICIES
-from branchwise.recipes import (
+from branchwise.model_file import load as document
+from branchwise.recipe import (
     ALGORITHMS,
     ALPHA_RULES,
     BRANCHINGS,
+    POLICIES,
     PROBABILITIES,
     PRUNINGS,
 )
-from branchwise.tree import ARRAYS, OPTIONAL_ARRAYS
+from branchwise.tree.tree import ARRAYS, OPTIONAL_ARRAYS
 
 ROOT = Path(__file__).parent.parent
 

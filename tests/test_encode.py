@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 from branchwise import BranchwiseWarning, Recipe, fit_tree
+from branchwise.data import columns as objects
+from branchwise.data.columns import Numbers
+from branchwise.data.encode import encode_columns, learn_columns
+from branchwise.data.frames import open_table
+from branchwise.data.schema import Column, Schema
+from branchwise.data.target import learn_target
 from branchwise.errors import DataError
-from branchwise.table import objects
-from branchwise.table.encode import encode_columns, learn_columns
-from branchwise.table.frames import open_table
-from branchwise.table.labels import learn_target
-from branchwise.table.raw import Numbers
-from branchwise.table.schema import Column, Schema
 
 X = {"pet": ["cat", "dog", "cat"], "legs": [4, 4, 3], "weight": [4.5, 20.0, 3.5]}
 
@@ -272,7 +272,7 @@ NAN_WITH_SIGN = np.array([0xFFF8000000000001], dtype=np.uint64).view(np.float64)
 @pytest.mark.parametrize("kernel", ["native", "reference"])
 def test_numbers_as_names_are_sorted_and_zeros_are_one(monkeypatch, kernel):
     if kernel == "native":
-        pytest.importorskip("branchwise.kernels._native")
+        pytest.importorskip("branchwise._native")
     monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
     cells = np.array([2.5, -0.0, np.nan, 0.0, NAN_WITH_SIGN, -7, 2.5, 1e300])
     (column,), data = learn({"a": cells}, "all")
@@ -347,7 +347,7 @@ class Shade(str, enum.Enum):  # noqa: UP042  (a text that is an enumeration)
 
 @pytest.fixture
 def _compiled(monkeypatch):
-    pytest.importorskip("branchwise.kernels._native")
+    pytest.importorskip("branchwise._native")
     monkeypatch.delenv("BRANCHWISE_KERNEL", raising=False)
 
 

@@ -22,12 +22,11 @@ from branchwise import (
     datasets,
     fit_tree,
 )
+from branchwise.data.cache import Recognition
+from branchwise.data.encoded_table import EncodedLabels, Memory, Shelf, digest
+from branchwise.data.target import learn_target
 from branchwise.estimators import base
-from branchwise.recipes import C45, CART, ID3
-from branchwise.table.encoded import EncodedLabels
-from branchwise.table.labels import learn_target
-from branchwise.table.memory import Memory, Shelf, digest
-from branchwise.table.recognise import Recognition
+from branchwise.recipe import C45, CART, ID3
 
 
 def mixed(n_rows=300, seed=0):
@@ -306,7 +305,7 @@ def test_a_table_that_changes_is_read_again(form, row, recognition):
 
 def test_tables_with_the_same_look_are_compared_byte_by_byte(recognition, monkeypatch):
     """Even if the sampled bytes were all the same."""
-    from branchwise.table import recognise
+    from branchwise.data import cache as recognise
 
     monkeypatch.setattr(recognise, "crc32", lambda _: 0)
     X, y, _ = mixed()
@@ -521,7 +520,7 @@ def test_small_tables_and_no_room(recognition):
 
 
 def test_others_and_large_tables_are_left_alone(recognition, monkeypatch):
-    from branchwise.table import recognise
+    from branchwise.data import cache as recognise
 
     X, _, _ = mixed()
     monkeypatch.setattr(recognise, "_LARGE", 100)

@@ -14,15 +14,15 @@ import pytest
 from pyarrow import feather, ipc, parquet
 
 from branchwise import CARTRegressor, DataError, ParameterError, datasets, fit_tree
-from branchwise.elsewhere import task_of
 from branchwise.engines import chunked
 from branchwise.engines.chunked import ChunkedTable
-from branchwise.engines.task import Task
+from branchwise.engines.fit_plan import Task
+from branchwise.files import dataset as part_files
+from branchwise.files.dataset import StreamedTable, files_of
+from branchwise.files.options import Reading
 from branchwise.model import load
-from branchwise.recipes import C45, CART, ID3
-from branchwise.table import part_files
-from branchwise.table.reading import Reading
-from branchwise.table.streamed import StreamedTable, files_of
+from branchwise.recipe import C45, CART, ID3
+from branchwise.train.train import task_of
 from parts import first_fast
 
 
@@ -173,7 +173,7 @@ def test_what_is_wrong_with_text_is_told_with_its_line(
 
 
 def test_a_row_without_end_does_not_take_all_memory(write, monkeypatch):
-    from branchwise.table import records
+    from branchwise.files import csv_rows as records
 
     monkeypatch.setattr(records, "_LONGEST_ROW", 200)
     blocks_of(monkeypatch, 50)
@@ -233,8 +233,8 @@ def test_typed_columns_are_what_they_are_in_memory(form, tmp_path):
 
 
 def load_bytes(content):
-    from branchwise import persist
     from branchwise.model import Model
+    from branchwise.model_file import save as persist
 
     return Model(*persist.from_bytes(content, "a model"))
 

@@ -15,13 +15,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from branchwise import DataError, fit_tree, grafts
-from branchwise.elsewhere import Below
+from branchwise import DataError, fit_tree
+from branchwise.engines import chunked as store
 from branchwise.engines.chunked import ChunkedTable
-from branchwise.engines.jobs import CountColumns
-from branchwise.recipes import ID3
-from branchwise.table import part_files, store
-from branchwise.table.streamed import StreamedTable
+from branchwise.engines.level_engine import CountColumns
+from branchwise.files import dataset as part_files
+from branchwise.files.dataset import StreamedTable
+from branchwise.grow import grow as grafts
+from branchwise.recipe import ID3
+from branchwise.train.train import Below
 
 LINUX = pytest.mark.skipif(
     not Path("/proc/self/fd").exists(), reason="open files are counted in /proc"

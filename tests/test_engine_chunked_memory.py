@@ -20,7 +20,7 @@ FIT = """
     from pathlib import Path
     from dataclasses import replace
     from branchwise import fit_tree
-    from branchwise.recipes import ID3
+    from branchwise.recipe import ID3
     fit_tree(sys.argv[1], "y", replace(ID3, max_depth=4)).save(sys.argv[2])
     print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
@@ -28,7 +28,7 @@ PREDICT = """
     import re, sys
     from pathlib import Path
     from branchwise import load
-    from branchwise.engines.chunked import predict
+    from branchwise.predict import predict
     predict(load(sys.argv[2]), sys.argv[1], sys.argv[3])
     print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """

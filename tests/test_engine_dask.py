@@ -27,13 +27,13 @@ from branchwise import (
     load,
 )
 from branchwise.cli.main import app
-from branchwise.elsewhere import grown_elsewhere, task_of
-from branchwise.engines.afield import Desk, Mark, Refused, done, encoded, held
-from branchwise.engines.jobs import CountColumns
-from branchwise.engines.parts import Part, Route
-from branchwise.engines.task import Task
+from branchwise.engines.fit_plan import Task
+from branchwise.engines.level_engine import CountColumns
+from branchwise.engines.remote import Desk, Mark, Refused, done, encoded, held
+from branchwise.engines.scan import Part, Route
 from branchwise.model import Model
-from branchwise.recipes import C45, CART, ID3, Recipe
+from branchwise.recipe import C45, CART, ID3, Recipe
+from branchwise.train.train import grown_elsewhere, task_of
 from marked_files import models_of_marked_files
 from partitions import faulty, moody, slow
 from parts import first_fast
@@ -44,9 +44,9 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
-from branchwise.engines import dask as place_module  # noqa: E402
-from branchwise.engines.dask import DaskParts, DaskTable, predict  # noqa: E402
-from branchwise.engines.dask_crew import ClientCrew, LocalCrew, crew_of  # noqa: E402
+from branchwise.engines.dask import source as place_module  # noqa: E402
+from branchwise.engines.dask.cluster import ClientCrew, LocalCrew, crew_of  # noqa: E402
+from branchwise.engines.dask.source import DaskParts, DaskTable, predict  # noqa: E402
 
 # One cluster is enough for a machine.
 pytestmark = pytest.mark.xdist_group("dask")

@@ -16,13 +16,14 @@ import pandas as pd
 import pytest
 
 from branchwise import DataError, ParameterError, datasets, fit_tree
-from branchwise.engines import spark as engine
-from branchwise.engines import spark_session, spark_workers
-from branchwise.engines.sending import received, sent
+from branchwise.engines import remote as pages
+from branchwise.engines.remote import received, sent
 from branchwise.engines.spark import SparkTable
-from branchwise.recipes import C45, CART, ID3
-from branchwise.spark import predict
-from branchwise.table import pages
+from branchwise.engines.spark import source as engine
+from branchwise.engines.spark import source as spark_session
+from branchwise.engines.spark import workers as spark_workers
+from branchwise.predict import spark_predict as predict
+from branchwise.recipe import C45, CART, ID3
 from marked_files import models_of_marked_files
 from parts import first_fast
 from sessions import local_spark
@@ -269,7 +270,7 @@ def test_the_table_is_read_once(spark, tmp_path):
 
 @pytest.mark.slow
 def test_rows_as_they_were_read_are_given_up(spark):
-    from branchwise.engines.task import Task
+    from branchwise.engines.fit_plan import Task
 
     table = random_table(np.random.default_rng(6)).drop(columns="w")
     kept = spark.sparkContext._jsc.sc()
@@ -333,7 +334,7 @@ def test_a_table_that_changes_is_refused(spark, tmp_path):
     table = random_table(np.random.default_rng(8)).drop(columns="w")
     frame_of(spark, table, 2).write.parquet(path)
     with SparkTable(spark.read.parquet(path)) as place:
-        from branchwise.engines.task import Task
+        from branchwise.engines.fit_plan import Task
 
         plan = place.learn(Task("y"))
         passes = place.engine(replace(plan, n_rows=plan.n_rows + 1))
@@ -430,8 +431,8 @@ def test_answers_that_cannot_be_had(spark):
 
 
 def test_a_plan_that_is_known_does_not_travel():
-    from branchwise.engines.parts import Route
-    from branchwise.engines.task import Task
+    from branchwise.engines.fit_plan import Task
+    from branchwise.engines.scan import Route
     from places import ListedPlace
 
     table = random_table(np.random.default_rng(2))
@@ -445,7 +446,7 @@ def test_pages_bring_back_what_was_cut(monkeypatch):
     monkeypatch.setattr(pages, "PAGE", 7)
     things = [(at % 2, list(range(at))) for at in range(30)]
     batches = list(pages.pages(3, ((b, pages.packed(t)) for b, t in things)))
-    assert list(pages.unpacked(batches)) == things
+    assert list(pages.pages_unpacked(batches)) == things
     numbers = [n for batch in batches for n in batch.column("page").to_pylist()]
     assert numbers == list(range(len(numbers)))
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from branchwise import fit_tree
+from branchwise.engines.fit_plan import Task
 from branchwise.engines.sql import SqlTable
-from branchwise.engines.task import Task
-from branchwise.grow import grow, recount
-from branchwise.recipes import C45, CART, ID3
+from branchwise.grow.grow import grow, recount
+from branchwise.recipe import C45, CART, ID3
 from sql_places import (
     difference,
     in_duckdb,

@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pytest
 
 from branchwise import DataError, ParameterError
-from branchwise.engines import sql_levels
+from branchwise.engines.fit_plan import Task
 from branchwise.engines.sql import SqlTable
-from branchwise.engines.sql_drivers import connected
-from branchwise.engines.task import Task
-from branchwise.grow import grow
-from branchwise.recipes import ID3
+from branchwise.engines.sql import levels as sql_levels
+from branchwise.engines.sql.drivers import connected
+from branchwise.grow.grow import grow
+from branchwise.recipe import ID3
 from sql_places import (
     HOSTILE,
     difference,

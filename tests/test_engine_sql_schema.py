@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from branchwise import DataError, fit_tree, read_table
-from branchwise.engines.learning import Again, look, look_again, settle, weigh_again
+from branchwise.engines.fit_plan import Task
+from branchwise.engines.scan import Again, look, look_again, settle, weigh_again
 from branchwise.engines.sql import SqlTable
-from branchwise.engines.task import Task
-from branchwise.grow import grow
-from branchwise.recipes import CART, ID3
-from branchwise.table.read import MISSING
+from branchwise.files.read_table import MISSING
+from branchwise.grow.grow import grow
+from branchwise.recipe import CART, ID3
 from sql_places import (
     HOSTILE,
     difference,

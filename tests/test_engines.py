@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from branchwise import DataError, ParameterError, far, fit_tree
-from branchwise.elsewhere import grown_elsewhere, refuse_rules, task_of
-from branchwise.engines.passes import in_buckets
-from branchwise.engines.sketch import NumberSummary
-from branchwise.engines.task import Task
-from branchwise.recipes import C45, CART, ID3
-from branchwise.table.bins import bin_columns
-from branchwise.table.schema import Column, Columns
+from branchwise import DataError, ParameterError, fit_tree
+from branchwise import fit as far
+from branchwise.data.bins import bin_columns
+from branchwise.data.schema import Column, Columns
+from branchwise.engines.fit_plan import NumberSummary, Task
+from branchwise.engines.level_engine import in_buckets
+from branchwise.recipe import C45, CART, ID3
+from branchwise.train.train import grown_elsewhere, refuse_rules, task_of
 from parts import first_fast
 from places import ListedPlace
 

@@ -19,7 +19,7 @@ import pytest
 
 from branchwise import datasets, fit_tree
 from branchwise.engines.chunked import ChunkedTable
-from branchwise.recipes import C45, ID3
+from branchwise.recipe import C45, ID3
 from parts import first_fast
 from sessions import local_spark
 from sql_places import Server, in_postgresql, no_server

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from branchwise import ParameterError, fit_tree
-from branchwise.engines.predicting import predict
+from branchwise.predict import predict
 from test_cli import output, run
 
 FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-x", "@SUM(A1)", "\tq", "\rq"]

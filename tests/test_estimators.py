@@ -38,7 +38,7 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.tree import Tree
+from branchwise.tree.tree import Tree
 
 NO_ARRAY_API = {
     "check_array_api_input": (

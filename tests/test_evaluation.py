@@ -25,10 +25,15 @@ from branchwise import (
     datasets,
 )
 from branchwise.evaluation import Deal, compare, contender, cross_validated
-from branchwise.evaluation.curves import learning_curve
-from branchwise.evaluation.drawn import WeighedClasses
-from branchwise.evaluation.intervals import over_folds, over_rows, wilson
-from branchwise.evaluation.metrics import Reliability, brier_by_row
+from branchwise.evaluation.cross_validate import learning_curve
+from branchwise.evaluation.metrics import (
+    Reliability,
+    WeighedClasses,
+    brier_by_row,
+    over_folds,
+    over_rows,
+    wilson,
+)
 
 IRIS = datasets.load("iris")
 

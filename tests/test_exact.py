@@ -13,15 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-import branchwise.training
+import branchwise.prune.error_based
+import branchwise.train.train
 from branchwise import CARTClassifier, CARTRegressor, Model, fit_tree
+from branchwise.data.exact_sums import Limbs, lowest_bit, two_product, two_sum
 from branchwise.engines.chunked import ChunkedTable
 from branchwise.engines.sql import SqlTable
 from branchwise.errors import DataError, ParameterError
-from branchwise.persist import from_bytes
-from branchwise.recipes import C45, CART, ID3
-from branchwise.table.exact import Limbs, lowest_bit, two_product, two_sum
-from branchwise.table.streamed import StreamedTable
+from branchwise.files.dataset import StreamedTable
+from branchwise.model_file.save import from_bytes
+from branchwise.recipe import C45, CART, ID3
 
 NUMBERS = replace(CART, criterion="variance")
 RATES = replace(CART, criterion="poisson")
@@ -270,7 +271,7 @@ SCALED = {
 @pytest.mark.parametrize("name", SCALED)
 def test_a_power_of_two_changes_nothing_but_the_weights(name, kernel, monkeypatch):
     if kernel == "reference":
-        monkeypatch.setattr(branchwise.training.native, "serves", lambda _: False)
+        monkeypatch.setattr(branchwise.train.train.native, "serves", lambda _: False)
     rng = np.random.default_rng(3)
     x = {
         "a": [*rng.choice(list("pqr"), 29), None],
@@ -330,8 +331,8 @@ def test_a_weight_of_three_is_the_row_three_times(name, kernel, data):
     times = rng.integers(1, 5, n)
     with pytest.MonkeyPatch.context() as patch:
         if kernel == "reference":
-            patch.setattr(branchwise.training.native, "serves", lambda _: False)
-            patch.setattr(branchwise.training.native, "prunes", lambda _: False)
+            patch.setattr(branchwise.train.train.native, "serves", lambda _: False)
+            patch.setattr(branchwise.prune.error_based, "prunes", lambda _: False)
         one = fit_tree({"a": a, "m": m}, y, recipe, sample_weight=times)
         every = {"a": np.repeat(a, times), "m": np.repeat(m, times)}
         other = fit_tree(every, np.repeat(y, times), recipe)

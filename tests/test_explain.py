@@ -25,10 +25,10 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.builder import TreeBuilder
-from branchwise.intervals import mean_interval, share_interval, student
-from branchwise.recipes import CART
-from branchwise.table.schema import Column, Schema
+from branchwise.data.schema import Column, Schema
+from branchwise.recipe import CART
+from branchwise.stats import mean_interval, share_interval, student
+from branchwise.tree.builder import TreeBuilder
 from test_what_if import OF_NUMBERS, RECIPES, random_model, random_row
 
 WEATHER = datasets.load("weather")

@@ -7,10 +7,9 @@ import pytest
 
 from branchwise import ParameterError, datasets, export, fit_tree
 from branchwise.export import verification
-from branchwise.export.answers import model_answers, same, sample_of_rows
+from branchwise.export.base import Runner, Target, model_answers, same, sample_of_rows
 from branchwise.export.plan import EVERY_BRANCH, STOP, label_of, make_plan
-from branchwise.export.probes import probe_rows
-from branchwise.export.target import Runner, Target
+from branchwise.export.verification import probe_rows
 from mixed_trees import ESTIMATORS, random_models
 
 #: Options with which a target carries what it would refuse.

@@ -20,9 +20,10 @@ from branchwise import (
     export,
     fit_tree,
 )
-from branchwise.export import biff, excel, excel_runner
+from branchwise.export import excel, excel_runner
+from branchwise.export import excel_runner as biff
+from branchwise.export.excel_workbook import column_name, escaped
 from branchwise.export.plan import STOP, Field, Node, Plan, Question, make_plan
-from branchwise.export.workbook import column_name, escaped
 from mixed_trees import HOSTILE, random_models
 
 needs_libreoffice = pytest.mark.skipif(

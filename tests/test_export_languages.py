@@ -21,13 +21,19 @@ from branchwise import (
     export,
 )
 from branchwise import fit_tree as fit
-from branchwise.export import json_rules, spelling, verification
-from branchwise.export.answers import same
-from branchwise.export.c_runner import compile_and_run, compiler
-from branchwise.export.nested import parts_of
+from branchwise.export import (
+    code_writer as spelling,
+)
+from branchwise.export import (
+    json_rules,
+    verification,
+)
+from branchwise.export.base import same
+from branchwise.export.c import compile_and_run, compiler
+from branchwise.export.code_writer import comment, identifiers
 from branchwise.export.plan import EVERY_BRANCH, STOP, Field, Node, Plan, Question
-from branchwise.export.probes import probe_rows
-from branchwise.export.spelling import comment, identifiers
+from branchwise.export.statements import parts_of
+from branchwise.export.verification import probe_rows
 from mixed_trees import HOSTILE, random_models
 from test_export import follow, plan_of
 

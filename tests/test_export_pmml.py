@@ -6,16 +6,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from branchwise import (
-    ExportError,
-    ID3Classifier,
-    datasets,
-    export,
-    fit_tree,
-    persist,
-)
+from branchwise import ExportError, ID3Classifier, datasets, export, fit_tree
 from branchwise.export import pmml
 from branchwise.model import Model
+from branchwise.model_file import save as persist
 
 SPACE = "{http://www.dmg.org/PMML-4_4}"
 

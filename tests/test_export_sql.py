@@ -19,9 +19,21 @@ from branchwise import (
     export,
     fit_tree,
 )
-from branchwise.export import sql, sql_case, sql_runners, sql_shares, verification
+from branchwise.export import verification
 from branchwise.export.plan import STOP, Field, Node, Plan, Question
-from branchwise.export.sql_dialects import DIALECTS
+from branchwise.export.sql import (
+    cases as sql_case,
+)
+from branchwise.export.sql import (
+    query as sql,
+)
+from branchwise.export.sql import (
+    query as sql_shares,
+)
+from branchwise.export.sql import (
+    runners as sql_runners,
+)
+from branchwise.export.sql.dialects import DIALECTS
 from mixed_trees import HOSTILE, random_models
 
 TEXT = ("a", "b")

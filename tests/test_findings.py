@@ -13,18 +13,18 @@ import pyarrow as pa
 import pytest
 
 import branchwise
-from branchwise import findings as findings_module
 from branchwise import inspect_table
-from branchwise.extension import extension
-from branchwise.findings import grave_findings
-from branchwise.partitions import (
+from branchwise.data import checks as findings_module
+from branchwise.data.checks import (
     codes_of,
     errors_without_own,
+    grave_findings,
     in_order,
     same_order,
     same_partition,
 )
-from branchwise.table.frames import read_vector
+from branchwise.data.frames import read_vector
+from branchwise.native import extension
 
 
 def kinds(X, y=None):

@@ -16,9 +16,9 @@ import pytest
 from pyarrow import feather, ipc, parquet
 
 from branchwise import DataError, ParameterError, datasets, fit_tree, read_table
-from branchwise.table import contents as contents_module
-from branchwise.table.read import TableFile
-from branchwise.table.reading import make_reading
+from branchwise.files import raw_bytes as contents_module
+from branchwise.files.options import make_reading
+from branchwise.files.read_table import TableFile
 
 WEATHER = Path(datasets.path("weather"))
 
@@ -128,7 +128,7 @@ def test_encodings(write, encoding):
 
 
 def test_a_large_text_in_another_encoding(write, monkeypatch):
-    monkeypatch.setattr("branchwise.table.encodings._CHUNK", 1001)
+    monkeypatch.setattr("branchwise.files.raw_bytes._CHUNK", 1001)
     text = "ä,ö\n" + "".join(f"ü{n},{n}\n" for n in range(3000))
     for encoding in ("utf-16", "cp1252"):
         path = write(text.encode(encoding))
@@ -138,7 +138,7 @@ def test_a_large_text_in_another_encoding(write, monkeypatch):
 
 @pytest.mark.parametrize("chunk", [7, 2**20])
 def test_text_that_is_not_in_the_given_encoding(write, monkeypatch, chunk):
-    monkeypatch.setattr("branchwise.table.encodings._CHUNK", chunk)
+    monkeypatch.setattr("branchwise.files.raw_bytes._CHUNK", chunk)
     path = write(b"a,b\n1,2\n33\x81,4\n")
     message = error(path, encoding="cp1252")
     assert message.startswith(

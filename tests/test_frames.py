@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 from branchwise import DataError, fit_tree
-from branchwise.table.encode import learn_columns
-from branchwise.table.frames import open_table
-from branchwise.table.labels import learn_target
+from branchwise.data.encode import learn_columns
+from branchwise.data.frames import open_table
+from branchwise.data.target import learn_target
 
 NA = None
 TABLE: dict[str, list[Any]] = {

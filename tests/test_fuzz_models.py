@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from branchwise import DataError, Model, export, persist
-from branchwise.builder import TreeBuilder
-from branchwise.intervals import share_interval, student
-from branchwise.recipes import C45, CART
-from branchwise.splits import Router
-from branchwise.table.schema import Column, Schema
+from branchwise import DataError, Model, export
+from branchwise.data.schema import Column, Schema
+from branchwise.model_file import save as persist
+from branchwise.recipe import C45, CART
+from branchwise.stats import share_interval, student
+from branchwise.tree.builder import TreeBuilder
+from branchwise.tree.splits import Router
 
 FUZZ = Path(__file__).parents[1] / "fuzz" / "models.py"
 

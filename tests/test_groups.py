@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from branchwise import Model, fit_tree
-from branchwise.groups import ALL_GROUPINGS, ALL_MERGERS
-from branchwise.recipes import C45, CART, Recipe
+from branchwise.grow.categories import ALL_GROUPINGS, ALL_MERGERS
+from branchwise.recipe import C45, CART, Recipe
 from test_naive import KERNELS
 
 Sums = tuple[float, ...]

@@ -22,18 +22,15 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from branchwise import (
-    ExportError,
-    ModelFileError,
-    ParameterError,
-    export,
-    persist,
-)
-from branchwise.export import javascript, python_source, sql_runners
+from branchwise import ExportError, ModelFileError, ParameterError, export
+from branchwise.export import javascript
+from branchwise.export import python as python_source
 from branchwise.export.plan import make_plan
+from branchwise.export.sql import runners as sql_runners
 from branchwise.model import Model
+from branchwise.model_file import save as persist
 from branchwise.plot import plot_tree
-from branchwise.report.making import make_report
+from branchwise.report.build import make_report
 from sql_places import postgresql  # noqa: F401  (a fixture)
 
 HOSTILE = (

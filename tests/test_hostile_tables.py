@@ -16,11 +16,12 @@ from fuzz import tables
 from pyarrow import feather, ipc, parquet
 
 from branchwise import BranchwiseError, DataError, fit_tree, read_table
-from branchwise.table import contents, database
-from branchwise.table.arff import open_arff
-from branchwise.table.read import TableFile
-from branchwise.table.reading import Reading
-from branchwise.table.streamed import StreamedTable
+from branchwise.files import database
+from branchwise.files import raw_bytes as contents
+from branchwise.files.arff import open_arff
+from branchwise.files.dataset import StreamedTable
+from branchwise.files.options import Reading
+from branchwise.files.read_table import TableFile
 from test_cli import run
 
 

@@ -17,12 +17,12 @@ import pytest
 from sklearn import config_context
 
 from branchwise import CARTRegressor, ID3Classifier, datasets, fit_tree
-from branchwise.builder import TreeBuilder
+from branchwise.data.schema import Column, Schema
 from branchwise.model import Model
-from branchwise.recipes import Recipe
-from branchwise.render import html
-from branchwise.table.schema import Column, Schema
-from branchwise.view import NODE_LISTS
+from branchwise.recipe import Recipe
+from branchwise.render import viewer as html
+from branchwise.render.view import NODE_LISTS
+from branchwise.tree.builder import TreeBuilder
 from mixed_trees import HOSTILE, random_models
 
 ASSETS = files("branchwise.render") / "assets"

@@ -18,9 +18,10 @@ from branchwise import (
     read_table,
 )
 from branchwise.engines.sql import SqlTable
-from branchwise.export import sql_runners, verification
-from branchwise.in_database import prediction_query, predictions, write_predictions
-from branchwise.recipes import C45, CART, ID3
+from branchwise.export import verification
+from branchwise.export.sql import runners as sql_runners
+from branchwise.predict import prediction_query, predictions, write_predictions
+from branchwise.recipe import C45, CART, ID3
 from sql_places import (
     in_duckdb,
     in_postgresql,

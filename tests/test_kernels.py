@@ -11,22 +11,22 @@ import numpy as np
 import pytest
 
 from branchwise import DataError, ParameterError, Recipe, datasets, fit_tree
-from branchwise import extension as loader
-from branchwise.criteria import BUILT_IN, SERIES
+from branchwise import native as loader
+from branchwise.data.schema import Column, Columns, Schema
+from branchwise.data.target import Classes
+from branchwise.data.weights import weigh
 from branchwise.engines.memory import MemoryEngine
-from branchwise.grow import grow
-from branchwise.kernels import native
-from branchwise.missing import POLICIES
-from branchwise.predict import Walker
-from branchwise.sanity import validate
-from branchwise.table.schema import Column, Columns, Schema
-from branchwise.table.target import Classes
-from branchwise.table.weights import weigh
-from branchwise.tree import ARRAYS, Tree
+from branchwise.grow import native_kernel as native
+from branchwise.grow.criteria import SERIES
+from branchwise.grow.grow import grow
+from branchwise.recipe import BUILT_IN, POLICIES
+from branchwise.tree.apply import Walker
+from branchwise.tree.tree import ARRAYS, Tree
+from branchwise.tree.validate import validate
 from parts import first_fast
 
 _native = pytest.importorskip(
-    "branchwise.kernels._native", reason="installed without the compiled extension"
+    "branchwise._native", reason="installed without the compiled extension"
 )
 
 N_TABLES = 5000
@@ -211,7 +211,7 @@ def test_the_variable_forces_a_kernel(monkeypatch):
 def test_without_the_extension_the_reference_serves_and_says_so_once():
     script = """
 import sys, warnings
-sys.modules["branchwise.kernels._native"] = None
+sys.modules["branchwise._native"] = None
 from branchwise import datasets, fit_tree
 tennis = datasets.load("tennis")
 with warnings.catch_warnings(record=True) as caught:
@@ -581,9 +581,9 @@ def test_threads_that_run_out_of_memory_end_with_an_error():
 import resource
 import numpy as np
 from branchwise import Recipe
-from branchwise.kernels import native
-from branchwise.table.schema import Column, Columns
-from branchwise.table.weights import weigh
+from branchwise.grow import native_kernel as native
+from branchwise.data.schema import Column, Columns
+from branchwise.data.weights import weigh
 
 n = 400_000
 rng = np.random.default_rng(0)
@@ -669,7 +669,7 @@ TEXTS = ["", "a", "b", "ab", "ba", "abcdefgh", "abcdefghi", "x" * 50, "é", "日
 @pytest.mark.parametrize("seed", range(20))
 def test_texts_are_numbered_as_arrow_does(seed):
     pa = pytest.importorskip("pyarrow")
-    from branchwise.table.text import number_texts
+    from branchwise.data.arrow import number_texts
 
     rng = np.random.default_rng(seed)
     pool = [*TEXTS, *(f"id {k}" for k in range(int(rng.integers(0, 2000))))]
@@ -688,7 +688,7 @@ def test_texts_are_numbered_as_arrow_does(seed):
 
 def test_chunks_of_text_are_numbered_together():
     pa = pytest.importorskip("pyarrow")
-    from branchwise.table.text import number_texts
+    from branchwise.data.arrow import number_texts
 
     codes, values = number_texts(pa.chunked_array([["a", "b"], ["b", None, "a"]]))
     assert [values[c] if c >= 0 else None for c in codes] == ["a", "b", "b", None, "a"]
@@ -730,7 +730,7 @@ def test_texts_that_differ_in_one_byte_get_numbers_of_their_own(length):
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "U1", "U3", "U11", "O"])
 def test_cells_are_numbered_by_their_bytes(dtype):
-    from branchwise.table.text import number_cells
+    from branchwise.data.arrow import number_cells
 
     rng = np.random.default_rng(5)
     for n in (1, 2, 3000):
@@ -746,7 +746,7 @@ def test_cells_are_numbered_by_their_bytes(dtype):
 
 
 def test_equal_objects_are_not_the_same_object():
-    from branchwise.table.text import number_cells
+    from branchwise.data.arrow import number_cells
 
     cells = np.array([str(1000), str(1000)] * 2, dtype=object)
     codes, firsts = number_cells(cells)
@@ -754,7 +754,7 @@ def test_equal_objects_are_not_the_same_object():
 
 
 def test_nothing_is_numbered_without_the_extension(monkeypatch):
-    from branchwise.table.text import number_cells
+    from branchwise.data.arrow import number_cells
 
     assert number_cells(np.array([], dtype=object)) is None
     monkeypatch.setenv("BRANCHWISE_KERNEL", "reference")

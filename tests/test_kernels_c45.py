@@ -7,20 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from branchwise.data.schema import Column, Columns, Schema
+from branchwise.data.target import Classes
+from branchwise.data.weights import weigh
 from branchwise.engines.memory import MemoryEngine
-from branchwise.grow import grow, recount
-from branchwise.kernels import native
+from branchwise.grow import native_kernel as native
+from branchwise.grow.grow import grow, recount
 from branchwise.prune import error_based
-from branchwise.recipes import C45
-from branchwise.sanity import validate
-from branchwise.table.schema import Column, Columns, Schema
-from branchwise.table.target import Classes
-from branchwise.table.weights import weigh
+from branchwise.prune.error_based import prune_native
+from branchwise.recipe import C45
+from branchwise.tree.validate import validate
 from parts import first_fast
 from test_kernels import assert_same_tree, random_problem, random_weights
 
 pytest.importorskip(
-    "branchwise.kernels._native", reason="installed without the compiled extension"
+    "branchwise._native", reason="installed without the compiled extension"
 )
 
 N_TABLES = 2000
@@ -84,7 +85,7 @@ def test_same_tree_before_and_after_pruning(part):
 
         door = count if recipe.raise_subtrees else None
         expected = error_based.pruned(small, recipe.confidence, door)
-        pruned = native.prune_native(columns, data, labels, grid, reference, recipe)
+        pruned = prune_native(columns, data, labels, grid, reference, recipe)
         assert_same_tree(expected, pruned, (seed, recipe))
         validate(pruned, Schema(tuple(columns), tuple(range(n_classes))))
         unraised = error_based.pruned(small, recipe.confidence, None)

@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 from branchwise import Recipe
-from branchwise.criteria import BUILT_IN
+from branchwise.data.schema import Column, Columns
+from branchwise.data.target import Classes
+from branchwise.data.weights import weigh
 from branchwise.engines.memory import MemoryEngine
-from branchwise.grow import grow
-from branchwise.kernels import native
-from branchwise.table.schema import Column, Columns
-from branchwise.table.target import Classes
-from branchwise.table.weights import weigh
-from branchwise.tree import ARRAYS, Tree
+from branchwise.grow import native_kernel as native
+from branchwise.grow.grow import grow
+from branchwise.recipe import BUILT_IN
+from branchwise.tree.tree import ARRAYS, Tree
 from parts import first_fast
 
 pytest.importorskip(
-    "branchwise.kernels._native", reason="installed without the compiled extension"
+    "branchwise._native", reason="installed without the compiled extension"
 )
 
 #: Numbers of values around those from which a column is looked at another way.

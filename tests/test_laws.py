@@ -16,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from branchwise import DataError, ID3Classifier, Model, Recipe, fit_tree, load, persist
-from branchwise import counts as counts_module
-from branchwise.counts import Counts, Rows, tally
-from branchwise.recipes import C45, CART
-from branchwise.words import Condition, condition_of
+from branchwise import DataError, ID3Classifier, Model, Recipe, fit_tree, load
+from branchwise.grow import counts as counts_module
+from branchwise.grow.counts import Counts, Rows, tally
+from branchwise.model_file import save as persist
+from branchwise.recipe import C45, CART
+from branchwise.text.conditions import Condition, condition_of
 from parts import examples
 from test_naive import KERNELS, as_table, random_table
 

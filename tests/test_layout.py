@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from branchwise.render.layout import tidy
+from branchwise.render.scene import tidy
 
 GAP = 5.0
 #: What rounding may do.

@@ -8,14 +8,21 @@ import re
 import pytest
 
 from branchwise import DataError
-from branchwise.table import contents, parsing, records
-from branchwise.table.contents import as_stream, find, position
-from branchwise.table.delimited import DelimitedFile
-from branchwise.table.progress import telling
-from branchwise.table.read import read_table
-from branchwise.table.reading import Reading
-from branchwise.table.records import line_spans
-from branchwise.table.stored_file import StoredFile
+from branchwise.files import (
+    csv_columns as parsing,
+)
+from branchwise.files import (
+    csv_rows as records,
+)
+from branchwise.files import (
+    raw_bytes as contents,
+)
+from branchwise.files.atomic import telling
+from branchwise.files.csv_rows import line_spans
+from branchwise.files.delimited import DelimitedFile
+from branchwise.files.options import Reading
+from branchwise.files.raw_bytes import StoredFile, as_stream, find, position
+from branchwise.files.read_table import read_table
 
 
 @pytest.fixture

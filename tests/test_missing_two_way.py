@@ -22,20 +22,22 @@ from branchwise import (
     DataError,
     Model,
     ParameterError,
-    extension,
     fit_tree,
 )
+from branchwise import (
+    native as extension,
+)
+from branchwise.data.encode import encode_columns
+from branchwise.data.frames import open_table
+from branchwise.data.target import Classes
 from branchwise.engines.memory import MemoryEngine
-from branchwise.grow import grow, recount
-from branchwise.kernels import native
-from branchwise.recipes import CART, Recipe
-from branchwise.sanity import validate
-from branchwise.surrogates import surrogates_of
-from branchwise.table.encode import encode_columns
-from branchwise.table.frames import open_table
-from branchwise.table.target import Classes
-from branchwise.training import Training
-from branchwise.tree import ARRAYS, SURROGATE_ARRAYS, Tree
+from branchwise.grow import native_kernel as native
+from branchwise.grow.grow import grow, recount
+from branchwise.recipe import CART, Recipe
+from branchwise.text.conditions import surrogates_of
+from branchwise.train.train import Training
+from branchwise.tree.tree import ARRAYS, SURROGATE_ARRAYS, Tree
+from branchwise.tree.validate import validate
 from parts import first_fast
 from test_naive import KERNELS
 

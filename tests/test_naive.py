@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import naive
-from branchwise import DataError, Model, Recipe, extension, fit_tree
+from branchwise import DataError, Model, Recipe, fit_tree
+from branchwise import native as extension
 from parts import first_fast
 
 CHUNK = 250

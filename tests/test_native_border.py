@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 
 from branchwise import CARTClassifier, Recipe, fit_tree
-from branchwise.criteria import SERIES, Masses64
-from branchwise.kernels import native
-from branchwise.recipes import C45
-from branchwise.table.schema import Column
-from branchwise.table.text import number_texts
+from branchwise.data.arrow import number_texts
+from branchwise.data.schema import Column
+from branchwise.grow import native_kernel as native
+from branchwise.grow.criteria import SERIES, Masses64
+from branchwise.recipe import C45
 
 _native = pytest.importorskip(
-    "branchwise.kernels._native", reason="installed without the compiled extension"
+    "branchwise._native", reason="installed without the compiled extension"
 )
 
 ROOT = Path(__file__).parent.parent
@@ -400,7 +400,7 @@ def test_related_texts_take_no_longer_than_others():
 def test_numbers_of_texts_do_not_depend_on_the_key():
     program = """
 import numpy as np
-from branchwise.kernels import _native
+from branchwise import _native
 rng = np.random.default_rng(0)
 offsets = np.append(0, np.cumsum(rng.integers(0, 40, 2000)))
 data = rng.integers(97, 99, int(offsets[-1]), dtype=np.uint8)

@@ -32,14 +32,14 @@ from branchwise import (
     ParameterError,
     Recipe,
     datasets,
-    document,
     fit_tree,
-    persist,
 )
-from branchwise.builder import TreeBuilder
-from branchwise.recipes import C45, CART
-from branchwise.sanity import validate
-from branchwise.table.schema import Column, Schema
+from branchwise.data.schema import Column, Schema
+from branchwise.model_file import load as document
+from branchwise.model_file import save as persist
+from branchwise.recipe import C45, CART
+from branchwise.tree.builder import TreeBuilder
+from branchwise.tree.validate import validate
 from model_mutations import REMOVE, Path_, changed, damage_bytes, damage_value, paths_of
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -23,14 +23,21 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.builder import TreeBuilder
-from branchwise.recipes import CART
-from branchwise.render.colours import CLASS_COLOURS, ON_DARK, OTHERS, class_colours
-from branchwise.render.drawn import drawn
-from branchwise.render.measure import ELLIPSIS, fitted, text_width
+from branchwise.data.schema import Column, Schema
+from branchwise.recipe import CART
+from branchwise.render.picture import (
+    CLASS_COLOURS,
+    ELLIPSIS,
+    ON_DARK,
+    OTHERS,
+    class_colours,
+    drawn,
+    fitted,
+    text_width,
+)
 from branchwise.render.scene import LABEL_ROOM, scene
 from branchwise.render.svg import xml
-from branchwise.table.schema import Column, Schema
+from branchwise.tree.builder import TreeBuilder
 
 SVG = "{http://www.w3.org/2000/svg}"
 #: Names that mean something to one language or another.

@@ -17,7 +17,7 @@ from branchwise import (
     fit_tree,
 )
 from branchwise.plot import plot_tree
-from branchwise.render.drawn import drawn
+from branchwise.render.picture import drawn
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from branchwise import DataError, ID3Classifier, Model, Recipe, fit_tree
-from branchwise.builder import TreeBuilder
-from branchwise.export.answers import Answer, model_answers, sample_of_rows
+from branchwise.data.schema import Column, Columns, Schema
+from branchwise.export.base import Answer, model_answers, sample_of_rows
 from branchwise.export.plan import Row, make_plan
-from branchwise.export.probes import probe_rows
-from branchwise.predict import Walker, visited
-from branchwise.table.schema import Column, Columns, Schema
+from branchwise.export.verification import probe_rows
+from branchwise.tree.apply import Walker, visited
+from branchwise.tree.builder import TreeBuilder
 from mixed_trees import random_model
 from test_naive import KERNELS
 

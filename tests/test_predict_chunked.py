@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 from branchwise import DataError, ID3Classifier, ParameterError, fit_tree
 from branchwise.cli.main import app
-from branchwise.engines.chunked import predict
-from branchwise.recipes import C45, CART, ID3
-from branchwise.table import part_files
-from branchwise.table.read import read_table
-from branchwise.table.streamed import StreamedTable
+from branchwise.files import dataset as part_files
+from branchwise.files.dataset import StreamedTable
+from branchwise.files.read_table import read_table
+from branchwise.predict import predict
+from branchwise.recipe import C45, CART, ID3
 
 
 def rows_of(n=90, seed=0):

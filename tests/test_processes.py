@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from branchwise import C45Classifier, CARTClassifier, files, load
-from branchwise.arrays import distinct
+from branchwise import C45Classifier, CARTClassifier, load
+from branchwise.data.arrays import distinct
+from branchwise.files import atomic as files
 
 needs_fork = pytest.mark.skipif(
     not hasattr(os, "fork") or sys.version_info >= (3, 12),
@@ -159,7 +160,7 @@ def test_children_of_many_forks():
 
 def test_cached_properties_have_no_lock():
     """One thread that computes does not keep another from computing."""
-    from branchwise.forks import cached_property
+    from branchwise.threads import cached_property
 
     begun, done = threading.Event(), threading.Event()
 

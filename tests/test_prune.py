@@ -22,19 +22,21 @@ from branchwise import (
     Recipe,
     fit_tree,
 )
-from branchwise.builder import TreeBuilder
-from branchwise.prune import best_first, cost_complexity, error_based, reduced_error
-from branchwise.prune.error_based import Estimate
-from branchwise.prune.risk import leaf_risk
-from branchwise.prune.surgery import (
-    rearranged,
-    snipped,
-    stopped_weights,
-    subtree_sums,
+from branchwise.prune import (
+    cost_complexity,
+    error_based,
+    reduced_error,
 )
-from branchwise.recipes import C45, CART, unpruned
-from branchwise.sanity import validate
-from branchwise.tree import Tree
+from branchwise.prune import (
+    reduced_error as best_first,
+)
+from branchwise.prune.cost_complexity import leaf_risk
+from branchwise.prune.error_based import Estimate
+from branchwise.recipe import C45, CART, unpruned
+from branchwise.tree.builder import TreeBuilder
+from branchwise.tree.edit import rearranged, snipped, stopped_weights, subtree_sums
+from branchwise.tree.tree import Tree
+from branchwise.tree.validate import validate
 
 
 def mixed_table(seed: int, n: int = 60, gaps: bool = False) -> dict[str, list[object]]:
@@ -599,7 +601,7 @@ def test_merging_changes_no_probability(seed, branching, missing, probabilities)
 
 
 def test_merging_collapses_and_joins():
-    from branchwise.table.schema import Column, Schema
+    from branchwise.data.schema import Column, Schema
 
     schema = Schema(
         (

@@ -22,17 +22,17 @@ from branchwise import (
     load,
     pruning_path,
 )
+from branchwise.data.encode import learn_columns
+from branchwise.data.frames import open_table
+from branchwise.data.schema import Column, Schema
+from branchwise.data.target import learn_target
 from branchwise.plot import plot_pruning_path
 from branchwise.prune import cost_complexity, error_based
-from branchwise.pruning import PruningTable
-from branchwise.recipes import CART
-from branchwise.table.encode import learn_columns
-from branchwise.table.frames import open_table
-from branchwise.table.labels import learn_target
-from branchwise.table.schema import Column, Schema
-from branchwise.training import Training, grown
-from branchwise.tree import Tree
-from branchwise.validation import choose_alpha, dealt, held_out
+from branchwise.recipe import CART
+from branchwise.train.hold_out import choose_alpha, dealt, held_out
+from branchwise.train.prune_model import PruningTable
+from branchwise.train.train import Training, grown
+from branchwise.tree.tree import Tree
 
 TENNIS = datasets.load("tennis")
 

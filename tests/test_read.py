@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from branchwise import DataError, ParameterError, datasets, fit_tree
-from branchwise.table.read import TableFile, read_table
+from branchwise.files.read_table import TableFile, read_table
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_standard_input(monkeypatch):
 
 
 def test_a_pipe_is_read_like_a_file():
-    code = "import sys; from branchwise.table.read import read_table;"
+    code = "import sys; from branchwise.files.read_table import read_table;"
     code += "print(read_table('/dev/stdin')['a'].to_pylist())"
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -527,6 +527,6 @@ def test_csv_and_parquet_give_the_same_tree(tmp_path):
 
 
 def test_importing_branchwise_does_not_load_pyarrow():
-    code = "import sys, branchwise, branchwise.table.read;"
+    code = "import sys, branchwise, branchwise.files.read_table;"
     code += "sys.exit('pyarrow' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

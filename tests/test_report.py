@@ -31,8 +31,10 @@ from branchwise import (
     ParameterError,
     datasets,
 )
-from branchwise.report import curves, making, testing
-from branchwise.report.making import make_report
+from branchwise.report import build as making
+from branchwise.report import testing
+from branchwise.report import testing as curves
+from branchwise.report.build import make_report
 
 IRIS = datasets.load("iris")
 FRAME = pd.DataFrame(dict(IRIS.X))

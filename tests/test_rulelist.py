@@ -23,13 +23,20 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.covering import Coverage
-from branchwise.generalise import Candidate, candidates
-from branchwise.generalise import Cases as EncodedCases
 from branchwise.prune.error_based import Estimate
-from branchwise.rulelist import RuleList, Source
-from branchwise.selection import EXHAUSTIVE, Subsets, _bits, _without_harm, selected
-from branchwise.words import Condition
+from branchwise.rules.generalise import (
+    EXHAUSTIVE,
+    Candidate,
+    Coverage,
+    Subsets,
+    _bits,
+    _without_harm,
+    candidates,
+    selected,
+)
+from branchwise.rules.generalise import Cases as EncodedCases
+from branchwise.rules.rule_list import RuleList, Source
+from branchwise.text.conditions import Condition
 from naive_rules import (
     Cases,
     best_subset,

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from branchwise import Model, Recipe, datasets, fit_tree
-from branchwise.builder import TreeBuilder
-from branchwise.recipes import C45, CART
-from branchwise.rules import Rule
-from branchwise.table.schema import Column, Schema
-from branchwise.words import Condition
+from branchwise.data.schema import Column, Schema
+from branchwise.recipe import C45, CART
+from branchwise.rules.rule import Rule
+from branchwise.text.conditions import Condition
+from branchwise.tree.builder import TreeBuilder
 
 GOLDEN = Path(__file__).parent / "golden"
 TABLES = [name for name in datasets.names() if name != "votes"]

@@ -27,14 +27,14 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.builder import TreeBuilder
-from branchwise.intervals import share_interval
-from branchwise.recipes import C45, CART
-from branchwise.rules import INTERVAL, Rule
-from branchwise.ruleset import Rules
-from branchwise.table import make
-from branchwise.table.schema import Column, Schema
-from branchwise.words import Condition, percent, percent_range, phrase, said
+from branchwise.data import one_row as make
+from branchwise.data.schema import Column, Schema
+from branchwise.recipe import C45, CART
+from branchwise.rules.rule import INTERVAL, Rule
+from branchwise.rules.rule_set import Rules
+from branchwise.stats import share_interval
+from branchwise.text.conditions import Condition, percent, percent_range, phrase, said
+from branchwise.tree.builder import TreeBuilder
 from naive_rules import fulfils, path
 
 law = settings(derandomize=True, deadline=None, max_examples=25, database=None)

@@ -27,10 +27,9 @@ from branchwise import (
     plot,
 )
 from branchwise.evaluation import SearchResults, learning_curve, search
-from branchwise.evaluation.grids import candidates, default_grid
-from branchwise.evaluation.scorers import check_scoring
-from branchwise.evaluation.searched import Tried
-from branchwise.evaluation.searching import SearchInterrupted
+from branchwise.evaluation.grids import candidates, check_scoring, default_grid
+from branchwise.evaluation.trials import Tried
+from branchwise.evaluation.tune import SearchInterrupted
 
 
 def every_tenth(name):
@@ -453,7 +452,7 @@ def test_a_learning_curve_is_drawn(plt):
 def test_without_matplotlib(monkeypatch):
     import sys
 
-    from branchwise import figures
+    from branchwise.evaluation import plots as figures
 
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(BranchwiseError, match=r"pip install 'branchwise.plot.'"):

@@ -16,8 +16,8 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import classification_report
 
 from branchwise import ID3Classifier, datasets
-from branchwise.criteria import Candidates, Criterion, Masses64
-from branchwise.words import absent_values, condition_of
+from branchwise.grow.criteria import Candidates, Criterion, Masses64
+from branchwise.text.conditions import absent_values, condition_of
 
 
 def exactly(figure):

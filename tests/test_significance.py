@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from branchwise import CARTRegressor, ID3Classifier, Recipe, fit_tree, significance
-from branchwise.significance import (
+from branchwise import CARTRegressor, ID3Classifier, Recipe, fit_tree
+from branchwise.grow import significance
+from branchwise.grow.significance import (
     log_chance_of_classes,
     log_chance_of_numbers,
-    log_chi_square_tail,
-    log_f_tail,
     log_groupings,
 )
+from branchwise.stats import log_chi_square_tail, log_f_tail
 
 
 def test_the_tail_of_chi_square():

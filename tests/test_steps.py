@@ -21,8 +21,10 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.recipes import C45, CART, ID3
-from branchwise.steps import html, latex, markdown
+from branchwise.recipe import C45, CART, ID3
+from branchwise.steps import as_html as html
+from branchwise.steps import as_latex as latex
+from branchwise.steps import as_text as markdown
 
 TENNIS = datasets.load("tennis")
 WEATHER = datasets.load("weather")

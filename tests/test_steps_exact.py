@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from branchwise import fit_tree
-from branchwise.recipes import C45, CART, ID3, Recipe
+from branchwise.recipe import C45, CART, ID3, Recipe
 from exact_steps import DIGITS, Checker, Settings
 
 KINDS = ("id3", "id3 ratio", "id3 gini", "c4.5", "c4.5 groups", "cart", "numbers")

@@ -26,8 +26,8 @@ from branchwise import (
 )
 from branchwise.engines.chunked import ChunkedTable
 from branchwise.engines.sql import SqlTable
-from branchwise.recipes import CART, ID3
-from branchwise.table.streamed import StreamedTable
+from branchwise.files.dataset import StreamedTable
+from branchwise.recipe import CART, ID3
 from sql_places import in_sqlite
 from test_cli import output, run
 
@@ -147,8 +147,7 @@ def test_files_do_not_depend_on_the_order_of_rows(tmp_path, form, column):
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 def test_dask_does_not_depend_on_the_order_of_rows(tmp_path):
     dd = pytest.importorskip("dask.dataframe")
-    from branchwise.engines.dask import DaskTable
-    from branchwise.engines.dask_tables import parquet_frame
+    from branchwise.engines.dask.source import DaskTable, parquet_frame
 
     (expected,) = models(TABLES["list"], CART)
     for order in ORDERS:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from branchwise import Model, Recipe, datasets, fit_tree
-from branchwise.builder import TreeBuilder
-from branchwise.recipes import C45, CART
-from branchwise.table.schema import Column, Schema
+from branchwise.data.schema import Column, Schema
+from branchwise.recipe import C45, CART
+from branchwise.tree.builder import TreeBuilder
 
 GOLDEN = Path(__file__).parent / "golden"
 

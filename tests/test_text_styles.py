@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from branchwise import Model, ParameterError, Recipe, datasets, fit_tree
-from branchwise.builder import TreeBuilder
-from branchwise.recipes import CART
-from branchwise.render.styles import STYLES, markdown
-from branchwise.table.schema import Column, Schema
+from branchwise.data.schema import Column, Schema
+from branchwise.recipe import CART
+from branchwise.render.plain_text import STYLES, markdown
+from branchwise.tree.builder import TreeBuilder
 
 STYLE_NAMES = list(STYLES)
 

@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 from branchwise import ID3Classifier, fit_tree, threads
+from branchwise.data import encode
+from branchwise.data.columns import Coded
+from branchwise.data.encode import encode_columns, learn_columns
+from branchwise.data.frames import Frame, open_table
+from branchwise.data.schema import Schema
 from branchwise.errors import DataError
-from branchwise.table import encode
-from branchwise.table.encode import encode_columns, learn_columns
-from branchwise.table.frames import Frame, open_table
-from branchwise.table.raw import Coded
-from branchwise.table.schema import Schema
 from branchwise.threads import in_order
 
 N = 3000

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from branchwise import DataError, Model, Recipe, fit_tree, load
-from branchwise.builder import TreeBuilder
-from branchwise.sanity import validate
-from branchwise.table.schema import Column, Schema
-from branchwise.ties import first_best, first_best_of_rows
-from branchwise.tree import ARRAYS, Tree
+from branchwise.data.schema import Column, Schema
+from branchwise.data.ties import first_best, first_best_of_rows
+from branchwise.tree.builder import TreeBuilder
+from branchwise.tree.tree import ARRAYS, Tree
+from branchwise.tree.validate import validate
 from parts import first_fast
 from test_naive import KERNELS
 

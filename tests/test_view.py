@@ -16,10 +16,10 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.builder import TreeBuilder
-from branchwise.criteria import entropy
-from branchwise.table.schema import Column, Schema
-from branchwise.view import NODE_LISTS, view
+from branchwise.data.schema import Column, Schema
+from branchwise.grow.criteria import entropy
+from branchwise.render.view import NODE_LISTS, view
+from branchwise.tree.builder import TreeBuilder
 
 
 @pytest.fixture

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from branchwise import datasets, fit_tree
-from branchwise.builder import TreeBuilder
+from branchwise.data.schema import Column, Schema
+from branchwise.data.weights import weigh
 from branchwise.errors import DataError, ModelFileError
-from branchwise.extension import available
-from branchwise.intervals import share_interval
 from branchwise.model import Model
-from branchwise.persist import from_bytes
-from branchwise.recipes import C45, CART, ID3
-from branchwise.render.html import packed
-from branchwise.rules import INTERVAL
-from branchwise.table.schema import Column, Schema
-from branchwise.table.weights import weigh
-from branchwise.words import amount, percent, share
+from branchwise.model_file.save import from_bytes
+from branchwise.native import available
+from branchwise.recipe import C45, CART, ID3
+from branchwise.render.viewer import packed
+from branchwise.rules.rule import INTERVAL
+from branchwise.stats import share_interval
+from branchwise.text.conditions import amount, percent, share
+from branchwise.tree.builder import TreeBuilder
 from naive_rules import fulfils, path
 
 RECIPES = {

@@ -25,11 +25,11 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.builder import TreeBuilder
-from branchwise.explain import search
-from branchwise.explain.wishes import cut_span
-from branchwise.recipes import C45, CART
-from branchwise.table.schema import Column, Schema
+from branchwise.data.schema import Column, Schema
+from branchwise.explain import solver as search
+from branchwise.explain.constraints import cut_span
+from branchwise.recipe import C45, CART
+from branchwise.tree.builder import TreeBuilder
 
 UNPRUNED = replace(C45, pruning=None, collapse=False, min_samples_branch=1)
 RECIPES = [

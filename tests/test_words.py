@@ -7,11 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from branchwise.builder import TreeBuilder
-from branchwise.sanity import validate
-from branchwise.table.schema import Column, Schema
-from branchwise.tree import Tree
-from branchwise.words import (
+from branchwise.data.schema import Column, Schema
+from branchwise.text.conditions import (
     SHOWN_VALUES,
     Condition,
     absent_values,
@@ -34,6 +31,9 @@ from branchwise.words import (
     share,
     word,
 )
+from branchwise.tree.builder import TreeBuilder
+from branchwise.tree.tree import Tree
+from branchwise.tree.validate import validate
 
 
 @pytest.mark.parametrize(

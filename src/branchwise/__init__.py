@@ -1,20 +1,30 @@
 """branchwise: decision trees that a person can read, defend and ship."""
 
-from branchwise import datasets
-from branchwise.errors import (
-    BranchwiseError,
-    BranchwiseWarning,
-    DataError,
-    ExportError,
-    ModelFileError,
-    ParameterError,
-)
-from branchwise.findings import Finding, inspect_table
-from branchwise.fitting import fit_tree
-from branchwise.model import Model, load, pruning_path
-from branchwise.recipes import Recipe
-from branchwise.table.encoded import EncodedTable
-from branchwise.table.read import read_table
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from branchwise import datasets
+    from branchwise.data.checks import Finding, inspect_table
+    from branchwise.data.encoded_table import EncodedTable
+    from branchwise.errors import (
+        BranchwiseError,
+        BranchwiseWarning,
+        DataError,
+        ExportError,
+        ModelFileError,
+        ParameterError,
+    )
+    from branchwise.estimators import (
+        C45Classifier,
+        CARTClassifier,
+        CARTRegressor,
+        ID3Classifier,
+    )
+    from branchwise.files.read_table import read_table
+    from branchwise.fit import fit_tree
+    from branchwise.model import Model, load, pruning_path
+    from branchwise.recipe import Recipe
 
 __version__ = "0.1.0"
 
@@ -40,13 +50,39 @@ __all__ = [
     "pruning_path",
     "read_table",
 ]
-_ESTIMATORS = ("C45Classifier", "CARTClassifier", "CARTRegressor", "ID3Classifier")
+
+#: Public names by the module that has them; imported on first use, so that
+#: ``import branchwise`` is fast.
+_MODULES = {
+    "data.checks": ("Finding", "inspect_table"),
+    "data.encoded_table": ("EncodedTable",),
+    "errors": (
+        "BranchwiseError",
+        "BranchwiseWarning",
+        "DataError",
+        "ExportError",
+        "ModelFileError",
+        "ParameterError",
+    ),
+    "estimators": ("C45Classifier", "CARTClassifier", "CARTRegressor", "ID3Classifier"),
+    "files.read_table": ("read_table",),
+    "fit": ("fit_tree",),
+    "model": ("Model", "load", "pruning_path"),
+    "recipe": ("Recipe",),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    """Load the estimators, and scikit-learn with them, when they are asked for."""
-    if name in _ESTIMATORS:
-        from branchwise import estimators  # noqa: PLC0415
-
-        return getattr(estimators, name)
+    """Import a public name on first use."""
+    if name == "datasets":
+        return import_module("branchwise.datasets")
+    if name in _MODULE_OF:
+        found = getattr(import_module(f"branchwise.{_MODULE_OF[name]}"), name)
+        globals()[name] = found
+        return found
     raise AttributeError(f"module 'branchwise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -7,6 +7,7 @@ that code written for scikit-learn catches it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from numbers import Integral
 
@@ -80,3 +81,27 @@ def check_seed(seed: object) -> int:
             f"seed must be a whole number from 0 to {MOST_SEED}. Got {seed!r} instead."
         )
     return int(seed)  # type: ignore[call-overload, no-any-return]
+
+
+def plain(text: str) -> str:
+    """Show characters that do not print as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def json_text(
+    document: object, indent: int | None = None, allow_nan: bool = True
+) -> str:
+    """Write plain values as JSON, characters that do not print as escapes of JSON."""
+    written = json.dumps(
+        document, ensure_ascii=False, allow_nan=allow_nan, indent=indent
+    )
+    return "\n".join(map(_escaped, written.split("\n")))
+
+
+def _escaped(line: str) -> str:
+    # Outside of texts JSON is ASCII, so that what does not print is part of a text.
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)

@@ -1,15 +1,567 @@
-"""A model: schema, tree and recipe; everything that reads, shows and saves."""
+"""A model as far as it answers: rows in, classes, probabilities or numbers out."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any
 
-from branchwise import persist, pruning
-from branchwise.files import atomic_write
-from branchwise.pruning import PruningTable
-from branchwise.reading import Reading
-from branchwise.recipes import Pruning
-from branchwise.showing import Showing
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.encode import encode_columns
+from branchwise.data.frames import Frame, open_table
+from branchwise.data.one_row import Cells, open_rows
+from branchwise.data.schema import Columns, Schema
+from branchwise.data.target import learn_numbers
+from branchwise.errors import ParameterError
+from branchwise.grow.importance import column_importances
+from branchwise.recipe import Recipe
+from branchwise.text.reasons import reasons_of
+from branchwise.threads import cached_property, n_threads
+from branchwise.tree.apply import Arrivals, Walker, visited, with_answers
+from branchwise.tree.splits import refuse_missing
+from branchwise.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from branchwise.explain.diff import ModelDiff, Side
+    from branchwise.explain.explanation import Explanation, Explanations
+    from branchwise.explain.what_if import WhatIf
+    from branchwise.rules.rule_list import RuleList
+    from branchwise.rules.rule_set import Rules
+    from branchwise.steps.result import Steps
+import os
+from collections.abc import Iterator
+from itertools import islice
+from typing import overload
+
+from branchwise.errors import counted
+from branchwise.files.atomic import atomic_write
+from branchwise.model_file import save as persist
+from branchwise.recipe import Pruning
+from branchwise.render.picture import PICTURED_VALUES
+from branchwise.render.plain_text import text_lines
+from branchwise.render.view import view
+from branchwise.text.conditions import SHOWN_VALUES, word
+from branchwise.train import prune_model as pruning
+from branchwise.train.prune_model import PruningTable, Rows
+
+
+class Answering:
+    """The parts of a model, and the answers they give."""
+
+    def __init__(self, schema: Schema, tree: Tree, recipe: Recipe) -> None:
+        self.schema = schema
+        # Trees made by hand, and files of earlier versions, may lack predictions.
+        self.tree = with_answers(tree, recipe) if tree.answer is None else tree
+        self.recipe = recipe
+
+    def __getstate__(self) -> dict[str, object]:
+        # What prediction has prepared is made anew where it is needed.
+        return {"schema": self.schema, "tree": self.tree, "recipe": self.recipe}
+
+    @cached_property
+    def walker(self) -> Walker:
+        """Walks encoded rows down the tree."""
+        return Walker(self.schema.columns, self.tree, self.recipe)
+
+    @cached_property
+    def reasons(self) -> dict[int, str]:
+        """By node, what decided where its class is not the usual one, in words."""
+        return reasons_of(self.schema.classes, self.tree, self.recipe)
+
+    def _encoded(self, X: object, n_jobs: int | None) -> Columns:
+        return self._encoded_frame(open_table(X), n_jobs)
+
+    def _encoded_frame(self, frame: Frame, n_jobs: int | None = None) -> Columns:
+        used = self.tree.used_columns
+        allow_unseen = self.recipe.unseen != "error"
+        threads = n_threads(n_jobs)
+        data = encode_columns(frame, self.schema, used, allow_unseen, threads)
+        if self.recipe.missing == "error":
+            refuse_missing(((j, self.schema.columns[j]) for j in used), data)
+        return data
+
+    def arrivals(self, X: object, n_jobs: int | None = None) -> Arrivals:
+        """Find the node, or weighted nodes, that each row of a table arrives at.
+
+        ``n_jobs`` threads encode the table; None is one, -1 all cores.
+        """
+        return self.walker.walk(self._encoded(X, n_jobs))
+
+    def predict(self, X: object, n_jobs: int | None = None) -> NDArray[np.generic]:
+        """Return the most probable class, or the expected number, of each row."""
+        if self.tree.predicts_numbers:
+            return self.walker.numbers(self.arrivals(X, n_jobs))
+        return self.schema.class_array.take(self.class_codes(X, n_jobs))
+
+    def class_codes(self, X: object, n_jobs: int | None = None) -> NDArray[Any]:
+        """Return, for each row, which of ``schema.classes`` is predicted."""
+        return self.walker.classify(self._encoded(X, n_jobs))
+
+    def predict_proba(self, X: object, n_jobs: int | None = None) -> Floats:
+        """Return the probability of each class, in the order of ``schema.classes``."""
+        if self.tree.predicts_numbers:
+            raise ParameterError(
+                "predict_proba needs a tree that predicts classes. Got one that "
+                "predicts numbers; use predict."
+            )
+        return self.walker.distribution(self.arrivals(X, n_jobs))
+
+    def score(self, X: object, y: object) -> float:
+        """Return the share of rows whose class is predicted right.
+
+        Where numbers are predicted, return the share of their variance that the
+        tree explains (R squared): 1 at best, 0 for answering with their mean.
+        """
+        if self.tree.predicts_numbers:
+            got = self.predict(X).astype(np.float64)
+            return _explained(learn_numbers(y, len(got)), got)
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    def apply(self, X: object, n_jobs: int | None = None) -> Ints:
+        """Return the node that each row arrives at (or mostly arrives at)."""
+        return self.walker.nodes(self.arrivals(X, n_jobs))
+
+    def visited(self, arrivals: Arrivals) -> tuple[Ints, Ints]:
+        """Return every (row, node) pair on the ways of the rows."""
+        return visited(arrivals, self.tree)
+
+    @property
+    def feature_importances(self) -> Floats:
+        """How much each column contributed, as shares of 1."""
+        gini = self.recipe.criterion == "gini"
+        return column_importances(self.tree, len(self.schema.columns), gini)
+
+
+def _explained(wanted: Floats, got: Floats) -> float:
+    """Return the share of the variance that predictions explain.
+
+    Equal numbers have none: they are explained where they are met exactly.
+    """
+    left = float(((wanted - got) ** 2).sum())
+    whole = float(((wanted - wanted.mean()) ** 2).sum())
+    if whole == 0.0:
+        return float(left == 0.0)
+    return 1.0 - left / whole
+
+
+class Reading(Answering):
+    """What can be read off a model.
+
+    The rooms behind these doors are opened when somebody knocks: most who import
+    branchwise want to fit and predict.
+    """
+
+    def rules(self, simplify: bool = False) -> Rules:
+        """Return one rule for each leaf, in the order in which the tree is printed.
+
+        Parameters
+        ----------
+        simplify : bool
+            Whether to say each condition in as few words as will do: two bounds on a
+            number as one condition, most values of a column by those that are not
+            among them. The rules cover the same rows.
+        """
+        from branchwise.rules.rule_set import rules_of  # noqa: PLC0415
+
+        return rules_of(self.schema, self.tree, self.recipe, simplify)
+
+    def generalised_rules(
+        self,
+        X: object,
+        y: object,
+        *,
+        confidence: float | None = None,
+        sample_weight: object = None,
+    ) -> RuleList:
+        """Return fewer and shorter rules that predict by themselves (C4.5's rules).
+
+        Each rule of the tree loses the conditions that a pessimistic estimate of its
+        errors can spare; of the rules of each class a subset is kept.
+
+        Parameters
+        ----------
+        X, y : table and sequence
+            The rows that the tree was grown from.
+        confidence : float or None
+            The chance that the true error is above its estimate, as in error-based
+            pruning; None is what the recipe has.
+        sample_weight : sequence of float or None
+            The weights of the rows.
+        """
+        from branchwise.rules.rule_list import (  # noqa: PLC0415
+            Source,
+            generalised_rules,
+        )
+
+        source = Source(self.schema, self.tree, self.recipe)
+        return generalised_rules(source, X, y, confidence, sample_weight)
+
+    def steps(
+        self, X: object, y: object, node: object = 0, sample_weight: object = None
+    ) -> Steps:
+        """Work out how the split of a node was found, as one writes it by hand.
+
+        Parameters
+        ----------
+        X, y : table and sequence
+            The very rows that the tree was grown from.
+        node : int, list of int or "all", default=0
+            Which nodes; 0 is the root.
+        sample_weight : sequence of float or None
+            The weights that the tree was grown with.
+
+        Returns
+        -------
+        Steps
+            The numbers; ``to_text``, ``to_markdown``, ``to_latex`` and ``to_html``
+            write them down.
+        """
+        from branchwise.steps.result import worked_solution  # noqa: PLC0415
+
+        return worked_solution(
+            self.schema, self.tree, self.recipe, X, y, node, sample_weight
+        )
+
+    def explain(self, X: object, level: float = 0.95) -> Explanation | Explanations:
+        """Tell why rows get their answers: the way in words, and how sure the leaf is.
+
+        Parameters
+        ----------
+        X : table or row
+            A row is a dict, a list, a series or an array of cells.
+        level : float, default=0.95
+            The confidence of the intervals at the leaves.
+
+        Returns
+        -------
+        Explanation or Explanations
+            One for a row, or for a table of one row; else a sequence of them.
+        """
+        from branchwise.explain.explanation import explain_rows  # noqa: PLC0415
+
+        frame = open_rows(X)
+        data, cells = self._encoded_frame(frame), Cells(frame, self.schema)
+        return explain_rows(
+            self.schema, self.tree, self.recipe, self.walker, cells, data, level
+        )
+
+    def what_if(
+        self,
+        row: object,
+        target: object = None,
+        *,
+        immutable: Collection[str] = (),
+        costs: Mapping[str, float | Mapping[Any, float] | Callable[..., float]]
+        | None = None,
+        monotone: Mapping[str, str] | None = None,
+        whole: Collection[str] = (),
+        allow_missing: bool = False,
+        how_many: int = 1,
+    ) -> WhatIf:
+        """Find the smallest change of a row that brings about an answer: exactly.
+
+        Of two changes the one that costs less is smaller, by default the one of fewer
+        columns; then the one by which numbers move less, each measured by the span of
+        its column's cuts in the tree; then the one of earlier columns and values.
+
+        Parameters
+        ----------
+        row : dict, list, series, array or table of one row
+            The row as it is.
+        target : class, pair of numbers, str or None
+            The wanted answer. For numbers a range: ``(10, 20)``, ``(10, None)`` or
+            ``">= 10"``. None is any other class than now.
+        immutable : collection of str
+            Columns that must stay as they are.
+        costs : dict or None
+            What it costs to change a column, in place of 1: a number; a table of
+            ``(old, new)`` pairs of values, others costing 1; or a function of old and
+            new, which must not fall the further a number moves. Infinity forbids.
+        monotone : dict or None
+            Columns (numbers, or categories in an order) that may go only ``"up"`` or
+            only ``"down"``.
+        whole : collection of str
+            Columns of whole numbers, such as a number of children.
+        allow_missing : bool, default=False
+            Whether a known value may become a missing one.
+        how_many : int, default=1
+            How many ways to look for, to different leaves.
+
+        Returns
+        -------
+        WhatIf
+            The changes in words, the new row, its answer and the cost; or the reason
+            why there is no such change.
+        """
+        from branchwise.explain.constraints import Wishes  # noqa: PLC0415
+        from branchwise.explain.what_if import Asker  # noqa: PLC0415
+
+        frame = open_rows(row)
+        data, cells = self._encoded_frame(frame), Cells(frame, self.schema)
+        asker = Asker(self.schema, self.tree, self.recipe, self.walker, cells, data)
+        wishes = Wishes(immutable, costs, monotone, whole, allow_missing)
+        return asker.what_if(target, wishes, how_many)
+
+    def diff(self, other: Answering, X: object = None, y: object = None) -> ModelDiff:
+        """Tell what sets a newer model apart from this one.
+
+        Parameters
+        ----------
+        other : Model
+            The newer model.
+        X : table or None
+            Rows whose answers are compared, too.
+        y : sequence or None
+            The true answers to them.
+
+        Returns
+        -------
+        ModelDiff
+            Which questions moved, and which rows change answer.
+        """
+        from branchwise.explain.diff import diff_models  # noqa: PLC0415
+
+        if not isinstance(other, Answering):
+            raise ParameterError(
+                f"other must be a branchwise Model. Got {type(other).__name__}; a "
+                "fitted estimator has it as model_."
+            )
+        if y is not None and X is None:
+            raise ParameterError("y needs the rows X that it belongs to. Pass both.")
+        return diff_models(_side(self), _side(other), X, y)
+
+
+def _side(model: Answering) -> Side:
+    from branchwise.explain.diff import Side  # noqa: PLC0415
+
+    return Side(
+        model.schema,
+        model.tree,
+        model.recipe.algorithm,
+        model.predict,
+        model.apply,
+        model.score,
+        model.reasons,
+    )
+
+
+#: ``print(model)`` stops here; ``to_text()`` never does.
+_PRINTED_LINES = 1000
+#: Nodes whose candidates a page shows.
+_WORKED_NODES = 200
+#: Why a notebook does not show all of a large tree.
+_WHY_LESS = 'so that the notebook stays small: to_html("tree.html") writes all of it'
+
+
+class Showing(Answering):
+    """How a model shows itself.
+
+    Pictures and pages are made by rooms that are opened when they are wanted.
+    """
+
+    def view(self, max_values: int = SHOWN_VALUES) -> dict[str, Any]:
+        """Return the tree as a dictionary of plain values, ready for ``json.dumps``.
+
+        All views are drawn from it; :mod:`branchwise.render.view` lists its keys.
+        """
+        return view(self.schema, self.tree, self.recipe, max_values)
+
+    def to_text(
+        self,
+        max_depth: int | None = None,
+        max_values: int = SHOWN_VALUES,
+        empty_branches: bool = False,
+        missing: bool = False,
+        style: str = "quinlan",
+    ) -> str:
+        """Return the whole tree as text.
+
+        Parameters
+        ----------
+        max_depth : int or None
+            How many levels of questions to show.
+        max_values : int
+            How many values of a list to show before the rest is only counted.
+        empty_branches : bool
+            Whether to show possible values that had no training case at a node.
+        missing : bool
+            Whether to show where missing values go: ``or missing`` after the branch
+            that takes them, a line of their own where they stop and get the node's
+            answer. Where neither is there, they go down every branch.
+        style : {"quinlan", "box", "markdown"}
+            Quinlan's form; lines as the program ``tree`` draws them; or a nested list
+            in Markdown.
+        """
+        missing = missing and self.recipe.missing != "error"
+        lines = self._lines(max_depth, max_values, empty_branches, missing, style)
+        return "\n".join(lines)
+
+    def to_svg(
+        self,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        max_values: int = PICTURED_VALUES,
+    ) -> str:
+        """Return a picture of the tree as an SVG document.
+
+        Parameters
+        ----------
+        max_depth : int or None
+            How many levels of questions to show.
+        max_nodes : int or None
+            How many nodes to show, those of upper levels first. What is left out is
+            counted in the picture.
+        max_values : int
+            How many values of a list to show before the rest is only counted; all of
+            them show when pointed at.
+        """
+        from branchwise.render.svg import svg_lines  # noqa: PLC0415
+
+        return "\n".join(svg_lines(self.view(max_values), max_depth, max_nodes))
+
+    def to_dot(
+        self,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        max_values: int = PICTURED_VALUES,
+    ) -> str:
+        """Return the tree in DOT, for Graphviz; parameters as in :meth:`to_svg`."""
+        from branchwise.render.dot import dot_lines  # noqa: PLC0415
+
+        return "\n".join(dot_lines(self.view(max_values), max_depth, max_nodes))
+
+    def to_mermaid(
+        self,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        max_values: int = PICTURED_VALUES,
+    ) -> str:
+        """Return the tree as a Mermaid flowchart; parameters as in :meth:`to_svg`."""
+        from branchwise.render.mermaid import mermaid_lines  # noqa: PLC0415
+
+        return "\n".join(mermaid_lines(self.view(max_values), max_depth, max_nodes))
+
+    def _lines(self, *options: object) -> Iterator[str]:
+        return text_lines(self.schema, self.tree, self.reasons, *options)  # type: ignore[arg-type]
+
+    @overload
+    def to_html(
+        self,
+        path: None = None,
+        title: str | None = None,
+        X: object = None,
+        y: object = None,
+        sample_weight: object = None,
+    ) -> str: ...
+
+    @overload
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        title: str | None = None,
+        X: object = None,
+        y: object = None,
+        sample_weight: object = None,
+    ) -> None: ...
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        title: str | None = None,
+        X: object = None,
+        y: object = None,
+        sample_weight: object = None,
+    ) -> str | None:
+        """Return the tree as one HTML page that needs nothing else, not even a network.
+
+        Parameters
+        ----------
+        path : str, path or None
+            A file to write, whole or not at all; None returns the page.
+        title : str or None
+            The heading of the page; by default what is predicted.
+        X, y, sample_weight : table, sequence and sequence, or None
+            The very rows that the tree was grown from, and their weights. With them
+            the page shows at each node what every column would have gained (for the
+            first 200 nodes that ask).
+        """
+        from branchwise.render import viewer as html  # noqa: PLC0415
+
+        seen = _page_view(self)
+        rows = Rows.of(X, y, sample_weight)
+        if rows is not None:
+            seen["candidates"] = _candidates(self, rows.X, rows.y, rows.sample_weight)
+        page = html.page(seen, str(self), title)
+        if path is None:
+            return page
+        html.save_page(path, page)
+        return None
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook; of large trees the first levels."""
+        from branchwise.render import viewer as html  # noqa: PLC0415
+        from branchwise.train.prune_model import snip  # noqa: PLC0415
+
+        text, cut = str(self), html.beyond_a_notebook(self.tree)
+        tree = snip(self.tree, cut) if cut else self.tree
+        seen = _page_view(Answering(self.schema, tree, self.recipe))
+        page = html.page(html.abridged(seen, len(self.tree), _WHY_LESS), text)
+        return html.in_frame(page, text)
+
+    def __str__(self) -> str:
+        lines = list(islice(self._lines(), _PRINTED_LINES + 1))
+        if len(lines) > _PRINTED_LINES:
+            lines[_PRINTED_LINES:] = [
+                f"... (a tree of {len(self.tree):,} nodes; to_text() has all of it)"
+            ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        n_classes = len(self.schema.classes)
+        answers = "numbers" if not n_classes else counted(n_classes, "class", "classes")
+        return (
+            f"<branchwise {self.recipe.algorithm} model: "
+            f"{counted(len(self.tree), 'node')}, "
+            f"{counted(self.tree.n_leaves, 'leaf', 'leaves')}, "
+            f"depth {self.tree.max_depth:,}, "
+            f"{counted(len(self.schema.columns), 'column')}, {answers}>"
+        )
+
+
+def _page_view(model: Answering) -> dict[str, Any]:
+    from branchwise.render import viewer as html  # noqa: PLC0415
+
+    lists = html.lists_for(model.tree)
+    return view(model.schema, model.tree, model.recipe, lists=lists)
+
+
+def _candidates(
+    model: Answering, X: object, y: object, sample_weight: object
+) -> dict[str, list[dict[str, Any]]]:
+    """Return, by node, what every column would have gained there."""
+    from branchwise.steps.result import worked_solution  # noqa: PLC0415
+
+    asking = np.flatnonzero(model.tree.n_children)[:_WORKED_NODES].tolist()
+    if not asking:
+        return {}
+    worked = worked_solution(
+        model.schema, model.tree, model.recipe, X, y, asking, sample_weight
+    )
+    return {
+        str(node.node): [
+            {
+                "column": word(candidate.column),
+                "score": candidate.score,
+                "chosen": candidate.column == node.column,
+                "note": "" if candidate.out is None else "out",
+            }
+            for candidate in node.candidates
+            if candidate.score is not None
+        ]
+        for node in worked.nodes
+    }
 
 
 class Model(Reading, Showing):

@@ -7,19 +7,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from branchwise.errors import ParameterError
-from branchwise.figures import new_axes
-from branchwise.model import Model
-from branchwise.pruning import PruningTable
-from branchwise.render import scene as drawing
-from branchwise.render.colours import CLASS_COLOURS, NUMBER_COLOUR, mixed
-from branchwise.render.drawn import PICTURED_VALUES, drawn
-from branchwise.render.scene import Scene, scene
-from branchwise.search_plots import (
+from branchwise.evaluation.plots import (
     LearningCurveDisplay,
     SearchDisplay,
+    new_axes,
     plot_learning_curve,
     plot_search,
 )
+from branchwise.model import Model
+from branchwise.render import scene as drawing
+from branchwise.render.picture import (
+    CLASS_COLOURS,
+    NUMBER_COLOUR,
+    PICTURED_VALUES,
+    drawn,
+    mixed,
+)
+from branchwise.render.scene import Scene, scene
+from branchwise.train.prune_model import PruningTable
 
 __all__ = [
     "LearningCurveDisplay",

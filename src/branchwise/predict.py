@@ -1,282 +1,490 @@
-"""Stage 9: rows -> the nodes they arrive at -> class distribution, label.
-
-A row arrives at one node, a leaf or the node where it has to stop, or, where
-missing or unseen values go down every branch, at several with a share each. The
-distribution is the mean of the nodes' class frequencies, weighted by the shares.
-"""
+"""Answers of a model for tables in files of any size, part by part."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.arrays import distinct
-from branchwise.counts import Floats, Ints
-from branchwise.extension import available
-from branchwise.forks import cached_property
-from branchwise.kernels.native import NativeWalk
-from branchwise.missing import EVERY_BRANCH, STOP
-from branchwise.recipes import Recipe
-from branchwise.splits import Router
-from branchwise.table.schema import Column, Columns, Value
-from branchwise.ties import cheapest, first_best, first_best_of_rows
-from branchwise.tree import Tree
-from branchwise.words import percent, rounded, word
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.arrow import as_arrays, table_of, with_columns
+from branchwise.data.columns import RawColumn
+from branchwise.data.encode import columns_for
+from branchwise.data.frames import Frame
+from branchwise.data.schema import PLURAL, Column, Schema
+from branchwise.engines.base import model_of
+from branchwise.engines.spark.source import mapped
+from branchwise.engines.sql.source import SqlRows, SqlTable
+from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.export.plan import Field, make_plan
+from branchwise.export.sql.dialects import DIALECTS, Dialect, Names
+from branchwise.export.verification import Exportable, exported, write
+from branchwise.files.atomic import atomic_write
+from branchwise.files.dataset import StreamedTable, TablePart
+from branchwise.files.options import ENDINGS
+from branchwise.files.write_table import FileFormat, form_of_name, part_writer
+from branchwise.model import Model
+from branchwise.text.conditions import word
+from branchwise.tree.tree import Tree
+
+What = Literal["classes", "probabilities", "leaves"]
+#: Columns by name, of equal length.
+Batch = dict[str, NDArray[Any]]
+
+
+class Predicting(Protocol):
+    """A model, as far as it is needed here."""
+
+    schema: Schema
+    tree: Tree
+
+    def predict(self, X: object) -> NDArray[np.generic]:
+        """Return the class, or the number, of each row."""
+
+    def predict_proba(self, X: object) -> Floats:
+        """Return the probabilities of the classes."""
+
+    def apply(self, X: object) -> Ints:
+        """Return the node that each row arrives at."""
+
+
+@overload
+def predict(
+    model: Predicting,
+    source: object,
+    output: None = None,
+    what: What | Sequence[What] = "classes",
+    keep: bool = False,
+) -> Iterator[Batch]: ...
+
+
+@overload
+def predict(
+    model: Predicting,
+    source: object,
+    output: str | os.PathLike[str],
+    what: What | Sequence[What] = "classes",
+    keep: bool = False,
+    escape_formulas: bool = False,
+) -> int: ...
+
+
+def predict(
+    model: Predicting,
+    source: object,
+    output: str | os.PathLike[str] | None = None,
+    what: What | Sequence[What] = "classes",
+    keep: bool = False,
+    escape_formulas: bool = False,
+) -> Iterator[Batch] | int:
+    """Predict for the rows of files that may be larger than memory.
+
+    Parameters
+    ----------
+    model : Model
+        What :func:`~branchwise.fit_tree` or :func:`~branchwise.load` returns, or an
+        estimator that is fitted.
+    source : str, path, list of them, pyarrow dataset or StreamedTable
+        The files. Columns are found by name, and read as the model has learnt them.
+    output : str, path or None
+        The file to write: its name ends with .csv, .tsv, .json, .parquet, .arrow or
+        .feather. It appears when it is whole, or not at all.
+    what : {"classes", "probabilities", "leaves"} or several of them
+        "classes" is the column ``prediction``, the class or the number; "probabilities"
+        the columns ``probability of ...``, one for each class; "leaves" the column
+        ``leaf``, the number of the node.
+    keep : bool
+        Whether the columns of the table come before these, as they are in the files.
+    escape_formulas : bool
+        Whether texts that a spreadsheet would take for a formula (they begin with =,
+        +, -, @, a tab or a carriage return) get an apostrophe in front, in a CSV or TSV
+        file; numbers stay numbers.
+
+    Returns
+    -------
+    iterator of dict, or int
+        Without an output one dict of arrays by name after the other, for some rows
+        each; with one how many rows were written.
+    """
+    table = StreamedTable.of(source)
+    answers = Answers(model_of(model), table, what, keep)
+    if output is None:
+        if escape_formulas:
+            raise ParameterError(
+                "escape_formulas has no effect without an output, which it is for. "
+                "Leave it out, or name a CSV or TSV file."
+            )
+        return answers.batches()
+    form = _form_of(output)
+    if Path(output).resolve() in {Path(path).resolve() for path in table.paths}:
+        raise ParameterError(
+            f"output would write over {os.fspath(output)!r}, which is read. Give the "
+            "answers a file of their own."
+        )
+    with atomic_write(output) as file:
+        return answers.write(file, form, escape_formulas=escape_formulas)
+
+
+class Answers:
+    """What a model says of the rows of files, part by part."""
+
+    def __init__(
+        self,
+        model: Predicting,
+        table: StreamedTable,
+        what: What | Sequence[What] = "classes",
+        keep: bool = False,
+    ) -> None:
+        self._model = model
+        self._wanted = _checked(model, what)
+        self._keep = keep
+        names = table.names
+        self._own = columns_for(model.schema, names, table.label)
+        columns = model.schema.columns
+        # A tree that asks nothing needs a column all the same: to count the rows.
+        used = {columns[at].name for at in model.tree.used_columns or [0]}
+        read = {name: c for name, c in self._own.items() if c.name in used}
+        self._table = replace(table, ignore=(), only=list(read)).for_columns(read)
+        if keep:
+            self._refuse_double(names)
+
+    def _refuse_double(self, names: Sequence[str]) -> None:
+        double = [name for name in self.names if name in names]
+        if double:
+            raise DataError(
+                f"With keep there would be two columns {quoted(double)}: the table has "
+                "one of that name already. Rename it there, or do without keep."
+            )
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are added."""
+        named: dict[str, list[str]] = {
+            "classes": ["prediction"],
+            "probabilities": [
+                f"probability of {word(label)}" for label in self._model.schema.classes
+            ],
+            "leaves": ["leaf"],
+        }
+        return [name for what in self._wanted for name in named[what]]
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield columns by name, part by part."""
+        for kept, added in self._parts():
+            yield as_arrays(kept) | added
+
+    def write(
+        self,
+        file: BinaryIO,
+        form: FileFormat,
+        progress: Callable[[int], None] | None = None,
+        escape_formulas: bool = False,
+    ) -> int:
+        """Write a file; return how many rows it has, which ``progress`` is told."""
+        n_rows = 0
+        with part_writer(file, form, escape_formulas) as writer:
+            for kept, added in self._parts():
+                writer.write(kept | added)
+                n_rows += len(next(iter(added.values())))
+                if progress is not None:
+                    progress(n_rows)
+        return n_rows
+
+    def _parts(self) -> Iterator[tuple[dict[str, Any], Batch]]:
+        """Yield the columns that are kept, and those that are added."""
+        with closing(self._table.parts(self._keep)) as parts:
+            for part in parts:
+                try:
+                    added = self._answered(part)
+                except DataError as error:
+                    raise part.located(error) from None
+                yield dict(part.as_is), added
+
+    def _answered(self, part: TablePart) -> Batch:
+        rows = _framed(part.frame, self._own, self._model.schema)
+        found: list[NDArray[Any]] = []
+        for what in self._wanted:
+            if what == "probabilities":
+                found.extend(self._model.predict_proba(rows).T)
+            elif what == "leaves":
+                found.append(self._model.apply(rows))
+            else:
+                found.append(self._model.predict(rows))
+        return dict(zip(self.names, found, strict=True))
 
 
 @dataclass(frozen=True)
-class Arrivals:
-    """Where rows end: (row, node, share), sorted by row; shares of a row sum to 1."""
+class _Unread:
+    """Stands in for a column that the tree does not ask about."""
 
-    row: Ints
-    node: Ints
-    share: Floats
-    n_rows: int
+    name: str
 
-    @property
-    def undivided(self) -> bool:
-        """Whether every row arrives at one node only."""
-        return len(self.row) == self.n_rows
+    def __call__(self) -> RawColumn:
+        raise AssertionError(f"{self.name} is not read")
 
 
-def class_chances(weights: Floats, root: Floats, recipe: Recipe | None) -> Floats:
-    """Turn class weights into probabilities, as the recipe has it.
-
-    ``root`` are the class weights of the whole table.
-    """
-    extra: Floats = np.zeros(weights.shape[1])
-    if recipe is not None and recipe.probabilities == "laplace":
-        extra = np.ones(weights.shape[1])
-    if recipe is not None and recipe.probabilities == "m-estimate":
-        extra = recipe.m * root / root.sum()
-    chances: Floats = (weights + extra) / (
-        weights.sum(axis=1, keepdims=True) + extra.sum()
-    )
-    return chances
-
-
-def predicted_classes(weights: Floats, root: Floats, recipe: Recipe) -> Ints:
-    """Return the class of nodes: the most probable, or the one of least cost.
-
-    ``weights`` are the class weights of the nodes, ``root`` those of the whole table.
-    """
-    amounts = weights
-    if recipe.probabilities != "frequencies":
-        amounts = class_chances(weights, root, recipe)
-    if recipe.costs is not None:
-        return cheapest(amounts, recipe.costs)
-    return first_best_of_rows(amounts)
-
-
-def with_answers(tree: Tree, recipe: Recipe) -> Tree:
-    """Give nodes their predictions where these need not be the most frequent classes.
-
-    That is where predictions have costs, or probabilities are not frequencies. Without
-    costs the array is left out if it would say nothing new.
-    """
-    smoothed = recipe.probabilities != "frequencies"
-    if tree.predicts_numbers or (recipe.costs is None and not smoothed):
-        return tree
-    answer = predicted_classes(tree.weights, tree.weights[0], recipe)
-    usual = recipe.costs is None and np.array_equal(answer, tree.heaviest)
-    return replace(tree, answer=None if usual else answer)
-
-
-def with_costs(tree: Tree, recipe: Recipe) -> Tree:
-    """Give nodes their predictions where predictions have costs.
-
-    Pruning goes by these. It does not go by smoothed probabilities, so that smoothing
-    leaves the shape of a tree as it is.
-    """
-    return tree if recipe.costs is None else with_answers(tree, recipe)
-
-
-#: Digits of expected costs: more where fewer do not tell them apart.
-_COST_DIGITS = (3, 6, 9)
-#: What decides where probabilities are not frequencies.
-_ESTIMATES = {"m-estimate": "the m-estimate", "laplace": "Laplace's estimate"}
-
-
-def reasons_of(classes: Sequence[Value], tree: Tree, recipe: Recipe) -> dict[int, str]:
-    """Tell, by node, what decided where the predicted class is not the usual one.
-
-    Costs decide against the most probable class, smoothed probabilities against the
-    class of most weight.
-    """
-    if tree.answer is None:
-        return {}
-    chances = class_chances(tree.weights, tree.weights[0], recipe)
-    usual = first_best_of_rows(chances) if recipe.costs is not None else tree.heaviest
-    return {
-        node: reason(classes, chances[node], int(tree.label[node]), recipe, usual[node])
-        for node in np.flatnonzero(tree.label != usual).tolist()
-    }
-
-
-def reason(
-    classes: Sequence[Value], chances: Floats, label: int, recipe: Recipe, usual: int
-) -> str:
-    """Tell what decided for a class, and by how much, against the usual one."""
-    if recipe.costs is not None:
-        prices = chances @ np.array(recipe.costs)
-        least, other = _told_apart(float(prices[label]), float(prices[usual]))
-        beside = f", as for {word(classes[usual])}"
-        if least != other:
-            beside = f" against {other} for {word(classes[usual])}"
-        return f"decided by costs: expected cost {least}{beside}"
-    by = _ESTIMATES.get(recipe.probabilities, "the model file")
-    return (
-        f"decided by {by}: probability {percent(float(chances[label]))} against "
-        f"{percent(float(chances[usual]))} for {word(classes[usual])}"
+def _framed(frame: Frame, own: Mapping[str, Column], schema: Schema) -> Frame:
+    """Return a frame that has all columns of a schema, in its order."""
+    readers = dict(zip(frame.names, frame.readers, strict=True))
+    return Frame(
+        tuple(column.name for column in own.values()),
+        frame.n_rows,
+        schema.named,
+        tuple(readers.get(name, _Unread(name)) for name in own),
     )
 
 
-def _told_apart(one: float, other: float) -> tuple[str, str]:
-    """Write two costs with as few digits as tell them apart."""
-    written = [(rounded(one, n), rounded(other, n)) for n in _COST_DIGITS]
-    return next((pair for pair in written if pair[0] != pair[1]), written[0])
-
-
-class Walker:
-    """Walks rows down a tree, all rows one level at a time."""
-
-    def __init__(
-        self, columns: Sequence[Column], tree: Tree, recipe: Recipe | None = None
-    ) -> None:
-        self._columns = columns
-        self._tree = tree
-        self._recipe = recipe
-
-    @cached_property
-    def _frequency(self) -> Floats:
-        """Class probabilities of the nodes; divide once, not for every row."""
-        return class_chances(self._tree.weights, self._tree.weights[0], self._recipe)
-
-    @cached_property
-    def _router(self) -> Router:
-        return Router(self._columns, self._tree.splits)
-
-    @cached_property
-    def _native(self) -> NativeWalk:
-        return NativeWalk(self._columns, self._tree)
-
-    @property
-    def _compiled(self) -> bool:
-        """Whether the compiled walk is to be used: it knows nothing of surrogates."""
-        return available() and self._tree.surrogates is None
-
-    def walk(self, data: Columns) -> Arrivals:
-        """Find where every row arrives."""
-        if self._compiled:
-            return Arrivals(*self._native.arrive(data), data.n_rows)
-        row = np.arange(data.n_rows, dtype=np.intp)
-        node = np.zeros(data.n_rows, dtype=np.intp)
-        share = np.ones(data.n_rows)
-        done: list[tuple[Ints, Ints, Floats]] = []
-        while len(row):
-            branch = self._router.branches(data, row, node)
-            stopped = branch == STOP
-            if stopped.any():
-                done.append((row[stopped], node[stopped], share[stopped]))
-            split = np.flatnonzero(branch == EVERY_BRANCH)
-            moved = branch >= 0
-            child = self._tree.first_child[node] + branch
-            parts = self._every_branch(row, node, share, split)
-            row = np.concatenate([row[moved], parts[0]])
-            node = np.concatenate([child[moved], parts[1]])
-            share = np.concatenate([share[moved], parts[2]])
-        return _arrivals(done, data.n_rows)
-
-    def _every_branch(
-        self, row: Ints, node: Ints, share: Floats, split: Ints
-    ) -> tuple[Ints, Ints, Floats]:
-        if not len(split):
-            return row[:0], node[:0], share[:0]
-        origin, branch, part = self._router.every_branch(node[split])
-        # Branches are numbered over all nodes, and so are children after the root.
-        return row[split][origin], branch + 1, share[split][origin] * part
-
-    def classify(self, data: Columns) -> NDArray[np.integer[Any]]:
-        """Return the class codes of rows: their labels, without their arrivals."""
-        known = self._native.labels(data) if self._compiled else None
-        return self.labels(self.walk(data)) if known is None else known
-
-    def distribution(self, arrivals: Arrivals) -> Floats:
-        """Return class probabilities, one row a case."""
-        if arrivals.undivided:
-            certain: Floats = self._frequency[arrivals.node]
-            return certain
-        result = np.zeros((arrivals.n_rows, self._frequency.shape[1]))
-        np.add.at(
-            result,
-            arrivals.row,
-            self._frequency[arrivals.node] * arrivals.share[:, np.newaxis],
+def _checked(model: Predicting, what: What | Sequence[What]) -> tuple[What, ...]:
+    wanted = (what,) if isinstance(what, str) else tuple(what)
+    if not wanted or not set(wanted) <= set(get_args(What)):
+        raise ParameterError(
+            f"what must be one or more of {quoted(get_args(What))}. Got {what!r}."
         )
-        return result
-
-    def labels(self, arrivals: Arrivals) -> Ints:
-        """Return class codes: that of the node, or the most probable of several.
-
-        So the label of a row never depends on the rows beside it.
-        """
-        if arrivals.undivided:
-            label: Ints = self._tree.label[arrivals.node]
-            return label
-        starts = np.searchsorted(arrivals.row, np.arange(arrivals.n_rows))
-        label = self._tree.label[arrivals.node[starts]]
-        divided = np.flatnonzero(np.diff(starts, append=len(arrivals.row)) > 1)
-        label[divided] = self._most_likely(self.distribution(arrivals)[divided])
-        return label
-
-    def _most_likely(self, chances: Floats) -> Ints:
-        """Return the most probable classes, or the cheapest; of equals the first."""
-        if self._recipe is not None and self._recipe.costs is not None:
-            return cheapest(chances, self._recipe.costs)
-        return first_best_of_rows(chances)
-
-    def numbers(self, arrivals: Arrivals) -> Floats:
-        """Return the numbers that the nodes expect, by shares for divided rows."""
-        mean = self._tree.mean
-        if mean is None:
-            raise TypeError("this tree predicts classes, not numbers")
-        if arrivals.undivided:
-            return mean[arrivals.node]
-        result = np.zeros(arrivals.n_rows)
-        np.add.at(result, arrivals.row, mean[arrivals.node] * arrivals.share)
-        return result
-
-    def nodes(self, arrivals: Arrivals) -> Ints:
-        """Return one node a row: that with the largest share, of equals the first."""
-        if arrivals.undivided:
-            return arrivals.node
-        starts = np.searchsorted(arrivals.row, np.arange(arrivals.n_rows))
-        best = first_best(arrivals.share, starts, np.zeros(arrivals.n_rows))
-        return arrivals.node[best]
+    if "probabilities" in wanted and not model.schema.classes:
+        raise ParameterError(
+            "what='probabilities' needs a tree that predicts classes. Got one that "
+            "predicts numbers; use 'classes', which are its numbers."
+        )
+    return wanted
 
 
-def _arrivals(done: Sequence[tuple[Ints, Ints, Floats]], n_rows: int) -> Arrivals:
-    """Put what has arrived in the order of the rows."""
-    if not done:
-        nothing = np.empty(0, dtype=np.intp)
-        return Arrivals(nothing, nothing, np.empty(0), n_rows)
-    row, node, share = (np.concatenate(part) for part in zip(*done, strict=True))
-    order = np.lexsort((node, row))
-    return Arrivals(row[order], node[order], share[order], n_rows)
+def _form_of(output: str | os.PathLike[str]) -> FileFormat:
+    form = form_of_name(output)
+    if form is None:
+        endings = [end for end in (*ENDINGS, ".json") if form_of_name(f"x{end}")]
+        raise ParameterError(
+            f"output must be a file whose name ends with {quoted(endings, 99)}. Got "
+            f"{os.fspath(output)!r}."
+        )
+    return form
 
 
-def visited(arrivals: Arrivals, tree: Tree) -> tuple[Ints, Ints]:
-    """Return all (row, node) pairs on the ways of the rows, sorted and distinct."""
-    rows, nodes = [], []
-    row, node = arrivals.row, arrivals.node
-    while len(row):
-        rows.append(row)
-        nodes.append(node)
-        node = tree.parent[node]
-        row, node = row[node >= 0], node[node >= 0]
-    key = distinct(np.concatenate(rows) * len(tree) + np.concatenate(nodes))
-    row, node = np.divmod(key, len(tree))
-    return row, node
+#: What a query calls the rows that it answers.
+_ROWS = "rows of branchwise"
+#: Types whose text is not what a table in memory has for them.
+_OTHER_TEXT = ("TIME", "INTERVAL", "timestamp", "timetz", "time", "interval")
+
+
+def prediction_query(
+    model: Exportable, table: SqlTable, keep: Sequence[str] = (), verify: bool = True
+) -> str:
+    """Return the query that answers every row of a table.
+
+    Parameters
+    ----------
+    model : Model
+        The tree.
+    table : SqlTable
+        The rows; it must have the columns that the tree asks for.
+    keep : sequence of str
+        Columns of the table to return with the answers, such as its key.
+    verify : bool
+        Whether the query is tried against the model first, in an engine at hand.
+
+    Returns
+    -------
+    str
+        A SELECT: the columns to keep, the prediction, and the probabilities of classes.
+    """
+    with _opened(table) as rows:
+        return _query(model, rows, keep, verify)
+
+
+def predictions(
+    model: Exportable, table: SqlTable, keep: Sequence[str] = (), verify: bool = True
+) -> Iterator[tuple[Any, ...]]:
+    """Return an answer for every row of a table; see :func:`prediction_query`.
+
+    They come in the order in which the database has them, which may be any: ``keep``
+    the columns that tell rows apart.
+    """
+    with _opened(table) as rows:
+        query = _query(model, rows, keep, verify)
+        yield from rows.connection.rows(query)
+
+
+def write_predictions(
+    model: Exportable,
+    table: SqlTable,
+    destination: str,
+    keep: Sequence[str] = (),
+    verify: bool = True,
+) -> None:
+    """Create a table with the answers; the connection must be one that may write.
+
+    Parameters
+    ----------
+    model, table, keep, verify
+        As in :func:`prediction_query`.
+    destination : str
+        The table to create; ``schema.table`` for another schema. There must be none of
+        that name. The caller's connection is not committed where it is in a
+        transaction.
+    """
+    if isinstance(table.database, (str, PathLike)):
+        raise ParameterError(
+            "Addresses are opened for reading only. To write predictions, pass a "
+            "connection of your own that may write."
+        )
+    with _opened(table) as rows:
+        query = _query(model, rows, keep, verify)
+        connection = rows.connection
+        name = connection.dialect.named(*destination.split("."))
+    connection.write(f"CREATE TABLE {name} AS {query}")
+
+
+def _opened(table: SqlTable) -> AbstractContextManager[SqlRows]:
+    if not isinstance(table, SqlTable):
+        raise ParameterError(
+            f"table must be a SqlTable(database, table). Got {type(table).__name__}."
+        )
+    return table.open()
+
+
+def _query(model: Exportable, rows: SqlRows, keep: Sequence[str], verify: bool) -> str:
+    model = model_of(model)
+    dialect = DIALECTS[rows.connection.dialect.name.lower()]
+    options = {"dialect": dialect.name, "table": _ROWS}
+    if verify:
+        content, _ = exported(model, "sql", **options)
+    else:
+        content = write(model, "sql", **options)
+    plan = make_plan(model.schema, model.tree, model.recipe)
+    rows.check_names([*(field.name for field in plan.fields), *keep])
+    wanted = [
+        f"{_cell(rows, field, dialect)} AS {dialect.named(field.name)}"
+        for field in plan.fields
+    ]
+    named = [(dialect.named(each), f"kept{at}") for at, each in enumerate(keep)]
+    wanted += [f"source.{name} AS {kept}" for name, kept in named]
+    cells = ", ".join(wanted) or "1 AS nothing"
+    given = f"SELECT {cells} FROM {rows.source.relation} AS source"  # noqa: S608
+    names = Names(plan, dialect, _ROWS)
+    outputs = [f"answered.{kept} AS {name}" for name, kept in named]
+    outputs += [f"answered.{each}" for each in (names.prediction, *names.chances)]
+    return (
+        f"WITH {names.table} AS ({given}) SELECT {', '.join(outputs)} "  # noqa: S608
+        f"FROM (\n{content.decode()}) AS answered"
+    )
+
+
+def _cell(rows: SqlRows, field: Field, dialect: Dialect) -> str:
+    """Return the expression for a cell as the model compares it."""
+    cells = rows.source.cells(field.name)
+    kind = {"number": "number", "boolean": "truth", "text": "text"}[field.kind]
+    if cells.kind != kind:
+        raise DataError(
+            f"Column {field.name!r} was learnt as {PLURAL[field.kind]}, and "
+            f"{rows.connection.label} has it as {cells.type or cells.kind}. Cast it in "
+            "a query."
+        )
+    if kind == "number":
+        return cells.number
+    if kind == "truth":
+        return cells.raw
+    if cells.type.startswith(_OTHER_TEXT):
+        raise DataError(
+            f"Column {field.name!r} is of type {cells.type}, whose text depends on who "
+            "writes it. Cast it to text in a query, for fitting and for predicting."
+        )
+    text = f"CAST({cells.raw} AS {dialect.types['text']})"
+    marks = ", ".join(dialect.value(mark) for mark in rows.source.missing)
+    return f"CASE WHEN {text} IN ({marks}) THEN NULL ELSE {text} END" if marks else text
+
+
+ANSWERS = ("classes", "probabilities", "leaves")
+_TYPES = {bool: "boolean", int: "long", float: "double", str: "string"}
+
+
+def spark_predict(model: Model, frame: Any, what: str = "classes") -> Any:
+    """Return a DataFrame with columns added for what a model says of its rows.
+
+    Nothing is computed before Spark is asked for the rows.
+
+    Parameters
+    ----------
+    model : Model
+        The model, or an estimator that is fitted.
+    frame : pyspark.sql.DataFrame
+        The rows. Columns are found by name.
+    what : {"classes", "probabilities", "leaves"}
+        "classes" adds ``prediction``, the class or the number; "probabilities" adds
+        ``probability of ...`` for every class; "leaves" adds ``leaf``, the number of
+        the node.
+    """
+    model = model_of(model)
+    if not hasattr(frame, "mapInArrow"):
+        raise DataError(
+            f"frame must be a DataFrame of Spark. Got {type(frame).__name__}; a table "
+            "in memory is answered by model.predict."
+        )
+    added = _added(model, what)
+    names = [column.name for column in model.schema.columns]
+    absent = [name for name in names if name not in frame.columns]
+    if absent:
+        raise DataError(
+            f"The table lacks {quoted(absent)}, which the tree was fitted with. Its "
+            f"columns are {quoted(frame.columns, 20)}; rename or add what is lacking."
+        )
+    double = [name for name in added if name in frame.columns]
+    if double:
+        raise DataError(
+            f"There would be two columns {quoted(double)}: the table has one of that "
+            "name already. Rename it first."
+        )
+    # By position on the way: Spark takes dots in names for parts.
+    numbered = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))
+    schema = deepcopy(numbered.schema)
+    for at, kind in enumerate(added.values()):
+        schema.add(f"added{at}", kind)
+    places = {name: frame.columns.index(name) for name in names}
+    new = tuple(schema.names[len(frame.columns) :])
+    answered = mapped(numbered, _Predict(model, what, places, new), schema)
+    return answered.toDF(*frame.columns, *added)
+
+
+def _added(model: Model, what: str) -> dict[str, str]:
+    """Return the columns that are added, with their types."""
+    if what not in ANSWERS:
+        raise ParameterError(f"what must be one of {quoted(ANSWERS)}. Got {what!r}.")
+    if what == "leaves":
+        return {"leaf": "long"}
+    classes = model.schema.classes
+    if what == "classes":
+        return {"prediction": _TYPES[type(classes[0])] if classes else "double"}
+    if not classes:
+        raise ParameterError(
+            "what='probabilities' needs a tree that predicts classes. Got one that "
+            "predicts numbers; use what='classes', which adds those."
+        )
+    return {f"probability of {word(label)}": "double" for label in classes}
+
+
+@dataclass(frozen=True)
+class _Predict:
+    """Adds columns to the batches of a partition."""
+
+    model: Model
+    what: str
+    places: dict[str, int]
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in batches:
+            asked = table_of(batch, self.places)
+            yield with_columns(batch, self.names, self._answers(asked))
+
+    def _answers(self, table: Any) -> list[Any]:
+        if self.what == "leaves":
+            return [self.model.apply(table)]
+        if self.what == "classes":
+            return [self.model.predict(table)]
+        return list(self.model.predict_proba(table).T)

@@ -1,14 +1,41 @@
-"""How many threads to use, and work on items side by side with results in order."""
+"""Number of threads, and locks and cached properties that survive a fork."""
 
 from __future__ import annotations
 
 import numbers
 import os
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from branchwise.errors import ParameterError
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property
+else:
+
+    class cached_property:  # noqa: N801  (named as in functools)
+        """``functools.cached_property`` of Python 3.12, which has no lock.
+
+        That of 3.11 holds one lock for all instances while it computes. Threads that
+        ask at the same time compute the same value twice.
+        """
+
+        def __init__(self, compute: Any) -> None:
+            self._compute = compute
+            self.__doc__ = compute.__doc__
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            self._name = name
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            value = instance.__dict__[self._name] = self._compute(instance)
+            return value
+
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -60,3 +87,22 @@ def as_done(
             yield begun[future], future.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+__all__ = ["cached_property", "fork_safe_lock"]
+
+
+def fork_safe_lock() -> threading.Lock:
+    """Return a lock that no thread holds while the process forks.
+
+    It is meant for locks of modules, which live as long as the process: those of
+    objects would be kept alive.
+    """
+    lock = threading.Lock()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(
+            before=lock.acquire,
+            after_in_parent=lock.release,
+            after_in_child=lock.release,
+        )
+    return lock

@@ -7,17 +7,28 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from branchwise.cli.models import open_model, read_for_model, refuse_two_streams
-from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
-from branchwise.cli.reading import refuse_without_table
-from branchwise.cli.rows import OptionalTable, WordsForm, WordsFormat, print_written
-from branchwise.cli.streams import Reporter
-from branchwise.cli.truth import true_classes, true_numbers
+from branchwise.cli.options.shared import (
+    MissingMarks,
+    ModelPath,
+    Quiet,
+    missing_marks,
+    refuse_without_table,
+)
+from branchwise.cli.support.models import open_model, read_for_model, refuse_two_streams
+from branchwise.cli.support.rows import (
+    OptionalTable,
+    WordsForm,
+    WordsFormat,
+    print_written,
+    true_classes,
+    true_numbers,
+)
+from branchwise.cli.support.streams import Reporter
 from branchwise.errors import DataError, ParameterError
 from branchwise.explain.diff import ModelDiff, Side, diff_models
+from branchwise.files.options import Reading
+from branchwise.files.read_table import TableFile
 from branchwise.model import Model
-from branchwise.table.read import TableFile
-from branchwise.table.reading import Reading
 
 #: The exit code that --exit-code asks for where answers differ.
 DIFFERENT = 1

@@ -10,9 +10,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from branchwise.cli.algorithms import option_of
-from branchwise.cli.cross_validation import Dealing, evaluate_table
-from branchwise.cli.folds import (
+from branchwise.cli.options.algorithm import (
     DEALING,
     AlgorithmOf,
     FitsAtOnce,
@@ -20,28 +18,30 @@ from branchwise.cli.folds import (
     Regression,
     Repeats,
     Seed,
+    option_of,
 )
-from branchwise.cli.growth import OF_COLUMNS, Growth, takes_growing_options
-from branchwise.cli.models import (
+from branchwise.cli.options.shared import Form, Format, Quiet, missing_marks
+from branchwise.cli.support.cross_validation import (
+    OF_COLUMNS,
+    Dealing,
+    Growth,
+    NumberScores,
+    evaluate_table,
+    takes_growing_options,
+)
+from branchwise.cli.support.models import (
     located,
     open_model,
     read_for_model,
     refuse_two_streams,
 )
-from branchwise.cli.number_scores import NumberScores
-from branchwise.cli.options import (
-    Form,
-    Format,
-    Quiet,
-    missing_marks,
-)
-from branchwise.cli.streams import Reporter, print_json, print_lines
-from branchwise.cli.truth import Truth, true_classes, true_column, true_numbers
+from branchwise.cli.support.rows import Truth, true_classes, true_column, true_numbers
+from branchwise.cli.support.streams import Reporter, print_json, print_lines
 from branchwise.errors import ParameterError, quoted
+from branchwise.files.options import Reading
+from branchwise.files.read_table import TableFile
 from branchwise.model import Model
-from branchwise.table.read import TableFile
-from branchwise.table.reading import Reading
-from branchwise.words import aligned, word
+from branchwise.text.conditions import aligned, word
 
 _AVERAGES = ("macro avg", "weighted avg")
 _CONFUSION = (

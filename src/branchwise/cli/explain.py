@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from branchwise.cli.models import located, open_model, refuse_two_streams
-from branchwise.cli.options import MissingMarks, ModelPath, Quiet
-from branchwise.cli.rows import (
+from branchwise.cli.options.shared import MissingMarks, ModelPath, Quiet
+from branchwise.cli.support.models import located, open_model, refuse_two_streams
+from branchwise.cli.support.rows import (
     OptionalTable,
     Settings,
     WordsForm,
@@ -18,9 +18,9 @@ from branchwise.cli.rows import (
     print_written,
     read_rows,
 )
-from branchwise.cli.streams import Reporter
+from branchwise.cli.support.streams import Reporter
 from branchwise.explain.explanation import Explanation
-from branchwise.table.reading import Reading
+from branchwise.files.options import Reading
 
 
 def explain(

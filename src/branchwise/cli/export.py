@@ -8,25 +8,30 @@ from typing import Annotated
 import typer
 
 from branchwise import export as exports
-from branchwise.cli.models import (
-    located,
-    open_model,
-    read_for_model,
-    refuse_two_streams,
-)
-from branchwise.cli.options import (
+from branchwise.cli.options.shared import (
     MissingMarks,
     ModelPath,
     Output,
     Quiet,
     missing_marks,
+    refuse_without_table,
 )
-from branchwise.cli.reading import refuse_without_table
-from branchwise.cli.streams import Reporter, check_output, keep_inputs, open_output
+from branchwise.cli.support.models import (
+    located,
+    open_model,
+    read_for_model,
+    refuse_two_streams,
+)
+from branchwise.cli.support.streams import (
+    Reporter,
+    check_output,
+    keep_inputs,
+    open_output,
+)
 from branchwise.errors import ParameterError
+from branchwise.files.options import Reading
+from branchwise.files.read_table import TableFile
 from branchwise.model import Model
-from branchwise.table.read import TableFile
-from branchwise.table.reading import Reading
 
 _TARGETS = "|".join(exports.TARGETS)
 

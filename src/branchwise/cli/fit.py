@@ -9,10 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from branchwise.cli import growing
-from branchwise.cli.algorithms import given_recipe, only_given, option_of
-from branchwise.cli.costs import costs_by_class, read_costs
-from branchwise.cli.engines import (
+from branchwise.cli.options import growing
+from branchwise.cli.options.algorithm import (
+    costs_by_class,
+    given_recipe,
+    only_given,
+    option_of,
+    read_costs,
+)
+from branchwise.cli.options.engine import (
     EngineChoice,
     Master,
     MaxExact,
@@ -25,9 +30,8 @@ from branchwise.cli.engines import (
     far_source,
     refuse_far_options,
 )
-from branchwise.cli.growing import Algorithm
-from branchwise.cli.models import located, refuse_known_rows, refuse_two_streams
-from branchwise.cli.options import (
+from branchwise.cli.options.growing import Algorithm
+from branchwise.cli.options.shared import (
     READING,
     Categorical,
     Form,
@@ -39,11 +43,12 @@ from branchwise.cli.options import (
     Table,
     TablePaths,
     missing_marks,
+    remark_header,
 )
-from branchwise.cli.reading import remark_header
-from branchwise.cli.results import report_model, size_of, write_model
-from branchwise.cli.streams import Reporter, check_output, keep_inputs
-from branchwise.cli.training import (
+from branchwise.cli.show import report_model, size_of, write_model
+from branchwise.cli.support.models import located, refuse_known_rows, refuse_two_streams
+from branchwise.cli.support.streams import Reporter, check_output, keep_inputs
+from branchwise.cli.support.training import (
     Roles,
     Weights,
     assign_roles,
@@ -59,15 +64,14 @@ from branchwise.cli.training import (
     samples,
     validation_rows,
 )
+from branchwise.engines.base import place_of
 from branchwise.errors import counted
-from branchwise.far import fit_elsewhere, task_by_names
-from branchwise.fitting import fit_tree
+from branchwise.files.options import Reading
+from branchwise.files.read_table import TableFile
+from branchwise.fit import fit_elsewhere, fit_tree, task_by_names
 from branchwise.model import Model
-from branchwise.places import place_of
-from branchwise.recipes import Recipe
-from branchwise.table.read import TableFile
-from branchwise.table.reading import Reading
-from branchwise.words import number
+from branchwise.recipe import Recipe
+from branchwise.text.conditions import number
 
 _GROWING = "Growing the tree"
 #: Options that are parameters of the estimators as they are given.

@@ -24,16 +24,15 @@ from branchwise.cli.evaluate import evaluate
 from branchwise.cli.explain import explain
 from branchwise.cli.export import export
 from branchwise.cli.fit import fit
-from branchwise.cli.phrases import with_options
+from branchwise.cli.options.shared import with_reading
 from branchwise.cli.predict import predict
 from branchwise.cli.prune import prune
-from branchwise.cli.reading import with_reading
 from branchwise.cli.report import report
 from branchwise.cli.rules import rules
 from branchwise.cli.schema import schema
 from branchwise.cli.show import show
 from branchwise.cli.steps import steps
-from branchwise.cli.streams import Reporter, complain
+from branchwise.cli.support.streams import Reporter, complain, with_options
 from branchwise.cli.tune import tune
 from branchwise.cli.view import view
 from branchwise.cli.what_if import what_if

@@ -7,15 +7,8 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from branchwise.cli.engines import EngineName, engine_for
-from branchwise.cli.models import (
-    columns_of,
-    located,
-    open_model,
-    read_for_model,
-    refuse_two_streams,
-)
-from branchwise.cli.options import (
+from branchwise.cli.options.engine import EngineName, engine_for
+from branchwise.cli.options.shared import (
     MissingMarks,
     ModelPath,
     Output,
@@ -23,21 +16,33 @@ from branchwise.cli.options import (
     TablePaths,
     missing_marks,
 )
-from branchwise.cli.streams import Reporter, check_output, keep_inputs, open_output
-from branchwise.engines.predicting import Answers, What
+from branchwise.cli.support.models import (
+    columns_of,
+    located,
+    open_model,
+    read_for_model,
+    refuse_two_streams,
+)
+from branchwise.cli.support.streams import (
+    Reporter,
+    check_output,
+    keep_inputs,
+    open_output,
+)
 from branchwise.errors import DataError, ParameterError, counted, quoted
-from branchwise.model import Model
-from branchwise.table.read import STANDARD_STREAM, TableFile
-from branchwise.table.reading import Reading
-from branchwise.table.streamed import StreamedTable, files_of
-from branchwise.table.write import (
+from branchwise.files.dataset import StreamedTable, files_of
+from branchwise.files.options import Reading
+from branchwise.files.read_table import STANDARD_STREAM, TableFile
+from branchwise.files.write_table import (
     FileFormat,
     form_of_name,
     is_packed_name,
     unwritten_form,
     write_columns,
 )
-from branchwise.words import word
+from branchwise.model import Model
+from branchwise.predict import Answers, What
+from branchwise.text.conditions import word
 
 PREDICTION = "prediction"
 

@@ -9,33 +9,33 @@ from typing import Annotated, Any
 
 import typer
 
-from branchwise.cli.algorithms import check_method, only_given
-from branchwise.cli.growing import Pruning
-from branchwise.cli.known_rows import KnownRows, read_known_rows
-from branchwise.cli.models import located, open_model, refuse_two_streams
-from branchwise.cli.options import (
+from branchwise.cli.options.algorithm import check_method, only_given
+from branchwise.cli.options.growing import Pruning
+from branchwise.cli.options.shared import (
     Form,
     Format,
     MissingMarks,
     ModelPath,
     Quiet,
     missing_marks,
+    refuse_without_table,
 )
-from branchwise.cli.reading import refuse_without_table
-from branchwise.cli.results import report_model, size_of, write_model
-from branchwise.cli.streams import (
+from branchwise.cli.show import report_model, size_of, write_model
+from branchwise.cli.support.models import located, open_model, refuse_two_streams
+from branchwise.cli.support.rows import KnownRows, read_known_rows
+from branchwise.cli.support.streams import (
     Reporter,
     check_output,
     keep_inputs,
     print_json,
     print_lines,
 )
-from branchwise.cli.training import number_or_rule
+from branchwise.cli.support.training import number_or_rule
 from branchwise.errors import ParameterError
+from branchwise.files.options import Reading
+from branchwise.files.read_table import TableFile
 from branchwise.model import Model
-from branchwise.table.read import TableFile
-from branchwise.table.reading import Reading
-from branchwise.words import aligned
+from branchwise.text.conditions import aligned
 
 #: What only one method knows.
 _ONLY_WITH = {

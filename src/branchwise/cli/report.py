@@ -10,29 +10,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from branchwise.cli.algorithms import knows
-from branchwise.cli.folds import seed_option
-from branchwise.cli.growing import Algorithm
-from branchwise.cli.growth import Growth, takes_growing_options
-from branchwise.cli.models import (
+from branchwise.cli.options.algorithm import knows, seed_option
+from branchwise.cli.options.growing import Algorithm
+from branchwise.cli.options.shared import Form, Format, Quiet, TablePath, missing_marks
+from branchwise.cli.show import size_of
+from branchwise.cli.support.cross_validation import Growth, takes_growing_options
+from branchwise.cli.support.models import (
     located,
     read_alike,
     refuse_known_rows,
     refuse_two_streams,
 )
-from branchwise.cli.options import Form, Format, Quiet, TablePath, missing_marks
-from branchwise.cli.results import size_of
-from branchwise.cli.streams import (
+from branchwise.cli.support.streams import (
     Reporter,
     check_output,
     keep_inputs,
     open_output,
     print_json,
 )
-from branchwise.cli.training import Roles, case_weights, parted
+from branchwise.cli.support.training import Roles, case_weights, parted
 from branchwise.errors import ParameterError, counted
-from branchwise.table.read import MISSING, STANDARD_STREAM, TableFile
-from branchwise.table.reading import Reading
+from branchwise.files.options import Reading
+from branchwise.files.read_table import MISSING, STANDARD_STREAM, TableFile
 
 if TYPE_CHECKING:
     from branchwise.report import Report
@@ -291,7 +290,7 @@ def _made(rows: _Rows, estimator: Any, **options: Any) -> Report:
 
 def _marks(names: Mapping[str, str], *paths: str | None) -> list[dict[str, Any]]:
     """Mark the files that rows were read from; a stream leaves no mark."""
-    from branchwise.report.reproduce import file_mark
+    from branchwise.report.page import file_mark
 
     return [
         {**file_mark(path), "name": names[path]}

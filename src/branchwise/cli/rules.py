@@ -9,20 +9,29 @@ from typing import Annotated, Any
 
 import typer
 
-from branchwise.cli.known_rows import KnownRows, read_known_rows
-from branchwise.cli.models import located, open_model, refuse_two_streams
-from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
-from branchwise.cli.reading import refuse_without_table
-from branchwise.cli.streams import Reporter, open_output, print_json, print_lines
+from branchwise.cli.options.shared import (
+    MissingMarks,
+    ModelPath,
+    Quiet,
+    missing_marks,
+    refuse_without_table,
+)
+from branchwise.cli.support.models import located, open_model, refuse_two_streams
+from branchwise.cli.support.rows import KnownRows, read_known_rows
+from branchwise.cli.support.streams import (
+    Reporter,
+    open_output,
+    print_json,
+    print_lines,
+)
+from branchwise.data.schema import Value
 from branchwise.errors import ParameterError, quoted
+from branchwise.files.options import Reading
+from branchwise.files.read_table import TableFile
+from branchwise.files.write_table import write_columns
 from branchwise.model import Model
-from branchwise.rulelist import RuleList
-from branchwise.ruleset import Rules
-from branchwise.ruletable import RuleTable
-from branchwise.table.read import TableFile
-from branchwise.table.reading import Reading
-from branchwise.table.schema import Value
-from branchwise.table.write import write_columns
+from branchwise.rules.rule_list import RuleList, RuleTable
+from branchwise.rules.rule_set import Rules
 
 #: The heading of the options that belong to --generalise.
 _GENERALISING = "Fewer, more general rules"

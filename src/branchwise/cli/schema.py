@@ -8,14 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from branchwise.cli.hints import (
-    hint,
-    present_values,
-    unusable_hint,
-    with_option,
-    without_mistaken,
-)
-from branchwise.cli.options import (
+from branchwise.cli.options.shared import (
     Categorical,
     Form,
     Format,
@@ -27,18 +20,26 @@ from branchwise.cli.options import (
     categorical_names,
     column_names,
     missing_marks,
+    remark_header,
 )
-from branchwise.cli.reading import remark_header
-from branchwise.cli.streams import Reporter, print_json, print_lines
-from branchwise.errors import DataError, counted
-from branchwise.findings import Finding, inspect_table
-from branchwise.plain_text import plain
-from branchwise.table.frames import open_table
-from branchwise.table.raw import Coded, RawColumn
-from branchwise.table.read import TableFile
-from branchwise.table.reading import Reading
-from branchwise.table.schema import Value
-from branchwise.words import aligned, listed, number, word
+from branchwise.cli.support.streams import (
+    Reporter,
+    hint,
+    present_values,
+    print_json,
+    print_lines,
+    unusable_hint,
+    with_option,
+    without_mistaken,
+)
+from branchwise.data.checks import Finding, inspect_table
+from branchwise.data.columns import Coded, RawColumn
+from branchwise.data.frames import open_table
+from branchwise.data.schema import Value
+from branchwise.errors import DataError, counted, plain
+from branchwise.files.options import Reading
+from branchwise.files.read_table import TableFile
+from branchwise.text.conditions import aligned, listed, number, word
 
 #: How many values of a column are shown, and how much of a long one.
 _SHOWN = 5

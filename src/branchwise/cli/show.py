@@ -10,28 +10,24 @@ from typing import Annotated, Any
 
 import typer
 
-from branchwise.cli.models import open_model
-from branchwise.cli.options import (
-    Form,
-    Format,
-    ModelPath,
-    Output,
-)
-from branchwise.cli.streams import (
+from branchwise.cli.options.shared import Form, Format, ModelPath, Output
+from branchwise.cli.support.models import open_model
+from branchwise.cli.support.streams import (
+    Reporter,
     check_output,
     keep_inputs,
     open_output,
     print_json,
     print_lines,
 )
-from branchwise.errors import ParameterError
+from branchwise.data.schema import Column
+from branchwise.errors import ParameterError, counted
+from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.model import Model
-from branchwise.rules import Rule
-from branchwise.ruleset import weight_fields
-from branchwise.table.read import STANDARD_STREAM
-from branchwise.table.schema import Column
-from branchwise.tree import Tree
-from branchwise.words import answer, condition_of, phrase
+from branchwise.rules.rule import Rule
+from branchwise.rules.rule_set import weight_fields
+from branchwise.text.conditions import answer, condition_of, phrase
+from branchwise.tree.tree import Tree
 
 #: Levels of indentation; deeper nodes have no more.
 _DEEPEST_INDENT = 24
@@ -263,7 +259,7 @@ def described(model: Model) -> dict[str, Any]:
     schema = model.schema
     return {
         "algorithm": model.recipe.algorithm,
-        "criterion": model.recipe.scoring.name,
+        "criterion": model.recipe.criterion_name,
         "pruning": model.recipe.pruning,
         "predicts": "numbers" if model.tree.predicts_numbers else "classes",
         "nodes": len(model.tree),
@@ -329,3 +325,49 @@ def _numbered(model: Model, max_depth: int | None) -> Iterator[str]:
         way = phrase(condition_of(schema, tree, node)) if node else "all cases"
         said = answer(schema, tree, node, model.reasons)
         yield f"{node:>{width}}  {indent}{way}: {said}"
+
+
+def size_of(model: Model) -> str:
+    """Write how large a tree is."""
+    tree = model.tree
+    return (
+        f"tree of {counted(len(tree), 'node')} "
+        f"({counted(tree.n_leaves, 'leaf', 'leaves')}, depth {tree.max_depth:,})"
+    )
+
+
+def write_model(model: Model, output: str) -> None:
+    """Write a model file, whole or not at all."""
+    with open_output(output) as stream:
+        stream.write(model.to_bytes())
+
+
+def report_model(
+    model: Model, summary: str, output: str | None, form: Form, reporter: Reporter
+) -> None:
+    """Note where a model has gone, and print it where that is wanted.
+
+    Parameters
+    ----------
+    model : Model
+        What was made.
+    summary : str
+        How large it is and what it was made from.
+    output : str or None
+        The file that it was written to.
+    form : Form
+        How to print it.
+    reporter : Reporter
+        Who notes.
+    """
+    if output is None:
+        reporter.note(f"{summary}; -o FILE writes it to a model file.")
+    else:
+        place = "standard output" if output == STANDARD_STREAM else output
+        reporter.note(f"{summary} written to {place}.")
+    if output == STANDARD_STREAM:
+        return  # it has the model, which is JSON already
+    if form is Form.JSON:
+        print_json(described(model))
+    elif output is None:
+        print_lines([model.to_text()])

@@ -10,28 +10,32 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from branchwise.cli import growing
-from branchwise.cli.algorithms import option_of
 from branchwise.cli.fit import growing_options, grown_from, recipe_of, roles_of
-from branchwise.cli.growing import Algorithm, Probabilities
-from branchwise.cli.growth import Growth, takes_growing_options
-from branchwise.cli.known_rows import read_known_rows
-from branchwise.cli.models import (
+from branchwise.cli.options import growing
+from branchwise.cli.options.algorithm import option_of
+from branchwise.cli.options.growing import Algorithm, Probabilities
+from branchwise.cli.options.shared import Quiet, TablePath, missing_marks
+from branchwise.cli.support.cross_validation import Growth, takes_growing_options
+from branchwise.cli.support.models import (
     located,
     open_model,
     refuse_known_rows,
     refuse_two_streams,
 )
-from branchwise.cli.options import Quiet, TablePath, missing_marks
-from branchwise.cli.streams import Reporter, check_output, keep_inputs, open_output
-from branchwise.cli.training import class_weights, prior_weights
-from branchwise.errors import ParameterError
-from branchwise.plain_text import json_text
-from branchwise.steps.nodes import ALL, encoded
+from branchwise.cli.support.rows import read_known_rows
+from branchwise.cli.support.streams import (
+    Reporter,
+    check_output,
+    keep_inputs,
+    open_output,
+)
+from branchwise.cli.support.training import class_weights, prior_weights
+from branchwise.errors import ParameterError, json_text
+from branchwise.files.options import Reading
+from branchwise.files.read_table import TableFile
+from branchwise.steps.blocks import ALL, encoded
 from branchwise.steps.result import DIGITS, Steps
-from branchwise.table.read import TableFile
-from branchwise.table.reading import Reading
-from branchwise.validation import set_aside
+from branchwise.train.hold_out import set_aside
 
 
 class Style(StrEnum):

@@ -10,21 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from branchwise.cli.algorithms import option_of
-from branchwise.cli.fold_rows import ReadyRows, read_fold_rows
-from branchwise.cli.folds import (
+from branchwise.cli.options.algorithm import (
     DEALING,
     AlgorithmOf,
     Folds,
     Regression,
     Seed,
     chosen_algorithm,
+    option_of,
 )
-from branchwise.cli.growth import Growth, takes_growing_options
-from branchwise.cli.models import located
-from branchwise.cli.options import Form, Format, Quiet, TablePath
-from branchwise.cli.results import size_of, write_model
-from branchwise.cli.streams import (
+from branchwise.cli.options.shared import Form, Format, Quiet, TablePath
+from branchwise.cli.show import size_of, write_model
+from branchwise.cli.support.cross_validation import (
+    Growth,
+    ReadyRows,
+    read_fold_rows,
+    takes_growing_options,
+)
+from branchwise.cli.support.models import located
+from branchwise.cli.support.streams import (
     Reporter,
     check_output,
     keep_inputs,
@@ -33,13 +37,13 @@ from branchwise.cli.streams import (
     print_lines,
 )
 from branchwise.errors import ParameterError, counted
+from branchwise.files.options import Reading
+from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.model import Model
-from branchwise.table.read import STANDARD_STREAM
-from branchwise.table.reading import Reading
 
 if TYPE_CHECKING:
     from branchwise.evaluation import SearchResults
-    from branchwise.evaluation.searched import Tried
+    from branchwise.evaluation.trials import Tried
 
 _TRYING = "What is tried"
 _SHOWN = 10
@@ -276,7 +280,7 @@ def _check_drawing(path: str, grid: dict[str, list[Any]] | None) -> None:
             "and --grid has one of each. Give --grid several, such as max_depth=2,4,8, "
             "or leave --plot out."
         )
-    from branchwise.figures import require_matplotlib
+    from branchwise.evaluation.plots import require_matplotlib
 
     known = require_matplotlib().Figure().canvas.get_supported_filetypes()
     if _kind(path) not in known:
@@ -305,7 +309,7 @@ def _searched(
     resume: str | None,
     **options: Any,
 ) -> SearchResults:
-    from branchwise.evaluation.searching import SearchInterrupted, search
+    from branchwise.evaluation.tune import SearchInterrupted, search
 
     try:
         with reporter.counting("Fitting") as progress, located(rows.file, False):
@@ -363,7 +367,7 @@ def _remarks(found: SearchResults) -> Iterator[str]:
 
 
 def _told(found: SearchResults, one: Tried) -> str:
-    from branchwise.evaluation.searched import said
+    from branchwise.evaluation.trials import said
 
     values = ", ".join(f"{n}={said(v)}" for n, v in sorted(one.parameters.items()))
     return f"{values} ({found.scoring} {one.mean:.4f}, {one.leaves:,.1f} leaves)"
@@ -378,7 +382,7 @@ def _write_winner(
     reporter: Reporter,
 ) -> None:
     """Fit the winner to all rows, and write it."""
-    from branchwise.evaluation.searching import fitted
+    from branchwise.evaluation.tune import fitted
 
     own = fitted(estimator, winner.parameters, rows.table, rows.labels, rows.weights)
     schema = replace(own.model_.schema, target=target)

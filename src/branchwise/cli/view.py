@@ -10,15 +10,25 @@ from typing import Annotated
 
 import typer
 
-from branchwise.cli.known_rows import read_known_rows
-from branchwise.cli.models import open_model, refuse_two_streams
-from branchwise.cli.options import MissingMarks, ModelPath, Quiet, missing_marks
-from branchwise.cli.reading import refuse_without_table
-from branchwise.cli.streams import Reporter, check_output, keep_inputs, open_output
+from branchwise.cli.options.shared import (
+    MissingMarks,
+    ModelPath,
+    Quiet,
+    missing_marks,
+    refuse_without_table,
+)
+from branchwise.cli.support.models import open_model, refuse_two_streams
+from branchwise.cli.support.rows import read_known_rows
+from branchwise.cli.support.streams import (
+    Reporter,
+    check_output,
+    keep_inputs,
+    open_output,
+)
 from branchwise.errors import DataError, ParameterError, counted
-from branchwise.render.html import GENERATOR
-from branchwise.table.read import STANDARD_STREAM, TableFile
-from branchwise.table.reading import Reading
+from branchwise.files.options import Reading
+from branchwise.files.read_table import STANDARD_STREAM, TableFile
+from branchwise.render.viewer import GENERATOR
 
 #: So much of a file is read to tell whether it is a page of ours.
 _HEAD = 4096

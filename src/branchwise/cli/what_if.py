@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from branchwise.cli.models import open_model, refuse_two_streams
-from branchwise.cli.options import MissingMarks, ModelPath, Quiet
-from branchwise.cli.rows import (
+from branchwise.cli.options.shared import MissingMarks, ModelPath, Quiet
+from branchwise.cli.support.models import open_model, refuse_two_streams
+from branchwise.cli.support.rows import (
     OptionalTable,
     Settings,
     WordsForm,
@@ -19,11 +19,11 @@ from branchwise.cli.rows import (
     read_rows,
     split_pair,
 )
-from branchwise.cli.streams import Reporter
+from branchwise.cli.support.streams import Reporter
+from branchwise.data.schema import Value
 from branchwise.errors import ParameterError
+from branchwise.files.options import Reading
 from branchwise.model import Model
-from branchwise.table.reading import Reading
-from branchwise.table.schema import Value
 
 #: The heading of the options that say what a change may be.
 _LIMITS = "What may change, and at what price"

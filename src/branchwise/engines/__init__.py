@@ -1,1 +1,1 @@
-"""Engines: who adds up the counts. Each keeps the rows; none sees a criterion."""
+"""Engines: where rows are kept, and how they are counted."""

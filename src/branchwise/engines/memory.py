@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.counts import Counts, Floats, Ints, Rows, add_up, tally
-from branchwise.extension import available
-from branchwise.kernels.native import NativeWalk
-from branchwise.missing import EVERY_BRANCH, STOP
-from branchwise.prune.surgery import subtree_sums
-from branchwise.replay import class_cases
-from branchwise.search import Level
-from branchwise.splits import Router, Splits
-from branchwise.table.schema import Column, Columns
-from branchwise.table.target import Classes, Quantities
-from branchwise.table.weights import WeightGrid, on_grid
-from branchwise.tree import Tree
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.schema import Column, Columns
+from branchwise.data.target import Classes, Quantities
+from branchwise.data.weights import WeightGrid, on_grid
+from branchwise.grow.counts import Counts, Rows, add_up, tally
+from branchwise.grow.protocol import Level
+from branchwise.grow.recount import class_cases
+from branchwise.native import available
+from branchwise.tree.apply import NativeWalk
+from branchwise.tree.edit import subtree_sums
+from branchwise.tree.splits import EVERY_BRANCH, STOP, Router, Splits
+from branchwise.tree.tree import Tree
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from branchwise.counts import Floats, Ints
-from branchwise.criteria import BUILT_IN, FOR_NUMBERS, canonical, named
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.cache import Recognition
+from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.fitting import fit_tree
+from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.prune import cost_complexity
-from branchwise.recipes import Recipe, unpruned
-from branchwise.table.labels import learn_target
-from branchwise.table.recognise import Recognition
-from branchwise.tree import Tree
+from branchwise.recipe import BUILT_IN, FOR_NUMBERS, Recipe, canonical, named, unpruned
+from branchwise.tree.tree import Tree
 
 #: Searches and cross-validation hand over the same rows again and again.
 RECOGNITION = Recognition()
@@ -40,7 +39,7 @@ def _known_recipe(recipe: Recipe, **values: Any) -> Recipe:
 
 
 class TreeEstimator(BaseEstimator):  # type: ignore[misc]
-    """A shell around :func:`~branchwise.fitting.fit_tree`."""
+    """A shell around :func:`~branchwise.fit.fit_tree`."""
 
     model_: Model
     categorical_features: object

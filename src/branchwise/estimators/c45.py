@@ -7,8 +7,7 @@ from typing import Any
 
 from branchwise.errors import ParameterError
 from branchwise.estimators.base import TreeClassifier
-from branchwise.missing import Policy
-from branchwise.recipes import C45, Probabilities, Pruning, Recipe
+from branchwise.recipe import C45, Policy, Probabilities, Pruning, Recipe
 
 
 class C45Classifier(TreeClassifier):

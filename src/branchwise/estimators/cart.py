@@ -7,11 +7,18 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from branchwise.criteria import FOR_NUMBERS, CriterionFunction, named
 from branchwise.errors import ParameterError
 from branchwise.estimators.base import TreeClassifier, TreeEstimator
-from branchwise.missing import Policy
-from branchwise.recipes import CART, Probabilities, Pruning, Recipe
+from branchwise.recipe import (
+    CART,
+    FOR_NUMBERS,
+    CriterionFunction,
+    Policy,
+    Probabilities,
+    Pruning,
+    Recipe,
+    named,
+)
 
 _NO_MEDIANS = (
     " Absolute error needs medians, which are not sums over rows, so that counts "

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from branchwise.criteria import CriterionFunction
 from branchwise.estimators.base import TreeClassifier
-from branchwise.missing import Policy
-from branchwise.recipes import ID3, Probabilities, Pruning, Recipe
+from branchwise.recipe import (
+    ID3,
+    CriterionFunction,
+    Policy,
+    Probabilities,
+    Pruning,
+    Recipe,
+)
 
 
 class ID3Classifier(TreeClassifier):

@@ -1,12 +1,16 @@
 """How well trees do on rows they have not seen, and which parameters do best."""
 
-from branchwise.evaluation.contenders import CONTENDERS, contender
-from branchwise.evaluation.curves import LearningCurve, learning_curve
-from branchwise.evaluation.deals import Deal
-from branchwise.evaluation.reports import Comparison, Evaluation
-from branchwise.evaluation.run import compare, cross_validated
-from branchwise.evaluation.searched import SearchResults
-from branchwise.evaluation.searching import search
+from branchwise.evaluation.algorithms import CONTENDERS, contender
+from branchwise.evaluation.cross_validate import (
+    LearningCurve,
+    compare,
+    cross_validated,
+    learning_curve,
+)
+from branchwise.evaluation.folds import Deal
+from branchwise.evaluation.results import Comparison, Evaluation
+from branchwise.evaluation.trials import SearchResults
+from branchwise.evaluation.tune import search
 
 __all__ = [
     "CONTENDERS",

@@ -8,18 +8,14 @@ from typing import Any, overload
 
 import numpy as np
 
-from branchwise.counts import Floats
-from branchwise.explain.steps import Case, Step
-from branchwise.explain.writing import Block, Heading, Items, Paragraph, Written
-from branchwise.forks import cached_property
-from branchwise.intervals import check_level, mean_interval, share_interval
-from branchwise.predict import Walker, reason, reasons_of
-from branchwise.recipes import Recipe
-from branchwise.table.rows import Cells
-from branchwise.table.schema import Columns, Schema, Value
-from branchwise.ties import first_best_of_rows
-from branchwise.tree import Tree
-from branchwise.words import (
+from branchwise.data.arrays import Floats
+from branchwise.data.one_row import Cells
+from branchwise.data.schema import Columns, Schema, Value
+from branchwise.data.ties import first_best_of_rows
+from branchwise.explain.path import Case, Step
+from branchwise.recipe import Recipe
+from branchwise.stats import check_level, mean_interval, share_interval
+from branchwise.text.conditions import (
     SHOWN_VALUES,
     Reasons,
     amount,
@@ -30,6 +26,11 @@ from branchwise.words import (
     share,
     word,
 )
+from branchwise.text.document import Block, Heading, Items, Paragraph, Written
+from branchwise.text.reasons import reason, reasons_of
+from branchwise.threads import cached_property
+from branchwise.tree.apply import Walker
+from branchwise.tree.tree import Tree
 
 #: Leaves of a divided case that are shown before the rest is only counted.
 SHOWN_LEAVES = 10

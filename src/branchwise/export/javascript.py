@@ -7,21 +7,20 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 
+from branchwise.data.schema import Value, ValueType
 from branchwise.errors import ParameterError
-from branchwise.export import javascript_text as text
-from branchwise.export.answers import Answer
-from branchwise.export.braces import BraceSource
-from branchwise.export.nested import OneOf, Part, Table
-from branchwise.export.plan import Field, Plan, Row
-from branchwise.export.spelling import (
+from branchwise.export import javascript_template as text
+from branchwise.export.base import Answer, Options, Runner, Target, run_program
+from branchwise.export.code_writer import (
+    BraceSource,
     checked_name,
     comment,
     finite,
     whole_within_doubles,
     wrapped,
 )
-from branchwise.export.target import Options, Runner, Target, run_program
-from branchwise.table.schema import Value, ValueType
+from branchwise.export.plan import Field, Plan, Row
+from branchwise.export.statements import OneOf, Part, Table
 
 _TYPES: dict[ValueType, str] = {
     "text": "string",

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from branchwise.export.answers import Answer
+from branchwise.export.base import Answer, Options, Runner, Target, always, run_program
 from branchwise.export.plan import (
     ABOVE,
     AT_MOST,
@@ -32,7 +32,6 @@ from branchwise.export.plan import (
     Question,
     Row,
 )
-from branchwise.export.target import Options, Runner, Target, always, run_program
 
 #: A tree with more levels of questions is cut into parts.
 _MOST_LEVELS = 100

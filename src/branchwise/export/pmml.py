@@ -14,24 +14,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
+from branchwise.data.schema import Value
 from branchwise.errors import ExportError
-from branchwise.export.answers import Answer
-from branchwise.export.plan import (
-    AT_MOST,
-    EVERY_BRANCH,
-    Field,
-    Plan,
-    Question,
-    Row,
-)
-from branchwise.export.target import (
+from branchwise.export.base import (
     UNANSWERED,
+    Answer,
     Options,
     Runner,
     Target,
     run_program,
 )
-from branchwise.table.schema import Value
+from branchwise.export.plan import AT_MOST, EVERY_BRANCH, Field, Plan, Question, Row
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">"""

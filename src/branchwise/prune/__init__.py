@@ -1,1 +1,1 @@
-"""Stage 8: making trees smaller, after or instead of stopping early."""
+"""Pruning of grown trees."""

@@ -12,16 +12,27 @@ again: ``recount`` is the door to the rows, whoever holds them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
-from branchwise.counts import Floats, Ints
-from branchwise.criteria import Masses
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.schema import Column, Columns
+from branchwise.data.ties import TIE
+from branchwise.data.weights import WeightGrid
 from branchwise.errors import DataError
-from branchwise.prune.surgery import (
+from branchwise.grow.criteria import Masses
+from branchwise.native import (
+    available,
+    extension,
+    optional_array,
+    plain_array,
+    plain_arrays,
+)
+from branchwise.recipe import Recipe
+from branchwise.tree.edit import (
     Mask,
     add_to_parents,
     rearranged,
@@ -29,8 +40,7 @@ from branchwise.prune.surgery import (
     stopped_weights,
     subtree_sums,
 )
-from branchwise.ties import TIE
-from branchwise.tree import Tree
+from branchwise.tree.tree import ARRAYS, Tree
 
 #: Counts the training cases down a tree; the result also says where its nodes come
 #: from, -1 for leaves that are new.
@@ -236,3 +246,40 @@ def _as_branches(
         result[place] = _tree_errors(counted, estimate)[old]
         result[~able] = as_leaf[~able]
     return result
+
+
+def prunes(tree: Tree) -> bool:
+    """Whether the compiled twin is to prune this tree: costs it does not know."""
+    return tree.arrays == ARRAYS and available()
+
+
+def prune_native(
+    columns: Sequence[Column],
+    data: Columns,
+    labels: Ints,
+    grid: WeightGrid,
+    tree: Tree,
+    recipe: Recipe,
+) -> Tree:
+    """Collapse a tree and prune it by estimates of its errors, as the recipe says."""
+    estimate = Estimate(recipe.confidence, float(tree.weights[0].sum()))
+    arrays = extension().prune(
+        columns=plain_arrays(data.data),
+        n_codes_of_columns=[column.missing_code + 1 for column in columns],
+        labels=labels.astype(np.uint32),
+        n_classes=tree.weights.shape[1],
+        row_weights=optional_array(grid.weights),
+        fractions=grid.fractions,
+        weight_step=grid.step,
+        case_step=grid.case_step,
+        **{spec.name: plain_array(getattr(tree, spec.name)) for spec in ARRAYS},
+        log_confidence=math.log(estimate.confidence),
+        z=estimate.z,
+        bits=estimate.bits,
+        slack=estimate.slack,
+        collapses=recipe.collapse,
+        prunes=recipe.pruning == "error-based",
+        raises=recipe.raise_subtrees,
+        new_values=recipe.branching == "values",
+    )
+    return Tree(**arrays)

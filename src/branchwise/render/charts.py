@@ -6,24 +6,223 @@ and a description that screen readers read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from branchwise.render.axes import Axis
-from branchwise.render.marks import (
-    TEXT,
-    WIDEST_NAME,
-    WIDTH,
-    dot,
-    drawing,
-    label,
-    legend,
-    n,
-    upright,
-    way,
-    words,
-)
-from branchwise.render.measure import fitted, text_width
+from branchwise.render.picture import fitted, text_width
+from branchwise.render.svg import xml
+
+#: A step between ticks is one of these, times a power of ten.
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+#: A scale from here on counts in powers.
+_ENOUGH_POWERS = 30.0
+
+
+def plain_figure(value: float) -> str:
+    """Write a tick: whole numbers with commas, others as short as they are exact."""
+    if value and not 1e-4 <= abs(value) < 1e9:
+        return f"{value:.3g}"
+    written = f"{value:,.6f}".rstrip("0").rstrip(".")
+    return "0" if written == "-0" else written
+
+
+def percent_figure(value: float) -> str:
+    """Write a share as percent."""
+    return f"{plain_figure(round(100 * value, 6))} %"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A scale: its words, its ends and its ticks.
+
+    Parameters
+    ----------
+    label : str
+        What is measured.
+    low, high : float
+        The ends; high is above low.
+    ticks : tuple of float
+        Where the scale is marked.
+    form : callable
+        How a tick is written.
+    log : bool
+        Whether equal steps are equal ratios.
+    """
+
+    label: str
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    form: Callable[[float], str] = plain_figure
+    log: bool = False
+
+    def place(self, value: float) -> float:
+        """Return where a value lies: 0 at the low end, 1 at the high one."""
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        # Divided first: the ends may be too far apart for a float.
+        scale = max(abs(self.low), abs(self.high))
+        low, high = self.low / scale, self.high / scale
+        return (value / scale - low) / (high - low)
+
+
+def axis(
+    label: str,
+    values: Iterable[float],
+    form: Callable[[float], str] = plain_figure,
+    log: bool = False,
+    least: float | None = None,
+    most: float | None = None,
+) -> Axis:
+    """Choose an axis that has room for all values.
+
+    Parameters
+    ----------
+    label : str
+        What is measured.
+    values : iterable of float
+        What is to be shown; at least one.
+    form : callable
+        How a tick is written.
+    log : bool
+        Whether powers are wanted; they are used if values, all above 0, span enough.
+    least, most : float or None
+        Bounds that the axis does not go beyond, such as 0 and 1 for shares.
+    """
+    known = [float(value) for value in values if math.isfinite(value)] or [0.0]
+    low, high = min(known), max(known)
+    if log and low > 0 and high / low >= _ENOUGH_POWERS:
+        return Axis(label, low, high, _powers(low, high), form, log=True)
+    if low == high:
+        room = abs(low) / 2 or 0.5
+        low, high = low - room, high + room
+    step = _step(low, high)
+    low, high = (
+        math.floor(low / step + 1e-9) * step,
+        math.ceil(high / step - 1e-9) * step,
+    )
+    low = low if least is None else max(low, least)
+    high = high if most is None else min(high, most)
+    if not low < high:  # bounds have met
+        low, high = low - step, high + step
+    first = math.ceil(low / step - 1e-9)
+    count = int(math.floor(high / step + 1e-9) - first) + 1
+    ticks = tuple(round((first + at) * step, 12) for at in range(count))
+    return Axis(label, low, high, ticks, form)
+
+
+def _step(low: float, high: float, about: int = 5) -> float:
+    rough = high / about - low / about
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(step * power for step in _STEPS if step * power >= rough * 0.999)
+
+
+def _powers(low: float, high: float) -> tuple[float, ...]:
+    """Return 1, 2, 5, 10, ... between two numbers; powers of ten if those are many."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    parts = (1, 2, 5) if last - first <= 3 else (1,)
+    found = [part * 10.0**power for power in range(first, last + 1) for part in parts]
+    return tuple(value for value in found if low <= value <= high)
+
+
+#: The style of charts; every selector begins with their class.
+STYLE = """\
+.chart { --one: #0072b2; --two: #d55e00; --three: #009e73; --four: #8a5a83;
+  display: block; width: 100%; height: auto; color: var(--ink, #1b1f24);
+  font: 12px "Segoe UI", "Helvetica Neue", Arial, "Liberation Sans", sans-serif; }
+.chart text { fill: currentColor; }
+.chart .faint { fill: var(--faint, #57606a); }
+.chart .end { text-anchor: end; }
+.chart .mid { text-anchor: middle; }
+.chart .strong { font-weight: 600; }
+.chart .grid { stroke: var(--line, #d0d7de); stroke-width: 1; }
+.chart .base { stroke: var(--faint, #57606a); stroke-width: 1; }
+.chart .aid { stroke: var(--faint, #57606a); stroke-dasharray: 4 4; fill: none; }
+.chart .c0 { --own: var(--one); }
+.chart .c1 { --own: var(--two); }
+.chart .c2 { --own: var(--three); }
+.chart .c3 { --own: var(--four); }
+.chart .path { stroke: var(--own); stroke-width: 2; fill: none;
+  stroke-linejoin: round; }
+.chart .dashed { stroke-dasharray: 6 4; }
+.chart .band { fill: var(--own); fill-opacity: 0.16; }
+.chart .dot, .chart .bar { fill: var(--own); }
+.chart .cloud { fill: var(--own); fill-opacity: 0.4; }
+.chart .whisker { stroke: var(--own); stroke-width: 1.5; fill: none; }
+.chart .dark { stroke: var(--ink, #1b1f24); stroke-width: 1.2; fill: none; }
+.chart .cell { fill: var(--one); stroke: var(--line, #d0d7de); }
+@media screen and (prefers-color-scheme: dark) { .chart { --one: #58a6e0;
+  --two: #f0883e; --three: #3fb68b; --four: #c58fbd; } }
+@media print { .chart * { print-color-adjust: exact;
+  -webkit-print-color-adjust: exact; } }
+"""
+#: The width of every chart, in units of its own; the page scales it.
+WIDTH = 480.0
+#: The size of letters, and the room that a name gets.
+TEXT = 12.0
+WIDEST_NAME = 150.0
+
+
+def drawing(title: str, description: str, height: float, body: Sequence[str]) -> str:
+    """Put a drawing into its element; names differ between charts of a page."""
+    inside = "\n".join(body)
+    told = f"{title}{description}{inside}"
+    name = f"chart-{zlib.crc32(told.encode('utf-8', 'replace')):08x}"
+    return (
+        f'<svg class="chart" role="img" viewBox="0 0 {n(WIDTH)} {n(height)}" '
+        f'aria-labelledby="{name}-title" aria-describedby="{name}-desc">'
+        f'<title id="{name}-title">{xml(title)}</title>'
+        f'<desc id="{name}-desc">{xml(description)}</desc>\n{inside}\n</svg>'
+    )
+
+
+def legend(names: Sequence[str], left: float) -> Iterator[str]:
+    """Name the colours, from left to right."""
+    x = left
+    for code, name in enumerate(names):
+        shown = fitted(name, 170.0, TEXT)
+        yield (
+            f'<g class="c{code}"><rect class="bar" x="{n(x)}" y="8" width="12" '
+            f'height="12" rx="2"/></g><text x="{n(x + 17)}" y="18">{xml(shown)}</text>'
+        )
+        x += 17 + text_width(shown, TEXT) + 18
+
+
+def dot(place: tuple[float, float], size: float, kind: str = "dot") -> str:
+    """Draw a dot."""
+    x, y = place
+    return f'<circle class="{kind}" cx="{n(x)}" cy="{n(y)}" r="{n(size)}"/>'
+
+
+def label(text: str, x: float, y: float, anchor: str, room: float = WIDEST_NAME) -> str:
+    """Write a name, cut short where it is too long; it shows when pointed at."""
+    shown = fitted(text, room, TEXT)
+    full = "" if shown == text else f"<title>{xml(text)}</title>"
+    return f'<text class="{anchor}" x="{n(x)}" y="{n(y)}">{full}{xml(shown)}</text>'
+
+
+def way(points: Sequence[tuple[float, float]]) -> str:
+    """Write the path along some points."""
+    return "M" + "L".join(f"{n(x)} {n(y)}" for x, y in points)
+
+
+def n(number: float) -> str:
+    """Write a coordinate."""
+    return f"{number:.1f}".removesuffix(".0")
+
+
+def words(kind: str, x: float, y: float, text: str) -> str:
+    """Write text at a place."""
+    return f'<text class="{kind}" x="{n(x)}" y="{n(y)}">{xml(text)}</text>'
+
+
+def upright(y: float, text: str) -> str:
+    """Write text along the left edge, from below to above."""
+    place = f'transform="translate(13 {n(y)}) rotate(-90)"'
+    return f'<text class="faint mid" {place}>{xml(text)}</text>'
+
 
 _RIGHT, _TOP, _BOTTOM = 22.0, 30.0, 44.0
 _HEIGHT = 270.0

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from branchwise.render.colours import (
+from branchwise.render.picture import (
     CLASS_COLOURS,
     NUMBER_COLOUR,
+    Drawn,
     class_colours,
+    drawn,
     mixed,
 )
-from branchwise.render.drawn import Drawn, drawn
 
 _WHITE = "#ffffff"
 _TINT = 0.2

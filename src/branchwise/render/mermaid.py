@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from branchwise.render.colours import (
+from branchwise.render.picture import (
     CLASS_COLOURS,
     NUMBER_COLOUR,
+    Drawn,
     class_colours,
+    drawn,
     mixed,
 )
-from branchwise.render.drawn import Drawn, drawn
 
 #: Letters, digits, and marks that mean nothing inside the quotes of a label; a point
 #: only between digits, because "1. " begins a list.

@@ -13,11 +13,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from xml.sax.saxutils import escape
 
-from branchwise import words
 from branchwise.errors import counted
-from branchwise.render.colours import CLASS_COLOURS, NUMBER_COLOUR, ON_DARK
-from branchwise.render.drawn import Drawn, drawn
-from branchwise.render.measure import fitted, text_width
+from branchwise.render.picture import (
+    CLASS_COLOURS,
+    NUMBER_COLOUR,
+    ON_DARK,
+    Drawn,
+    drawn,
+    fitted,
+    text_width,
+)
 from branchwise.render.scene import (
     BAR_HEIGHT,
     BAR_TOP,
@@ -30,6 +35,7 @@ from branchwise.render.scene import (
     Scene,
     scene,
 )
+from branchwise.text import conditions as words
 
 _MARGIN = 20.0
 #: The legend: height of a row, size of a colour's square, blanks, widest name.

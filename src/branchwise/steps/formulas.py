@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps
-from branchwise.words import phrase, rounded, word
+from branchwise.text.conditions import phrase, rounded, word
 
 #: Digits of weights that are not whole.
 _WEIGHT_DIGITS = 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from branchwise.errors import counted
 from branchwise.steps.formulas import Figures, count
 from branchwise.steps.numbers import Bars, Candidate, Child, Ending, Group, NodeSteps
-from branchwise.words import amount, listed, mean, phrase, word
+from branchwise.text.conditions import amount, listed, mean, phrase, word
 
 #: Names of columns in a sentence.
 _SHOWN_NAMES = 8

@@ -6,15 +6,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from branchwise.data.schema import Schema
 from branchwise.errors import ParameterError
-from branchwise.recipes import Recipe
-from branchwise.steps import html, latex, markdown, text
+from branchwise.recipe import Recipe
+from branchwise.steps import (
+    as_html as html,
+)
+from branchwise.steps import (
+    as_latex as latex,
+)
+from branchwise.steps import (
+    as_text as markdown,
+)
+from branchwise.steps import (
+    as_text as text,
+)
+from branchwise.steps.blocks import (
+    Block,
+    Context,
+    bars_of,
+    encoded,
+    node_steps,
+    page,
+    wanted_nodes,
+)
 from branchwise.steps.formulas import Figures
-from branchwise.steps.nodes import bars_of, encoded, node_steps, wanted_nodes
 from branchwise.steps.numbers import Bars, NodeSteps
-from branchwise.steps.page import Block, Context, page
-from branchwise.table.schema import Schema
-from branchwise.tree import Tree
+from branchwise.tree.tree import Tree
 
 #: Decimals, as textbooks have them.
 DIGITS = 3
@@ -97,7 +115,7 @@ class Steps:
     ) -> str:
         """Return a part of a page: a section, without style.
 
-        The page brings ``branchwise.steps.html.STYLE`` along; ``heading`` is the
+        The page brings ``branchwise.steps.as_html.STYLE`` along; ``heading`` is the
         level of the first heading.
         """
         return html.to_fragment(self._page(digits), reveal, heading)

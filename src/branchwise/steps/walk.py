@@ -14,19 +14,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.counts import Ints
-from branchwise.deciding import Verdicts, carried_out, stops, verdicts
+from branchwise.data.arrays import Ints
+from branchwise.data.bins import Edges, cut_bins
 from branchwise.engines.memory import MemoryEngine
 from branchwise.errors import DataError
-from branchwise.forks import cached_property
-from branchwise.grow import cases_of, masses_of
-from branchwise.recipes import Recipe
-from branchwise.replay import prescribed_splits
-from branchwise.search import Level, Search
-from branchwise.splits import Splits
-from branchwise.table.bins import Edges, cut_bins
-from branchwise.training import Training, in_bins, target_of
-from branchwise.tree import Tree
+from branchwise.grow.choose import Verdicts, carried_out, stops, verdicts
+from branchwise.grow.grow import cases_of, masses_of
+from branchwise.grow.protocol import Level
+from branchwise.grow.recount import prescribed_splits
+from branchwise.grow.search import Search
+from branchwise.recipe import Recipe
+from branchwise.threads import cached_property
+from branchwise.train.train import Training, in_bins, target_of
+from branchwise.tree.splits import Splits
+from branchwise.tree.tree import Tree
 
 #: Weights this close, relative to the larger, are equal.
 _SAME_WEIGHT = 1e-9

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from branchwise.deciding import Stop
-from branchwise.recipes import Recipe
-from branchwise.steps.columns import ColumnWork
-from branchwise.steps.grouper import Grouper
+from branchwise.data.ties import least_of_equals
+from branchwise.grow.choose import Stop
+from branchwise.recipe import Recipe
+from branchwise.steps.candidates import ColumnWork, Grouper
 from branchwise.steps.numbers import Candidate, Ending, Group, Luck
 from branchwise.steps.walk import Rows, Visit
-from branchwise.ties import least_of_equals
 
 _ENDINGS: dict[int, Ending] = {
     Stop.PURE: "pure",

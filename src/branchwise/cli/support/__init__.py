@@ -1,0 +1,1 @@
+"""Reading, output and models for subcommands."""

@@ -1,0 +1,424 @@
+"""Verbs that grow trees take the growing options of ``branchwise fit``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.cli.fit import fit, growing_options, roles_of
+from branchwise.cli.options.algorithm import (
+    ONLY_WITH,
+    chosen_algorithm,
+    given_recipe,
+    knows,
+    option_of,
+    pruning_method,
+    read_costs,
+)
+from branchwise.cli.options.engine import ENGINE_OPTIONS
+from branchwise.cli.options.growing import Algorithm
+from branchwise.cli.options.shared import Form, missing_marks, remark_header
+from branchwise.cli.support.models import located
+from branchwise.cli.support.streams import Reporter, print_json, print_lines
+from branchwise.cli.support.training import (
+    Roles,
+    case_weights,
+    named_numbers,
+    parted,
+    remark_columns,
+    remark_findings,
+    remark_target,
+)
+from branchwise.data.encoded_table import EncodedTable
+from branchwise.data.schema import Value
+from branchwise.data.target import learn_target
+from branchwise.errors import ParameterError, quoted
+from branchwise.files.options import Reading
+from branchwise.files.read_table import TableFile
+
+if TYPE_CHECKING:
+    from branchwise.evaluation import Comparison
+from collections.abc import Iterator
+
+from branchwise.text.conditions import aligned
+
+#: Options that are no parameters of the tree, or that every verb words by itself.
+_OWN = {
+    "table_paths",
+    "target",
+    "output",
+    "algorithm",
+    "regression",
+    "form",
+    "quiet",
+    "n_jobs",
+    "validation",
+    "reading",
+    *ENGINE_OPTIONS,
+}
+#: What the columns are is not a parameter of the tree either, but is passed on.
+OF_COLUMNS = ("categorical", "numeric", "ignore", "missing", "categories", "weight")
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What was said about growing trees and about reading the table."""
+
+    options: Mapping[str, Any]
+
+    def of_columns(self, name: str) -> Any:
+        """Return an option that says what the columns are."""
+        return self.options[name]
+
+    def roles(self, file: TableFile, target: str, regression: bool) -> Roles:
+        """Find out what every column is for."""
+        named = {"target": target, "regression": regression}
+        return roles_of(file, {**self.options, **named})
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The parameters that were given, by the names of the estimators."""
+        return growing_options({"validation": None, **self.options})
+
+    def check(self, algorithm: Algorithm, regression: bool) -> None:
+        """Refuse options that the algorithm does not know."""
+        given_recipe(algorithm, regression, self.given)
+
+    def parameters(self, labels: Any) -> dict[str, Any]:
+        """Return parameters for the estimators, classes by their names.
+
+        Parameters
+        ----------
+        labels : pyarrow column
+            The target, which tells the classes.
+        """
+        given = self.given
+        weight, priors = given.get("class_weight"), given.get("priors")
+        if weight is not None and weight != "balanced":
+            what = "'balanced' or classes with weights, such as yes=2,no=1"
+            given["class_weight"] = _by_class("--class-weight", weight, labels, what)
+        if priors is not None:
+            what = "every class with its share, such as yes=0.1,no=0.9"
+            given["priors"] = _by_class("--priors", priors, labels, what)
+        if "costs" in given:
+            given["costs"] = read_costs(given["costs"], labels)
+        return given
+
+    def weights(self, table: Any, file: TableFile) -> Any:
+        """Return the weights of the rows, or None."""
+        return case_weights(table, self.options["weight"], file)
+
+
+def _by_class(option: str, text: str, labels: Any, what: str) -> dict[Value, float]:
+    classes, _ = learn_target(labels)
+    named = named_numbers(option, text, classes, what)
+    return {label: named[str(label)] for label in classes if str(label) in named}
+
+
+def takes_growing_options(verb: Callable[..., None]) -> Callable[..., None]:
+    """Add the growing and reading options of ``branchwise fit`` to a verb.
+
+    The verb gets them as ``growth``, a :class:`Growth`.
+    """
+    own = _parameters(verb, {"growth"})
+    shared = _parameters(fit, _OWN)
+    names = {parameter.name for parameter in shared}
+
+    @functools.wraps(verb)
+    def run(**options: Any) -> None:
+        growth = Growth({name: options[name] for name in names})
+        rest = {name: value for name, value in options.items() if name not in names}
+        verb(**rest, growth=growth)
+
+    run.__signature__ = inspect.Signature(own + shared)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in own + shared}
+    del run.__wrapped__
+    return run
+
+
+def _parameters(
+    verb: Callable[..., None], without: set[str]
+) -> list[inspect.Parameter]:
+    """Return the parameters of a verb, to be given by name."""
+    return [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in inspect.signature(verb, eval_str=True).parameters.items()
+        if name not in without
+    ]
+
+
+@dataclass(frozen=True)
+class ReadyRows:
+    """A table that is encoded, its target and its weights."""
+
+    table: EncodedTable
+    labels: Any
+    weights: NDArray[np.float64] | None
+    categories: dict[str, list[str]] | None
+    file: TableFile
+
+
+def read_fold_rows(
+    path: str,
+    target: str,
+    growth: Growth,
+    regression: bool,
+    reading: Reading,
+    reporter: Reporter,
+    threads: int | None,
+) -> ReadyRows:
+    """Read and encode a table, each column as the options say."""
+    with reporter.reading(path):
+        file = TableFile(path, reading)
+        roles = growth.roles(file, target, regression)
+        table = file.read(
+            missing=missing_marks(growth.of_columns("missing")),
+            text_columns=roles.text,
+            number_columns=roles.numbers,
+            ignore=roles.ignored,
+        )
+        labels, attributes = parted(table, roles, file)
+        weights = growth.weights(table, file)
+        with located(file):
+            encoded = EncodedTable(attributes, n_jobs=threads)
+    remark_header(file, reading, reporter)
+    remark_columns(attributes, roles, reporter)
+    remark_findings(attributes, labels, roles, reporter)
+    remark_target(labels, roles, reporter)
+    return ReadyRows(encoded, labels, weights, roles.categories or None, file)
+
+
+@dataclass(frozen=True)
+class Dealing:
+    """What is compared, and how the rows are dealt."""
+
+    algorithm: Algorithm | None
+    regression: bool
+    compare: str | None
+    cv: int | None
+    repeats: int | None
+    hold_out: float | None
+    seed: int | None
+
+    @property
+    def names(self) -> list[str]:
+        """The algorithms, in order."""
+        if self.compare is None:
+            return [chosen_algorithm(self.algorithm, self.regression).value]
+        return list(dict.fromkeys(name.strip() for name in self.compare.split(",")))
+
+    def check(self) -> None:
+        """Refuse options that contradict each other."""
+        if self.compare is not None and self.algorithm is not None:
+            raise ParameterError(
+                "--algorithm and --compare both name algorithms. Give one of them."
+            )
+        if self.hold_out is not None:
+            for name, value in (("--cv", self.cv), ("--repeats", self.repeats)):
+                if value is not None:
+                    raise ParameterError(
+                        f"{name} has no effect with --hold-out. Give one of them."
+                    )
+            if not 0 < self.hold_out < 1:
+                raise ParameterError(
+                    "--hold-out must be a share between 0 and 1, such as 0.3. Got "
+                    f"{self.hold_out:g}."
+                )
+        if self.compare is not None:
+            self._check_names()
+
+    def _check_names(self) -> None:
+        trees = ("cart",) if self.regression else ("id3", "c4.5", "cart")
+        known = (*trees, "sklearn", "baseline")
+        unknown = [name for name in self.names if name not in known]
+        if unknown:
+            raise ParameterError(
+                f"--compare names {quoted(unknown)}. The algorithms are "
+                f"{quoted(known)}" + (" with --regression." if self.regression else ".")
+            )
+
+
+def evaluate_table(
+    path: str,
+    target: str | None,
+    growth: Growth,
+    dealing: Dealing,
+    reading: Reading,
+    jobs: int | None,
+    form: Form,
+    reporter: Reporter,
+) -> None:
+    """Grow trees from one part of a table, and test them on the other."""
+    if target is None:
+        raise ParameterError(
+            "With a table alone, --target must name the column to predict. (With a "
+            "model, give a table after it.)"
+        )
+    dealing.check()
+    _check_options(growth, dealing)
+    rows = read_fold_rows(
+        path, target, growth, dealing.regression, reading, reporter, jobs
+    )
+    comparison = _compared(rows, growth, dealing, jobs, reporter)
+    if dealing.compare is None:
+        for note in _remarks(comparison):
+            reporter.note(note)
+    alone = dealing.compare is None
+    if form is Form.JSON:
+        print_json(comparison.document())
+    elif alone:
+        first, baseline = comparison.evaluations.values()
+        score = next(iter(first.scores))
+        means = first[score].mean, baseline[score].mean
+        print_lines([*first.lines(), "", _beside(score, *means, dealing.regression)])
+    else:
+        print_lines(comparison.lines())
+
+
+def _beside(score: str, own: float, other: float, regression: bool) -> str:
+    who = "the mean" if regression else "the most frequent class"
+    return f"{score} {own:.4f}; that of answering with {who} everywhere is {other:.4f}."
+
+
+def _remarks(comparison: Comparison) -> list[str]:
+    first = next(iter(comparison.evaluations.values()))
+    return [f"the 95 % intervals are {first.interval}."]
+
+
+def _check_options(growth: Growth, dealing: Dealing) -> None:
+    """Refuse options that no algorithm knows."""
+    algorithms = [Algorithm(n) for n in dealing.names if n in set(Algorithm)]
+    if len(algorithms) == 1:
+        growth.check(algorithms[0], dealing.regression)
+        return
+    given = growth.given
+    taken = [_taken(_called(one, dealing), given) for one in algorithms]
+    for parameter in given:
+        if not any(parameter in own for own in taken):
+            raise ParameterError(
+                f"{option_of(parameter)} has no effect: none of {quoted(dealing.names)}"
+                " knows it. Leave it out, or compare an algorithm that does."
+            )
+
+
+def _taken(called: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that have an effect on an algorithm."""
+    own = {name: value for name, value in given.items() if knows(called, name)}
+    method = pruning_method(called, own)
+    return {n: v for n, v in own.items() if ONLY_WITH.get(n, method) is method}
+
+
+def _called(algorithm: Algorithm, dealing: Dealing) -> str:
+    return "cart --regression" if dealing.regression else algorithm.value
+
+
+def _compared(
+    rows: ReadyRows,
+    growth: Growth,
+    dealing: Dealing,
+    jobs: int | None,
+    reporter: Reporter,
+) -> Comparison:
+    from branchwise.evaluation import compare
+
+    estimators = {
+        name: _estimator(name, rows, growth, dealing) for name in dealing.names
+    }
+    with reporter.counting("Fitting") as progress, located(rows.file, only_one=False):
+        return compare(
+            estimators,
+            rows.table,
+            rows.labels,
+            cv=dealing.cv or 10,
+            repeats=dealing.repeats or 1,
+            hold_out=dealing.hold_out,
+            seed=dealing.seed or 0,
+            sample_weight=rows.weights,
+            n_jobs=jobs,
+            progress=progress,
+        )
+
+
+def _estimator(name: str, rows: ReadyRows, growth: Growth, dealing: Dealing) -> Any:
+    from branchwise.evaluation import contender
+
+    if name not in set(Algorithm):
+        return contender(name, dealing.regression)
+    own = growth.parameters(rows.labels)
+    if dealing.compare is not None:
+        own = _taken(_called(Algorithm(name), dealing), own)
+    return contender(name, dealing.regression, categories=rows.categories, **own)
+
+
+@dataclass(frozen=True)
+class NumberScores:
+    """What is said of predicted numbers.
+
+    ``r2`` is the share of the variance that is explained, None where the true
+    numbers do not vary; the errors are in the unit of the numbers.
+    """
+
+    rows: int
+    rows_without_number: int
+    r2: float | None
+    mean_absolute_error: float
+    root_mean_squared_error: float
+
+    @classmethod
+    def compare(
+        cls, true: NDArray[np.float64], predicted: NDArray[np.float64]
+    ) -> NumberScores:
+        """Compare the rows whose number is known."""
+        known = ~np.isnan(true)
+        true, error = true[known], predicted[known] - true[known]
+        squared = float(error @ error)
+        varied = true - true.mean()
+        # The mean of equal numbers may be off by a rounding.
+        variation = float(varied @ varied) if np.ptp(true) > 0 else 0.0
+        return cls(
+            len(true),
+            int((~known).sum()),
+            1 - squared / variation if variation > 0 else None,
+            float(np.abs(error).mean()),
+            float(np.sqrt(squared / len(true))),
+        )
+
+    def notes(self, target: str, file: TableFile) -> Iterator[str]:
+        """Tell what else there is to know of the rows."""
+        if self.rows_without_number:
+            total = self.rows + self.rows_without_number
+            yield (
+                f"rows without a number in column {target!r} are left out: "
+                f"{self.rows_without_number:,} of {total:,} in {file.label}."
+            )
+        if self.r2 is None:
+            yield (
+                f"column {target!r} of {file.label} has the same number everywhere, so "
+                "that R^2 is not defined."
+            )
+
+    def lines(self) -> list[str]:
+        """Write one line for each score."""
+        rows = [
+            ["R^2", "-" if self.r2 is None else f"{self.r2:.4f}"],
+            ["mean absolute error", f"{self.mean_absolute_error:.5g}"],
+            ["root mean squared error", f"{self.root_mean_squared_error:.5g}"],
+            ["rows", f"{self.rows:,}"],
+        ]
+        return aligned(rows, [False, False])
+
+    def document(self) -> dict[str, Any]:
+        """Tell all in plain values."""
+        return {
+            "rows": self.rows,
+            "rows_without_number": self.rows_without_number,
+            "r2": self.r2,
+            "mean_absolute_error": self.mean_absolute_error,
+            "root_mean_squared_error": self.root_mean_squared_error,
+        }

@@ -1,0 +1,313 @@
+"""Rows for the verbs that speak of single ones: from a table, or typed in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from branchwise.cli.options.shared import missing_marks, refuse_without_table
+from branchwise.cli.support.models import read_for_model
+from branchwise.cli.support.streams import Reporter, print_lines
+from branchwise.cli.support.training import case_weights
+from branchwise.data.columns import Coded, Numbers
+from branchwise.data.frames import read_vector
+from branchwise.data.schema import Column, Schema, Value, value_type
+from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.files.options import Reading
+from branchwise.files.read_table import TableFile
+from branchwise.model import Model
+from branchwise.text.document import Written
+
+_TRUTH = {"true": True, "false": False}
+
+
+class WordsForm(StrEnum):
+    """How something that is said in words is written."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+WordsFormat = Annotated[WordsForm, typer.Option("--format", help="How to write it.")]
+OptionalTable = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[TABLE]",
+        help="A CSV, TSV or Parquet file; - is standard input.",
+        show_default=False,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="COLUMN=VALUE",
+        help="A cell of the row; may be repeated. Without a TABLE, all others are "
+        "missing; with one, it takes the place of the cell there.",
+        show_default=False,
+    ),
+]
+
+
+def print_written(written: Written, form: WordsForm) -> None:
+    """Write to standard output what is said in words."""
+    if form is WordsForm.JSON:
+        print_lines([written.to_json()])
+    elif form is WordsForm.MARKDOWN:
+        print_lines([written.to_markdown()])
+    else:
+        print_lines([str(written)])
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The model that matches columns by name, its rows, and where they come from."""
+
+    model: Model
+    rows: Any
+    file: TableFile | None
+    first: int
+
+
+def read_rows(
+    model: Model,
+    table: str | None,
+    chosen: int | None,
+    settings: Sequence[str] | None,
+    missing: Sequence[str] | None,
+    reporter: Reporter,
+    reading: Reading,
+) -> Rows:
+    """Read the rows of a table, or the chosen one, and fill in what was typed."""
+    refuse_without_table(reading, "TABLE", table)
+    typed = _typed_cells(model, settings or (), missing_marks(missing))
+    if table is None:
+        if not typed:
+            raise ParameterError(
+                "There is no row to look at. Give a TABLE, or the cells of a row with "
+                "--set COLUMN=VALUE."
+            )
+        if chosen is not None:
+            raise ParameterError("--row chooses a row of a TABLE. Give one, too.")
+        empty: dict[str, Any] = dict.fromkeys(model.schema.names)
+        return Rows(model, [empty | typed], None, 0)
+    with reporter.reading(table):
+        file = TableFile(table, reading)
+        model, content = read_for_model(model, file, missing_marks(missing), reporter)
+    first = 0
+    if chosen is not None:
+        first = _checked_row(chosen, content.num_rows, file)
+        content = content.slice(first, 1)
+    elif typed and content.num_rows != 1:
+        raise ParameterError(
+            f"--set fills in one row, and {file.label} has {content.num_rows:,}. "
+            "Choose one with --row."
+        )
+    rows = [{**row, **typed} for row in content.to_pylist()] if typed else content
+    return Rows(model, rows, file, first)
+
+
+def _checked_row(row: int, n_rows: int, file: TableFile) -> int:
+    if row >= n_rows:
+        raise DataError(
+            f"{file.label} has no row {row}. Rows are counted from 0, and it has "
+            f"{n_rows:,}."
+        )
+    return row
+
+
+def split_pair(option: str, entry: str, names: Sequence[str]) -> tuple[str, str]:
+    """Part ``COLUMN=VALUE``; a name may itself have the sign in it."""
+    places = [at for at, sign in enumerate(entry) if sign == "="]
+    for place in places:
+        if entry[:place] in names:
+            return entry[:place], entry[place + 1 :]
+    if not places:
+        raise ParameterError(
+            f"{option} must be COLUMN=VALUE. Got {entry!r}; put it in quotes if it "
+            "has blanks."
+        )
+    raise ParameterError(
+        f"{option} must name a column of the tree. Got {entry[: places[0]]!r}; the "
+        f"columns are {quoted(names, 20)}."
+    )
+
+
+def _typed_cells(
+    model: Model, settings: Sequence[str], marks: Sequence[str]
+) -> dict[str, Any]:
+    columns = {column.name: column for column in model.schema.columns}
+    cells: dict[str, Any] = {}
+    for entry in settings:
+        name, text = split_pair("--set", entry, list(columns))
+        cells[name] = None if text in marks else typed_value(columns[name], text)
+    return cells
+
+
+def typed_value(column: Column, text: str) -> Value:
+    """Read a typed value as the values of a column are."""
+    kind = column.value_type or "text"
+    if kind == "text":
+        return text
+    if kind == "boolean" and text.strip().lower() in _TRUTH:
+        return _TRUTH[text.strip().lower()]
+    if kind == "number":
+        try:
+            return float(text)
+        except ValueError:
+            pass
+    wanted = "a number" if kind == "number" else "true or false"
+    raise DataError(
+        f"Column {column.name!r} takes {wanted}. Got {text!r}; correct it, or leave "
+        "it empty if it is missing."
+    )
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The true classes: ``codes`` into ``labels``, -1 where there is none.
+
+    ``labels`` are the classes of the model and, after them, the unknown ones.
+    """
+
+    labels: tuple[Value, ...]
+    codes: NDArray[np.int64]
+    unknown: tuple[Value, ...]
+
+
+def true_column(schema: Schema, given: str | None, file: TableFile) -> str:
+    """Return the column with the true answers: the target, or one that is named."""
+    target = given if given is not None else schema.target
+    if target is None:
+        raise ParameterError(
+            "The model does not know the name of its target. Name the column with the "
+            "true classes with --target."
+        )
+    file.check_names([target])
+    return target
+
+
+def true_classes(
+    file: TableFile, target: str, schema: Schema, missing: tuple[str, ...]
+) -> Truth:
+    """Read the true classes of the rows of a table."""
+    column = file.read(only=[target], text_columns=[target], missing=missing)[target]
+    raw = read_vector(column, target)
+    if not isinstance(raw, Coded) or not (raw.codes >= 0).any():
+        raise DataError(
+            f"Column {target!r} of {file.label} has no class in any row. This needs "
+            "rows whose class is known."
+        )
+    known = {_written(label): code for code, label in enumerate(schema.classes)}
+    place = [known.get(_as_written(text, schema), -1) for text in raw.values]
+    unknown = [v for v, at in zip(raw.values, place, strict=True) if at < 0]
+    position = {label: len(known) + at for at, label in enumerate(unknown)}
+    recode = [
+        position[value] if at < 0 else at
+        for value, at in zip(raw.values, place, strict=True)
+    ]
+    codes = np.array([*recode, -1], dtype=np.int64)[raw.codes]
+    return Truth((*schema.classes, *unknown), codes, tuple(unknown))
+
+
+def _written(label: Value) -> object:
+    """Return a class in the form in which texts of the table are compared."""
+    return str(label).lower() if isinstance(label, bool) else label
+
+
+def _as_written(text: Value, schema: Schema) -> object:
+    """Read the text of a label as the model's classes are: text, number, truth."""
+    kind = value_type(schema.classes[0])
+    if kind == "text":
+        return text
+    if kind == "boolean":
+        return str(text).lower()
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def true_numbers(
+    file: TableFile, target: str, missing: tuple[str, ...]
+) -> NDArray[np.float64]:
+    """Read the true numbers of the rows of a table; NaN where there is none."""
+    column = file.read(only=[target], number_columns=[target], missing=missing)[target]
+    raw = read_vector(column, target)
+    if not isinstance(raw, Numbers) or not np.isfinite(raw.values).any():
+        raise DataError(
+            f"Column {target!r} of {file.label} has no number in any row. This needs "
+            "rows whose number is known."
+        )
+    infinite = np.isinf(raw.values)
+    if infinite.any():
+        place = file.place(int(np.argmax(infinite)))
+        raise DataError(
+            f"Column {target!r} of {file.label} is infinite in {place}. Correct the "
+            "cell, or leave it empty."
+        )
+    return raw.values.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class KnownRows:
+    """A model that matches columns by name, and a table with its true answers."""
+
+    model: Model
+    X: Any = None
+    y: NDArray[Any] | None = None
+    weights: NDArray[np.float64] | None = None
+    file: TableFile | None = None
+
+
+def read_known_rows(
+    model: Model,
+    file: TableFile,
+    target: str | None,
+    weight: str | None,
+    missing: tuple[str, ...],
+    reporter: Reporter,
+) -> KnownRows:
+    """Read the rows whose answer is known."""
+    target = true_column(model.schema, target, file)
+    besides = [target] if weight is None else [target, weight]
+    file.check_names(besides)
+    answers, known = _answers(model, file, target, missing)
+    weights = None
+    if weight is not None:
+        column = file.read(only=[weight], number_columns=[weight], missing=missing)
+        weights = case_weights(column, weight, file)
+    named, table = read_for_model(model, file, missing, reporter, besides)
+    if known.all():
+        return KnownRows(named, table, answers, weights, file)
+    reporter.note(
+        f"rows without an answer in column {target!r} are left out: "
+        f"{int((~known).sum()):,} of {len(known):,} in {file.label}."
+    )
+    left = np.flatnonzero(known)
+    weights = None if weights is None else weights[left]
+    # What the library says of a row can no longer be told by its line.
+    return KnownRows(named, table.take(left), answers[left], weights)
+
+
+def _answers(
+    model: Model, file: TableFile, target: str, missing: tuple[str, ...]
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the true answers, and which of them are known."""
+    if model.tree.predicts_numbers:
+        numbers = true_numbers(file, target, missing)
+        return numbers, ~np.isnan(numbers)
+    truth = true_classes(file, target, model.schema, missing)
+    if truth.unknown:
+        raise DataError(
+            f"Column {target!r} of {file.label} has classes that the tree does not "
+            f"know: {quoted(truth.unknown)}. Take these rows out."
+        )
+    return model.schema.class_array.take(truth.codes), truth.codes >= 0

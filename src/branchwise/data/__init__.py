@@ -1,0 +1,1 @@
+"""Tables as users have them: schema, encoded columns, targets and weights."""

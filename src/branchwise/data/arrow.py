@@ -1,0 +1,329 @@
+"""Columns of Arrow tables. pyarrow is loaded only when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.native import available, extension, plain_array
+
+#: Metadata of a field whose dictionary has the declared values, in their order.
+_DECLARED = {b"branchwise": b"declared categories"}
+
+
+def value_type(arrow_type: Any) -> Any:
+    """Return the type of the values, whether in a dictionary or not."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
+
+
+def declares_values(field: Any) -> bool:
+    """Whether the dictionary of a field lists the possible values in their order.
+
+    An Arrow dictionary is a way to store values, in order of appearance, unless its
+    type says that it is ordered, or the field that the values are declared.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not pa.types.is_dictionary(field.type):
+        return False
+    return (
+        bool(field.type.ordered) or _DECLARED.items() <= (field.metadata or {}).items()
+    )
+
+
+def declared_table(columns: Sequence[Any], names: Sequence[str], declared: Any) -> Any:
+    """Make a table; the dictionaries of some columns declare their values."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    fields = [
+        pa.field(name, column.type, metadata=_DECLARED if name in declared else None)
+        for name, column in zip(names, columns, strict=True)
+    ]
+    return pa.table(list(columns), schema=pa.schema(fields))
+
+
+def is_text(arrow_type: Any) -> bool:
+    """Whether the values of a column are text, whether in a dictionary or not."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    values = value_type(arrow_type)
+    return bool(
+        pa.types.is_string(values)
+        or pa.types.is_large_string(values)
+        or pa.types.is_string_view(values)
+    )
+
+
+def is_temporal(arrow_type: Any) -> bool:
+    """Whether the values of a column are dates or times, in a dictionary or not."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return bool(pa.types.is_temporal(value_type(arrow_type)))
+
+
+def as_dictionary(column: Any) -> Any:
+    """Return a text column as a single dictionary array."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not pa.types.is_dictionary(column.type):
+        if pa.types.is_string_view(column.type):
+            column = column.cast(pa.large_string())
+        column = column.dictionary_encode()
+    array = column.unify_dictionaries().combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # so says pyarrow 16 of no chunks
+        array = pa.array([], type=column.type)
+    return array
+
+
+def as_array(column: Any) -> NDArray[Any]:
+    """Return the numbers of an array without gaps where they lie.
+
+    pyarrow loads pandas for to_numpy, which takes a while and 40 MB.
+    """
+    dtype = _dtype_of(column.type)
+    start = column.offset * dtype.itemsize
+    return np.frombuffer(column.buffers()[1], dtype, len(column), start)
+
+
+def as_arrays(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return columns as arrays: numbers as they are, all else as Python's objects."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    found = {}
+    for name, column in columns.items():
+        numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        if numbers and not column.null_count:
+            none = np.empty(0, dtype=_dtype_of(column.type))
+            found[name] = np.concatenate([none, *map(as_array, column.chunks)])
+        else:
+            found[name] = np.fromiter(as_list(column), object, len(column))
+    return found
+
+
+def _dtype_of(arrow_type: Any) -> np.dtype[Any]:
+    halves = {"halffloat": "float16", "float": "float32", "double": "float64"}
+    return np.dtype(halves.get(str(arrow_type), str(arrow_type)))
+
+
+def give_back() -> None:
+    """Let the system have the memory that Arrow keeps for later."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    pa.default_memory_pool().release_unused()
+
+
+def from_array(array: NDArray[Any]) -> Any:
+    """Return an Arrow array of the numbers where they lie; pa.array loads pandas."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    kept = np.ascontiguousarray(array)
+    buffers = [None, pa.py_buffer(kept)]
+    return pa.Array.from_buffers(pa.from_numpy_dtype(kept.dtype), len(kept), buffers)
+
+
+def dictionary_codes(indices: Any) -> NDArray[np.integer[Any]]:
+    """Return Arrow indices with -1 for missing; unsigned ones have no room for it."""
+    if len(indices) == 0:
+        return np.empty(0, dtype=np.int8)
+    codes = as_array(indices)
+    if indices.null_count == 0:
+        return codes if codes.dtype != np.uint64 else codes.astype(np.int64)
+    codes = codes.astype(np.int64 if codes.dtype.kind == "u" else codes.dtype)
+    present = np.frombuffer(indices.buffers()[0], np.uint8)
+    bits = np.unpackbits(present, bitorder="little")
+    codes[bits[indices.offset : indices.offset + len(indices)] == 0] = -1
+    return codes
+
+
+def sorted_dictionary(column: Any) -> Any:
+    """Return a text column as a dictionary column whose values are sorted.
+
+    In a dictionary as it was read the values are in the order in which they
+    appear, and a tree must not depend on the order of the rows.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import compute  # noqa: PLC0415
+
+    array = as_dictionary(column)
+    order = compute.array_sort_indices(array.dictionary)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[as_array(order)] = np.arange(len(order), dtype=np.int32)
+    codes = from_array(rank).take(array.indices)
+    values = array.dictionary.take(order)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, values)])
+
+
+def without_values(column: Any, missing: Collection[str]) -> Any:
+    """Make some texts missing values; the others keep their order."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    array = as_dictionary(column)
+    values = array.dictionary.to_pylist()
+    kept = [code for code, value in enumerate(values) if value not in missing]
+    if len(kept) == len(values):
+        return pa.chunked_array([array])
+    recode = np.zeros(len(values), dtype=np.int32)
+    recode[kept] = np.arange(len(kept), dtype=np.int32)
+    gone = np.ones(len(values), dtype=bool)
+    gone[kept] = False
+    codes = pa.array(recode, mask=gone).take(array.indices)
+    return pa.chunked_array(
+        [
+            pa.DictionaryArray.from_arrays(
+                codes,
+                array.dictionary.take(pa.array(kept, pa.int32())),
+                ordered=array.type.ordered,
+            )
+        ]
+    )
+
+
+def as_list(column: Any) -> list[Any]:
+    """Return the cells of a column; of text, each distinct one is made only once."""
+    if not is_text(column.type):
+        cells: list[Any] = column.to_pylist()
+        return cells
+    array = as_dictionary(column)
+    values = np.array([*array.dictionary.to_pylist(), None], dtype=object)
+    codes = dictionary_codes(array.indices)
+    texts: list[Any] = values[codes].tolist()
+    return texts
+
+
+def converted(
+    column: Any,
+    convert: Callable[[str], object | None],
+    arrow_type: Any,
+    refuse: Callable[[int, str, bool], Exception],
+) -> Any:
+    """Convert the texts of a column, each distinct one once.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        Text.
+    convert : callable
+        Text -> value, or None if it cannot be converted.
+    arrow_type : pyarrow.DataType
+        The type of the values.
+    refuse : callable
+        Row and text of the first cell that cannot be converted, and whether fewer
+        cells are like it than can be converted -> the error.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    array = as_dictionary(column)
+    cells = array.dictionary.to_pylist()
+    values = [convert(cell) for cell in cells]
+    wrong = [code for code, value in enumerate(values) if value is None]
+    if wrong:
+        codes = dictionary_codes(array.indices)
+        found = np.isin(codes, wrong)
+        if found.any():
+            row = int(np.argmax(found))
+            is_rare = 2 * int(found.sum()) < int((codes >= 0).sum())
+            raise refuse(row, cells[int(codes[row])], is_rare)
+    return pa.chunked_array([pa.array(values, arrow_type).take(array.indices)])
+
+
+def table_of_rows(rows: Iterable[Sequence[Any]], names: dict[str, str]) -> Any:
+    """Make a table of rows; ``names`` has the Arrow type of every column."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    cells = list(zip(*rows, strict=True)) or [()] * len(names)
+    arrays = [pa.array(c, t) for c, t in zip(cells, names.values(), strict=True)]
+    return pa.Table.from_arrays(arrays, list(names))
+
+
+def table_of_batches(batches: Sequence[Any], schema: Any = None) -> Any:
+    """Put record batches together; without any, the schema tells the columns."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.Table.from_batches(batches, schema)
+
+
+def table_of(batch: Any, places: Mapping[str, int]) -> Any:
+    """Make a table of some columns of a record batch, under other names."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.table({name: batch.column(at) for name, at in places.items()})
+
+
+def with_columns(batch: Any, names: Sequence[str], columns: Sequence[Any]) -> Any:
+    """Add columns to a record batch."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    arrays = [*batch.columns, *(pa.array(column.tolist()) for column in columns)]
+    return pa.RecordBatch.from_arrays(arrays, [*batch.schema.names, *names])
+
+
+_OFFSETS = {"string": np.int32, "large_string": np.int64}
+
+
+def number_texts(array: Any) -> tuple[NDArray[np.int32], tuple[str, ...]] | None:
+    """Give the distinct texts of an Arrow array numbers, in the order of appearance.
+
+    Returns the codes, -1 for missing, and the texts; None where the extension is
+    not to be used or the array does not hold plain strings.
+    """
+    if str(array.type) not in _OFFSETS or not available():
+        return None
+    if hasattr(array, "combine_chunks"):
+        array = array.combine_chunks()
+    if hasattr(array, "chunks"):  # what pyarrow makes of no chunks, or of too much text
+        return None
+    n = len(array)
+    validity, offset_buffer, text_buffer = array.buffers()
+    offsets = np.frombuffer(offset_buffer, dtype=_OFFSETS[str(array.type)])
+    offsets = offsets[array.offset : array.offset + n + 1]
+    texts = np.frombuffer(text_buffer or b"", dtype=np.uint8)
+    known = None
+    if array.null_count:
+        bits = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")
+        known = bits[array.offset : array.offset + n].astype(bool)
+    codes, firsts = extension().number_texts(plain_array(offsets), texts)
+    if known is not None:
+        return _without_missing(codes, known, offsets, texts)
+    return codes, tuple(_decoded(offsets, texts, row) for row in firsts.tolist())
+
+
+def number_cells(
+    array: NDArray[Any],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
+    """Give the distinct cells of a numpy array numbers, in the order of appearance.
+
+    Cells are the same where their bytes are; of objects that means the very same
+    object. Returns the codes and the first row of each number; None where the
+    extension is not to be used.
+    """
+    if not len(array) or not array.dtype.itemsize or not available():
+        return None
+    # Of objects the addresses are read and nothing else: that needs no GIL.
+    data = np.frombuffer(np.ascontiguousarray(array), dtype=np.uint8)
+    codes, firsts = extension().number_cells(data, array.dtype.itemsize)
+    return codes, firsts
+
+
+def _without_missing(
+    codes: NDArray[np.int32],
+    known: NDArray[np.bool_],
+    offsets: NDArray[Any],
+    texts: NDArray[np.uint8],
+) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Take away texts that stand only under missing cells, whatever is there."""
+    rows = np.flatnonzero(known)
+    numbers, first = np.unique(codes[rows], return_index=True)
+    renumber = np.full(int(codes.max(initial=0)) + 1, -1, dtype=np.int32)
+    renumber[numbers] = np.arange(len(numbers), dtype=np.int32)
+    codes = np.where(known, renumber[codes], np.int32(-1))
+    values = tuple(_decoded(offsets, texts, row) for row in rows[first].tolist())
+    return codes, values
+
+
+def _decoded(offsets: NDArray[Any], texts: NDArray[np.uint8], row: int) -> str:
+    return texts[offsets[row] : offsets[row + 1]].tobytes().decode("utf-8")

@@ -1,0 +1,621 @@
+"""What may be wrong with a table, seen from its columns alone.
+
+Every column becomes codes of its distinct values first; all else is counting. The
+functions are pure: columns come in, findings go out, in words that name the columns
+and say what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrow import number_cells
+from branchwise.data.columns import Coded, Numbers, RawColumn
+from branchwise.data.frames import open_table, read_labels
+from branchwise.errors import DataError, quoted
+from branchwise.threads import cached_property
+
+Codes = NDArray[np.integer[Any]]
+
+#: Whole numbers are codes if they have fewer gaps than this times the rows.
+WITHOUT_GAPS = 1.5
+#: Rows that are looked at before all are.
+_SAMPLE = 1000
+#: Rows whose order tells enough.
+_RANKED = 100_000
+#: The share of what is not the commonest value that may differ.
+_DIFFERENT = 0.01
+#: The same, where only a sample is seen.
+_DIFFERENT_IN_SAMPLE = 0.05
+_SAME_ORDER = 0.9999
+#: Rows that show quickly what does not decide a class.
+_PART = 2000
+
+
+@dataclass(frozen=True)
+class Coding:
+    """A code for each row, -1 where it is missing, and the rows of each code."""
+
+    codes: NDArray[np.integer[Any]]
+    counts: NDArray[np.int64]
+
+    @property
+    def n_values(self) -> int:
+        """How many values occur."""
+        return int(np.count_nonzero(self.counts))
+
+    @property
+    def sizes(self) -> bytes:
+        """What is equal for columns that divide the rows alike, and quickly told."""
+        return np.sort(self.counts[self.counts > 0]).tobytes()
+
+    @property
+    def signature(self) -> bytes:
+        """What is equal for columns that divide the rows alike, and for no others."""
+        return _by_appearance(self.codes).tobytes()
+
+
+def codes_of(raw: RawColumn) -> Coding | None:
+    """Give the distinct values of a column codes; None for numbers that all differ.
+
+    Numbers that hardly ever repeat are amounts, and which of them are equal tells
+    nothing.
+    """
+    if isinstance(raw, Coded):
+        return _counted(raw.codes)
+    values = raw.values
+    missing = np.isnan(values)
+    known = values[~missing]
+    if not len(known):
+        return _counted(np.full(len(values), -1, dtype=np.int32))
+    least, largest = float(known.min()), float(known.max())
+    dense = least > -np.inf and largest - least <= WITHOUT_GAPS * len(known)
+    if dense and _all_whole(known):
+        filled = np.where(missing, least - 1, values)
+        return _counted((filled - least).astype(np.int32))
+    if 2 * len(np.unique(_sample(known))) > len(_sample(known)):
+        return None
+    plain = np.where(missing, np.nan, values + 0.0)  # one zero, one kind of gap
+    codes: NDArray[np.integer[Any]]
+    numbered = number_cells(plain)
+    if numbered is None:
+        codes = np.unique(plain, return_inverse=True)[1].reshape(-1)
+    else:
+        codes = numbered[0]
+    return _counted(np.where(missing, -1, codes))
+
+
+def _counted(codes: NDArray[np.integer[Any]]) -> Coding:
+    counts = np.bincount(codes.astype(np.int64) + 1, minlength=1)
+    return Coding(codes, counts[1:])
+
+
+def _all_whole(values: NDArray[np.float64]) -> bool:
+    part = _sample(values)
+    return bool((part == np.rint(part)).all() and (values == np.rint(values)).all())
+
+
+def _sample(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values[:: max(1, len(values) // _SAMPLE)]
+
+
+def _by_appearance(codes: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
+    """Give values new codes, in the order of their appearance."""
+    codes = codes.astype(np.int64)
+    rows = np.flatnonzero(codes >= 0)[::-1]
+    first = np.full(int(codes.max(initial=-1)) + 1, len(codes), dtype=np.int64)
+    first[codes[rows]] = rows  # of repeated codes the last assignment stays
+    rank = np.full(len(first) + 1, -1, dtype=np.int32)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
+    rank[-1] = -1
+    appeared: NDArray[np.int32] = rank[codes]
+    return appeared
+
+
+def same_partition(one: Coding, other: Coding) -> bool:
+    """Tell whether two columns divide the rows nearly alike, whatever the names.
+
+    At most 1 % of the rows that do not have the commonest value may differ, so that
+    two columns are not alike just because both nearly always say no.
+    """
+    step = max(1, len(one.codes) // _SAMPLE)
+    if step > 1:
+        part, other_part = one.codes[::step], other.codes[::step]
+        if not _alike_partitions(
+            part, other_part, _DIFFERENT_IN_SAMPLE, len(part) // 100
+        ):
+            return False
+    return _alike_partitions(one.codes, other.codes, _DIFFERENT, 0)
+
+
+def _alike_partitions(one: Codes, other: Codes, share: float, slack: int) -> bool:
+    n = len(one)
+    a, b = one.astype(np.int64) + 1, other.astype(np.int64) + 1
+    rest = n - max(int(np.bincount(a).max()), int(np.bincount(b).max()))
+    allowed = share * rest + slack
+    width = int(b.max()) + 1
+    pairs, times = np.unique(a * width + b, return_counts=True)
+    for side in (pairs // width, pairs % width):
+        best = np.zeros(int(side.max()) + 1, dtype=np.int64)
+        np.maximum.at(best, side, times)
+        if n - int(best.sum()) > allowed:
+            return False
+    return True
+
+
+def same_order(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Tell whether two columns of numbers put the rows in nearly the same order.
+
+    Also the reverse: a tree can cut at the same places. Gaps must be the same, too.
+    """
+    for limit in (_SAMPLE, _RANKED):
+        step = max(1, len(one) // limit)
+        if not _correlated(one[::step], other[::step]):
+            return False
+    return True
+
+
+def _correlated(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    missing = np.isnan(one)
+    if not np.array_equal(missing, np.isnan(other)):
+        return False
+    a, b = _ranks(one[~missing]), _ranks(other[~missing])
+    if len(a) < 2 or not a.std() or not b.std():
+        return False
+    return bool(abs(np.corrcoef(a, b)[0, 1]) >= _SAME_ORDER)
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ranks; equal numbers share the mean of theirs."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    ranks: NDArray[np.float64] = (ends - (counts - 1) / 2)[inverse.reshape(-1)]
+    return ranks
+
+
+def errors_in_part(coding: Coding, classes: Coding) -> float:
+    """Return the share of rows, of a part of them, that values leave undecided.
+
+    Here a row may count for itself, so that it cannot be more than for all rows.
+    """
+    step = max(1, len(classes.codes) // _PART)
+    labels = classes.codes[::step].astype(np.int64)
+    rows = labels >= 0
+    values = coding.codes[::step][rows].astype(np.int64) + 1
+    n_classes = len(classes.counts)
+    found, times = np.unique(values * n_classes + labels[rows], return_counts=True)
+    best: dict[int, int] = {}
+    for value, count in zip((found // n_classes).tolist(), times.tolist(), strict=True):
+        best[value] = max(best.get(value, 0), count)
+    return 1 - sum(best.values()) / max(int(rows.sum()), 1)
+
+
+def errors_without_own(coding: Coding, classes: Coding) -> int:
+    """Count rows whose class is not the commonest of the other rows of their value.
+
+    Missing cells are a value like any other. A value of a single row tells nothing,
+    so the row counts as an error: a column of names decides nothing.
+    """
+    n_classes = len(classes.counts)
+    rows = classes.codes >= 0
+    pairs = (coding.codes[rows].astype(np.int64) + 1) * n_classes + classes.codes[rows]
+    found, times = _tallied(pairs, (len(coding.counts) + 1) * n_classes)
+    value = found // n_classes
+    # The two largest classes of every value.
+    order = np.lexsort((times, value))
+    value, times = value[order], times[order]
+    last = np.append(value[1:] != value[:-1], True)
+    ends = np.flatnonzero(last)
+    largest = times[ends]
+    has_second = np.append(False, ~last[:-1])[ends]
+    second = np.where(has_second, times[ends - 1], 0)
+    right = np.where(largest - 1 > second, largest, 0)
+    return int(rows.sum() - right.sum())
+
+
+def _tallied(
+    keys: NDArray[np.int64], n_keys: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the keys that occur, and how often."""
+    if n_keys <= 4 * len(keys) + 1024:
+        times = np.bincount(keys, minlength=1)
+        found = np.flatnonzero(times)
+        return found, times[found]
+    found, times = np.unique(keys, return_counts=True)
+    return found, times
+
+
+def in_order(values: NDArray[np.float64], classes: NDArray[np.integer[Any]]) -> bool:
+    """Tell whether numbers lie in one range for each class, missing ones apart.
+
+    A part of the rows is looked at first: what is in no order there is in none.
+    """
+    step = len(values) // _PART
+    if step > 1 and not _in_order(values[::step], classes[::step]):
+        return False
+    return _in_order(values, classes)
+
+
+def _in_order(values: NDArray[np.float64], classes: NDArray[np.integer[Any]]) -> bool:
+    labelled = classes >= 0
+    known = ~np.isnan(values) & labelled
+    order = np.argsort(values[known], kind="stable")
+    numbers, labels = values[known][order], classes[known][order]
+    without = np.unique(classes[labelled & ~known])
+    if not len(numbers) or len(without) > 1 or np.isin(without, labels).any():
+        return False
+    changes = np.flatnonzero(labels[1:] != labels[:-1])
+    if (numbers[changes] == numbers[changes + 1]).any():
+        return False
+    return len(changes) + 1 == len(np.unique(labels))
+
+
+Kind = Literal[
+    "leak",
+    "identifier",
+    "empty",
+    "constant",
+    "mostly_missing",
+    "codes",
+    "duplicate",
+    "rare_class",
+]
+
+#: A table with fewer rows says nothing about which column is an identifier.
+_ENOUGH_ROWS = 10
+#: With so large a share of distinct values, a column names rows.
+_NEARLY_ALL = 0.95
+#: Whole numbers are ranges more often than names: they need more rows, and no gaps.
+_ENOUGH_NUMBERS = 20
+#: So few distinct whole numbers, so often each, look like codes.
+_FEW_CODES = (3, 10)
+_OFTEN = 5
+#: A column that decides the class has to spare the majority so many errors ...
+_ENOUGH_ERRORS = 10
+#: ... and may leave this share of them.
+_LEFT_OVER = 0.01
+#: A part of the rows shows quickly what decides nothing: more errors than this.
+_MANY_LEFT = 0.05
+#: With more columns, only those that are exactly alike are sought.
+_MOST_COMPARED = 300
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to look at before a tree is grown.
+
+    ``kind`` is what, ``columns`` are where, ``message`` says it in words and
+    ``advice`` what to do about it.
+    """
+
+    kind: Kind
+    columns: tuple[str, ...]
+    message: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.advice}"
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A column with all that the checks ask of it.
+
+    There is no ``coding`` of numbers that hardly ever repeat.
+    """
+
+    name: str
+    raw: RawColumn
+    coding: Coding | None
+
+    @cached_property
+    def n_rows(self) -> int:
+        raw = self.raw
+        return len(raw.values if isinstance(raw, Numbers) else raw.codes)
+
+    @cached_property
+    def n_known(self) -> int:
+        if self.coding is not None:
+            return int(self.coding.counts.sum())
+        return self.n_rows - int(np.isnan(self.numbers).sum())
+
+    @cached_property
+    def n_values(self) -> int:
+        """How many values occur; about as many as there are rows without coding."""
+        return self.n_known if self.coding is None else self.coding.n_values
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        return self.raw.values if isinstance(self.raw, Numbers) else np.empty(0)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it holds whole numbers only."""
+        known = self.numbers[~np.isnan(self.numbers)]
+        whole = (known == np.rint(known)) & np.isfinite(known)
+        return bool(len(known) and whole.all())
+
+    @property
+    def repeats(self) -> bool:
+        """Whether values repeat: else any two columns would divide rows alike."""
+        return 2 * self.n_values <= self.n_known
+
+
+def inspect_table(X: Any, y: Any = None, target: str = "target") -> list[Finding]:
+    """Find what may be wrong with a table, the gravest first.
+
+    Columns that name rows, are constant, empty or mostly missing, whole numbers that
+    look like codes, columns that are nearly the same; and, if there are labels,
+    classes with one row and columns that decide the class all alone.
+
+    Parameters
+    ----------
+    X : table
+        Anything that ``fit`` takes.
+    y : labels or None
+        The classes; numbers are for regression and are not looked at.
+    target : str
+        What messages call the labels.
+
+    Returns
+    -------
+    list of Finding
+
+    Examples
+    --------
+    >>> import branchwise
+    >>> rows = {"id": list("abcdefghijkl"), "one": ["x"] * 12}
+    >>> for finding in branchwise.inspect_table(rows):
+    ...     print(finding.kind, finding.columns)
+    identifier ('id',)
+    constant ('one',)
+    """
+    frame = open_table(X)
+    subjects = []
+    for index, name in enumerate(frame.names):
+        try:
+            raw = frame.column(index)
+        except DataError:  # dates, nested values: fit will say what to do
+            continue
+        subjects.append(_Subject(name, raw, codes_of(raw)))
+    labels = None if y is None else _class_codes(y)
+    return [
+        *_each(_leak(labels), subjects),
+        *_each(_identifier, subjects),
+        *_each(_empty, subjects),
+        *_each(_constant, subjects),
+        *_each(_mostly_missing, subjects),
+        *_duplicates(subjects),
+        *_each(_code_like, subjects),
+        *_rare_classes(labels, target),
+    ]
+
+
+def grave_findings(X: Any, y: Any = None) -> list[Finding]:
+    """Find only what spoils a tree: columns that name rows, or give the class away."""
+    frame = open_table(X)
+    labels = None if y is None else _class_codes(y)
+    found: list[Finding] = []
+    leak = _leak(labels)
+    for index, name in enumerate(frame.names):
+        raw = frame.column(index)
+        subject = _Subject(name, raw, codes_of(raw))
+        found.extend(f for f in (leak(subject), _identifier(subject)) if f is not None)
+    return found
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The classes of the rows, and those that have only one."""
+
+    coding: Coding
+    single: tuple[Any, ...]
+
+
+def _class_codes(y: Any) -> _Labels | None:
+    raw = read_labels(y)
+    if isinstance(raw, Numbers) and (raw.values != np.rint(raw.values)).any():
+        return None
+    coding = codes_of(raw)
+    if coding is None:
+        return None
+    single = [int(np.argmax(coding.codes == at)) for at in _single(coding)]
+    names = (
+        [raw.values[int(raw.codes[row])] for row in single]
+        if isinstance(raw, Coded)
+        else [int(raw.values[row]) for row in single]
+    )
+    return _Labels(coding, tuple(names))
+
+
+def _single(coding: Coding) -> list[int]:
+    return np.flatnonzero(coding.counts == 1).tolist()
+
+
+def _each(
+    check: Callable[[_Subject], Finding | None], subjects: Sequence[_Subject]
+) -> Iterator[Finding]:
+    return (found for found in map(check, subjects) if found is not None)
+
+
+def _identifier(subject: _Subject) -> Finding | None:
+    known, values = subject.n_known, subject.n_values
+    if isinstance(subject.raw, Numbers):
+        # Without coding they have gaps, or are no whole numbers.
+        if known < _ENOUGH_NUMBERS or values < known or subject.coding is None:
+            return None
+        if len(subject.coding.counts) > WITHOUT_GAPS * known:
+            return None
+    elif known < _ENOUGH_ROWS or values < _NEARLY_ALL * known:
+        return None
+    every = (
+        "every row has another value"
+        if values == known
+        else f"{values:,} values in {known:,} rows"
+    )
+    return Finding(
+        "identifier",
+        (subject.name,),
+        f"Column {subject.name!r} names rows rather than describes them: {every}.",
+        "Information gain would pick it, and new rows have other values: leave it out.",
+    )
+
+
+def _empty(subject: _Subject) -> Finding | None:
+    if subject.n_known or not subject.n_rows:
+        return None
+    return Finding(
+        "empty",
+        (subject.name,),
+        f"Column {subject.name!r} has no value in any row.",
+        "Leave it out, or check the marks of missing values.",
+    )
+
+
+def _constant(subject: _Subject) -> Finding | None:
+    rows = subject.n_rows
+    if rows < 2 or subject.n_values != 1 or subject.n_known < rows:
+        return None
+    return Finding(
+        "constant",
+        (subject.name,),
+        f"Column {subject.name!r} has the same value in every row.",
+        "No tree can ask for it: leave it out.",
+    )
+
+
+def _mostly_missing(subject: _Subject) -> Finding | None:
+    rows = subject.n_rows
+    missing = rows - subject.n_known
+    if not subject.n_known or not missing > rows / 2:
+        return None
+    # Not rounded up: 100 % would mean that no value is there.
+    percent = int(100 * missing / rows)
+    return Finding(
+        "mostly_missing",
+        (subject.name,),
+        f"Column {subject.name!r} is missing in {missing:,} of {rows:,} rows "
+        f"({percent} %).",
+        "Check how missing values are treated, or leave it out.",
+    )
+
+
+def _code_like(subject: _Subject) -> Finding | None:
+    few, many = _FEW_CODES
+    values, known = subject.n_values, subject.n_known
+    if not few <= values <= many or known < _OFTEN * values or not subject.is_whole:
+        return None
+    return Finding(
+        "codes",
+        (subject.name,),
+        f"Column {subject.name!r} has only {values} different whole numbers.",
+        "If they are names and not amounts, take it as categorical.",
+    )
+
+
+def _leak(labels: _Labels | None) -> Callable[[_Subject], Finding | None]:
+    def check(subject: _Subject) -> Finding | None:
+        if labels is None or labels.coding.n_values < 2:
+            return None
+        counts = labels.coding.counts
+        base = int(counts.sum() - counts.max())
+        if base < _ENOUGH_ERRORS or not _decides(subject, labels.coding, base):
+            return None
+        return Finding(
+            "leak",
+            (subject.name,),
+            f"Column {subject.name!r} decides the class all alone.",
+            "Is it known before the class is? If it is made from the class, or after "
+            "it, leave it out.",
+        )
+
+    return check
+
+
+def _decides(subject: _Subject, classes: Coding, base: int) -> bool:
+    """Tell whether the other rows of the same value, or a few cuts, give the class."""
+    coding = subject.coding
+    if coding is not None and subject.repeats:
+        if errors_in_part(coding, classes) > _MANY_LEFT:
+            return False
+        if errors_without_own(coding, classes) <= _LEFT_OVER * base:
+            return True
+    if not isinstance(subject.raw, Numbers):
+        return False
+    return in_order(subject.numbers, classes.codes)
+
+
+def _duplicates(subjects: Sequence[_Subject]) -> Iterator[Finding]:
+    """Find columns that are nearly the same as one before them."""
+    able = [subject for subject in subjects if subject.n_values > 1]
+    done: set[str] = set()
+    for first, second in _exactly_alike(able):
+        done.add(second)
+        yield _duplicate(first, second, "the same rows have the same values")
+    able = [subject for subject in able if subject.name not in done]
+    if len(able) > _MOST_COMPARED:
+        return
+    for at, subject in enumerate(able):
+        for other in able[:at]:
+            how = None if other.name in done else _alike(other, subject)
+            if how is not None:
+                done.add(subject.name)
+                yield _duplicate(other.name, subject.name, how)
+                break
+
+
+def _exactly_alike(subjects: Sequence[_Subject]) -> Iterator[tuple[str, str]]:
+    by_sizes: dict[bytes, list[tuple[str, Coding]]] = {}
+    for subject in subjects:
+        if subject.coding is not None and subject.repeats:
+            found = by_sizes.setdefault(subject.coding.sizes, [])
+            found.append((subject.name, subject.coding))
+    for group in by_sizes.values():
+        firsts: dict[bytes, str] = {}
+        for name, coding in group if len(group) > 1 else ():
+            first = firsts.setdefault(coding.signature, name)
+            if first != name:
+                yield first, name
+
+
+def _alike(one: _Subject, other: _Subject) -> str | None:
+    both = isinstance(one.raw, Numbers) and isinstance(other.raw, Numbers)
+    if both and same_order(one.numbers, other.numbers):
+        return "they put the rows in the same order"
+    if one.coding is None or other.coding is None:
+        return None
+    if not one.repeats or not other.repeats:
+        return None
+    if same_partition(one.coding, other.coding):
+        return "more than 99 % of the rows agree"
+    return None
+
+
+def _duplicate(first: str, second: str, how: str) -> Finding:
+    return Finding(
+        "duplicate",
+        (first, second),
+        f"Columns {first!r} and {second!r} say the same: {how}.",
+        "Importances will be shared between them by chance: leave one out.",
+    )
+
+
+def _rare_classes(labels: _Labels | None, target: str) -> Iterator[Finding]:
+    if labels is None:
+        return
+    single = labels.single
+    if not single:
+        return
+    classes = "class" if len(single) == 1 else "classes"
+    yield Finding(
+        "rare_class",
+        (target,),
+        f"The {classes} {quoted(single)} of {target!r} "
+        f"{'has' if len(single) == 1 else 'have'} only one row.",
+        "Nothing can be learnt or tested from one: join classes, or find more rows.",
+    )

@@ -1,0 +1,584 @@
+"""One column in any form -> codes or numbers: arrays, lists, series of any library."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, NoReturn, cast
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import distinct
+from branchwise.data.arrow import (
+    dictionary_codes,
+    is_temporal,
+    number_cells,
+    number_texts,
+)
+from branchwise.data.schema import PLURAL, Value, ValueType, value_type
+from branchwise.errors import DataError, quoted
+
+#: What to do with dates and times.
+DATE_ADVICE = (
+    "branchwise takes text, categories, booleans and numbers. Turn it into a number "
+    "(such as the year or an age in days) or into text, or leave the column out."
+)
+#: Integers beyond this are not all exact in float64.
+LARGEST_EXACT = 2**53
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Distinct values, and for each row the position of its value (-1: missing).
+
+    ``declared`` values come from a category or dictionary type: their order is
+    kept, and those that never occur stay possible.
+    """
+
+    codes: NDArray[np.integer[Any]]
+    values: tuple[Value, ...]
+    declared: bool = False
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """float64 values with NaN for missing."""
+
+    values: NDArray[np.float64]
+
+
+RawColumn = Coded | Numbers
+
+
+@dataclass(frozen=True)
+class KeptColumn:
+    """What reads a column that has been read already."""
+
+    raw: RawColumn
+
+    def __call__(self) -> RawColumn:
+        """Return the column."""
+        return self.raw
+
+
+def narrow_codes(raw: RawColumn) -> RawColumn:
+    """Return a column whose codes, if it has some, take as little room as they can."""
+    if not isinstance(raw, Coded):
+        return raw
+    narrow = np.min_scalar_type(-max(len(raw.values), 1))
+    return replace(raw, codes=raw.codes.astype(narrow, copy=False))
+
+
+def as_value(what: str, value: Any) -> Value:
+    """Turn a category into a plain Python value; intervals and dates become text.
+
+    ``what`` is what messages call the column, such as ``Column 'age'``.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        # An enumeration of strings, too, is known by what it contains.
+        return str.__str__(value)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise DataError(
+                f"{what} has the category {shortened(value)}. Whole numbers must fit "
+                "64 bits; pass such names as text."
+            )
+        return int(value)
+    if isinstance(value, float):
+        if not np.isfinite(value):
+            raise DataError(
+                f"{what} has {value} as a category. Categories must be text, "
+                "booleans or finite numbers; make it a missing value or drop it."
+            )
+        return float(value)
+    if hasattr(value, "isoformat") or hasattr(value, "closed"):
+        # Dates and the intervals of pandas.cut have one obvious name.
+        return str(value)
+    raise DataError(
+        f"{what} has the category {shortened(value)} of type {type(value).__name__}. "
+        "Categories must be text, booleans or numbers; convert them to text."
+    )
+
+
+def refuse_inexact(what: str, value: int, row: int) -> NoReturn:
+    """Refuse an integer that float64 cannot hold."""
+    raise DataError(
+        f"{what} has the integer {shortened(value)} in row {row}, beyond 2**53, where "
+        "float64 is no longer exact. If it is an identifier, leave it out or pass it "
+        "as text."
+    )
+
+
+def check_exact(what: str, values: NDArray[Any]) -> None:
+    """Refuse integers that float64 cannot hold: two of them might become one."""
+    if values.size == 0 or values.dtype.itemsize < 8:
+        return
+    if values.max() > LARGEST_EXACT or values.min() < -LARGEST_EXACT:
+        beyond = (values > LARGEST_EXACT) | (values < -LARGEST_EXACT)
+        row = int(np.argmax(beyond))
+        refuse_inexact(what, int(values[row]), row)
+
+
+def shortened(cell: object, limit: int = 40) -> str:
+    """Show a cell in a message, cut off where it gets long."""
+    try:
+        text = repr(cell)
+    except ValueError:  # an integer of more digits than Python will print
+        return "(thousands of digits)"
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def refuse_mixed(what: str, values: tuple[Value, ...]) -> None:
+    """Refuse values of several types, of which no order makes sense."""
+    types = {value_type(value) for value in values}
+    if len(types) > 1:
+        raise DataError(
+            f"{what} mixes {' and '.join(sorted(PLURAL[t] for t in types))} as "
+            f"categories: {quoted(values)}. Convert them to one type."
+        )
+
+
+# pandas' own missing values, recognised without importing pandas.
+_MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+# A column this long is numbered if its first cells repeat themselves.
+_WORTH_NUMBERING = 1000
+_SAMPLE = 1000
+# numpy's dates, among which NaT is a missing value.
+_NUMPY_TIMES = (np.datetime64, np.timedelta64)
+
+
+def read_objects(what: str, column: Sequence[Any] | NDArray[Any]) -> RawColumn:
+    """Read a column of Python objects."""
+    repeated = read_repeated(what, column)
+    if repeated is not None:
+        return repeated
+    cells = column.tolist() if isinstance(column, np.ndarray) else column
+    return _read_cells(what, cells)
+
+
+def read_repeated(what: str, column: Sequence[Any] | NDArray[Any]) -> RawColumn | None:
+    """Read a column that has the same few objects, or texts of numpy, many times.
+
+    Only the distinct ones are looked at. Returns None if there are too many, and
+    if something is wrong with a cell: looking at all of them tells in which row.
+    """
+    if len(column) < _WORTH_NUMBERING or not _repeats(column[:_SAMPLE]):
+        return None
+    if not isinstance(column, np.ndarray):
+        column = np.fromiter(column, dtype=object, count=len(column))
+    numbered = number_cells(column)
+    if numbered is None:
+        return None
+    codes, firsts = numbered
+    try:
+        distinct = _read_cells(what, column[firsts].tolist())
+    except DataError:
+        return None
+    if isinstance(distinct, Numbers):
+        return Numbers(distinct.values.take(codes))
+    return Coded(distinct.codes.astype(np.int32).take(codes), distinct.values)
+
+
+def _repeats(sample: Sequence[Any] | NDArray[Any]) -> bool:
+    """Whether a sample has its objects, or texts of numpy, several times each."""
+    if isinstance(sample, np.ndarray) and sample.dtype != object:
+        return sample.dtype.kind == "U" and len(distinct(sample)) <= len(sample) // 4
+    return len(set(map(id, sample))) <= len(sample) // 4
+
+
+def _read_cells(what: str, cells: Sequence[Any]) -> RawColumn:
+    families = {kind: _family(kind) for kind in set(map(type, cells))}
+    others = {kind for kind, family in families.items() if family == "other"}
+    if others:
+        _refuse_cells(what, cells, others)
+    present = set(families.values()) - {"missing", "other"}
+    if "number" in present and len(present) > 1 and _only_nan(cells):
+        present.discard("number")
+    if len(present) > 1:
+        _refuse_mixture(what, cells, present)
+    if present == {"number"}:
+        return _read_numbers(what, cells)
+    return _factorize(what, cells)
+
+
+def _family(kind: type) -> str:
+    if kind.__name__ in _MISSING_TYPES:
+        return "missing"
+    if issubclass(kind, (bool, np.bool_)):
+        return "boolean"
+    if issubclass(kind, str):
+        return "text"
+    if issubclass(kind, _NUMPY_TIMES):
+        return "other"
+    # Decimal is a number that does not register as a Real.
+    is_real = issubclass(kind, numbers.Real) or kind.__name__ == "Decimal"
+    return "number" if is_real else "other"
+
+
+def is_missing(cell: Any) -> bool:
+    """Tell whether a cell is any of the missing values, among them NaN."""
+    if type(cell).__name__ == "Decimal":
+        return bool(cell.is_nan())  # a signalling NaN cannot be compared
+    return type(cell).__name__ in _MISSING_TYPES or cell != cell
+
+
+def _only_nan(cells: Sequence[Any]) -> bool:
+    return all(is_missing(c) for c in cells if _family(type(c)) == "number")
+
+
+def _read_numbers(what: str, cells: Sequence[Any]) -> Numbers:
+    values = np.fromiter(map(_as_float, cells), dtype=np.float64, count=len(cells))
+    for row in np.flatnonzero(np.abs(values) >= LARGEST_EXACT).tolist():
+        cell = cells[row]
+        if isinstance(cell, numbers.Integral) and abs(int(cell)) > LARGEST_EXACT:
+            refuse_inexact(what, int(cell), row)
+    return Numbers(values)
+
+
+def _as_float(cell: Any) -> float:
+    if is_missing(cell):
+        return math.nan
+    try:
+        return float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
+
+
+def _factorize(what: str, cells: Sequence[Any]) -> Coded:
+    position: dict[Any, int] = {}
+    codes = np.fromiter(
+        (position.setdefault(cell, len(position)) for cell in cells),
+        dtype=np.int64,
+        count=len(cells),
+    )
+    # Missing cells have got codes of their own; close the gaps they leave.
+    values: list[Value] = []
+    final = np.empty(len(position), dtype=np.int64)
+    for cell, code in position.items():
+        if is_missing(cell):
+            final[code] = -1
+        else:
+            final[code] = len(values)
+            values.append(as_value(what, cell))
+    return Coded(final[codes] if position else codes, tuple(values))
+
+
+def _refuse_cells(what: str, cells: Sequence[Any], kinds: set[type]) -> None:
+    """Refuse the first cell of these types, if it is not numpy's NaT."""
+    for row, cell in enumerate(cells):
+        if type(cell) in kinds and not (
+            isinstance(cell, _NUMPY_TIMES) and cell != cell
+        ):
+            _refuse_cell(what, row, cell)
+
+
+def _refuse_cell(what: str, row: int, cell: Any) -> NoReturn:
+    kind = type(cell)
+    if isinstance(cell, (*_NUMPY_TIMES, timedelta)) or hasattr(kind, "isoformat"):
+        advice = f"It is a date or a time; {DATE_ADVICE}"
+    elif issubclass(kind, (bytes, bytearray)):
+        advice = "Decode it to text first."
+    else:
+        advice = (
+            "A cell must be text, a number, a boolean or missing; convert the column "
+            "first."
+        )
+    raise DataError(
+        f"{what} has a cell of type {kind.__name__} in row {row}: {shortened(cell)}. "
+        + advice
+    )
+
+
+def _refuse_mixture(what: str, cells: Sequence[Any], families: set[str]) -> NoReturn:
+    first: dict[str, int] = {}
+    for row, cell in enumerate(cells):
+        family = _family(type(cell))
+        if family in families and not is_missing(cell):
+            first.setdefault(family, row)
+    (one, row), (other, other_row) = sorted(first.items(), key=lambda item: item[1])[:2]
+    raise DataError(
+        f"{what} mixes {_plural(one)} ({shortened(cells[row])} in row {row}) and "
+        f"{_plural(other)} ({shortened(cells[other_row])} in row {other_row}). Convert "
+        "it to one type, for example all to text."
+    )
+
+
+def _plural(family: str) -> str:
+    return PLURAL[cast("ValueType", family)]
+
+
+_NESTED = (nw.List, nw.Struct, nw.Array)
+_DATES = (nw.Datetime, nw.Date, nw.Duration, nw.Time)
+
+
+def series_reader(
+    what: str, series: nw.Series[Any], declared: bool = False
+) -> Callable[[], RawColumn]:
+    """Return what reads a column of a dataframe.
+
+    ``declared`` tells that an Arrow dictionary has the possible values in their order.
+    """
+
+    def read() -> RawColumn:
+        try:
+            return _read_series(what, series, declared)
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{what} has text that is not UTF-8: {shortened(error.object)}. Decode "
+                "the column first."
+            ) from None
+
+    return read
+
+
+def _read_series(what: str, series: nw.Series[Any], declared: bool) -> RawColumn:
+    array = getattr(series.to_native(), "array", None)
+    if _is_pandas_categorical(array):
+        return _read_pandas_categorical(what, array)
+    dtype = series.dtype
+    if isinstance(dtype, (nw.Int128, nw.UInt128, nw.Unknown)):
+        return read_objects(what, series.to_list())
+    if dtype.is_numeric():
+        return _read_numeric_series(what, series)
+    if dtype == nw.Boolean:
+        return _read_boolean_series(series)
+    if isinstance(dtype, (nw.Categorical, nw.Enum)):
+        return _read_category_series(what, series, declared)
+    if dtype == nw.String:
+        return _read_text_series(what, series)
+    if isinstance(dtype, nw.Binary):
+        raise DataError(f"{what} holds bytes. Decode it to text first.")
+    if isinstance(dtype, _NESTED):
+        raise DataError(
+            f"{what} holds nested values ({dtype}); a cell must be one text, number or "
+            "boolean. Take the column apart first, or leave it out (--ignore on the "
+            "command line)."
+        )
+    if isinstance(dtype, _DATES):
+        refuse_dates(what, dtype)
+    return _read_array(what, series.to_numpy())
+
+
+def refuse_dates(what: str, dtype: object) -> NoReturn:
+    """Refuse a column of dates or times: a value for each day is no category."""
+    raise DataError(f"{what} holds dates or times ({dtype}); {DATE_ADVICE}")
+
+
+def _read_numeric_series(what: str, series: nw.Series[Any]) -> Numbers:
+    if isinstance(series.dtype, nw.Decimal):
+        # Arrow's own conversion misses the nearest float64 of one decimal in six.
+        series = series.cast(nw.String)
+    if not series.dtype.is_integer():
+        return Numbers(_as_float64(series.cast(nw.Float64).to_numpy()))
+    whole, missing = _without_nulls(series, 0)
+    check_exact(what, whole)
+    values = whole.astype(np.float64)
+    if missing is not None:
+        values[missing] = np.nan
+    return Numbers(values)
+
+
+def _read_boolean_series(series: nw.Series[Any]) -> Coded:
+    filled, missing = _without_nulls(series, value=False)
+    truth = filled.astype(np.int8)
+    if missing is not None:
+        truth[missing] = -1
+    return Coded(truth, (False, True))
+
+
+def _without_nulls(
+    series: nw.Series[Any], value: int
+) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Fill the gaps with a value, and tell where they are if there are any."""
+    missing = series.is_null().to_numpy().astype(bool)
+    if not missing.any():
+        return series.to_numpy(), None
+    return series.fill_null(value=value).to_numpy(), missing
+
+
+def _read_category_series(what: str, series: nw.Series[Any], declared: bool) -> Coded:
+    # A polars Categorical and an Arrow dictionary keep values in order of appearance,
+    # which is no declaration; an Enum or an ordered dictionary is one.
+    array = _as_arrow(series)
+    if series.implementation.is_polars():
+        return _read_dictionary(what, array, isinstance(series.dtype, nw.Enum))
+    ordered = bool(array.type.ordered)
+    if is_temporal(array.type) and not (declared or ordered):
+        refuse_dates(what, array.type)
+    return _read_dictionary(what, array, declared or ordered, ordered)
+
+
+def _as_arrow(series: nw.Series[Any]) -> Any:
+    """Return the Arrow array, or its chunks as they are, behind a series."""
+    native = series.to_native()
+    if series.implementation.is_pyarrow():
+        return native
+    array: Any = getattr(native, "array", None)
+    if hasattr(array, "__arrow_array__"):
+        return array.__arrow_array__()
+    return series.to_arrow()
+
+
+def is_arrow_text(values: Any) -> bool:
+    """Whether an array of pandas holds texts as Arrow does; other types do, too."""
+    dtype = getattr(values, "dtype", None)
+    named_so = getattr(dtype, "name", None) in ("str", "string")
+    return named_so and getattr(dtype, "storage", None) == "pyarrow"
+
+
+def _is_pandas_categorical(values: Any) -> bool:
+    return hasattr(values, "codes") and hasattr(values, "categories")
+
+
+def _read_pandas_categorical(what: str, values: Any) -> Coded:
+    """Take the codes of a pandas.Categorical, which are narrow and -1 for missing."""
+    categories = tuple(as_value(what, value) for value in values.categories)
+    return Coded(np.asarray(values.codes), categories, True, bool(values.ordered))
+
+
+def _read_text_series(what: str, series: nw.Series[Any]) -> Coded | Numbers:
+    if not series.implementation.is_pandas_like():
+        return _read_texts(what, _as_arrow(series))
+    native = series.to_native()
+    if getattr(native.dtype, "storage", None) == "pyarrow":
+        return _read_texts(what, native.array.__arrow_array__())
+    repeated = read_repeated(what, native.to_numpy())
+    if repeated is not None:
+        return repeated
+    codes, values = native.factorize()
+    if not all(isinstance(value, str) for value in values):
+        # narwhals goes by the first hundred objects of a column.
+        return read_objects(what, series.to_list())
+    return Coded(np.asarray(codes), tuple(as_value(what, value) for value in values))
+
+
+def _read_texts(what: str, array: Any) -> Coded:
+    """Read an Arrow array of strings."""
+    numbered = number_texts(array)
+    if numbered is None:
+        return _read_dictionary(what, array.dictionary_encode())
+    return Coded(*numbered)
+
+
+def _read_dictionary(
+    what: str, array: Any, declared: bool = False, ordered: bool = False
+) -> Coded:
+    """Read an Arrow dictionary array, or chunks of one, without decoding it.
+
+    Chunks may have different dictionaries; a dictionary may repeat a value or have
+    a missing one, though well-made ones do not. Dictionaries that declare the order
+    of values must agree.
+    """
+    position: dict[Value, int] = {}
+    parts: list[NDArray[np.integer[Any]]] = [np.empty(0, dtype=np.int8)]
+    last, table = None, np.empty(0, dtype=np.int32)
+    for chunk in getattr(array, "chunks", [array]):
+        if last is None or not chunk.dictionary.equals(last):
+            last = chunk.dictionary
+            table = np.full(len(last) + 1, -1, dtype=np.int32)
+            known = len(position)
+            for code, value in enumerate(last.to_pylist()):
+                if value is not None:
+                    plain = as_value(what, value)
+                    table[code] = position.setdefault(plain, len(position))
+            if declared and known:
+                _refuse_other_order(what, tuple(position), known, table)
+        codes = dictionary_codes(chunk.indices)
+        as_they_are = np.array_equal(table[:-1], np.arange(len(last)))
+        parts.append(codes if as_they_are else table[codes])
+    codes = parts[-1] if len(parts) <= 2 else np.concatenate(parts)
+    return Coded(codes, tuple(position), declared, ordered)
+
+
+def _refuse_other_order(
+    what: str, values: Sequence[Value], known: int, table: NDArray[np.int32]
+) -> None:
+    """Refuse chunks that declare their values in different orders.
+
+    One of the two may have further values at its end.
+    """
+    order = list(dict.fromkeys(table[table >= 0].tolist()))
+    if order != list(range(len(order))):
+        raise DataError(
+            f"{what} has its values in one order in some chunks of the table and in "
+            f"another in others: {quoted(values[:known])} and "
+            f"{quoted(values[code] for code in order)}. Give it one order."
+        )
+
+
+def vector_reader(what: str, values: Any) -> Callable[[], RawColumn]:
+    """Return what reads an array, a list or a series of any library."""
+    if isinstance(values, np.ndarray):
+        return lambda: _read_array(what, values)
+    if isinstance(values, (list, tuple, range)):
+        return lambda: read_objects(what, values)
+    array = getattr(values, "array", values)  # what a series of pandas holds
+    if _is_pandas_categorical(array):
+        return lambda: _read_pandas_categorical(what, array)
+    if is_arrow_text(array):
+        return lambda: _read_texts(what, array.__arrow_array__())
+    if type(values).__module__.startswith("pyarrow") and hasattr(values, "buffers"):
+        import pyarrow as pa  # noqa: PLC0415  (the caller has loaded it)
+
+        values = pa.chunked_array([values])
+    series: Any = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return series_reader(what, series)
+    return lambda: _read_array(what, np.asarray(values))
+
+
+def _read_array(what: str, values: NDArray[Any]) -> RawColumn:
+    if values.ndim != 1:
+        raise DataError(
+            f"{what} must have one value a row. Got an array of shape {values.shape}; "
+            "pass a single column."
+        )
+    if isinstance(values, np.ma.MaskedArray):
+        if values.mask.any():
+            return read_objects(what, values.tolist())
+        values = values.data
+    kind = values.dtype.kind
+    if kind == "b":
+        return Coded(values.astype(np.int8), (False, True))
+    if kind in "iu":
+        check_exact(what, values)
+        return Numbers(values.astype(np.float64))
+    if kind == "f":
+        with np.errstate(over="ignore"):  # a long double may become infinite
+            return Numbers(_as_float64(values))
+    if kind == "c":
+        raise DataError(
+            f"{what} holds complex numbers. Complex data not supported; pass the real "
+            "and the imaginary part as two columns."
+        )
+    if kind in "mM":
+        refuse_dates(what, values.dtype)
+    if kind == "S":
+        values = _decode(what, values)
+    return read_objects(what, values)
+
+
+def _as_float64(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the user's own array where it is fit to be read as it lies."""
+    return np.require(values, dtype=np.float64, requirements=["C", "A"])
+
+
+def _decode(what: str, values: NDArray[Any]) -> NDArray[Any]:
+    try:
+        return np.char.decode(values, "utf-8")
+    except UnicodeDecodeError as error:
+        row = values.tolist().index(error.object)
+        raise DataError(
+            f"{what} has bytes in row {row} that are not UTF-8 text: "
+            f"{shortened(error.object)}. Decode the column first."
+        ) from None

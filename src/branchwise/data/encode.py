@@ -1,0 +1,445 @@
+"""A frame -> its schema and encoded columns; a frame and a schema -> columns.
+
+Learning decides the kind of every column and collects its possible values;
+encoding turns cells into the codes of a schema learnt before. Both refuse what
+they cannot take as it is, naming the column and the row.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrow import number_cells
+from branchwise.data.columns import (
+    LARGEST_EXACT,
+    Coded,
+    Numbers,
+    RawColumn,
+    refuse_mixed,
+)
+from branchwise.data.encoded_table import EncodedTable, Shelf
+from branchwise.data.frames import (
+    Declared,
+    Frame,
+    check_column_names,
+    chosen_columns,
+    declared_categories,
+)
+from branchwise.data.schema import (
+    PLURAL,
+    Column,
+    Columns,
+    Kind,
+    Schema,
+    Value,
+    ValueType,
+    value_type,
+)
+from branchwise.errors import BranchwiseWarning, DataError, quoted
+from branchwise.threads import in_order
+
+# So many rows show most values of a column; the others are looked for in all rows.
+_SAMPLE = 4096
+
+
+def occurring(raw: Coded) -> tuple[Value, ...]:
+    """Return the values that occur, sorted."""
+    return tuple(sorted(raw.values[code] for code in present(raw)))
+
+
+def present(raw: Coded) -> list[int]:
+    """Return the codes that occur."""
+    for codes in (raw.codes[:_SAMPLE], raw.codes):
+        # NumPy before 2 counts no unsigned codes of 64 bits.
+        known = codes[codes >= 0].astype(np.intp, copy=False)
+        seen = np.bincount(known, minlength=len(raw.values)) > 0
+        if seen.all():
+            break
+    found: list[int] = np.flatnonzero(seen).tolist()
+    return found
+
+
+def numbers_as_values(raw: Numbers) -> Coded:
+    """Take numbers for names."""
+    distinct, codes = _distinct_numbers(raw.values)
+    if ((distinct == np.rint(distinct)) & (np.abs(distinct) <= LARGEST_EXACT)).all():
+        # Whole numbers with gaps between them arrive as floats: 4 reads better.
+        return Coded(codes, tuple(int(value) for value in distinct.tolist()))
+    return Coded(codes, tuple(distinct.tolist()))
+
+
+def _distinct_numbers(
+    values: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Return the distinct numbers, sorted, and for each row which it has."""
+    values = values + 0.0  # of two zeros that are equal there remains one
+    numbered = number_cells(values)
+    if numbered is None:
+        known = ~np.isnan(values)
+        distinct, inverse = np.unique(values[known], return_inverse=True)
+        codes = np.full(len(values), -1, dtype=np.int32)
+        codes[known] = inverse
+        return distinct, codes
+    codes, firsts = numbered
+    found = values[firsts]
+    order = np.argsort(found)[: np.count_nonzero(~np.isnan(found))]  # NaN is last
+    rank = np.full(len(found), -1, dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    return found[order], rank.take(codes)
+
+
+def match_columns(frame: Frame, schema: Schema) -> list[int]:
+    """For every column of the schema, its position in the frame."""
+    if frame.named and schema.named:
+        position = {name: index for index, name in enumerate(frame.names)}
+        absent = [name for name in schema.names if name not in position]
+        if absent:
+            noun = "column" if len(absent) == 1 else "columns"
+            raise DataError(
+                f"X lacks the {noun} {quoted(absent)} that the tree was fitted with. "
+                f"Its columns are {quoted(frame.names, 20)}; rename or add what is "
+                "lacking."
+            )
+        # Further columns do no harm: the tree asks for its own by name.
+        return [position[name] for name in schema.names]
+    if len(frame.names) != len(schema.columns):
+        raise DataError(
+            f"X has {len(frame.names)} features, but branchwise is expecting "
+            f"{len(schema.columns)} features as input: {quoted(schema.names, 20)}. "
+            "Pass the columns that the tree was fitted with, in that order."
+        )
+    if frame.named != schema.named:
+        given, learnt = ("has", "without") if frame.named else ("has no", "with")
+        warnings.warn(
+            f"X {given} column names but the tree was fitted {learnt} them; columns "
+            "are matched by position. Pass the same kind of table to both.",
+            BranchwiseWarning,
+            stacklevel=2,
+        )
+    return list(range(len(schema.columns)))
+
+
+def columns_for(
+    schema: Schema, names: Sequence[str], label: str, besides: Sequence[str] = ()
+) -> dict[str, Column]:
+    """Return which columns of a file are which columns of a schema.
+
+    Where the schema has no names of the user's and the file does not have its names,
+    columns are taken in their order, but for those ``besides``.
+    """
+    wanted = schema.names
+    if set(wanted) <= set(names) or schema.named:
+        refuse_absent(label, names, wanted, "the tree was fitted with")
+        return dict(zip(wanted, schema.columns, strict=True))
+    left = [name for name in names if name not in besides]
+    if len(left) != len(wanted):
+        raise DataError(
+            f"The model was fitted on a table of {len(wanted):,} columns without "
+            f"names, so the columns are taken in their order; {label} has "
+            f"{len(left):,}. Leave out the columns that do not belong."
+        )
+    return dict(zip(left, schema.columns, strict=True))
+
+
+def refuse_absent(
+    label: str, names: Sequence[str], wanted: Sequence[str], that: str
+) -> None:
+    """Refuse a file that lacks columns."""
+    absent = [name for name in wanted if name not in names]
+    if absent:
+        columns = "column" if len(absent) == 1 else "columns"
+        raise DataError(
+            f"{label} lacks the {columns} {quoted(absent)} that {that}. Got "
+            f"{quoted(names, 20)}; add what is lacking, with empty cells if it is "
+            "not known."
+        )
+
+
+def plain_cells(
+    frame: Frame, schema: Schema, used: Sequence[int]
+) -> list[list[Value | None]]:
+    """Return the cells of columns of a schema, None where they are missing."""
+    source = match_columns(frame, schema)
+    return [_plain(frame.column(source[index])) for index in used]
+
+
+def _plain(raw: RawColumn) -> list[Value | None]:
+    if isinstance(raw, Numbers):
+        cells: list[Value | None] = raw.values.tolist()
+        for row in np.flatnonzero(np.isnan(raw.values)).tolist():
+            cells[row] = None
+        return cells
+    values: list[Value | None] = [*raw.values, None]  # -1 is the last one
+    return [values[code] for code in raw.codes.tolist()]
+
+
+#: Cells from which threads save more than starting them costs.
+LARGE_TABLE = 500_000
+
+
+def learn_columns(
+    frame: Frame,
+    categorical_features: object,
+    categories: Declared | None,
+    threads: int = 1,
+) -> tuple[tuple[Column, ...], Columns]:
+    """Find out what every column is, and encode it."""
+    _refuse_empty(frame)
+    check_column_names(frame.names)
+    declared = declared_categories(frame, categories)
+    as_values = chosen_columns(frame, categorical_features)
+    if isinstance(frame, EncodedTable):
+        return frame.shelf.recall(
+            ("learnt", _choices(declared, as_values)),
+            lambda: _learn(frame, declared, as_values, threads),
+            lambda learnt: sum(cells.nbytes for cells in learnt[1].data),
+        )
+    return _learn(frame, declared, as_values, threads)
+
+
+def shelf_of_rows(
+    frame: Frame, categorical_features: object, categories: Declared | None
+) -> Shelf | None:
+    """Return where to keep what is made of rows that are learnt in this way."""
+    if not isinstance(frame, EncodedTable):
+        return None
+    declared = declared_categories(frame, categories)
+    as_values = chosen_columns(frame, categorical_features)
+    return frame.shelf.below(_choices(declared, as_values))
+
+
+def _choices(
+    declared: Mapping[int, tuple[Value, ...]], as_values: Sequence[bool]
+) -> Hashable:
+    # 1, 1.0 and True are equal, but no equal names.
+    named = [
+        (index, values, tuple(map(type, values))) for index, values in declared.items()
+    ]
+    return tuple(sorted(named, key=lambda entry: entry[0])), tuple(as_values)
+
+
+def _learn(
+    frame: Frame,
+    declared: Mapping[int, tuple[Value, ...]],
+    as_values: Sequence[bool],
+    threads: int,
+) -> tuple[tuple[Column, ...], Columns]:
+    def learn(index: int) -> tuple[Column, NDArray[Any]]:
+        as_value = index in declared or as_values[index]
+        raw, name = frame.column(index), frame.names[index]
+        return learn_column(name, raw, as_value, declared.get(index))
+
+    indices = range(len(frame.names))
+    learnt = in_order(learn, indices, _useful_threads(frame, indices, threads))
+    columns, data = zip(*learnt, strict=True)
+    return columns, Columns(frame.n_rows, data)
+
+
+def _useful_threads(frame: Frame, indices: Sequence[int], threads: int) -> int:
+    """Columns are read side by side where that saves more than threads cost."""
+    if frame.n_rows * len(indices) < LARGE_TABLE:
+        return 1
+    return max(1, min(threads, len(indices)))
+
+
+def learn_column(
+    name: str, raw: RawColumn, as_values: bool, declared: tuple[Value, ...] | None
+) -> tuple[Column, NDArray[Any]]:
+    """Find out what a column is, and encode it."""
+    if isinstance(raw, Coded):
+        return _learn_categories(name, raw, declared)
+    _refuse_infinite(name, raw)
+    if as_values:
+        return _learn_categories(name, numbers_as_values(raw), declared)
+    missing = not _all_finite(raw.values)
+    return Column(name, "numeric", (), missing), raw.values
+
+
+def _refuse_empty(frame: Frame) -> None:
+    shape = f"(shape=({frame.n_rows}, {len(frame.names)}))"
+    if frame.n_rows == 0:
+        raise DataError(
+            f"X has no rows. Found array with 0 sample(s) {shape} while a minimum of 1 "
+            "is required; pass at least one training case."
+        )
+    if not frame.names:
+        raise DataError(
+            f"X has no columns. Found array with 0 feature(s) {shape} while a minimum "
+            "of 1 is required; pass at least one attribute."
+        )
+
+
+def encode_columns(
+    frame: Frame,
+    schema: Schema,
+    used: Sequence[int],
+    allow_unseen: bool = True,
+    threads: int = 1,
+) -> Columns:
+    """Encode the columns that a tree uses; the others are left empty."""
+    source = match_columns(frame, schema)
+
+    def encode(index: int) -> NDArray[Any]:
+        column = schema.columns[index]
+        raw = frame.column(source[index])
+        cells = _encoded(frame, source[index], column, raw)
+        if not allow_unseen and not column.is_numeric:
+            _refuse_unseen(column, raw, cells)
+        return cells
+
+    data: list[NDArray[Any]] = [np.empty(0)] * len(schema.columns)
+    encoded = in_order(encode, used, _useful_threads(frame, used, threads))
+    for index, cells in zip(used, encoded, strict=True):
+        data[index] = cells
+    return Columns(frame.n_rows, tuple(data))
+
+
+def _encoded(frame: Frame, index: int, column: Column, raw: RawColumn) -> NDArray[Any]:
+    if not isinstance(frame, EncodedTable):
+        return _encode_one(column, raw)
+    return frame.shelf.recall(
+        ("encoded", index, column, column.value_type),
+        lambda: _encode_one(column, raw),
+        lambda cells: cells.nbytes,
+    )
+
+
+def _refuse_unseen(column: Column, raw: RawColumn, codes: NDArray[Any]) -> None:
+    unseen = codes == column.unseen_code
+    if not unseen.any():
+        return
+    row = int(np.argmax(unseen))
+    value = raw.values[row] if isinstance(raw, Numbers) else raw.values[raw.codes[row]]
+    raise DataError(
+        f"Column {column.name!r} has the value {value!r} in row {row}, which training "
+        "did not have, and unseen='error' allows none. Declare it in categories= or "
+        "choose another policy: 'node', 'largest', 'split' or 'branch'."
+    )
+
+
+def _all_finite(values: NDArray[np.float64]) -> bool:
+    """Whether no number is missing or infinite; takes no memory, unlike a mask."""
+    extremes = values.min(initial=0.0), values.max(initial=0.0)  # NaN if one is
+    return bool(np.isfinite(extremes).all())
+
+
+def _refuse_infinite(name: str, raw: Numbers) -> None:
+    if _all_finite(raw.values):
+        return
+    infinite = np.isinf(raw.values)
+    if infinite.any():
+        row = int(np.argmax(infinite))
+        raise DataError(
+            f"Column {name!r} is infinite in row {row} (Input X contains infinity). "
+            "Numbers must be finite; replace it by a large number or by a missing "
+            "value."
+        )
+
+
+def _learn_categories(
+    name: str, raw: Coded, declared: tuple[Value, ...] | None
+) -> tuple[Column, NDArray[Any]]:
+    missing = bool(raw.codes.min(initial=0) < 0)
+    if declared is not None:
+        column = Column(name, "categorical", declared, missing)
+        _refuse_undeclared(column, raw)
+        return column, _translate(column, raw)
+    if raw.declared:
+        kind: Kind = "ordinal" if raw.ordered else "categorical"
+        _refuse_equal_names(name, raw.values)
+        column = Column(name, kind, raw.values, missing)
+        return column, _narrow(column, raw.codes)
+    column = Column(name, "categorical", occurring(raw), missing)
+    return column, _translate(column, raw)
+
+
+def _refuse_equal_names(name: str, values: tuple[Value, ...]) -> None:
+    refuse_mixed(f"Column {name!r}", values)
+    if len(set(values)) < len(values):
+        twice = [value for value, times in Counter(values).items() if times > 1]
+        raise DataError(
+            f"Column {name!r} has more than one category called {quoted(twice)}. Give "
+            "every category a name of its own."
+        )
+
+
+def _refuse_undeclared(column: Column, raw: Coded) -> None:
+    for code in present(raw):
+        value = raw.values[code]
+        if value not in column.code_of or (
+            value_type(value) != value_type(column.categories[0])
+        ):
+            row = int(np.argmax(raw.codes == code))
+            raise DataError(
+                f"Column {column.name!r} has the value {value!r} in row {row}, which "
+                f"is not among its declared categories {quoted(column.categories)}. "
+                "Add it to categories= or correct the row."
+            )
+
+
+def _narrow(column: Column, codes: NDArray[np.integer[Any]]) -> NDArray[Any]:
+    """Store codes in the column's own type, with -1 as the missing code."""
+    dtype = column.code_dtype
+    if codes.min(initial=0) >= 0:
+        # Codes that are narrow already are only read: a view of the user's will do.
+        as_they_are = codes.dtype.itemsize == dtype.itemsize == 1
+        return codes.view(dtype) if as_they_are else codes.astype(dtype)
+    narrow = codes.astype(dtype)
+    narrow[codes < 0] = column.missing_code
+    return narrow
+
+
+def _translate(column: Column, raw: Coded) -> NDArray[Any]:
+    """Look every distinct value up in the schema; strings are touched once each."""
+    if raw.values == column.categories:
+        return _narrow(column, raw.codes)
+    table = np.empty(len(raw.values) + 1, dtype=column.code_dtype)
+    for code, value in enumerate(raw.values):
+        table[code] = column.code_of.get(value, column.unseen_code)
+    table[-1] = column.missing_code
+    codes: NDArray[Any] = table.take(raw.codes)
+    return codes
+
+
+def _encode_one(column: Column, raw: RawColumn) -> NDArray[Any]:
+    if column.is_numeric:
+        return _encode_numeric(column, raw)
+    if isinstance(raw, Numbers):
+        _refuse_infinite(column.name, raw)
+        raw = numbers_as_values(raw)
+    if column.value_type is not None:
+        example = f" (such as {column.categories[0]!r})"
+        _refuse_other_type(column.name, raw, column.value_type, example)
+    return _translate(column, raw)
+
+
+def _encode_numeric(column: Column, raw: RawColumn) -> NDArray[Any]:
+    if isinstance(raw, Numbers):
+        _refuse_infinite(column.name, raw)
+        return raw.values
+    _refuse_other_type(column.name, raw, "number", "")
+    # What is not a number does not occur.
+    numbers = [v if value_type(v) == "number" else np.nan for v in raw.values]
+    values: NDArray[Any] = np.array([*numbers, np.nan], dtype=np.float64)[raw.codes]
+    return values
+
+
+def _refuse_other_type(name: str, raw: Coded, learnt: ValueType, example: str) -> None:
+    """Refuse values of another family than those used for fitting."""
+    if all(value_type(value) == learnt for value in raw.values):
+        return
+    for code in present(raw):
+        got = value_type(raw.values[code])
+        if got != learnt:
+            row = int(np.argmax(raw.codes == code))
+            raise DataError(
+                f"Column {name!r} was learnt as {PLURAL[learnt]}{example} but now "
+                f"holds {PLURAL[got]} ({raw.values[code]!r} in row {row}). Convert it "
+                f"to {PLURAL[learnt]}, as it was for fitting."
+            )

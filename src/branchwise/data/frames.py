@@ -1,0 +1,405 @@
+"""Any table a person may have -> columns of codes or of numbers.
+
+Comes in: a pandas, polars or pyarrow frame (through narwhals, importing none of
+them), a numpy array, a dict of columns, a list of dicts or of rows. Goes out: a
+:class:`Frame`, whose columns are read one at a time as :class:`Coded` (values
+without repetition and a code for each row) or :class:`Numbers`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrow import declares_values
+from branchwise.data.columns import (
+    Coded,
+    Numbers,
+    RawColumn,
+    as_value,
+    is_missing,
+    refuse_mixed,
+    series_reader,
+    shortened,
+    vector_reader,
+)
+from branchwise.data.schema import Value
+from branchwise.errors import DataError, ParameterError, counted, quoted
+
+_SMALL = 1000  # integers below may be codes of as many values
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table whose columns are read on demand.
+
+    ``names`` are the user's own if ``named``, else x0, x1, ...
+    """
+
+    names: tuple[str, ...]
+    n_rows: int
+    named: bool
+    readers: tuple[Callable[[], RawColumn], ...]
+
+    def column(self, index: int) -> RawColumn:
+        """Read one column."""
+        return self.readers[index]()
+
+
+def open_table(X: object) -> Frame:
+    """Recognise a table of any supported form."""
+    if isinstance(X, Frame):
+        return X
+    if isinstance(X, np.ndarray):
+        return _from_array(X)
+    if isinstance(X, Mapping):
+        return _from_columns(X)
+    if isinstance(X, (list, tuple)):
+        return _from_rows(X)
+    if isinstance(X, type):
+        raise DataError(f"X must be a table. Got the class {X.__name__} instead.")
+    if hasattr(X, "toarray"):
+        raise DataError(
+            "X is a sparse matrix; branchwise needs a table with values in its "
+            "cells. Sparse data must be made dense first: X.toarray()."
+        )
+    frame = _as_dataframe(X)
+    if frame is None:
+        return _from_foreign(X)
+    try:
+        names = tuple(str(name) for name in frame.columns)
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"X has a column name that is not UTF-8 text: {error.object!r}. Rename the "
+            "columns."
+        ) from None
+    _check_names(names)
+    declared = _declared_columns(frame.to_native(), len(names))
+    readers = tuple(
+        series_reader(_column(name), series, fixed)
+        for name, series, fixed in zip(
+            names, frame.iter_columns(), declared, strict=True
+        )
+    )
+    return Frame(names, len(frame), named=True, readers=readers)
+
+
+def _declared_columns(table: Any, n_columns: int) -> list[bool]:
+    """Tell which columns of an Arrow table have dictionaries of declared values."""
+    if not type(table).__module__.startswith("pyarrow"):
+        return [False] * n_columns
+    return [declares_values(field) for field in table.schema]
+
+
+def read_vector(values: object, name: str) -> RawColumn:
+    """Read a single column of any supported form."""
+    return vector_reader(_column(name), _as_sized(_column(name), values))()
+
+
+def read_labels(y: object) -> RawColumn:
+    """Read the labels, which messages call y."""
+    if isinstance(y, (Coded, Numbers)):
+        return y
+    small = _read_small_integers(y)
+    return small if small is not None else read_quantities(y)
+
+
+def read_quantities(y: object) -> RawColumn:
+    """Read what is to be predicted where whole numbers are numbers, not names."""
+    if isinstance(y, (Coded, Numbers)):
+        return y
+    return vector_reader("y", _as_sized("y", y))()
+
+
+def _read_small_integers(values: Any) -> Coded | None:
+    """Take small integers, as which labels often come, for the codes that they are.
+
+    Returns None for anything else.
+    """
+    dtype = getattr(values, "dtype", None)
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "iu":
+        return None
+    if isinstance(values, np.ma.MaskedArray) or np.ndim(values) != 1 or not len(values):
+        return None
+    whole = np.asarray(values)
+    least, largest = int(whole.min()), int(whole.max())
+    if not 0 <= least <= largest < _SMALL:
+        return None
+    return Coded(whole, tuple(range(largest + 1)))
+
+
+def _column(name: str) -> str:
+    return f"Column {name!r}"
+
+
+def _as_dataframe(X: object) -> nw.DataFrame[Any] | None:
+    """Return a frame that narwhals knows, or None."""
+    try:
+        native: Any = nw.from_native(X, pass_through=True, allow_series=True)
+    except nw.exceptions.DuplicateError:
+        native = None
+    if native is None:
+        names: Any = getattr(X, "column_names", None) or getattr(X, "columns", ())
+        _check_names([str(name) for name in names])
+    if isinstance(native, nw.LazyFrame):
+        raise DataError(
+            "X is a lazy frame, and branchwise needs its values. Compute it first: "
+            "X.collect() in polars, X.compute() in Dask."
+        )
+    if isinstance(native, nw.Series):
+        raise DataError(
+            "X must be a table of one or more columns. Expected 2D array, got 1D "
+            "array instead. Reshape your data: {'name': X} is a table of one column."
+        )
+    return native if isinstance(native, nw.DataFrame) else None
+
+
+def _from_foreign(X: object) -> Frame:
+    """Open what narwhals does not know, but what speaks Arrow or numpy."""
+    if hasattr(X, "__arrow_c_stream__"):
+        import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
+
+        return open_table(pa.table(X))
+    if hasattr(X, "__array__"):
+        return _from_array(np.asarray(X))
+    advice = ""
+    if isinstance(X, (str, os.PathLike)):
+        advice = " To read a file, pass the name of its target column as y."
+    raise DataError(
+        "X must be a pandas, polars or pyarrow table, a numpy array, a dict of "
+        f"columns or a list of dicts. Got {type(X).__name__} instead.{advice}"
+    )
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        repeated = [name for name, times in Counter(names).items() if times > 1]
+        raise DataError(
+            f"X has more than one column named {quoted(repeated)}. Column names must "
+            "differ; rename or drop the others."
+        )
+
+
+def _from_array(X: NDArray[Any]) -> Frame:
+    if not isinstance(X, np.ma.MaskedArray):
+        X = np.asarray(X)  # a matrix stays 2D when a column is taken
+    if X.dtype.names is not None:
+        return _from_columns({name: X[name] for name in X.dtype.names})
+    if X.ndim != 2:
+        advice = (
+            "X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
+            if X.ndim < 2
+            else "X.reshape(len(X), -1) has one row for each case"
+        )
+        raise DataError(
+            f"X must be a table. Expected 2D array, got {X.ndim}D array instead. "
+            f"Reshape your data: {advice}."
+        )
+    return _without_names(len(X), [X[:, index] for index in range(X.shape[1])])
+
+
+def _without_names(n_rows: int, vectors: Sequence[Any]) -> Frame:
+    names = tuple(f"x{index}" for index in range(len(vectors)))
+    return Frame(names, n_rows, named=False, readers=_readers(names, vectors))
+
+
+def _readers(
+    names: Sequence[str], vectors: Sequence[Any]
+) -> tuple[Callable[[], RawColumn], ...]:
+    return tuple(
+        vector_reader(_column(name), vector)
+        for name, vector in zip(names, vectors, strict=True)
+    )
+
+
+def _from_columns(columns: Mapping[Any, Any]) -> Frame:
+    names = tuple(str(name) for name in columns)
+    _check_names(names)
+    vectors = [
+        _as_sized(_column(name), vector)
+        for name, vector in zip(names, columns.values(), strict=True)
+    ]
+    lengths = [len(vector) for vector in vectors]
+    for name, length in zip(names, lengths, strict=True):
+        if length != lengths[0]:
+            raise DataError(
+                f"Columns must have the same length. Got {lengths[0]:,} rows in "
+                f"{names[0]!r} and {length:,} in {name!r}; give every column one "
+                "value for each row."
+            )
+    n_rows = lengths[0] if lengths else 0
+    return Frame(names, n_rows, named=True, readers=_readers(names, vectors))
+
+
+def _as_sized(what: str, values: Any) -> Any:
+    if isinstance(values, (str, bytes, Mapping, AbstractSet)) or not (
+        hasattr(values, "__len__") or hasattr(values, "__array__")
+    ):
+        raise DataError(
+            f"{what} must be a list, an array or a series of values. Got "
+            f"{type(values).__name__} instead."
+        )
+    return values if hasattr(values, "__len__") else np.asarray(values)
+
+
+def _from_rows(rows: Sequence[Any]) -> Frame:
+    """Read a list of dicts (an absent key is a missing value) or of plain rows."""
+    if not rows:
+        return _without_names(0, [])
+    kinds = [isinstance(row, Mapping) for row in rows]
+    if all(kinds):
+        names = dict.fromkeys(name for row in rows for name in row)
+        return _from_columns({name: [row.get(name) for row in rows] for name in names})
+    if any(kinds):
+        other = type(rows[kinds.index(False)]).__name__
+        raise DataError(
+            f"X is a list of dicts, but row {kinds.index(False)} is of type {other}. "
+            "Give every row in the same form."
+        )
+    if not any(hasattr(row, "__len__") and not isinstance(row, str) for row in rows):
+        raise DataError(
+            "X is a list of single values. Expected 2D array, got 1D array instead. "
+            "Reshape your data: {'name': X} is a table of one column, [X] one of one "
+            "row."
+        )
+    rows = [row if isinstance(row, (list, tuple)) else _as_row(row) for row in rows]
+    for index, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise DataError(
+                "X is a list whose rows have different lengths. Got "
+                f"{len(rows[0]):,} cells in row 0 and {len(row):,} in row {index}; "
+                "every row must have one cell for each column."
+            )
+    return _without_names(len(rows), [list(cells) for cells in zip(*rows, strict=True)])
+
+
+def _as_row(row: Any) -> list[Any]:
+    cells = np.asarray(row)
+    return cells.tolist() if cells.ndim else [row]
+
+
+Declared = Mapping[Any, Sequence[Any]]
+
+
+def check_column_names(names: Sequence[str]) -> None:
+    """Refuse a column to learn from whose name is empty or blank, as in files."""
+    unnamed = [at for at, name in enumerate(names) if not name.strip()]
+    if unnamed:
+        raise DataError(
+            f"Column {unnamed[0] + 1} of {len(names):,} to learn from has no name: it "
+            f"is {names[unnamed[0]]!r}. Give it one, or leave the column out."
+        )
+
+
+def chosen_columns(frame: Frame, chosen: object) -> list[bool]:
+    """Resolve ``categorical_features`` into a mask over the columns."""
+    n_columns = len(frame.names)
+    if isinstance(chosen, str):
+        if chosen in ("from_dtype", "all"):
+            return [chosen == "all"] * n_columns
+        advice = f"for one column pass [{chosen!r}]" if chosen in frame.names else ""
+        _refuse_choice(chosen, advice)
+    if not isinstance(chosen, Iterable) or getattr(chosen, "ndim", 1) == 0:
+        _refuse_choice(chosen)
+    items = [item.item() if isinstance(item, np.generic) else item for item in chosen]
+    if items and all(isinstance(item, bool) for item in items):
+        if len(items) != n_columns:
+            raise ParameterError(
+                f"categorical_features is a mask of length {len(items)}, but X has "
+                f"{counted(n_columns, 'column')}. Give one entry for each column."
+            )
+        return items
+    positions = _positions(frame)
+    mask = [False] * n_columns
+    for item in items:
+        mask[_column_index(frame, positions, item, "categorical_features")] = True
+    return mask
+
+
+def _refuse_choice(chosen: object, advice: str = "") -> NoReturn:
+    raise ParameterError(
+        "categorical_features must be 'from_dtype', 'all', a mask, a list of indices "
+        f"or a list of names. Got {shortened(chosen)}"
+        + (f"; {advice}." if advice else " instead.")
+    )
+
+
+def _positions(frame: Frame) -> dict[str, int]:
+    return {name: index for index, name in enumerate(frame.names)}
+
+
+def _column_index(
+    frame: Frame, positions: Mapping[str, int], key: object, parameter: str
+) -> int:
+    if isinstance(key, str) and key in positions:
+        return positions[key]
+    n_columns = len(frame.names)
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        if -n_columns <= key < n_columns:
+            return int(key) % n_columns
+        raise ParameterError(
+            f"{parameter} names column {key}, but X has only "
+            f"{counted(n_columns, 'column')}, numbered from 0 to {n_columns - 1}."
+        )
+    raise ParameterError(
+        f"{parameter} names {shortened(key)}, which is not a column of X. The columns "
+        f"are {quoted(frame.names, 20)}."
+    )
+
+
+def declared_categories(
+    frame: Frame, categories: Declared | None
+) -> dict[int, tuple[Value, ...]]:
+    """Check ``categories`` and key it by column position."""
+    if categories is None:
+        return {}
+    if not isinstance(categories, Mapping):
+        raise ParameterError(
+            "categories must be None or a dict of column name (or index) to the list "
+            f"of its possible values. Got {shortened(categories)} instead."
+        )
+    declared: dict[int, tuple[Value, ...]] = {}
+    positions = _positions(frame)
+    for key, values in categories.items():
+        index = _column_index(frame, positions, key, "categories")
+        if index in declared:
+            raise ParameterError(
+                f"categories names column {frame.names[index]!r} twice, by name and by "
+                "index. Name it once."
+            )
+        declared[index] = _declared_values(f"categories[{key!r}]", values)
+    return declared
+
+
+def _declared_values(what: str, values: Any) -> tuple[Value, ...]:
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise ParameterError(
+            f"{what} must be a list of values. Got {shortened(values)} instead."
+        )
+    values = list(values)
+    if any(np.ndim(value) == 0 and is_missing(value) for value in values):
+        raise ParameterError(
+            f"{what} lists a missing value. Missing values need no declaration; leave "
+            "it out."
+        )
+    try:
+        plain = tuple(as_value(what, value) for value in values)
+        refuse_mixed(what, plain)
+    except DataError as error:
+        raise ParameterError(str(error)) from None
+    if not plain:
+        raise ParameterError(f"{what} is empty. List at least one possible value.")
+    twice = [value for value, times in Counter(plain).items() if times > 1]
+    if twice:
+        raise ParameterError(
+            f"{what} lists {quoted(twice)} more than once. List every value once."
+        )
+    return plain

@@ -1,0 +1,171 @@
+"""What is known about a table: names, kinds, possible values, classes.
+
+A schema is learnt once (or declared), travels with the tree, and is all that a
+view needs to speak in the user's words. It holds no data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.errors import plain
+from branchwise.threads import cached_property
+
+Value = str | bool | int | float
+Kind = Literal["categorical", "ordinal", "numeric"]
+ValueType = Literal["text", "boolean", "number"]
+
+#: What the values of a column are called in messages.
+PLURAL: dict[ValueType, str] = {
+    "text": "text",
+    "boolean": "booleans",
+    "number": "numbers",
+}
+
+_CODE_TYPES: tuple[tuple[np.dtype[np.unsignedinteger], int], ...] = (
+    (np.dtype(np.uint8), 2**8 - 1),
+    (np.dtype(np.uint16), 2**16 - 1),
+    (np.dtype(np.uint32), 2**32 - 1),
+)
+
+
+def value_type(value: object) -> ValueType:
+    """Tell which of the three families a category value belongs to."""
+    if isinstance(value, bool):
+        return "boolean"
+    return "text" if isinstance(value, str) else "number"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One attribute: its name, its kind and, unless numeric, its possible values.
+
+    The code of a category is its position in ``categories``; one more code stands
+    for a missing value and another for a value that is none of the categories.
+    ``sketched`` numbers were so many that only bins of a summary were cut between.
+    """
+
+    name: str
+    kind: Kind
+    categories: tuple[Value, ...] = ()
+    has_missing: bool = False
+    sketched: bool = False
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the column is split at thresholds."""
+        return self.kind == "numeric"
+
+    @property
+    def missing_code(self) -> int:
+        """The code of a missing value."""
+        return len(self.categories)
+
+    @property
+    def unseen_code(self) -> int:
+        """The code of a value that is none of the categories."""
+        return len(self.categories) + 1
+
+    @property
+    def code_dtype(self) -> np.dtype[np.unsignedinteger]:
+        """The narrowest unsigned type that holds every code."""
+        for dtype, largest in _CODE_TYPES:
+            if self.unseen_code <= largest:
+                return dtype
+        return np.dtype(np.uint64)
+
+    @cached_property
+    def value_type(self) -> ValueType | None:
+        """The family of the values; None when no value was ever seen."""
+        if self.is_numeric:
+            return "number"
+        return value_type(self.categories[0]) if self.categories else None
+
+    @cached_property
+    def code_of(self) -> dict[Value, int]:
+        """Category value -> code."""
+        return {value: code for code, value in enumerate(self.categories)}
+
+
+def columns_by_type(columns: Mapping[str, Column]) -> dict[ValueType, list[str]]:
+    """Return which columns must be read as what, by the names that they go by."""
+    names: dict[ValueType, list[str]] = {"text": [], "boolean": [], "number": []}
+    for name, column in columns.items():
+        # A column without a single known value is as good as text.
+        names[column.value_type or "text"].append(name)
+    return names
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The attributes in order, the classes in sorted order, and their names.
+
+    There are no classes where numbers are predicted. ``named`` is false when the
+    table was an array, whose columns are matched by position and called x0, x1, ...
+    in views.
+    """
+
+    columns: tuple[Column, ...]
+    classes: tuple[Value, ...]
+    target: str | None = None
+    named: bool = True
+
+    @property
+    def names(self) -> list[str]:
+        """The column names in order."""
+        return [column.name for column in self.columns]
+
+    @cached_property
+    def class_array(self) -> NDArray[np.generic]:
+        """The classes as an array, so that codes can be turned into labels."""
+        # A fixed-width text array would drop a NUL at the end.
+        nul = any(
+            isinstance(label, str) and label.endswith("\0") for label in self.classes
+        )
+        return np.array(self.classes, dtype=object if nul else None)
+
+    def describe(self) -> str:
+        """Tell what every column is taken for, one line each."""
+        target = plain(self.target or "(target)")
+        names = [plain(name) for name in self.names]
+        width = max(len(name) for name in [*names, target])
+        lines = [
+            f"{name:<{width}}  {_describe_column(column)}"
+            for name, column in zip(names, self.columns, strict=True)
+        ]
+        wanted = _listed(self.classes, "class") if self.classes else "numeric"
+        lines.append(f"{target:<{width}}  target, {wanted}")
+        return "\n".join(lines)
+
+
+def _describe_column(column: Column) -> str:
+    missing = ", some missing" if column.has_missing else ""
+    if column.is_numeric:
+        bins = ", cut between bins" if column.sketched else ""
+        return f"numeric{bins}{missing}"
+    return f"{column.kind}, {_listed(column.categories, 'value')}{missing}"
+
+
+def _listed(values: tuple[Value, ...], noun: str, limit: int = 8) -> str:
+    plural = noun if len(values) == 1 else noun + ("es" if noun[-1] == "s" else "s")
+    shown = ", ".join(plain(str(value)) for value in values[:limit])
+    more = ", ..." if len(values) > limit else ""
+    return f"{len(values):,} {plural}: {shown}{more}"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """An encoded table: per column its codes, or float64 values if numeric.
+
+    Codes are those of :class:`Column`; a missing number is NaN. Numbers stay
+    float64 from here to the threshold and to the prediction, so that a printed
+    rule and a prediction never disagree.
+    """
+
+    n_rows: int
+    data: tuple[NDArray[Any], ...]

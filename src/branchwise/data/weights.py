@@ -1,0 +1,340 @@
+"""Case weights on a grid on which every sum is exact.
+
+Floating-point sums depend on the order of their terms; the guarantee that row order,
+thread count and engine do not matter would be broken by the first 0.1. So
+weights are rounded once, to multiples of a power of two chosen such that the sum
+of all of them needs no more than 52 bits. Every partial sum is then exact in
+float64, in any order. What rounding takes is at most 2**-53 of the total weight,
+which is what a plain sum would lose as well. Whole numbers are never changed. A
+row whose weight becomes 0 counts as absent.
+
+Only the proportions of weights matter, unless they count as cases (C4.5). So weights
+are counted in a unit, a power of two: one in which they are whole, or else add up to
+a number between 1 and 2. Weights that are multiplied by a power of two then give the
+same tree to the last bit, and very large and very small ones do not overflow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.exact_sums import NO_BIT, lowest_bit
+from branchwise.data.schema import Value
+from branchwise.errors import DataError, ParameterError, quoted
+
+_BITS = 52
+
+#: Sums beyond these would overflow or vanish in products.
+LEAST_TOTAL = 1e-300
+LARGEST_TOTAL = 1e300
+
+
+def check_weights(weights: object, n_rows: int) -> NDArray[np.float64]:
+    """Return the weights as float64, refusing what is no weight."""
+    given = check_each_weight(weights, n_rows)
+    with np.errstate(over="ignore"):
+        check_total(given.sum())
+    return given
+
+
+def check_each_weight(weights: object, n_rows: int) -> NDArray[np.float64]:
+    """Return the weights of some rows, which may be zero for all of them."""
+    given = _as_numbers(weights)
+    if given is None:
+        raise DataError(
+            "sample_weight must be numbers, one for each row. Convert it, for example "
+            "with np.asarray(weights, dtype=float)."
+        )
+    if given.shape != (n_rows,):
+        raise DataError(
+            f"sample_weight must have one weight for each of the {n_rows:,} rows. Got "
+            f"an array of shape {given.shape}."
+        )
+    bad = ~(np.isfinite(given) & (given >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(
+            f"sample_weight must be finite and not negative. Got {given[row]} in row "
+            f"{row}."
+        )
+    return given
+
+
+def check_total(total: float) -> None:
+    """Refuse weights that have no sum to divide by."""
+    if not LEAST_TOTAL <= total <= LARGEST_TOTAL:
+        raise DataError(
+            f"sample_weight must have a sum between {LEAST_TOTAL:g} and "
+            f"{LARGEST_TOTAL:g}: with a weight of zero for every row there is nothing "
+            f"to learn from. Got the sum {total:g}."
+        )
+
+
+def _as_numbers(weights: object) -> NDArray[np.float64] | None:
+    """Return numbers as float64; text is none, even if it could be read as such."""
+    try:
+        given = np.asarray(weights)
+        return None if given.dtype.kind in "US" else given.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
+def grid_step(total: float, whole: bool) -> float:
+    """Return the spacing of the grid for weights that sum to ``total``."""
+    if whole and total <= 2.0**_BITS:
+        return 1.0
+    return math.ldexp(1.0, math.frexp(total)[1] - _BITS)
+
+
+def on_grid(weights: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """Round weights to whole multiples of ``step`` (a power of two)."""
+    rounded: NDArray[np.float64] = np.rint(weights / step) * step
+    return rounded
+
+
+def long_sum(numbers: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return the sum as two floats, the second being what the first leaves over.
+
+    So the sums of parts can be added up to what the sum of all would be.
+    """
+    listed = numbers.tolist()
+    total = math.fsum(listed)
+    return total, math.fsum([*listed, -total])
+
+
+def _firm_sum(weights: NDArray[np.float64]) -> float:
+    """Sum such that the power of two above it does not hang on the row order."""
+    total = float(weights.sum())
+    mantissa = math.frexp(total)[0]
+    near_a_power = min(mantissa - 0.5, 1.0 - mantissa) < 1e-9
+    return math.fsum(weights.tolist()) if near_a_power else total
+
+
+@dataclass(frozen=True)
+class WeightGrid:
+    """The weights of rows on their grid, and what counting needs to know of it.
+
+    ``weights`` is None where every row counts as one; a row of weight 0 is left out.
+    All weights are in units of ``unit``. ``fractions`` says that cases may be split,
+    so that the grid must be fine even for whole weights. Parts of weights go to
+    multiples of ``step``, parts of cases to multiples of ``case_step``.
+    """
+
+    weights: NDArray[np.float64] | None
+    fractions: bool
+    whole: bool
+    step: float
+    case_step: float
+    n_cases: float
+    total: float
+    unit: float = 1.0
+
+    @property
+    def natural(self) -> WeightGrid:
+        """The same with weights as they were given, on their grid."""
+        weights = None if self.weights is None else self.weights * self.unit
+        return replace(
+            self,
+            weights=weights,
+            step=self.step * self.unit,
+            total=self.total * self.unit,
+            unit=1.0,
+        )
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What must be known of all weights before any is put on a grid; mergeable.
+
+    ``sums`` add up to their sum; ``bit`` is the exponent of the lowest bit that is set
+    in any of them; ``n_cases`` is how many are above 0.
+    """
+
+    sums: tuple[float, ...] = ()
+    bit: int = NO_BIT
+    n_cases: int = 0
+
+    @classmethod
+    def of(cls, weights: NDArray[np.float64]) -> Weighed:
+        """Look at weights."""
+        return cls(
+            long_sum(weights), lowest_bit(weights), int(np.count_nonzero(weights))
+        )
+
+    def merge(self, other: Weighed) -> Weighed:
+        """Add further weights."""
+        return Weighed(
+            self.sums + other.sums,
+            min(self.bit, other.bit),
+            self.n_cases + other.n_cases,
+        )
+
+    @property
+    def total(self) -> float:
+        """The sum."""
+        return math.fsum(self.sums)
+
+
+def empty_grid(found: Weighed, fractions: bool, as_cases: bool) -> WeightGrid:
+    """Return the grid that suits weights, which is yet to be filled.
+
+    ``as_cases`` says that a weight of 2 is two cases, so that its size matters.
+    """
+    unit = 1.0
+    if not as_cases:
+        above = math.frexp(found.total)[1]
+        fit = not fractions and above - found.bit <= _BITS
+        unit = math.ldexp(1.0, found.bit if fit else above - 1)
+    whole = not fractions and found.bit >= math.frexp(unit)[1] - 1
+    step = grid_step(found.total / unit, whole)
+    return WeightGrid(None, fractions, whole and step == 1.0, step, 1.0, 0, 0.0, unit)
+
+
+def filled_grid(grid: WeightGrid, found: Weighed) -> WeightGrid:
+    """Return a grid that knows of the weights that are on it."""
+    case_step = grid_step(found.n_cases, whole=not grid.fractions)
+    return replace(grid, case_step=case_step, n_cases=found.n_cases, total=found.total)
+
+
+def weigh(
+    weights: NDArray[np.float64] | None,
+    n_rows: int,
+    fractions: bool,
+    as_cases: bool = False,
+) -> WeightGrid:
+    """Put the weights of rows on a grid."""
+    if weights is None:
+        return unit_grid(n_rows, fractions)
+    found = Weighed((_firm_sum(weights),), lowest_bit(weights))
+    grid = empty_grid(found, fractions, as_cases)
+    rounded = on_grid(weights / grid.unit, grid.step)
+    n_cases = int(np.count_nonzero(rounded))
+    filled = filled_grid(grid, Weighed((float(rounded.sum()),), n_cases=n_cases))
+    return replace(filled, weights=rounded)
+
+
+def unit_grid(n_rows: int, fractions: bool) -> WeightGrid:
+    """Return the grid of rows that all count as one."""
+    step = grid_step(n_rows, whole=not fractions)
+    return WeightGrid(None, fractions, not fractions, step, step, n_rows, n_rows)
+
+
+Floats = NDArray[np.float64]
+
+
+def class_weights(given: object, classes: Sequence[Value], rows: Floats) -> Floats:
+    """Return the weight of a case of each class; ``rows`` is how many each has.
+
+    What is given may be a function of the classes, too.
+    """
+    given = given(classes) if callable(given) else given
+    if isinstance(given, str) and given == "balanced":
+        present = np.maximum(rows, 1.0)  # a class without rows has nothing to weigh
+        balanced: Floats = rows.sum() / (np.count_nonzero(rows) * present)
+        return balanced
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            "class_weight must be None, 'balanced' or a dict of class to weight. Got "
+            f"{given!r} instead."
+        )
+    unknown = [label for label in given if label not in classes]
+    if unknown and len(unknown) > len(given) - len(classes):
+        # With every class there, others may be of another part of the data.
+        raise ParameterError(
+            f"class_weight names {quoted(unknown)}, but the classes of y are "
+            f"{quoted(classes)}. Give weights to these."
+        )
+    for label, weight in given.items():
+        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+            raise ParameterError(
+                "class_weight must have finite weights that are not negative. Got "
+                f"{weight!r} for the class {label!r}."
+            )
+    weights = np.array([float(given.get(label, 1.0)) for label in classes])
+    if not weights.any():
+        raise ParameterError(
+            "class_weight must give a class of y a weight above 0. Got 0 for all of "
+            f"{quoted(classes)}."
+        )
+    return weights
+
+
+def prior_weights(priors: object, classes: Sequence[Value], found: Floats) -> Floats:
+    """Return what each class is to be multiplied with to have its share.
+
+    ``found`` are the weights that the classes have. What is given may be a function
+    of the classes, too.
+    """
+    priors = priors(classes) if callable(priors) else priors
+    known = isinstance(priors, Mapping) and set(priors) == set(classes)
+    shares = [priors[label] for label in classes] if known else []  # type: ignore[index]
+    sound = [isinstance(p, Real) and 0 <= float(p) < np.inf for p in shares]
+    if not known or not all(sound) or not sum(map(float, shares)) > 0:
+        raise ParameterError(
+            "priors must be None or a dict that gives every class its share: numbers "
+            f"of at least 0 for {quoted(classes)}. Got {priors!r}."
+        )
+    wanted = np.array(shares, dtype=np.float64) / sum(map(float, shares))
+    with np.errstate(over="ignore"):
+        total = math.fsum(found.tolist())
+        factors: Floats = wanted * total / np.where(found > 0, found, 1.0)
+    if not np.isfinite(factors).all():
+        raise ParameterError(
+            "priors must be shares that weights can be given by multiplying them. The "
+            "weights of some classes are too far apart for that; give sample_weight "
+            "that differ less."
+        )
+    return factors
+
+
+def with_class_weights(
+    weights: Floats | None,
+    class_weight: object,
+    priors: object,
+    classes: Sequence[Value],
+    labels: NDArray[np.intp],
+) -> Floats | None:
+    """Multiply the weights of rows by what their classes count."""
+    if class_weight is None and priors is None:
+        return weights
+    if not classes:
+        raise ParameterError(
+            "class_weight and priors are for classes, and this tree predicts numbers. "
+            "Give sample_weight instead."
+        )
+    each = np.ones(len(labels)) if weights is None else weights
+    rows = np.bincount(labels, minlength=len(classes)).astype(np.float64)
+    sums = np.array(
+        [math.fsum(each[labels == at].tolist()) for at in range(len(classes))]
+    )
+    weighed: Floats = (
+        each * class_factors(class_weight, priors, classes, rows, sums)[labels]
+    )
+    check_total(math.fsum(weighed.tolist()))
+    return weighed
+
+
+def class_factors(
+    class_weight: object,
+    priors: object,
+    classes: Sequence[Value],
+    rows: Floats,
+    sums: Floats,
+) -> Floats:
+    """Return what the weights of rows are multiplied with, by class.
+
+    ``rows`` is how many rows each class has, ``sums`` what they weigh: exact sums that
+    are rounded once, whatever the order of the rows.
+    """
+    factors = np.ones(len(classes))
+    if class_weight is not None:
+        factors = class_weights(class_weight, classes, rows)
+    if priors is not None:
+        factors = factors * prior_weights(priors, classes, sums * factors)
+    return factors

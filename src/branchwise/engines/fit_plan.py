@@ -1,0 +1,355 @@
+"""What is wanted of rows that lie elsewhere, and what must be known to count them.
+
+A :class:`Task` says which column is to be predicted and how the others are to be
+taken. One look at all rows turns it into a :class:`Plan`: the schema, the numbers
+that columns are cut between, and the grids of weights and targets. With the plan
+every part of the rows can be encoded and counted by itself, wherever it lies, and
+the counts of all parts add up exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Floats, Ints, run_starts
+from branchwise.data.bins import Edges, edges_between
+from branchwise.data.columns import refuse_mixed
+from branchwise.data.schema import Column, Schema, Value
+from branchwise.data.target import Classes, Quantities, Scale, Spread, scale_of
+from branchwise.data.weights import Weighed, WeightGrid, on_grid
+from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.files.read_table import check_names
+
+#: Distinct numbers of a column that are kept apart, unless the user says otherwise.
+MAX_EXACT = 10_000
+#: Bins of a column that has more, unless the recipe says otherwise.
+BINS_BEYOND = 255
+
+_SIGN = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+
+
+@dataclass(frozen=True)
+class NumberSummary:
+    """Cells in the order of their numbers: the least and largest number, how many.
+
+    ``dropped`` bits of the order tell numbers of a cell apart; 0 is exact.
+    """
+
+    low: Floats
+    high: Floats
+    count: Ints
+    dropped: int = 0
+
+    @classmethod
+    def of(cls, numbers: Floats, max_exact: int) -> NumberSummary:
+        """Sum up numbers, of which missing ones are left out."""
+        known = numbers[~np.isnan(numbers)] + 0.0  # one zero of two
+        values, count = np.unique(known, return_counts=True)
+        return cls(values, values, count.astype(np.intp)).within(max_exact)
+
+    def merge(self, other: NumberSummary, max_exact: int) -> NumberSummary:
+        """Add the numbers of another part."""
+        joined = NumberSummary(
+            np.concatenate([self.low, other.low]),
+            np.concatenate([self.high, other.high]),
+            np.concatenate([self.count, other.count]),
+            max(self.dropped, other.dropped),
+        )
+        return joined.joined(joined.dropped).within(max_exact)
+
+    def within(self, max_exact: int) -> NumberSummary:
+        """Join cells until there are no more than so many."""
+        summary = self
+        while len(summary.count) > max_exact:
+            summary = summary.joined(summary.dropped + 1)
+        return summary
+
+    def joined(self, dropped: int) -> NumberSummary:
+        """Join the cells whose numbers agree but for so many bits."""
+        key = ordered_bits(self.low) >> dropped
+        order = np.argsort(key, kind="stable")
+        starts = run_starts(key[order])
+        if not len(starts):
+            return self
+        return NumberSummary(
+            np.minimum.reduceat(self.low[order], starts),
+            np.maximum.reduceat(self.high[order], starts),
+            np.add.reduceat(self.count[order], starts),
+            dropped,
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Whether every cell is one number."""
+        return self.dropped == 0
+
+    def edges(self, max_bins: int | None) -> Floats | None:
+        """Return the cuts between bins; None where every number is its own."""
+        if self.exact and max_bins is None:
+            return None
+        most = BINS_BEYOND if max_bins is None else max_bins
+        if self.exact and len(self.count) <= most:
+            return None
+        return edges_between(self.low, self.high, self.count, most)
+
+
+def ordered_bits(numbers: Floats) -> NDArray[np.int64]:
+    """Return whole numbers in the same order."""
+    bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.int64)
+    return np.where(bits < 0, bits ^ _SIGN, bits)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be learnt from a table that is elsewhere.
+
+    Parameters
+    ----------
+    target, weight : str
+        The columns of what is to be predicted and, if there is one, of the weights.
+    ignored : tuple of str
+        Columns that are no attributes.
+    categorical_features, categories, classes
+        As in :func:`~branchwise.fit.fit_tree`.
+    class_weight : "balanced", dict or None
+        What the weights of classes are multiplied with.
+    priors : dict or None
+        The share of all weight that each class is to have.
+    criterion : str or None
+        The criterion if the target is a number; None where it is a class.
+    weights_are_cases : bool
+        Whether a row of weight 2 is two cases.
+    divides : bool
+        Whether cases with missing values go down every branch.
+    refuses_missing : bool
+        Whether missing values are an error.
+    max_bins : int or None
+        The most bins of a numeric column; None is no limit.
+    max_exact : int
+        The most distinct numbers of a column that are kept apart.
+    """
+
+    target: str
+    weight: str | None = None
+    ignored: tuple[str, ...] = ()
+    categorical_features: object = "from_dtype"
+    categories: Mapping[Any, Sequence[Any]] | None = None
+    classes: Sequence[Value] | None = None
+    class_weight: object = None
+    priors: object = None
+    criterion: str | None = None
+    weights_are_cases: bool = False
+    divides: bool = False
+    refuses_missing: bool = False
+    max_bins: int | None = None
+    max_exact: int = MAX_EXACT
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """Whether the target is a number."""
+        return self.criterion is not None
+
+    @property
+    def no_attributes(self) -> frozenset[str]:
+        """The columns that are not attributes."""
+        special = {self.target, *self.ignored}
+        return frozenset(special if self.weight is None else special | {self.weight})
+
+
+def check_columns(task: Task, label: str, names: Sequence[str]) -> None:
+    """Refuse names that are no columns, and to leave out what is to be predicted."""
+    weight = [] if task.weight is None else [task.weight]
+    check_names(label, names, [task.target, *weight, *task.ignored])
+    if task.target in task.ignored:
+        raise ParameterError(
+            f"ignore must name attributes. Got {task.target!r}, which is the target."
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that must be known to encode and to count a part of the rows.
+
+    ``values`` has, for every numeric column, the numbers that its codes stand for:
+    the distinct numbers, or where ``edges`` has bins for it their positions.
+    ``class_factors`` are what weights are
+    multiplied with, by class. ``grid`` has no weights: they are in the rows; a step of
+    0 leaves them as they are. ``strangers`` says that rows may have values that the
+    schema does not know: those are rows to prune with.
+    """
+
+    task: Task
+    schema: Schema
+    n_rows: int
+    grid: WeightGrid
+    values: Mapping[int, Floats] = field(default_factory=dict)
+    edges: Edges = field(default_factory=dict)
+    class_factors: Floats | None = None
+    spread: Spread | None = None
+    strangers: bool = False
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are; 0 where numbers are predicted."""
+        return len(self.schema.classes)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights that are not all 1."""
+        return self.task.weight is not None or self.class_factors is not None
+
+    def n_codes(self, column: int) -> int:
+        """Return how many codes a column has, that of missing values included."""
+        if column in self.values:
+            return len(self.values[column]) + 1
+        return self.schema.columns[column].missing_code + 1 + self.strangers
+
+    def weigh(self, weights: Floats | None, labels: Any) -> Floats | None:
+        """Put the weights of some rows on the grid."""
+        if not self.weighted:
+            return None
+        given = np.ones(len(labels)) if weights is None else weights
+        if self.class_factors is not None:
+            given = given * self.class_factors[labels]
+        if not self.grid.step:
+            return given
+        return on_grid(given / self.grid.unit, self.grid.step)
+
+    def grid_of(self, weights: Floats | None) -> WeightGrid:
+        """Return the grid with the weights of some rows, already on it."""
+        return replace(self.grid, weights=weights)
+
+    def target_of(self, target: Any) -> Classes | Quantities:
+        """Make what is to be predicted ready to be counted."""
+        if self.scale is None:
+            return Classes(target.astype(np.intp), self.n_classes)
+        return Quantities(self.scale.in_units(target), self.scale)
+
+    @cached_property
+    def scale(self) -> Scale | None:
+        """How numbers to be predicted are counted; None where classes are."""
+        if self.spread is None:
+            return None
+        return scale_of(self.spread, self.grid, self.weighted)
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What some rows show of an attribute.
+
+    ``declared`` values come with the column's type, whether they occur or not;
+    ``numbers`` are those of rows that count.
+    """
+
+    column: Column
+    declared: bool = False
+    numbers: NumberSummary | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row has a value, so that the type means nothing."""
+        if self.numbers is not None:
+            return not len(self.numbers.count)
+        return not self.column.categories
+
+    def merge(self, other: ColumnFacts, max_exact: int) -> ColumnFacts:
+        """Add what further rows show."""
+        missing = self.column.has_missing or other.column.has_missing
+        if self.is_empty or other.is_empty:
+            known = other if self.is_empty else self
+            return replace(known, column=replace(known.column, has_missing=missing))
+        if self.column.is_numeric != other.column.is_numeric:
+            raise DataError(
+                f"Column {self.column.name!r} holds numbers in some parts of the table "
+                "and text in others. Give it one type, or declare its numbers to be "
+                "names: categorical_features names it, --categorical does."
+            )
+        if self.numbers is not None and other.numbers is not None:
+            numbers = self.numbers.merge(other.numbers, max_exact)
+            column = replace(self.column, has_missing=missing)
+            return replace(self, column=column, numbers=numbers)
+        return self._with_values(other, missing)
+
+    def _with_values(self, other: ColumnFacts, missing: bool) -> ColumnFacts:
+        mine, further = self.column.categories, other.column.categories
+        values = mine
+        if mine != further:
+            if self.column.kind == "ordinal":
+                raise DataError(
+                    f"Column {self.column.name!r} has its values in one order in some "
+                    f"parts of the table and in another in others: {quoted(mine)} and "
+                    f"{quoted(further)}. Give it one order."
+                )
+            values = tuple(dict.fromkeys(mine + further))
+            refuse_mixed(f"Column {self.column.name!r}", values)
+            # Declarations that differ between parts have no order in common.
+            values = tuple(sorted(_alike(values)))
+        column = replace(self.column, categories=values, has_missing=missing)
+        return replace(self, column=column)
+
+
+def _alike(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Make all numbers fractions where one is: 4 is called 4.0 beside 4.5."""
+    if any(isinstance(value, float) for value in values):
+        return tuple(float(value) for value in values)
+    return values
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What some rows of a table show."""
+
+    n_rows: int = 0
+    columns: tuple[ColumnFacts, ...] = ()
+    labels: Mapping[Value, int] | None = None
+    label_weights: Mapping[Value, tuple[float, ...]] | None = None
+    spread: Spread | None = None
+    weights: Weighed | None = None
+    max_exact: int = 0
+
+    def merge(self, other: Facts) -> Facts:
+        """Add what further rows show."""
+        if not self.n_rows or not other.n_rows:
+            return other if not self.n_rows else self
+        if self.names != other.names:
+            raise DataError(
+                "Every part of the table must have the same columns. Got "
+                f"{quoted(self.names, 20)} and {quoted(other.names, 20)}."
+            )
+        columns = zip(self.columns, other.columns, strict=True)
+        return Facts(
+            self.n_rows + other.n_rows,
+            tuple(mine.merge(further, self.max_exact) for mine, further in columns),
+            _added(self.labels, other.labels),
+            _added(self.label_weights, other.label_weights),
+            _merged(self.spread, other.spread),
+            _merged(self.weights, other.weights),
+            self.max_exact,
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the attributes."""
+        return [facts.column.name for facts in self.columns]
+
+
+def _added(
+    mine: Mapping[Value, Any] | None, further: Mapping[Value, Any] | None
+) -> dict[Value, Any] | None:
+    """Add up what is known of each label; tuples are put together."""
+    if mine is None or further is None:
+        return None
+    total = dict(mine)
+    for label, amount in further.items():
+        total[label] = total[label] + amount if label in total else amount
+    return total
+
+
+def _merged(mine: Any, further: Any) -> Any:
+    return None if mine is None else mine.merge(further)

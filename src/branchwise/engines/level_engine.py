@@ -1,0 +1,384 @@
+"""The engine for rows that are seen part by part: a pass over all parts per level.
+
+It holds the splits so far and the counts of the open nodes, never a row. A pass
+counts all columns at once; what the branches of the next level weigh follows from
+the counts of their parents, unless cases are divided or ask surrogates. Nodes that
+have few rows can be finished where their rows are, all levels at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from branchwise.data.arrays import Floats, Ints, distinct, narrowed
+from branchwise.data.schema import Columns
+from branchwise.data.target import Classes
+from branchwise.engines.fit_plan import Plan
+from branchwise.engines.memory import class_cases_of
+from branchwise.engines.scan import Below, Part, Route, cells_of
+from branchwise.grow.counts import Counts, Rows, tally
+from branchwise.grow.protocol import Level
+from branchwise.native import available, extension, plain_array
+from branchwise.tree.splits import EVERY_BRANCH, STOP, Router, Splits
+from branchwise.tree.tree import Tree
+
+#: Up to so many cells the compiled twin counts into tables of all of them.
+MOST_CELLS = 1 << 24
+#: The arrays of counts, and their types.
+_ARRAYS = {"node": np.intp, "code": np.intp, "weights": np.float64, "cases": np.float64}
+
+
+class Answer(Protocol):
+    """What a job finds in a part; answers of parts are merged."""
+
+    def merge(self, other: Any) -> Self:
+        """Add the answer of another part."""
+
+
+class Job(Protocol):
+    """What is asked of a part."""
+
+    def __call__(self, part: Part) -> Answer:
+        """Answer for one part."""
+
+
+@dataclass(frozen=True)
+class Tallies:
+    """The counts of some columns."""
+
+    counts: Mapping[int, Counts]
+
+    def __getstate__(self) -> dict[int, list[Any]]:
+        # A third of the bytes: counts are whole, and most of them are small.
+        return {
+            index: [narrowed(getattr(counts, name)) for name in _ARRAYS]
+            for index, counts in self.counts.items()
+        }
+
+    def __setstate__(self, state: dict[int, list[Any]]) -> None:
+        counts = {
+            index: Counts(
+                *(
+                    array.astype(dtype)
+                    for array, dtype in zip(arrays, _ARRAYS.values(), strict=True)
+                )
+            )
+            for index, arrays in state.items()
+        }
+        object.__setattr__(self, "counts", counts)
+
+    def merge(self, other: Tallies) -> Tallies:
+        """Add the counts of other rows."""
+        return Tallies(
+            {
+                index: counts.merge(other.counts[index])
+                for index, counts in self.counts.items()
+            }
+        )
+
+
+@dataclass(frozen=True)
+class CountColumns:
+    """Count columns in the open nodes of a route."""
+
+    route: Route
+    columns: tuple[int, ...]
+
+    def __call__(self, part: Part) -> Tallies:
+        """Count a part."""
+        plan, route = self.route.plan, self.route
+        cells = sum(plan.n_codes(index) for index in self.columns)
+        cells *= route.n_open * plan.n_classes
+        if plan.spread is None and route.is_plain and part.n_rows:
+            if available() and cells <= MOST_CELLS:
+                return self._count_all_cells(part)
+            return self._count_found_cells(part)
+        engine = route.replayed(part)
+        return Tallies({index: engine.counts(index) for index in self.columns})
+
+    def _count_all_cells(self, part: Part) -> Tallies:
+        plan, n_open = self.route.plan, self.route.n_open
+        nodes = self.route.nodes_of(part)
+        n_codes = [plan.n_codes(index) for index in self.columns]
+        weighted = part.weights is not None
+        if part.weights is not None:
+            nodes = np.where(part.weights > 0, nodes, np.int32(-1))
+        per_pair = 1 if weighted else plan.n_classes
+        rows = [np.zeros(n_open * n * per_pair, dtype=np.int64) for n in n_codes]
+        sums = [np.zeros(n_open * n * plan.n_classes) for n in n_codes if weighted]
+        extension().tally(
+            columns=[plain_array(part.codes[index]) for index in self.columns],
+            n_codes=n_codes,
+            labels=part.target.astype(np.uint32),
+            n_classes=plan.n_classes,
+            nodes=nodes,
+            n_nodes=n_open,
+            weights=None if part.weights is None else plain_array(part.weights),
+            rows=rows,
+            sums=sums,
+        )
+        found = {}
+        for at, (index, n) in enumerate(zip(self.columns, n_codes, strict=True)):
+            cases = rows[at].reshape(n_open * n, per_pair).sum(axis=1)
+            pairs = np.flatnonzero(cases)
+            table = sums[at] if weighted else rows[at]
+            weights = table.reshape(-1, plan.n_classes)[pairs].astype(np.float64)
+            node, code = np.divmod(pairs, n)
+            found[index] = Counts(node, code, weights, cases[pairs].astype(np.float64))
+        return Tallies(found)
+
+    def _count_found_cells(self, part: Part) -> Tallies:
+        """Count by sorting the cells that have rows, where there are too many cells."""
+        plan = self.route.plan
+        nodes = self.route.nodes_of(part)
+        inside = nodes >= 0
+        if part.weights is not None:
+            inside &= part.weights > 0
+        rows = np.flatnonzero(inside)
+        open_rows = _rows_of(part, nodes, rows)
+        return Tallies(
+            {
+                index: tally(
+                    open_rows,
+                    part.codes[index][rows],
+                    self.route.n_open,
+                    plan.n_codes(index),
+                    plan.n_classes,
+                )
+                for index in self.columns
+            }
+        )
+
+
+def _rows_of(part: Part, nodes: Any, rows: Any) -> Rows:
+    weights = None if part.weights is None else part.weights[rows]
+    return Rows(
+        nodes[rows].astype(np.intp), part.target[rows].astype(np.intp), weights, None
+    )
+
+
+@dataclass(frozen=True)
+class CountBranches:
+    """Count every column by the branches of splits that rows take."""
+
+    route: Route
+    splits: Splits
+
+    def __call__(self, part: Part) -> Tallies:
+        """Count a part."""
+        counts = self.route.replayed(part).branch_counts(self.splits)
+        return Tallies(dict(enumerate(counts)))
+
+
+@dataclass(frozen=True)
+class CaseCounts:
+    """The number of cases of each class at the nodes of a tree."""
+
+    cases: Floats
+
+    def merge(self, other: CaseCounts) -> CaseCounts:
+        """Add the cases of other rows."""
+        return CaseCounts(self.cases + other.cases)
+
+
+@dataclass(frozen=True)
+class CountCases:
+    """Count the cases of each class down a finished tree."""
+
+    plan: Plan
+    tree: Tree
+
+    def __call__(self, part: Part) -> CaseCounts:
+        """Count a part."""
+        plan = self.plan
+        labels = Classes(part.target.astype(np.intp), plan.n_classes)
+        grid = plan.grid_of(part.weights)
+        cells = cells_of(part, plan)
+        return CaseCounts(
+            class_cases_of(plan.schema.columns, cells, labels, grid, self.tree)
+        )
+
+
+def merged(answers: Iterable[Answer]) -> Any:
+    """Put answers together, pairs first, so that none is merged too often."""
+    waiting: list[tuple[int, Any]] = []
+    for answer in answers:
+        size, total = 1, answer
+        while waiting and waiting[-1][0] <= size:
+            before, first = waiting.pop()
+            size, total = size + before, first.merge(total)
+        waiting.append((size, total))
+    while len(waiting) > 1:
+        (n, last), (m, first) = waiting.pop(), waiting.pop()
+        waiting.append((n + m, first.merge(last)))
+    return waiting[0][1] if waiting else None
+
+
+class Runner(Protocol):
+    """Who has the parts of the rows and can ask them."""
+
+    #: The most rows that one place may hold to finish nodes; 0: none.
+    most_rows: int
+
+    def run(self, job: Job) -> Any:
+        """Ask every part and put the answers together."""
+
+    def finish(
+        self, route: Route, bucket: Ints, below: Below
+    ) -> Iterator[tuple[int, Tree]]:
+        """Bring the rows of open nodes together by bucket; grow what is below each.
+
+        ``bucket`` has a number for each open node, -1 for those that stay.
+        """
+
+
+class PassEngine:
+    """Counts rows part by part."""
+
+    def __init__(self, plan: Plan, runner: Runner) -> None:
+        self._plan = plan
+        self._runner = runner
+        self.whole = plan.grid.whole
+        self.scale = plan.scale
+        self._every = tuple(range(len(plan.schema.columns)))
+        self._route = Route(plan)
+        self._counts: Mapping[int, Counts] | None = None
+
+    def totals(self) -> Level:
+        """Begin (again) with all rows in the root."""
+        self._route = Route(self._plan)
+        self._counts = None
+        return self._counted_totals()
+
+    def _counted_totals(self) -> Level:
+        counts = self._all_counts()[0]
+        return Level(*counts.totals(self._route.n_open))
+
+    def _all_counts(self) -> Mapping[int, Counts]:
+        if self._counts is None:
+            job = CountColumns(self._route, self._every)
+            self._counts = self._runner.run(job).counts
+        return self._counts
+
+    def counts(self, column: int, nodes: Ints | None = None) -> Counts:
+        """Count a column in all open nodes, or in some of them."""
+        counts = self._all_counts()[column]
+        if nodes is None:
+            return counts
+        wanted = np.zeros(self._route.n_open, dtype=bool)
+        wanted[nodes] = True
+        return counts.select(wanted[counts.node])
+
+    def values(self, column: int) -> Floats:
+        """Return the distinct numbers of a numeric column, or its bins."""
+        return self._plan.values[column]
+
+    def missing_code(self, column: int) -> int:
+        """Return the code that stands for missing in the counts of a column."""
+        if column in self._plan.values:
+            return len(self._plan.values[column])
+        return self._plan.schema.columns[column].missing_code
+
+    def branch_counts(self, splits: Splits) -> Iterator[Counts]:
+        """Count every column by the branch that rows take, in place of their class."""
+        found = self._runner.run(CountBranches(self._route, splits)).counts
+        yield from (found[index] for index in self._every)
+
+    def retain(self, nodes: Ints) -> None:
+        """Keep only some open nodes; forget the counts of the rest."""
+        if self._counts is not None:
+            new = np.full(self._route.n_open, -1, dtype=np.intp)
+            new[nodes] = np.arange(len(nodes))
+            self._counts = {
+                index: _renumbered(counts, new)
+                for index, counts in self._counts.items()
+            }
+        self._route = self._route.among(nodes)
+
+    def advance(self, splits: Splits) -> Level:
+        """Go down the branches of the open nodes, which become the open nodes."""
+        known = self._branch_totals(splits)
+        self._route = self._route.further(splits)
+        self._counts = None
+        return self._counted_totals() if known is None else known
+
+    def _branch_totals(self, splits: Splits) -> Level | None:
+        """Add up what goes down each branch; None where only the rows can tell."""
+        counts = self._all_counts()
+        router = Router(self._plan.schema.columns, splits)
+        width = counts[0].weights.shape[1]
+        weights = np.zeros((len(splits.sizes), width))
+        cases = np.zeros(len(splits.sizes))
+        for index in distinct(splits.column[splits.column >= 0]).tolist():
+            asking = counts[index].select(splits.column[counts[index].node] == index)
+            if splits.surrogates is not None and self._asks_others(index, asking):
+                return None
+            branch = self._branches(router, index, asking)
+            if (branch == EVERY_BRANCH).any():
+                return None
+            moved = branch != STOP
+            child = router.first_branch[asking.node[moved]] + branch[moved]
+            np.add.at(weights, child, asking.weights[moved])
+            np.add.at(cases, child, asking.cases[moved])
+        return Level(weights, cases)
+
+    def _asks_others(self, index: int, asking: Counts) -> bool:
+        return bool((asking.code == self.missing_code(index)).any())
+
+    def _branches(self, router: Router, index: int, asking: Counts) -> Ints:
+        """Send one row for each pair of node and code down the splits."""
+        cells: Any = asking.code
+        if index in self._plan.values:
+            cells = np.append(self._plan.values[index], np.nan)[asking.code]
+        data: list[Any] = [np.empty(0)] * len(self._every)
+        data[index] = cells
+        every = np.arange(len(asking.code))
+        return router.branches(Columns(len(every), tuple(data)), every, asking.node)
+
+    def class_cases(self, tree: Tree) -> Floats:
+        """Count the cases of each class down a finished tree, in one pass."""
+        counted: Floats = self._runner.run(CountCases(self._plan, tree)).cases
+        return counted
+
+    def finish(self, cases: Floats, below: Below) -> Iterator[tuple[int, Tree]]:
+        """Grow what is below open nodes where their rows are brought together.
+
+        A node can be finished where one place can hold its rows. Bringing them there
+        costs a pass, so it is put off until all nodes can be finished, or the counts
+        of the level become too many.
+        """
+        if not self._route.is_plain or not len(cases):
+            return iter(())
+        small = np.flatnonzero(cases <= self._runner.most_rows)
+        cells = len(cases) * sum(self._plan.n_codes(index) for index in self._every)
+        wide = cells * max(self._plan.n_classes, 1) > MOST_CELLS
+        if not len(small) or not (wide or len(small) == len(cases)):
+            return iter(())
+        bucket = np.full(self._route.n_open, -1, dtype=np.intp)
+        bucket[small] = in_buckets(cases[small], self._runner.most_rows)
+        return self._runner.finish(self._route, bucket, below)
+
+
+def in_buckets(cases: Floats, most_rows: int) -> Ints:
+    """Put neighbours into buckets that hold no more than so many rows."""
+    bucket = np.zeros(len(cases), dtype=np.intp)
+    filled, current = 0.0, 0
+    for at, size in enumerate(cases.tolist()):
+        if filled and filled + size > most_rows:
+            current, filled = current + 1, 0.0
+        filled += size
+        bucket[at] = current
+    return bucket
+
+
+def _renumbered(counts: Counts, new: Ints) -> Counts:
+    node = new[counts.node]
+    order = np.argsort(node, kind="stable")
+    order = order[node[order] >= 0]
+    return Counts(
+        node[order], counts.code[order], counts.weights[order], counts.cases[order]
+    )

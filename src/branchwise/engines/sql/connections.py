@@ -1,0 +1,468 @@
+"""What connections to databases have in common: who runs statements for the engine.
+
+All reading is done in one transaction that sees one state of the table. Nothing is
+written but, where that is allowed, temporary tables, which are dropped at the end
+whatever happens. Passwords never get into messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.errors import DataError, quoted
+from branchwise.files.database import OverdueError, run_interruptibly
+
+#: From here on, adding it to a number rounds to whole numbers, half to even.
+_ROUNDING = 2**52
+
+
+@dataclass(frozen=True)
+class SqlDialect:
+    """What a database has of its own.
+
+    ``mark`` is where a value is bound that is of one of the ``types``. ``lists`` tells
+    whether whole columns of values can be bound. ``is_nan`` is the test for NaN, None
+    where there is none. ``grouping_sets`` tells whether one pass can group by several
+    columns; ``keep`` follows the name of a step that others are to share.
+    ``most_values`` is how many values a statement takes, and ``forced`` how a table is
+    joined that is to be looked up row by row. Up to ``nodes_in_case`` nodes CASE is
+    used in place of joins, nested for so many levels.
+    """
+
+    name: str
+    mark: str
+    types: Mapping[str, str]
+    lists: bool
+    text_key: str
+    is_nan: str | None = None
+    grouping_sets: bool = True
+    keep: str = "AS"
+    forced: str = "JOIN"
+    most_values: int | None = None
+    nodes_in_case: int = 10_000
+    levels_in_case: int = 300
+
+    def named(self, *parts: str) -> str:
+        """Quote a name, of one part or of several."""
+        for part in parts:
+            if "\0" in part:
+                raise DataError(
+                    f"{part!r} cannot be the name of a table or column: it holds the "
+                    "character NUL. Rename it."
+                )
+        return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+
+    def whole(self, most: int) -> str:
+        """Return the type for whole numbers up to ``most``."""
+        if self.grouping_sets and most < 2**15 - 2:
+            return "SMALLINT"
+        return self.types["i"]
+
+    def double(self, expression: str) -> str:
+        """Turn an expression into a float64."""
+        return f"CAST({expression} AS {self.types['f']})"
+
+    def as_text(self, expression: str) -> str:
+        """Turn an expression into a text that compares by its bytes."""
+        return self.text_key.format(expression)
+
+
+DUCKDB = SqlDialect(
+    "DuckDB",
+    "${}",
+    {"i": "BIGINT", "f": "DOUBLE", "t": "VARCHAR"},
+    lists=True,
+    text_key='CAST({} AS VARCHAR) COLLATE "binary"',
+    is_nan="isnan({})",
+    # It looks at a block of rows for every node.
+    nodes_in_case=16,
+)
+SQLITE = SqlDialect(
+    "SQLite",
+    "?{}",
+    {"i": "INTEGER", "f": "REAL", "t": "TEXT"},
+    lists=False,
+    # A plus takes away what the type of a column does to what it is compared with.
+    text_key="(+{}) COLLATE BINARY",
+    grouping_sets=False,
+    keep="AS MATERIALIZED",
+    forced="CROSS JOIN",
+    most_values=32_000,
+    # Its parser has a stack of a hundred entries.
+    levels_in_case=8,
+)
+POSTGRESQL = SqlDialect(
+    "PostgreSQL",
+    "${}",
+    {"i": "bigint", "f": "float8", "t": "text"},
+    lists=True,
+    text_key='CAST({} AS text) COLLATE "C"',
+    is_nan="{} = 'NaN'",
+    most_values=60_000,
+)
+
+
+@dataclass
+class Binder:
+    """The values of one statement, in the order of their marks."""
+
+    dialect: SqlDialect
+    values: list[Any] = field(default_factory=list)
+    _known: dict[tuple[type, Any], str] = field(default_factory=dict)
+
+    def bind(self, value: Any) -> str:
+        """Bind a text, a number or a truth value; return its mark."""
+        key = type(value), value
+        if key not in self._known:
+            kind = "t" if isinstance(value, str) else "f"
+            if isinstance(value, (bool, int)):
+                kind = "i"
+            self._known[key] = self._mark(value, self.dialect.types[kind])
+        return self._known[key]
+
+    def _mark(self, value: Any, type_name: str) -> str:
+        self.values.append(value)
+        most = self.dialect.most_values
+        if most is not None and len(self.values) > most:
+            raise TooManyValues
+        mark = self.dialect.mark.format(len(self.values))
+        # SQLite knows the type of a value by the value itself.
+        return f"CAST({mark} AS {type_name})" if self.dialect.lists else mark
+
+    def relation(self, columns: Sequence[tuple[str, Any]]) -> str:
+        """Bind columns of values; return a query for them.
+
+        Each column is given by its type, as the dialect has it, and its values.
+        """
+        if self.dialect.lists:
+            lists = [
+                self._mark(_listed(values), f"{self.dialect.types[kind]}[]")
+                for kind, values in columns
+            ]
+            if self.dialect is POSTGRESQL:
+                return f"SELECT * FROM unnest({', '.join(lists)})"  # noqa: S608
+            return "SELECT " + ", ".join(f"unnest({each})" for each in lists)
+        rows = list(zip(*(_listed(values) for _, values in columns), strict=True))
+        if not rows:
+            return f"SELECT {', '.join('0' for _ in columns)} WHERE 1 = 0"
+        return "VALUES " + ", ".join(f"({', '.join(map(self._cell, r))})" for r in rows)
+
+    def _cell(self, value: Any) -> str:
+        if value is None:
+            return "NULL"
+        return str(value) if isinstance(value, int) else self.bind(value)
+
+
+class TooManyValues(Exception):  # noqa: N818  (caught where it can be said in words)
+    """A statement would have more values than the database takes."""
+
+
+def _listed(values: Sequence[Any] | NDArray[Any]) -> list[Any]:
+    """Return plain values; NaN, which is no number to compare with, is missing."""
+    if not isinstance(values, np.ndarray):
+        return list(values)
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        return [None if value != value else value for value in values.tolist()]
+    listed: list[Any] = values.tolist()
+    return listed
+
+
+def rounded(expression: str) -> str:
+    """Round to whole numbers as numpy.rint does, below 2**52 either way.
+
+    The expression is repeated, so it should be a name.
+    """
+    up = f"({expression} + {_ROUNDING}e0) - {_ROUNDING}e0"
+    down = f"({expression} - {_ROUNDING}e0) + {_ROUNDING}e0"
+    return f"CASE WHEN {expression} < 0 THEN {down} ELSE {up} END"
+
+
+def chosen(key: str, keys: Sequence[str], codes: Sequence[object], other: str) -> str:
+    """Return an expression for the code of a key, by comparing with all of them."""
+    pairs = zip(keys, codes, strict=True)
+    whens = " ".join(f"WHEN {k} THEN {c}" for k, c in pairs)
+    return f"CASE {key} {whens} ELSE {other} END" if whens else other
+
+
+def searched(
+    key: str, keys: Sequence[str], codes: Sequence[object], other: str, leaf: int = 6
+) -> str:
+    """Return an expression for the code of a key, by halving its sorted keys."""
+    if len(keys) <= leaf:
+        return chosen(key, keys, codes, other)
+    half = len(keys) // 2
+    low = searched(key, keys[:half], codes[:half], other, leaf)
+    high = searched(key, keys[half:], codes[half:], other, leaf)
+    return f"CASE WHEN {key} < {keys[half]} THEN {low} ELSE {high} END"
+
+
+def binned(number: str, edges: Sequence[str], first: int = 0) -> str:
+    """Return an expression for the bin of a number: how many edges are below it."""
+    if not edges:
+        return str(first)
+    half = len(edges) // 2
+    low = binned(number, edges[:half], first)
+    high = binned(number, edges[half + 1 :], first + half + 1)
+    return f"CASE WHEN {number} <= {edges[half]} THEN {low} ELSE {high} END"
+
+
+def coalesced(names: Sequence[str]) -> str:
+    """Return the first of some expressions that is not NULL; SQLite wants two."""
+    return f"COALESCE({', '.join(names)})" if len(names) > 1 else "".join(names)
+
+
+T = TypeVar("T")
+
+#: Rows that are fetched at a time where they are not all needed at once.
+PORTION = 100_000
+#: The types of arrays, by what answers are asked for.
+KINDS = {"i": np.int64, "f": np.float64}
+Arrays = list[NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Described:
+    """A column of a table: its name and its type, as the database calls it."""
+
+    name: str
+    type: str
+
+
+class Connection:
+    """What the three kinds of connection have in common.
+
+    ``label`` is what messages call the database; ``errors`` are what its driver
+    raises; ``timeout`` is how many seconds a statement may take without giving a row.
+    """
+
+    dialect: SqlDialect
+    errors: tuple[type[Exception], ...]
+    timeout: float | None = None
+
+    def __init__(self, native: Any, label: str, owned: bool, secret: str = "") -> None:
+        self.native = native
+        self.label = label
+        self._owned = owned
+        self._secret = secret
+        self._ours = False
+        self._temporary: list[str] = []
+
+    def begin(self, writes: bool) -> None:
+        """Start the transaction, unless the caller is in one already."""
+        with self._told("begin to read"):
+            self._ours = self._start(writes)
+
+    def ask(self, statement: str, values: Sequence[Any], kinds: str) -> Arrays:
+        """Return the columns of an answer: "i" whole numbers, "f" numbers, "o" any."""
+        parts = list(self.stream(statement, values, kinds))
+        if len(parts) == 1:
+            return parts[0]
+        return [
+            np.concatenate([part[at] for part in parts])
+            if parts
+            else np.empty(0, dtype=KINDS.get(kind, object))
+            for at, kind in enumerate(kinds)
+        ]
+
+    def stream(
+        self, statement: str, values: Sequence[Any], kinds: str
+    ) -> Iterator[Arrays]:
+        """Return the columns of an answer, some rows at a time."""
+        with self._told("be counted"):
+            for rows in self._fetched(self._portions(statement, values)):
+                yield columns_of(rows, kinds)
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> None:
+        """Run a statement that has no answer."""
+        with self._told("be counted"):
+            self._waited(lambda: self._execute(statement, values))
+
+    def rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        """Return the rows of an answer as they are."""
+        with self._told("be read"):
+            for rows in self._fetched(self._portions(statement, ())):
+                yield from rows
+
+    def write(self, statement: str) -> None:
+        """Run a statement of the caller's that writes."""
+        with self._told("be written to"):
+            self._waited(lambda: self._execute(statement, ()))
+
+    def create(self, name: str, columns: Sequence[tuple[str, str]]) -> str:
+        """Create a temporary table; return its quoted name."""
+        table = self.dialect.named(name)
+        listed = ", ".join(f"{column} {kind}" for column, kind in columns)
+        self._temporary.append(table)
+        self.run(f"CREATE TEMPORARY TABLE {table} ({listed})")
+        return table
+
+    def drop(self, table: str) -> None:
+        """Drop a temporary table that was created here."""
+        self.run(f"DROP TABLE IF EXISTS {self._temporary_name(table)}")
+        self._temporary.remove(table)
+
+    def close(self) -> None:
+        """Leave everything as it was, also after an error; raise none."""
+        if self._ours:
+            # With the transaction go the tables that were created in it.
+            with contextlib.suppress(*self.errors):
+                self._roll_back()
+            self._temporary.clear()
+        else:
+            with contextlib.suppress(*self.errors):
+                self._recover()
+        for table in self._temporary:
+            with contextlib.suppress(*self.errors):
+                self._execute(f"DROP TABLE IF EXISTS {self._temporary_name(table)}", ())
+        self._temporary.clear()
+        self._ours = False
+        if self._owned:
+            with contextlib.suppress(*self.errors):
+                self.native.close()
+
+    def describe(self, source: str) -> list[Described]:
+        """Return the columns of a source; raises what the driver does."""
+        raise NotImplementedError
+
+    def tables(self) -> list[tuple[str, ...]]:
+        """Return the names of all tables and views, other schemas' with the schema."""
+        raise NotImplementedError
+
+    def has_table(self, name: str) -> bool:
+        """Whether a table of that very name, dots included, is known to be there."""
+        with contextlib.suppress(*self.errors):
+            return (name,) in self.tables()
+        return False
+
+    def _start(self, writes: bool) -> bool:
+        raise NotImplementedError
+
+    def _roll_back(self) -> None:
+        self._execute("ROLLBACK", ())
+
+    def _execute(self, statement: str, values: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
+    def _portions(
+        self, statement: str, values: Sequence[Any]
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        cursor = self._execute(statement, values)
+        while rows := cursor.fetchmany(PORTION):
+            yield rows
+
+    def _fetched(self, portions: Iterator[T]) -> Iterator[T]:
+        """Return the portions of an answer; the time between two of them is limited."""
+        while (portion := self._waited(lambda: next(portions, None))) is not None:
+            yield portion
+
+    def _waited(self, work: Callable[[], T]) -> T:
+        """Call what waits for the database; not for ever, and until Ctrl-C."""
+        try:
+            return self._interruptible(work)
+        except OverdueError:
+            raise DataError(
+                f"{self.label} gave no row for {self.timeout:g} seconds. Its view or "
+                "query may be endless. If it is only slow, allow more seconds by "
+                "timeout, or store what it gives in a table."
+            ) from None
+
+    def _interruptible(self, work: Callable[[], T]) -> T:
+        return run_interruptibly(work, self._interrupt, self.timeout)
+
+    def _interrupt(self) -> None:
+        """End what is running, from another thread."""
+        raise NotImplementedError
+
+    def _temporary_name(self, table: str) -> str:
+        """Return a name that can only be that of a temporary table."""
+        return f"temp.{table}"
+
+    def opened(self, source: str, table: str | None) -> list[Described]:
+        """Return the columns of a table or query, or say why it cannot be read."""
+        try:
+            return self._waited(lambda: self.describe(source))
+        except self.errors as error:
+            with contextlib.suppress(*self.errors):
+                if table is not None and self._is_absent(error):
+                    self._suggest(table)
+            self._refuse("be read", error)
+
+    def _suggest(self, table: str) -> None:
+        self._recover()
+        tables = [".".join(parts) for parts in self.tables()]
+        if table in tables:
+            return
+        close = difflib.get_close_matches(table, tables, 1)
+        meant = f" Did you mean {close[0]!r}?" if close else ""
+        listed = f"Its tables are {quoted(tables, 20)}" if tables else "It has no table"
+        raise DataError(f"{self.label} has no table {table!r}.{meant} {listed}.")
+
+    def _recover(self) -> None:
+        """Make the connection usable after an error."""
+
+    @contextlib.contextmanager
+    def _told(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except self.errors as error:
+            self._refuse(doing, error)
+
+    def _refuse(self, doing: str, error: Exception) -> NoReturn:
+        reason = " ".join(str(error).split()).rstrip(".")
+        if self._secret:
+            reason = reason.replace(self._secret, "***")
+        advice = "Check the table or the query, and that you may read it"
+        if self._is_lost(error):
+            reason = f"the connection was lost ({reason})"
+            advice = "Connect again and start anew; nothing was left behind"
+        elif "locked" in reason:
+            advice = "Wait until its writer is done, or copy the file"
+        raise DataError(f"{self.label} cannot {doing}: {reason}. {advice}.") from None
+
+    def _is_lost(self, error: Exception) -> bool:
+        """Whether an error says that the connection has ended."""
+        raise NotImplementedError
+
+    def _is_absent(self, error: Exception) -> bool:
+        """Whether an error says that there is no such table."""
+        raise NotImplementedError
+
+
+def columns_of(rows: list[tuple[Any, ...]], kinds: str) -> Arrays:
+    """Turn rows into arrays; a missing number is NaN."""
+    columns = []
+    for cells, kind in zip(zip(*rows, strict=True), kinds, strict=True):
+        array: NDArray[Any] = np.empty(len(cells), dtype=KINDS.get(kind, object))
+        array[:] = cells
+        columns.append(array)
+    return columns
+
+
+def plain_array(column: Any, kind: str) -> NDArray[Any]:
+    """Return an array of DuckDB's, in which missing numbers are masked, as NaN."""
+    if isinstance(column, np.ma.MaskedArray):
+        missing = np.nan if kind == "f" else 0
+        column = np.where(np.ma.getmaskarray(column), missing, column.data)
+    return np.asarray(column, dtype=KINDS[kind])
+
+
+def without_password(address: str) -> tuple[str, str]:
+    """Return the password of an address, and the address without it."""
+    try:
+        parts = urlsplit(address)
+        secret = parts.password or ""
+    except ValueError:
+        return "", "The PostgreSQL database"
+    shown = re.sub(r"password=[^&]*", "password=***", address)
+    if secret:
+        shown = shown.replace(f":{secret}@", ":***@", 1)
+    return secret, shown

@@ -1,0 +1,595 @@
+"""The rows of a source as codes: what every statement of the engine starts with.
+
+Rows are a relation with a node, a class code (or the number to be predicted), the
+weight and the case where they are not 1, and an attribute ``a0``, ``a1``, ... for each
+column: a code, or the number itself where numbers are kept apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Floats, Ints, run_starts
+from branchwise.data.encode import encode_columns
+from branchwise.data.exact_sums import SPLITTER, Limbs
+from branchwise.data.schema import Columns
+from branchwise.data.target import LOWEST_BIT, Scale, class_codes, occurring_classes
+from branchwise.engines.fit_plan import Plan
+from branchwise.engines.sql.connections import (
+    Arrays,
+    Binder,
+    binned,
+    chosen,
+    coalesced,
+    rounded,
+    searched,
+)
+from branchwise.engines.sql.routes import Attribute
+from branchwise.engines.sql.table_columns import Source
+from branchwise.errors import DataError
+from branchwise.grow.counts import Counts
+from branchwise.tree.splits import Splits
+
+#: What can be rounded to whole numbers; more has no other digits.
+_WHOLE = 2.0**52
+
+
+def on_grid(amount: str, step: float, binder: Binder) -> str:
+    """Return the expression that puts an amount on a grid."""
+    if step == 1.0:
+        return f"({rounded(f'({amount})')})"
+    mark = binder.bind(float(step))
+    return f"({rounded(f'(({amount}) / {mark})')}) * {mark}"
+
+
+def in_units(number: str, scale: Scale, binder: Binder) -> str:
+    """Return the expression for a number in the unit of a scale."""
+    scaled = f"({number}) * {binder.bind(2.0**-scale.unit)}"
+    if not scale.rounds:
+        return scaled
+    return _rounded(f"({scaled})", 2.0**LOWEST_BIT, binder)
+
+
+def _rounded(name: str, step: float, binder: Binder) -> str:
+    """Return the expression for the nearest multiple of a step, of any number."""
+    most = binder.bind(_WHOLE * step)
+    fine = on_grid(name, step, binder)
+    return f"CASE WHEN abs({name}) >= {most} THEN {name} ELSE {fine} END"
+
+
+def terms(weight: str | None) -> tuple[list[dict[str, str]], list[str], list[str]]:
+    """Return what numbers ``v`` and their squares are the sums of, row by row.
+
+    Parameters
+    ----------
+    weight : str or None
+        The name of the weight; None where all weigh 1.
+
+    Returns
+    -------
+    tuple
+        Fields to be added to the rows, some after the other; the names of the terms of
+        weighted numbers; and those of weighted squares.
+    """
+    fields = [
+        _upper("v"),
+        {"vl": "v - vh", "q": "v * v"},
+        {"qr": _rest("q", "v", "v")},
+    ]
+    if weight is None:
+        return fields, ["v"], ["q", "qr"]
+    pairs = {"p": "v", "s": "q", "t": "qr"}
+    halved = (weight, "q", "qr")
+    fields += [
+        {name: upper for each in halved for name, upper in _upper(each).items()},
+        {f"{name}l": f"{name} - {name}h" for name in halved}
+        | {name: f"{weight} * {by}" for name, by in pairs.items()},
+        {f"{name}r": _rest(name, weight, by) for name, by in pairs.items()},
+    ]
+    return fields, ["p", "pr"], ["s", "sr", "t", "tr"]
+
+
+def _upper(name: str) -> dict[str, str]:
+    """Return the upper half of the bits of a number."""
+    wide = f"({SPLITTER:.1f}e0 * {name})"
+    return {f"{name}h": f"{wide} - ({wide} - {name})"}
+
+
+def _rest(product: str, a: str, b: str) -> str:
+    """Return what the product of two numbers leaves over, exactly."""
+    return f"((({a}h * {b}h - {product}) + {a}h * {b}l) + {a}l * {b}h) + {a}l * {b}l"
+
+
+def limb(names: list[str], limbs: Limbs, at: int, binder: Binder) -> str:
+    """Return the expression for a limb of the sum of terms."""
+    parts = []
+    for name in names:
+        part = _rounded(name, limbs.steps[at], binder)
+        if at:
+            above = _rounded(name, limbs.steps[at - 1], binder)
+            part = f"({part}) - ({above})"
+        parts.append(f"({part})")
+    return " + ".join(parts)
+
+
+#: Values that are compared one after the other; more are halved, or joined.
+_FEW_VALUES = 8
+_MANY_VALUES = 256
+#: The code of a value that was not there when the table was looked at.
+STRANGE = -1
+
+
+def code_of_key(
+    key: str,
+    codes: dict[object, int],
+    missing: int,
+    binder: Binder,
+) -> str:
+    """Return the expression for the code of a value; NULL has the missing code."""
+    known = [k for k in codes if k is not None]
+    mixed = len({isinstance(k, str) for k in known}) > 1
+    search = chosen if mixed or len(known) <= _FEW_VALUES else searched
+    if search is searched:
+        known.sort(key=_in_order)
+    marks = [binder.bind(k) for k in known]
+    code = search(key, marks, [codes[k] for k in known], str(STRANGE))
+    if None not in codes:
+        return code
+    return f"CASE WHEN {key} IS NULL THEN {missing} ELSE {code} END"
+
+
+def _in_order(key: Any) -> Any:
+    """Compare texts by their bytes, as databases do."""
+    return key.encode() if isinstance(key, str) else key
+
+
+def label_code(source: Source, plan: Plan, binder: Binder) -> str:
+    """Return the expression for the class code of a row."""
+    found = source.distinct(plan.task.target)
+    _, labels = occurring_classes(found.raw, None)
+    codes = class_codes(labels, plan.schema.classes).tolist()
+    by_key = dict(zip(found.keys, codes, strict=True))
+    key = source.cells(plan.task.target).key
+    return code_of_key(key, by_key, STRANGE, binder)
+
+
+def weight_of(source: Source, plan: Plan, binder: Binder) -> str:
+    """Return the expression for the weight of a row on the grid of the plan."""
+    weight = "1e0"
+    if plan.task.weight is not None:
+        weight = source.cells(plan.task.weight).number
+    if plan.class_factors is not None:
+        label = label_code(source, plan, binder)
+        marks = [binder.bind(float(factor)) for factor in plan.class_factors]
+        factor = chosen(label, [str(c) for c in range(len(marks))], marks, "NULL")
+        weight = f"({weight}) * ({factor})"
+    if not plan.grid.step:
+        return weight
+    if plan.grid.unit != 1.0:
+        weight = f"({weight}) / {binder.bind(plan.grid.unit)}"
+    return on_grid(weight, plan.grid.step, binder)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """What rows have besides their attributes: whether weights and parts of cases."""
+
+    n_attributes: int
+    has_label: bool
+    has_number: bool
+    has_weight: bool
+    has_case: bool
+
+    @property
+    def carried(self) -> list[str]:
+        """The fields that every step hands on as they are."""
+        names = ["y"] if self.has_label else []
+        names += ["v"] if self.has_number else []
+        return names + [f"a{index}" for index in range(self.n_attributes)]
+
+    @property
+    def amounts(self) -> list[str]:
+        """The fields that are added up."""
+        return [
+            n for n, there in (("w", self.has_weight), ("k", self.has_case)) if there
+        ]
+
+
+class Writer:
+    """Writes statements for one source and plan."""
+
+    def __init__(self, source: Source, plan: Plan) -> None:
+        self.source = source
+        self.dialect = source.connection.dialect
+        self.plan = plan
+        self.fields = Fields(
+            len(plan.schema.columns),
+            plan.spread is None,
+            plan.spread is not None,
+            plan.weighted or plan.grid.fractions,
+            plan.grid.fractions,
+        )
+        #: For every column the code that is one past its largest.
+        self.n_codes = [plan.n_codes(at) for at in range(len(plan.schema.columns))]
+        #: Whether a column is counted by its numbers.
+        self.by_number = [
+            column.is_numeric and at not in plan.edges
+            for at, column in enumerate(plan.schema.columns)
+        ]
+        self._codes = self._code_tables()
+
+    def _code_tables(self) -> list[dict[object, int] | None]:
+        """Return for every column of values the codes of its keys."""
+        frame = self.source.frame()
+        tables: list[dict[object, int] | None] = []
+        for at, column in enumerate(self.plan.schema.columns):
+            if column.is_numeric:
+                tables.append(None)
+                continue
+            encoded: Columns = encode_columns(frame, self.plan.schema, [at])
+            keys = self.source.distinct(column.name).keys
+            codes = encoded.data[at].astype(np.intp).tolist()
+            table = dict(zip(keys, codes, strict=True))
+            if any(table[k] != code for k, code in zip(keys, codes, strict=True)):
+                raise DataError(
+                    f"Column {column.name!r} has equal numbers that are not equal as "
+                    "text. Cast it to one type in a query."
+                )
+            tables.append(table)
+        return tables
+
+    def rows(self, binder: Binder) -> tuple[list[str], str]:
+        """Return the steps that make codes of all rows, and the name of the last."""
+        wanted = [f"CAST(0 AS {self.dialect.types['i']}) AS node"]
+        steps: list[str] = []
+        joins = ""
+        if self.fields.has_label:
+            wanted.append(f"{label_code(self.source, self.plan, binder)} AS y")
+        if self.plan.scale is not None:
+            number = self.source.cells(self.plan.task.target).number
+            wanted.append(f"{in_units(number, self.plan.scale, binder)} AS v")
+        if self.fields.has_weight:
+            weight = "1e0"
+            if self.plan.weighted:
+                weight = weight_of(self.source, self.plan, binder)
+            wanted.append(f"{self.dialect.double(weight)} AS w")
+        if self.fields.has_case:
+            wanted.append(f"{self.dialect.double('1')} AS k")
+        for at in range(self.fields.n_attributes):
+            if self._is_joined(at):
+                values, join, code = self._looked_up(at, binder)
+                steps.append(values)
+                joins += join
+            else:
+                code = self._attribute(at, binder)
+            wanted.append(f"{code} AS a{at}")
+        body = (
+            f"SELECT {', '.join(wanted)} FROM {self.source.relation} AS source{joins}"  # noqa: S608
+        )
+        if self.plan.weighted:
+            body = f"SELECT * FROM ({body}) AS weighed WHERE w > 0"  # noqa: S608
+        steps.append(f"{step_name('rows')} AS ({body})")
+        return steps, step_name("rows")
+
+    def stored(self) -> list[tuple[str, str]]:
+        """Return the fields of rows that are kept, with their types."""
+        types = self.dialect.types
+        fields = [("node", types["i"])]
+        fields += [("y", types["i"])] if self.fields.has_label else []
+        fields += [("v", types["f"])] if self.fields.has_number else []
+        fields += [("w", types["f"])] if self.fields.has_weight else []
+        fields += [("k", types["f"])] if self.fields.has_case else []
+        for at, by_number in enumerate(self.by_number):
+            kind = types["f"] if by_number else self.dialect.whole(self.n_codes[at])
+            fields.append((f"a{at}", kind))
+        return fields
+
+    def _is_joined(self, at: int) -> bool:
+        return self.dialect.lists and len(self._codes[at] or ()) > _MANY_VALUES
+
+    def _looked_up(self, at: int, binder: Binder) -> tuple[str, str, str]:
+        """Return a relation of the codes of values, the join with it, and the code."""
+        table, name = self._codes[at] or {}, step_name("values", at)
+        key = self.source.cells(self.plan.schema.columns[at].name).key
+        keys = [k for k in table if k is not None]
+        kind = "t" if isinstance(keys[0], str) else "f"
+        body = binder.relation([(kind, keys), ("i", [table[k] for k in keys])])
+        code = f"COALESCE(d{at}.c, {STRANGE})"
+        if None in table:
+            missing = self.plan.schema.columns[at].missing_code
+            code = f"CASE WHEN {key} IS NULL THEN {missing} ELSE {code} END"
+        join = f" LEFT JOIN {name} AS d{at} ON d{at}.k = {key}"
+        return f"{name} (k, c) AS ({body})", join, code
+
+    def _attribute(self, at: int, binder: Binder) -> str:
+        """Return the expression for a column: a code, or the number itself."""
+        column = self.plan.schema.columns[at]
+        cells = self.source.cells(column.name)
+        table = self._codes[at]
+        if table is not None:
+            missing = column.missing_code
+            return code_of_key(cells.key, table, missing, binder)
+        if self.by_number[at]:
+            return cells.number
+        edges = [binder.bind(float(edge)) for edge in self.plan.edges[at]]
+        code = binned(cells.number, edges)
+        return (
+            f"CASE WHEN {cells.number} IS NULL THEN {self.n_codes[at] - 1} "
+            f"ELSE {code} END"
+        )
+
+    def attributes(self) -> list[Attribute]:
+        """Return how the attributes of rows are compared."""
+        found = []
+        for at, column in enumerate(self.plan.schema.columns):
+            missing = f"a{at} = {self.n_codes[at] - 1}"
+            if self.by_number[at]:
+                missing = f"a{at} IS NULL"
+            found.append(Attribute(f"a{at}", column.is_numeric, missing))
+        return found
+
+
+def step_name(*parts: object) -> str:
+    """Return the name of a step: one that no table of a user will have."""
+    return '"branchwise ' + " ".join(map(str, parts)) + '"'
+
+
+#: Columns that one query counts: databases limit the length of a statement's parts.
+COLUMNS_A_QUERY = 300
+#: Rows of an answer, as far as they can be told beforehand.
+LONGEST_ANSWER = 20_000_000
+#: Stands for a column whose cells are all the same: what it has are the totals.
+WHOLE = -1
+
+
+def changed(label: str) -> DataError:
+    """Return the error of a table that is not the same in two queries."""
+    return DataError(
+        f"The rows of {label} changed while they were read: two queries disagree. Read "
+        "a table that nobody writes to, and no random sample; or copy the rows first."
+    )
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What is counted: nodes, and in each so many classes.
+
+    None are weights whatever the class, or where numbers are predicted the moments of
+    a scale. With ``by_cases`` cases take the place of weights.
+    """
+
+    n_nodes: int
+    n_classes: int | None
+    scale: Scale | None = None
+    by_cases: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many keys a node has; the first is for labels that were not there."""
+        return 2 if self.n_classes is None else self.n_classes + 1
+
+
+@dataclass(frozen=True)
+class Span:
+    """The keys of a column: from ``first`` on, so many for every node and class."""
+
+    column: int
+    first: int
+    width: int
+    by_number: bool
+
+    @property
+    def key(self) -> str:
+        """What the key is called."""
+        return "whole" if self.column == WHOLE else f"k{self.column}"
+
+
+class Counting:
+    """A query for the counts of some columns."""
+
+    def __init__(self, writer: Writer, groups: Groups, columns: Sequence[int]) -> None:
+        self._writer = writer
+        self._groups = groups
+        self._spans: list[Span] = []
+        first = 0
+        for column in columns or (WHOLE,):
+            by_number = column != WHOLE and writer.by_number[column]
+            # One more on either side: values that were not there, or are unseen.
+            width = 1 if by_number else self._n_codes(column) + 2
+            self._spans.append(Span(column, first, width, by_number))
+            first += groups.n_nodes * groups.width * width
+
+    def _n_codes(self, column: int) -> int:
+        return 1 if column == WHOLE else self._writer.n_codes[column]
+
+    def statement(self, steps: Sequence[str], rows: str, binder: Binder) -> str:
+        """Return the query."""
+        amounts = self._amounts(binder)
+        keys = [f"{self._key(span)} AS {span.key}" for span in self._spans]
+        numbers = [
+            f"a{span.column} AS x{span.column}"
+            for span in self._spans
+            if span.by_number
+        ]
+        inner = ", ".join([*keys, *numbers, *(f"{e} AS {n}" for n, e in amounts)])
+        sums = ["COUNT(*)" if name == "one" else f"SUM({name})" for name, _ in amounts]
+        dialect = self._writer.dialect
+        if self._groups.scale is not None:
+            more, rows = self._with_terms(rows)
+            steps = [*steps, *more]
+        counted = f"SELECT {inner} FROM {rows} AS rows"  # noqa: S608
+        if dialect.grouping_sets:
+            body = self._in_one_pass(counted, sums)
+        else:
+            shared = '"branchwise counted"'
+            steps = [*steps, f"{shared} {dialect.keep} ({counted})"]
+            body = self._one_by_one(shared, sums)
+        return f"WITH {', '.join(steps)} {body}" if steps else body
+
+    def _with_terms(self, rows: str) -> tuple[list[str], str]:
+        """Add the terms of exact sums to rows, in steps that are worked out once."""
+        fields, *_ = terms("w" if self._writer.fields.has_weight else None)
+        steps = []
+        for at, more in enumerate(fields):
+            listed = ", ".join(f"{made} AS {name}" for name, made in more.items())
+            body = f"SELECT *, {listed} FROM {rows} AS rows"  # noqa: S608
+            rows = step_name("terms", at)
+            steps.append(f"{rows} AS MATERIALIZED ({body})")
+        return steps, rows
+
+    def kinds(self) -> str:
+        """Return the types of the answer's columns."""
+        return "if" + "f" * len(self._amounts(Binder(self._writer.dialect)))
+
+    def _key(self, span: Span) -> str:
+        label = "1" if self._groups.n_classes is None else "y + 1"
+        group = f"node * {self._groups.width} + {label}"
+        if span.by_number:
+            return f"{span.first} + {group}"
+        code = "0" if span.column == WHOLE else f"a{span.column}"
+        return f"{span.first} + ({group}) * {span.width} + {code} + 1"
+
+    def _in_one_pass(self, counted: str, sums: Sequence[str]) -> str:
+        keys = coalesced([span.key for span in self._spans])
+        numbers = [f"x{span.column}" for span in self._spans if span.by_number]
+        null = f"CAST(NULL AS {self._writer.dialect.types['f']})"
+        sets = [
+            f"({span.key}, x{span.column})" if span.by_number else f"({span.key})"
+            for span in self._spans
+        ]
+        wanted = [keys, coalesced(numbers) or null, *sums]
+        # Names of their own: DuckDB returns columns by name.
+        listed = ", ".join(f"{each} AS r{at}" for at, each in enumerate(wanted))
+        return (
+            f"SELECT {listed} FROM ({counted}) AS keyed "  # noqa: S608
+            f"GROUP BY GROUPING SETS ({', '.join(sets)})"
+        )
+
+    def _one_by_one(self, shared: str, sums: Sequence[str]) -> str:
+        queries = []
+        for span in self._spans:
+            key = span.key
+            number = f"x{span.column}" if span.by_number else "NULL"
+            grouped = f"{key}, {number}" if span.by_number else key
+            queries.append(
+                f"SELECT {', '.join([key, number, *sums])} FROM {shared} "  # noqa: S608
+                f"GROUP BY {grouped}"
+            )
+        return " UNION ALL ".join(queries)
+
+    def _amounts(self, binder: Binder) -> list[tuple[str, str]]:
+        """Return what is added up: cases, then weights or moments."""
+        fields = self._writer.fields
+        cases = [("n_cases", "k")] if fields.has_case else [("one", "1")]
+        weight = "w" if fields.has_weight else "1e0"
+        scale = self._groups.scale
+        if scale is None:
+            return [*cases, ("weight", "w")] if fields.has_weight else cases
+        _, once, twice = terms("w" if fields.has_weight else None)
+        limbs = [
+            (f"{kind}{at}", limb(names, limbs, at, binder))
+            for kind, names, limbs in (
+                ("total", once, scale.sums),
+                ("square", twice, scale.squares),
+            )
+            for at in range(len(limbs))
+        ]
+        return [*cases, ("weight", weight), *limbs]
+
+    def read(self, answer: Arrays, label: str) -> dict[int, Counts]:
+        """Return the counts of the columns."""
+        key, number, *amounts = answer
+        order = np.argsort(key, kind="stable")
+        key, number = key[order], number[order]
+        amounts = [amount[order] for amount in amounts]
+        per_column = self._groups.n_nodes * self._groups.width
+        counts = {}
+        for span in self._spans:
+            end = span.first + per_column * span.width
+            begin, stop = np.searchsorted(key, [span.first, end])
+            part = slice(int(begin), int(stop))
+            counts[span.column] = self._column(
+                span,
+                key[part] - span.first,
+                number[part],
+                [amount[part] for amount in amounts],
+                label,
+            )
+        return counts
+
+    def _column(
+        self, span: Span, key: Ints, number: Floats, amounts: Arrays, label: str
+    ) -> Counts:
+        if span.by_number:
+            group = key
+            code = self._code_of_number(span.column, number, label)
+        else:
+            group, code = np.divmod(key, span.width)
+            code -= 1
+        node, slot = np.divmod(group, self._groups.width)
+        n_codes = self._n_codes(span.column) + 1  # with unseen values
+        if ((slot == 0) | (code < 0)).any():
+            raise changed(label)
+        return _paired(node * n_codes + code, slot - 1, n_codes, amounts, self._groups)
+
+    def _code_of_number(self, column: int, number: Floats, label: str) -> Ints:
+        values = self._writer.plan.values[column]
+        gone = np.isnan(number)
+        if not len(values):
+            if not gone.all():
+                raise changed(label)
+            return np.zeros(len(number), dtype=np.intp)
+        at = np.minimum(np.searchsorted(values, number), len(values) - 1)
+        if (values[at] != number)[~gone].any():
+            raise changed(label)
+        return np.where(gone, len(values), at).astype(np.intp)
+
+
+def _paired(
+    pair: Ints, label: Ints, n_codes: int, amounts: Arrays, groups: Groups
+) -> Counts:
+    """Put the classes of every node and code side by side."""
+    order = np.argsort(pair, kind="stable")
+    pair, label = pair[order], label[order]
+    amounts = [amount[order] for amount in amounts]
+    starts = run_starts(pair)
+    cases = np.add.reduceat(amounts[0], starts) if len(starts) else np.empty(0)
+    node, code = np.divmod(pair[starts], n_codes)
+    width = groups.width - 1 if groups.scale is None else groups.scale.width
+    weights = np.zeros((len(starts), width))
+    owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(pair)))
+    if groups.scale is not None:
+        for at, amount in enumerate(amounts[1:]):
+            np.add.at(weights[:, at], owner, amount)
+    else:
+        np.add.at(weights, (owner, label), amounts[0 if groups.by_cases else -1])
+    return Counts(node.astype(np.intp), code.astype(np.intp), weights, cases)
+
+
+def only(counts: Counts, nodes: Ints, n_nodes: int) -> Counts:
+    """Keep the counts of some nodes."""
+    wanted: NDArray[np.bool_] = np.zeros(n_nodes, dtype=bool)
+    wanted[nodes] = True
+    return counts.select(wanted[counts.node])
+
+
+def by_branch(counts: Counts, splits: Splits) -> Counts:
+    """Put the counts of branches side by side, under the nodes they are of."""
+    first = np.cumsum(splits.n_branches) - splits.n_branches
+    parent = np.repeat(np.arange(len(splits.n_branches)), splits.n_branches)
+    node = parent[counts.node]
+    order = np.lexsort((counts.code, node))
+    node, code = node[order], counts.code[order]
+    starts = run_starts(node, code)
+    owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(node)))
+    weights = np.zeros((len(starts), int(splits.n_branches.max(initial=0))))
+    branch = (counts.node - first[parent[counts.node]])[order]
+    weights[owner, branch] = counts.weights[order, 0]
+    cases = np.zeros(len(starts))
+    np.add.at(cases, owner, counts.cases[order])
+    return Counts(node[starts], code[starts], weights, cases)

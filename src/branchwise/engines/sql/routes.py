@@ -1,0 +1,288 @@
+"""The splits of a level as relations that rows can be joined with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+
+import numpy as np
+
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.schema import Column
+from branchwise.engines.sql.connections import Binder, searched
+from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH, Router, Splits
+
+#: The code of a missing number at a cut, beside AT_MOST and ABOVE.
+NUMBER_MISSING = 2
+#: Where a row goes whose value is missing, and which other columns may know.
+ASK_OTHERS = -2
+#: Where rows go that are not wanted any more.
+NOWHERE = -1
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What nodes ask for: a column (-1: nothing) and a cut (NaN: none)."""
+
+    column: Ints
+    cut: Floats
+
+
+@dataclass(frozen=True)
+class Routes:
+    """Which code leads where at a node; NaN is the share of a whole case."""
+
+    node: Ints
+    code: Ints
+    child: Ints
+    share: Floats
+
+    def renamed(self, new: Ints, dropping: bool) -> Routes:
+        """Give the children other numbers; ``dropping`` those that go nowhere."""
+        child = np.where(self.child >= 0, new[self.child], self.child)
+        routes = replace(self, child=child)
+        if not dropping:
+            return routes
+        kept = child != NOWHERE
+        return Routes(self.node[kept], self.code[kept], child[kept], self.share[kept])
+
+
+@dataclass(frozen=True)
+class Step:
+    """One level: what nodes ask for in turn, where answers lead, and where those go
+    whom no question can place.
+    """  # noqa: D205
+
+    asked: tuple[Asked, ...]
+    routes: tuple[Routes, ...]
+    fallback: Ints
+    n_children: int
+    has_surrogates: bool = False
+
+    def undivided(self) -> Step:
+        """Leave out the ways of parts of cases, where no case can be divided."""
+        whole = np.isnan(self.routes[0].share)
+        first = self.routes[0]
+        first = Routes(*(part[whole] for part in astuple(first)))
+        return replace(self, routes=(first, *self.routes[1:]))
+
+    @property
+    def divides(self) -> bool:
+        """Whether cases go down more than one branch."""
+        return bool((~np.isnan(self.routes[0].share)).any())
+
+    def retained(self, nodes: Ints) -> Step:
+        """Keep only some of the children, numbered anew in that order."""
+        new = np.full(self.n_children, NOWHERE, dtype=np.intp)
+        new[nodes] = np.arange(len(nodes))
+        dropping = not self.has_surrogates
+        routes = tuple(r.renamed(new, dropping) for r in self.routes)
+        fallback = np.where(self.fallback >= 0, new[self.fallback], self.fallback)
+        return replace(self, routes=routes, fallback=fallback, n_children=len(nodes))
+
+
+def renumbering(n_nodes: int, nodes: Ints) -> Step:
+    """Return the step that only keeps some nodes, without asking for anything."""
+    nothing = Asked(np.full(n_nodes, -1, dtype=np.intp), np.full(n_nodes, np.nan))
+    every = np.arange(n_nodes)
+    routes = Routes(every, np.zeros(n_nodes, np.intp), every, np.full(n_nodes, np.nan))
+    fallback = np.full(n_nodes, NOWHERE, dtype=np.intp)
+    return Step((nothing,), (routes,), fallback, n_nodes).retained(nodes)
+
+
+def missing_codes(columns: Sequence[Column], of: Ints) -> Ints:
+    """Return the codes of missing values at nodes that ask for these columns."""
+    codes = [NUMBER_MISSING if c.is_numeric else c.missing_code for c in columns]
+    return np.array([*codes, 0], dtype=np.intp)[of]
+
+
+def step_of(columns: Sequence[Column], splits: Splits, decided: bool = False) -> Step:
+    """Return the step that splits are; ``decided`` leaves out what is missing."""
+    first = np.cumsum(splits.n_branches) - splits.n_branches
+    node = np.repeat(np.arange(len(splits.column)), splits.n_branches)
+    owner = np.repeat(np.arange(len(node)), splits.n_codes)
+    known = Routes(node[owner], splits.codes, owner, np.full(len(owner), np.nan))
+    nowhere = np.full(len(splits.column), NOWHERE, dtype=np.intp)
+    asked = Asked(splits.column, splits.cut)
+    n_children = len(splits.sizes)
+    if decided:
+        return Step((asked,), (known,), nowhere, n_children)
+    if splits.surrogates is not None:
+        return _with_surrogates(columns, splits, asked, known, first)
+    routes = [known, _missing(columns, splits, first), *_unseen(columns, splits, first)]
+    return Step((asked,), (_joined(routes),), nowhere, n_children)
+
+
+def _joined(routes: Sequence[Routes]) -> Routes:
+    return Routes(
+        np.concatenate([r.node for r in routes]),
+        np.concatenate([r.code for r in routes]),
+        np.concatenate([r.child for r in routes]),
+        np.concatenate([r.share for r in routes]),
+    )
+
+
+def _missing(columns: Sequence[Column], splits: Splits, first: Ints) -> Routes:
+    code = missing_codes(columns, splits.column)
+    return _special(columns, splits, first, splits.missing_to, code)
+
+
+def _unseen(columns: Sequence[Column], splits: Splits, first: Ints) -> list[Routes]:
+    """Return the routes of values that the schema does not know."""
+    asks_values = np.array([*(not c.is_numeric for c in columns), False])
+    to = np.where(asks_values[splits.column], splits.unseen_to, NOWHERE)
+    code = missing_codes(columns, splits.column) + 1
+    return [_special(columns, splits, first, to, code)]
+
+
+def _special(
+    columns: Sequence[Column], splits: Splits, first: Ints, to: Ints, code: Ints
+) -> Routes:
+    """Return the routes of one code of each node, down one branch or all of them."""
+    split = splits.n_branches > 0
+    one = np.flatnonzero(split & (to >= 0))
+    down = Routes(one, code[one], first[one] + to[one], np.full(len(one), np.nan))
+    every = np.flatnonzero(split & (to == EVERY_BRANCH))
+    if not len(every):
+        return down
+    origin, target, share = Router(columns, splits).every_branch(every)
+    owner = every[origin]
+    return _joined([down, Routes(owner, code[owner], target, share)])
+
+
+def _with_surrogates(
+    columns: Sequence[Column], splits: Splits, asked: Asked, known: Routes, first: Ints
+) -> Step:
+    surrogates = splits.surrogates
+    if surrogates is None:
+        raise AssertionError("only for splits that have surrogates")
+    split = np.flatnonzero(splits.n_branches > 0)
+    code = missing_codes(columns, splits.column)[split]
+    unknown = np.full(len(split), np.nan)
+    others = Routes(split, code, np.full(len(split), ASK_OTHERS), unknown)
+    fallback = np.where(
+        splits.missing_to >= 0, first + splits.missing_to, splits.missing_to
+    )
+    questions, routes = [asked], [_joined([known, others])]
+    for turn in range(int(surrogates.number.max(initial=0))):
+        nodes = np.flatnonzero(surrogates.number > turn)
+        which = surrogates.first[nodes] + turn
+        column = np.full(len(splits.column), -1, dtype=np.intp)
+        cut = np.full(len(splits.column), np.nan)
+        column[nodes] = surrogates.splits.column[which]
+        cut[nodes] = surrogates.splits.cut[which]
+        questions.append(Asked(column, cut))
+        routes.append(_stand_in(surrogates.splits, nodes, which, first))
+    n_children = len(splits.sizes)
+    return Step(tuple(questions), tuple(routes), fallback, n_children, True)
+
+
+def _stand_in(splits: Splits, nodes: Ints, which: Ints, first: Ints) -> Routes:
+    """Return where the codes of one surrogate of each node lead."""
+    sides = np.stack([2 * which, 2 * which + 1], axis=1).ravel()
+    n_codes = splits.n_codes[sides]
+    begin = (np.cumsum(splits.n_codes) - splits.n_codes)[sides]
+    owner = np.repeat(np.arange(len(sides)), n_codes)
+    within = np.arange(len(owner)) - (np.cumsum(n_codes) - n_codes)[owner]
+    node = nodes[owner // 2]
+    child = first[node] + owner % 2
+    codes = splits.codes[begin[owner] + within]
+    return Routes(node, codes, child, np.full(len(owner), np.nan))
+
+
+#: Expressions may be nested a thousand times in DuckDB; a level takes two or three.
+_DEEPEST = 300
+#: Nodes of every level that may always lead to open ones: a deep tree is a narrow one.
+_NARROW = 3
+
+#: By level: for every node that leads to open ones the codes that lead to each child.
+Ways = list[dict[int, dict[int, list[int]]]]
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """How an attribute is compared: by its code, or as a number, missing or not."""
+
+    name: str
+    is_numeric: bool
+    missing: str
+
+
+def ways_down(steps: Sequence[Step], most_nodes: int) -> Ways | None:
+    """Return the nodes that lead to open ones; None if these are too many."""
+    if len(steps) > _DEEPEST or any(s.divides or s.has_surrogates for s in steps):
+        return None
+    most_nodes = max(most_nodes, _NARROW * len(steps))
+    wanted: set[int] | None = None
+    ways: Ways = []
+    for step in reversed(steps):
+        level: dict[int, dict[int, list[int]]] = {}
+        routes = step.routes[0]
+        kept = np.arange(len(routes.node))
+        if wanted is not None:
+            kept = np.flatnonzero(np.isin(routes.child, list(wanted)))
+        if len(kept) > 4 * most_nodes:
+            return None
+        for at in kept.tolist():
+            node, child = int(routes.node[at]), int(routes.child[at])
+            level.setdefault(node, {}).setdefault(child, []).append(
+                int(routes.code[at])
+            )
+        most_nodes -= len(level)
+        if most_nodes < 0:
+            return None
+        wanted = set(level)
+        ways.append(level)
+    return ways[::-1]
+
+
+def path(
+    steps: Sequence[Step],
+    ways: Ways,
+    attributes: Sequence[Attribute],
+    binder: Binder,
+) -> str:
+    """Return the expression for the node of a row after some levels, of which the
+    first is that of its ``node`` now; NULL where it is in none of them.
+    """  # noqa: D205
+    below: Mapping[int, str] | None = None
+    for step, level in zip(reversed(steps), reversed(ways), strict=True):
+        here = {}
+        for node, children in level.items():
+            column = int(step.asked[0].column[node])
+            cut = float(step.asked[0].cut[node])
+            whens = []
+            for child, codes in children.items():
+                ends = str(child) if below is None else below[child]
+                if column < 0:
+                    here[node] = ends
+                    break
+                condition = _condition(attributes[column], cut, codes, binder)
+                whens.append(f"WHEN {condition} THEN {ends}")
+            else:
+                here[node] = f"CASE {' '.join(whens)} END"
+        below = here
+    if not below:
+        return "NULL"
+    nodes = sorted(below)
+    if len(steps[0].asked[0].column) == 1:
+        return below[0]  # all rows are in the one node that there is
+    return searched("node", [str(n) for n in nodes], [below[n] for n in nodes], "NULL")
+
+
+def _condition(
+    attribute: Attribute, cut: float, codes: Sequence[int], binder: Binder
+) -> str:
+    """Return the test for some of the codes of an attribute."""
+    if not attribute.is_numeric:
+        return f"{attribute.name} IN ({', '.join(map(str, codes))})"
+    tests = [attribute.missing] if NUMBER_MISSING in codes else []
+    known = f"NOT ({attribute.missing})"
+    if {AT_MOST, ABOVE} <= set(codes):
+        tests.append(known)
+    elif cut == cut:
+        # Bound where it is used alone: databases refuse what no mark stands for.
+        for code, sign in ((AT_MOST, "<="), (ABOVE, ">")):
+            if code in codes:
+                tests.append(f"{attribute.name} {sign} {binder.bind(cut)} AND {known}")
+    return " OR ".join(tests)

@@ -1,0 +1,306 @@
+"""The columns of a table in a database: what their cells are, and how to ask for them.
+
+A column is taken for numbers or for values. Of values, every distinct cell is fetched
+once and goes through the very code that reads tables in memory; so a table has the
+schema that it has there. ``key`` is what cells are told apart by in the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from branchwise.data.arrow import as_dictionary, declared_table, declares_values
+from branchwise.data.columns import LARGEST_EXACT, Coded, RawColumn, refuse_dates
+from branchwise.data.frames import Frame, read_vector
+from branchwise.engines.sql.connections import (
+    SQLITE,
+    Binder,
+    Connection,
+    Described,
+    SqlDialect,
+)
+from branchwise.engines.sql.drivers import DuckDBConnection, PostgreSQLConnection
+from branchwise.errors import DataError
+from branchwise.files.parquet import typed_columns
+from branchwise.files.python_cells import column_of_cells
+
+_WHOLE = frozenset(
+    (
+        *("TINYINT", "SMALLINT", "INTEGER", "BIGINT"),
+        *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+        *("int2", "int4", "int8", "oid"),
+    )
+)
+_FLOATING = frozenset(("FLOAT", "DOUBLE", "float4", "float8", "numeric"))
+_LONG = frozenset(("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT"))
+_TRUTHS = frozenset(("BOOLEAN", "bool"))
+#: Types of PostgreSQL that are text, or whose text says it all.
+_TEXTS = frozenset(
+    (*("text", "varchar", "bpchar", "char", "name", "citext", "uuid", "enum"),)
+)
+#: Types of PostgreSQL that are dates and times; their text says it all, too.
+_DATES = frozenset(("date", "time", "timetz", "timestamp", "timestamptz", "interval"))
+#: Decimals of so many digits are a quotient of two whole float64 numbers.
+_SHORT_DECIMAL = 15
+#: Columns of SQLite that one query looks at.
+_AT_A_TIME = 100
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column of the source.
+
+    ``kind`` is "number", "truth" or "text". ``number`` and ``key`` are the expressions,
+    ``inexact`` the test for integers that float64 cannot hold.
+    """
+
+    name: str
+    kind: str
+    key: str
+    number: str
+    raw: str
+    type: str = ""
+    inexact: str = "1 = 0"
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """The distinct cells of a column: keys, how often each occurs, and their values.
+
+    A key of None is a cell that is NULL.
+    """
+
+    keys: tuple[Any, ...]
+    count: tuple[int, ...]
+    raw: RawColumn
+
+
+def number_of(dialect: SqlDialect, raw: str, type_name: str) -> str:
+    """Return the float64 of a cell, NULL where it is missing."""
+    if type_name.startswith("DECIMAL(") or type_name in _LONG:
+        digits = type_name.removeprefix("DECIMAL(").split(",")[0]
+        short = digits.isdigit() and int(digits) <= _SHORT_DECIMAL
+        # Of longer ones the text alone is read to the nearest float64.
+        return dialect.double(raw if short else f"CAST({raw} AS VARCHAR)")
+    number = dialect.double(raw)
+    if dialect.is_nan is None or type_name in _WHOLE:
+        return number
+    return f"CASE WHEN {dialect.is_nan.format(raw)} THEN NULL ELSE {number} END"
+
+
+def typed_cells(
+    connection: Connection, name: str, type_name: str, as_text: bool
+) -> Cells:
+    """Return a column of a database where columns have types."""
+    dialect = connection.dialect
+    raw = f"source.{dialect.named(name)}"
+    kind = "text"
+    if not as_text:
+        if type_name in _TRUTHS:
+            kind = "truth"
+        elif type_name in _WHOLE | _FLOATING | _LONG or type_name.startswith(
+            "DECIMAL("
+        ):
+            kind = "number"
+    number = number_of(dialect, raw, type_name) if kind == "number" else ""
+    if kind == "truth":
+        number = f"CASE WHEN {raw} THEN 1 WHEN NOT {raw} THEN 0 END"
+    key = number or dialect.as_text(raw)
+    column = Cells(name, kind, key, number, raw, type_name)
+    return replace(column, inexact=_beyond(raw)) if type_name in _WHOLE else column
+
+
+def loose_cells(
+    connection: Connection,
+    source: str,
+    names: Sequence[str],
+    text: Collection[str],
+    missing: Sequence[str],
+) -> list[Cells]:
+    """Return the columns of SQLite, where every cell has a type of its own."""
+    dialect = connection.dialect
+    raws = [f"source.{dialect.named(name)}" for name in names]
+    found = []
+    for first in range(0, len(raws), _AT_A_TIME):
+        part = raws[first : first + _AT_A_TIME]
+        found += _types_of_cells(connection, source, part, missing)
+    columns = []
+    for at, name in enumerate(names):
+        texts, blobs, numbers = found[at]
+        if blobs:
+            raise DataError(
+                f"Column {name!r} of {connection.label} holds values of type bytes, "
+                "which are no text and no numbers. Leave it out."
+            )
+        is_text = bool(texts) or not numbers or name in text
+        is_number = f"typeof({raws[at]}) IN ('integer', 'real')"
+        number = f"CASE WHEN {is_number} THEN CAST({raws[at]} AS REAL) END"
+        key = dialect.as_text(raws[at]) if is_text else number
+        columns.append(
+            Cells(
+                name,
+                "text" if is_text else "number",
+                key,
+                "" if is_text else number,
+                raws[at],
+                "",
+                f"typeof({raws[at]}) = 'integer' AND ({_beyond(raws[at])})",
+            )
+        )
+    return columns
+
+
+def _types_of_cells(
+    connection: Connection, source: str, raws: Sequence[str], missing: Sequence[str]
+) -> list[tuple[int, ...]]:
+    """Count the texts, bytes and numbers of columns of SQLite."""
+    binder = Binder(connection.dialect)
+    marks = ", ".join(binder.bind(mark) for mark in missing)
+    wanted = []
+    for raw in raws:
+        mark = f"{connection.dialect.as_text(raw)} IN ({marks})" if marks else "0"
+        tests = (
+            f"typeof({raw}) = 'text' AND NOT {mark}",
+            f"typeof({raw}) = 'blob'",
+            f"typeof({raw}) IN ('integer', 'real')",
+        )
+        wanted += [f"COALESCE(SUM({test}), 0)" for test in tests]
+    asked = f"SELECT {', '.join(wanted)} FROM {source} AS source"  # noqa: S608
+    answer = connection.ask(asked, binder.values, "i" * len(wanted))
+    counted = [int(each[0]) for each in answer]
+    return [tuple(counted[3 * at : 3 * at + 3]) for at in range(len(raws))]
+
+
+def distinct(
+    connection: Connection,
+    source: str,
+    cells: Cells,
+    missing: Sequence[str],
+    as_text: bool,
+) -> Distinct:
+    """Fetch every distinct cell of a column once."""
+    where = f"FROM {source} AS source GROUP BY 1"
+    if isinstance(connection, DuckDBConnection):
+        found = connection.arrow(
+            f"SELECT {cells.key} AS k, any_value({cells.raw}) AS v, COUNT(*) AS n "
+            f"{where}"
+        )
+        # What comes as a dictionary is an enumeration, whose values are declared.
+        table = declared_table([found.column(1)], [cells.name], {cells.name})
+        text = {0} if as_text else ()
+        (column,) = typed_columns(table, connection.label, text, missing)
+        raw = read_vector(column, cells.name)
+        if declares_values(table.schema.field(0)):
+            raw = _declared(raw, as_dictionary(column).dictionary.to_pylist())
+        keys, count = found.column(0).to_pylist(), found.column(2).to_pylist()
+        return Distinct(tuple(keys), tuple(count), raw)
+    kind = "typeof(" + cells.raw + ")" if connection.dialect is SQLITE else "0"
+    # Equal numbers of two types are two texts.
+    asked = f"SELECT {cells.key}, {kind}, COUNT(*) {where}, 2"
+    keys, _, count = connection.ask(asked, (), "ooi")
+    listed = [_value(key, cells.kind) for key in keys.tolist()]
+    column = column_of_cells(listed, cells.name, connection.label, as_text, missing)
+    raw = read_vector(column, cells.name)
+    if isinstance(connection, PostgreSQLConnection) and cells.type == "enum":
+        raw = _declared(raw, connection.labels_of(cells.raw, source))
+    return Distinct(tuple(keys.tolist()), tuple(count.tolist()), raw)
+
+
+def _value(key: Any, kind: str) -> Any:
+    return bool(key) if kind == "truth" and key is not None else key
+
+
+def _declared(raw: RawColumn, labels: Sequence[str]) -> RawColumn:
+    """Give values the order in which they are declared."""
+    if not isinstance(raw, Coded):
+        return Coded(np.full(len(raw.values), -1), tuple(labels), declared=True)
+    place = {label: at for at, label in enumerate(labels)}
+    table = np.array([*(place[str(value)] for value in raw.values), -1])
+    return Coded(table[raw.codes], tuple(labels), declared=True)
+
+
+def check_type(connection: Connection, cells: Cells, as_text: bool) -> None:
+    """Refuse a column of PostgreSQL that has no text to take."""
+    if not isinstance(connection, PostgreSQLConnection) or cells.kind != "text":
+        return
+    if cells.type in _DATES and not as_text:
+        refuse_dates(f"Column {cells.name!r}", cells.type)
+    if cells.type not in _TEXTS | _DATES:
+        raise DataError(
+            f"Column {cells.name!r} of {connection.label} is of type {cells.type}, "
+            "which is neither text nor a number. Leave it out, or cast it in a query."
+        )
+
+
+def _beyond(raw: str) -> str:
+    """Return the test for integers that float64 cannot hold."""
+    return f"{raw} > {LARGEST_EXACT} OR {raw} < -{LARGEST_EXACT}"
+
+
+@dataclass
+class Source:
+    """A table or query of an open connection, and what was asked of it so far."""
+
+    connection: Connection
+    relation: str
+    described: Sequence[Described]
+    text_columns: frozenset[str] = frozenset()
+    missing: tuple[str, ...] = ()
+    _cells: dict[str, Cells] = field(default_factory=dict)
+    _distinct: dict[str, Distinct] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.described)
+
+    def prepare(self, names: Sequence[str]) -> None:
+        """Find out what the cells of columns are."""
+        new = [name for name in names if name not in self._cells]
+        if self.connection.dialect is SQLITE:
+            found = loose_cells(
+                self.connection, self.relation, new, self.text_columns, self.missing
+            )
+        else:
+            types = {column.name: column.type for column in self.described}
+            found = [
+                typed_cells(
+                    self.connection, name, types[name], name in self.text_columns
+                )
+                for name in new
+            ]
+        for cells in found:
+            check_type(self.connection, cells, cells.name in self.text_columns)
+            self._cells[cells.name] = cells
+
+    def cells(self, name: str) -> Cells:
+        """Return a column that was prepared."""
+        if name not in self._cells:
+            self.prepare([name])
+        return self._cells[name]
+
+    def distinct(self, name: str) -> Distinct:
+        """Return the distinct cells of a column, fetched once."""
+        if name not in self._distinct:
+            cells = self.cells(name)
+            self._distinct[name] = distinct(
+                self.connection,
+                self.relation,
+                cells,
+                self.missing,
+                name in self.text_columns,
+            )
+        return self._distinct[name]
+
+    def frame(self) -> Frame:
+        """Return the table as one of distinct cells, column by column."""
+        readers = tuple(partial(self._raw, name) for name in self.names)
+        return Frame(self.names, 0, named=True, readers=readers)
+
+    def _raw(self, name: str) -> RawColumn:
+        return self.distinct(name).raw

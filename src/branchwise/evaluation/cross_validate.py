@@ -1,0 +1,449 @@
+"""Fit and test, fold by fold, the same folds for every algorithm."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import model_selection
+from sklearn.base import clone
+
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.encoded_table import EncodedTable
+from branchwise.data.schema import Value
+from branchwise.data.target import learn_numbers, learn_target
+from branchwise.data.weights import check_weights
+from branchwise.errors import ParameterError
+from branchwise.evaluation.algorithms import (
+    BASELINE,
+    contender,
+    predicts_numbers,
+    prepared,
+    size_of,
+)
+from branchwise.evaluation.folds import Deal, Split
+from branchwise.evaluation.grids import check_scoring
+from branchwise.evaluation.metrics import (
+    CLASS_SCORES,
+    NUMBER_SCORES,
+    OF_CLASS,
+    SIZES,
+    Fold,
+    Reliability,
+    Score,
+    WeighedClasses,
+    bounds,
+    brier_by_row,
+    class_scores,
+    confusion,
+    log_loss_by_row,
+    number_scores,
+    over_folds,
+    over_rows,
+    scores_by_class,
+    wilson,
+)
+from branchwise.evaluation.results import ClassReport, Comparison, Evaluation
+from branchwise.threads import as_done, cached_property, n_threads
+
+
+def evaluated(
+    name: str,
+    deal: Deal,
+    target: NDArray[Any],
+    classes: Sequence[Value],
+    folds: Sequence[Fold],
+) -> Evaluation:
+    """Sum up the folds of an algorithm."""
+    seconds = float(np.mean([fold.seconds for fold in folds]))
+    if not classes:
+        found = [number_scores(target[fold.rows], fold) for fold in folds]
+        scores = _summed_up(found, deal, NUMBER_SCORES | SIZES)
+        if deal.hold_out is not None:
+            scores |= _one_part_of_numbers(target[folds[0].rows], folds[0])
+        return Evaluation(name, deal, len(target), scores, (), None, None, seconds)
+    found = [class_scores(target[fold.rows], fold, len(classes)) for fold in folds]
+    scores = _summed_up(found, deal, CLASS_SCORES | SIZES)
+    f1_bounds: list[tuple[float, float]] = []
+    if deal.hold_out is not None:
+        part = target[folds[0].rows]
+        one, f1_bounds = _one_part_of_classes(part, folds[0], len(classes))
+        scores |= one
+    true = np.concatenate([target[fold.rows] for fold in folds])
+    guess = np.concatenate([fold.predicted for fold in folds])
+    matrix = confusion(true, guess, len(classes))
+    reliability = None
+    chances = [fold.chances for fold in folds if fold.chances is not None]
+    if len(chances) == len(folds):
+        reliability = Reliability.of(true, np.concatenate(chances))
+    reports = _class_reports(deal, target, classes, folds, matrix, f1_bounds)
+    return Evaluation(
+        name, deal, len(target), scores, reports, matrix, reliability, seconds
+    )
+
+
+def _summed_up(
+    found: Sequence[Mapping[str, float]],
+    deal: Deal,
+    bounds: Mapping[str, tuple[float, float]],
+) -> dict[str, Score]:
+    return {
+        name: over_folds(np.array([one[name] for one in found]), deal.ratio).clipped(
+            *bounds[name]
+        )
+        for name in found[0]
+    }
+
+
+def _one_part_of_classes(
+    true: Ints, fold: Fold, n_classes: int
+) -> tuple[dict[str, Score], list[tuple[float, float]]]:
+    """Return what a single part of the rows tells of the error of its scores.
+
+    The second are the bounds of the F1 of each class.
+    """
+    right = int((true == fold.predicted).sum())
+    scored = WeighedClasses(true, fold.predicted, fold.chances, n_classes)
+    own = scored(np.ones(len(true)))
+    low, high = bounds(scored, len(true))
+    names = ["balanced accuracy", *[""] * n_classes, "AUC", "calibration error"]
+    scores = {"accuracy": wilson(right, len(true))}
+    for at, value in enumerate(own):
+        if names[at]:
+            scores[names[at]] = Score(float(value), float(low[at]), float(high[at]))
+    if fold.chances is not None:
+        scores["log loss"] = over_rows(log_loss_by_row(true, fold.chances))
+        scores["Brier score"] = over_rows(brier_by_row(true, fold.chances))
+    clipped = {name: one.clipped(*CLASS_SCORES[name]) for name, one in scores.items()}
+    f1 = zip(low[1 : n_classes + 1], high[1 : n_classes + 1], strict=True)
+    return clipped, [(float(one), float(other)) for one, other in f1]
+
+
+def _one_part_of_numbers(true: NDArray[np.float64], fold: Fold) -> dict[str, Score]:
+    error = fold.predicted - true
+    squared = over_rows(error**2)
+    root = Score(
+        math.sqrt(squared.mean),
+        math.sqrt(max(squared.low, 0.0)),
+        math.sqrt(max(squared.high, 0.0)),
+    )
+    scores = {"MAE": over_rows(np.abs(error)).clipped(0.0, math.inf), "RMSE": root}
+    if len(true) > 1 and float(np.ptp(true)) > 0:
+
+        def explained(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+            centre = np.average(true, weights=counts)
+            whole = float(counts @ (true - centre) ** 2)
+            left = float(counts @ error**2)
+            return np.array([1 - left / whole if whole > 0 else math.nan])
+
+        low, high = bounds(explained, len(true))
+        own = float(explained(np.ones(len(true)))[0])
+        scores["R2"] = Score(own, float(low[0]), float(high[0]))
+    return scores
+
+
+def _class_reports(
+    deal: Deal,
+    target: Ints,
+    classes: Sequence[Value],
+    folds: Sequence[Fold],
+    matrix: NDArray[np.int64],
+    f1_bounds: Sequence[tuple[float, float]],
+) -> tuple[ClassReport, ...]:
+    by_fold = np.array(
+        [
+            scores_by_class(target[fold.rows], fold.predicted, len(classes))
+            for fold in folds
+        ]
+    )
+    rows = np.bincount(target, minlength=len(classes))
+    reports = []
+    for code, label in enumerate(classes):
+        scores = [
+            over_folds(by_fold[:, code, at], deal.ratio).clipped(0.0, 1.0)
+            for at in range(len(OF_CLASS))
+        ]
+        if deal.hold_out is not None:
+            right = int(matrix[code, code])
+            scores[0] = wilson(right, int(matrix[:, code].sum()))
+            scores[1] = wilson(right, int(matrix[code].sum()))
+            scores[2] = Score(scores[2].mean, *f1_bounds[code])
+        reports.append(ClassReport(label, int(rows[code]), *scores))
+    return tuple(reports)
+
+
+#: Told how many fits of how many are done.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table that is read, and what is to be predicted: class codes or numbers."""
+
+    table: EncodedTable
+    target: NDArray[Any]
+    classes: tuple[Value, ...]
+    weights: NDArray[np.float64] | None
+
+    @classmethod
+    def of(
+        cls, X: object, y: object, numbers: bool, sample_weight: object = None
+    ) -> Rows:
+        """Read a table and its target."""
+        table = X if isinstance(X, EncodedTable) else EncodedTable(X)
+        classes: tuple[Value, ...] = ()
+        if numbers:
+            target: NDArray[Any] = learn_numbers(y, table.n_rows)
+        else:
+            classes, target = learn_target(y, table.n_rows)
+        weights = None
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, table.n_rows)
+        return cls(table, target, classes, weights)
+
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """The target in the user's words."""
+        if not self.classes:
+            return self.target
+        labels: NDArray[Any] = np.array(self.classes, dtype=_dtype(self.classes))
+        return labels.take(self.target)
+
+
+def _dtype(classes: Sequence[Value]) -> Any:
+    return object if any(isinstance(label, str) for label in classes) else None
+
+
+def cross_validated(
+    estimator: Any,
+    X: object,
+    y: object,
+    *,
+    cv: int = 10,
+    repeats: int = 1,
+    hold_out: float | None = None,
+    seed: int = 0,
+    sample_weight: object = None,
+    n_jobs: int | None = None,
+    name: str | None = None,
+) -> Evaluation:
+    """Evaluate an algorithm on rows that it was not fitted to.
+
+    Parameters
+    ----------
+    estimator : estimator or str
+        A scikit-learn estimator that takes the table, or one of ``CONTENDERS``.
+    X, y : table and sequence
+        The rows, as for ``fit``; X may be an ``EncodedTable``.
+    cv, repeats, hold_out, seed
+        How the rows are dealt: see :class:`Deal`. Every fold has its share of every
+        class.
+    sample_weight : sequence of float or None
+        The weights of the rows, for fitting; scores count rows.
+    n_jobs : int or None
+        How many folds are fitted side by side; None is one, -1 all cores.
+    name : str or None
+        What to call it.
+
+    Returns
+    -------
+    Evaluation
+        Scores with 95 % intervals, and more: ``print`` it.
+
+    Examples
+    --------
+    >>> from branchwise import ID3Classifier, datasets
+    >>> from branchwise.evaluation import cross_validated
+    >>> votes = datasets.load("votes")
+    >>> result = cross_validated(ID3Classifier(max_depth=2), votes.X, votes.y)
+    >>> round(result["accuracy"].mean, 3)
+    0.96
+    """
+    deal = Deal(cv, repeats, hold_out, seed)
+    if isinstance(estimator, str):
+        name, estimator = name or estimator, contender(estimator)
+    called = name or type(estimator).__name__
+    comparison = _compared({called: estimator}, X, y, deal, sample_weight, n_jobs, None)
+    return comparison[called]
+
+
+def compare(
+    algorithms: Mapping[str, Any] | Sequence[str],
+    X: object,
+    y: object,
+    *,
+    cv: int = 10,
+    repeats: int = 1,
+    hold_out: float | None = None,
+    seed: int = 0,
+    regression: bool = False,
+    sample_weight: object = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Evaluate several algorithms on the same folds, and the baseline with them.
+
+    Parameters
+    ----------
+    algorithms : dict of estimators, or names
+        What to compare: estimators by name, or names among ``CONTENDERS``.
+    X, y, cv, repeats, hold_out, seed, sample_weight, n_jobs
+        As in :func:`cross_validated`.
+    regression : bool
+        Whether names are those of regressors.
+    progress : callable or None
+        Told how many fits are done, and how many there are.
+
+    Returns
+    -------
+    Comparison
+        The evaluations by name, and how they differ.
+    """
+    if isinstance(algorithms, str) or not isinstance(algorithms, Iterable):
+        raise ParameterError(
+            "algorithms must be a list of names, such as ['id3', 'cart'], or a dict of "
+            f"estimators by name. Got {algorithms!r}, which is neither."
+        )
+    if not isinstance(algorithms, Mapping):
+        algorithms = {name: contender(name, regression) for name in algorithms}
+    if not algorithms:
+        raise ParameterError("algorithms must name at least one. Got none.")
+    numbers = {
+        predicts_numbers(estimator, f"algorithms[{name!r}]")
+        for name, estimator in algorithms.items()
+    }
+    if len(numbers) > 1:
+        raise ParameterError(
+            "algorithms must all predict classes or all predict numbers. Got both."
+        )
+    everyone = dict(algorithms)
+    everyone.setdefault(BASELINE, contender(BASELINE, numbers.pop()))
+    deal = Deal(cv, repeats, hold_out, seed)
+    return _compared(everyone, X, y, deal, sample_weight, n_jobs, progress)
+
+
+def _compared(
+    algorithms: Mapping[str, Any],
+    X: object,
+    y: object,
+    deal: Deal,
+    sample_weight: object,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> Comparison:
+    numbers = predicts_numbers(next(iter(algorithms.values())))
+    rows = Rows.of(X, y, numbers, sample_weight)
+    splits = deal.splits(rows.target, not numbers)
+    ready = {name: prepared(one, rows.table) for name, one in algorithms.items()}
+    jobs = [(name, split) for name in ready for split in splits]
+    found: dict[int, Fold] = {}
+
+    def work(job: tuple[str, Split]) -> Fold:
+        name, split = job
+        return tested(*ready[name], rows, split)
+
+    for at, fold in as_done(work, jobs, n_threads(n_jobs)):
+        found[at] = fold
+        if progress is not None:
+            progress(len(found), len(jobs))
+    results = {}
+    for place, name in enumerate(ready):
+        start = place * len(splits)
+        folds = [found[start + at] for at in range(len(splits))]
+        results[name] = evaluated(name, deal, rows.target, rows.classes, folds)
+    return Comparison(results)
+
+
+def tested(estimator: Any, table: Any, rows: Rows, split: Split) -> Fold:
+    """Fit to one part of the rows, and predict the other."""
+    training, testing = split
+    weights = rows.weights
+    extra = {} if weights is None else {"sample_weight": weights[training]}
+    if hasattr(estimator, "steps"):
+        extra = {f"{estimator.steps[-1][0]}__{k}": v for k, v in extra.items()}
+    start = time.perf_counter()
+    fitted = clone(estimator).fit(table[training], rows.labels[training], **extra)
+    seconds = time.perf_counter() - start
+    leaves, depth = size_of(fitted)
+    counts = partial(Fold, leaves=leaves, depth=depth, seconds=seconds)
+    if not rows.classes:
+        predicted = np.asarray(fitted.predict(table[testing]), dtype=np.float64)
+        return counts(testing, predicted, None, n_training=len(training))
+    place = _places(fitted.classes_, rows.classes)
+    chances = None
+    if hasattr(fitted, "predict_proba"):
+        chances = np.zeros((len(testing), len(rows.classes)))
+        chances[:, place] = fitted.predict_proba(table[testing])
+    codes = {label: at for at, label in enumerate(rows.classes)}
+    answers = np.asarray(fitted.predict(table[testing])).tolist()
+    predicted = np.array([codes[label] for label in answers], dtype=np.intp)
+    return counts(testing, predicted, chances, n_training=len(training))
+
+
+def _places(known: NDArray[Any], classes: Sequence[Value]) -> NDArray[np.intp]:
+    codes = {label: at for at, label in enumerate(classes)}
+    return np.array([codes[label] for label in known.tolist()], dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """Scores by the number of rows: a row for each size, a column for each fold."""
+
+    sizes: Ints
+    train: Floats
+    test: Floats
+    scoring: str
+
+
+def learning_curve(
+    estimator: Any,
+    X: object,
+    y: object,
+    *,
+    sizes: Sequence[float] = (0.1, 0.325, 0.55, 0.775, 1.0),
+    cv: int = 10,
+    seed: int = 0,
+    scoring: str | None = None,
+    n_jobs: int | None = None,
+) -> LearningCurve:
+    """Fit to more and more rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What to fit.
+    X, y : table and sequence
+        The rows.
+    sizes : sequence of float
+        Shares, or numbers, of the training rows of a fold.
+    cv, seed : int
+        The number of folds, and of the deal.
+    scoring : str or None
+        One of scikit-learn's scorers that fits what is predicted; by default accuracy,
+        or R squared.
+    n_jobs : int or None
+        How many fits go side by side.
+    """
+    numbers = predicts_numbers(estimator)
+    rows = Rows.of(X, y, numbers)
+    check_scoring(scoring, rows.classes)
+    ready, table = prepared(estimator, rows.table)
+    sizes_found, train, test = model_selection.learning_curve(
+        ready,
+        table,
+        rows.labels,
+        train_sizes=np.asarray(sizes),
+        cv=Deal(cv, seed=seed).splits(rows.target, not numbers),
+        scoring=scoring,
+        shuffle=True,
+        random_state=seed,
+        n_jobs=n_jobs,
+    )[:3]
+    usual = "R2" if numbers else "accuracy"
+    return LearningCurve(sizes_found, train, test, scoring or usual)

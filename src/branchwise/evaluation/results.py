@@ -1,0 +1,331 @@
+"""What an evaluation has found, as an object, as text and as plain values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.schema import Value
+from branchwise.errors import ParameterError, quoted
+from branchwise.evaluation.folds import Deal
+from branchwise.evaluation.metrics import (
+    OF_CLASS,
+    SIZES,
+    Reliability,
+    Score,
+    over_folds,
+)
+from branchwise.text.conditions import aligned, word
+
+#: How each interval is found.
+OVER_FOLDS = "Student's t over folds, with the corrected variance of Nadeau and Bengio"
+OF_NUMBERS = "the normal one for averages over rows, else from rows drawn again"
+OF_CLASSES = f"Wilson's for shares of rows, {OF_NUMBERS}"
+_CONFUSION = (
+    "confusion matrix: a row for each true class, a column for each predicted one"
+)
+_RELIABILITY = "calibration: how often answers are right, by the chance given to them"
+
+
+@dataclass(frozen=True)
+class ClassReport:
+    """How well one class is found."""
+
+    label: Value
+    rows: int
+    precision: Score
+    recall: Score
+    f1: Score
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How well an algorithm does on rows that it was not fitted to.
+
+    ``evaluation["accuracy"]`` is a score with its interval; ``scores`` has all of
+    them. ``print(evaluation)`` shows everything.
+
+    Attributes
+    ----------
+    name : str
+        The algorithm.
+    deal : Deal
+        How the rows were dealt.
+    n_rows : int
+        The number of rows.
+    scores : dict of str to Score
+        Mean, interval and the values of the folds.
+    classes : tuple of ClassReport
+        Precision, recall and F1 of each class.
+    confusion : array or None
+        Rows by true and by predicted class, all folds together.
+    reliability : Reliability or None
+        Promised chances and what became of them.
+    seconds : float
+        The mean time of a fit.
+    """
+
+    name: str
+    deal: Deal
+    n_rows: int
+    scores: Mapping[str, Score]
+    classes: tuple[ClassReport, ...]
+    confusion: NDArray[np.int64] | None
+    reliability: Reliability | None
+    seconds: float
+
+    def __getitem__(self, score: str) -> Score:
+        if score not in self.scores:
+            raise ParameterError(
+                f"There is no score {score!r}. Choose among {quoted(self.scores, 20)}."
+            )
+        return self.scores[score]
+
+    @property
+    def interval(self) -> str:
+        """How intervals are found."""
+        if self.deal.hold_out is None:
+            return OVER_FOLDS
+        return OF_CLASSES if self.classes else OF_NUMBERS
+
+    def lines(self) -> Iterator[str]:
+        """Write all tables."""
+        yield f"{self.name}: {self.deal.described()}, {self.n_rows:,} rows"
+        yield ""
+        head = ["score", "mean", "95 % interval", "deviation"]
+        rows = [
+            [name, *_described(score, 1 if name in SIZES else 4)]
+            for name, score in self.scores.items()
+        ]
+        yield from aligned([head, *rows], [False, True, True, True])
+        if self.classes:
+            yield ""
+            yield from _class_lines(self.classes)
+        if self.confusion is not None:
+            yield ""
+            yield from self._confusion_lines()
+        if self.reliability is not None:
+            yield ""
+            yield from _reliability_lines(self.reliability)
+
+    def _confusion_lines(self) -> Iterator[str]:
+        yield _CONFUSION
+        yield ""
+        names = [word(report.label) for report in self.classes]
+        counts = [] if self.confusion is None else self.confusion.tolist()
+        body = [
+            [name, *(f"{count:,}" for count in row)]
+            for name, row in zip(names, counts, strict=True)
+        ]
+        yield from aligned([["", *names], *body], [False, *(True for _ in names)])
+
+    def document(self) -> dict[str, Any]:
+        """Tell all in plain values."""
+        told: dict[str, Any] = {
+            "algorithm": self.name,
+            "rows": self.n_rows,
+            "deal": {
+                "cv": None if self.deal.hold_out is not None else self.deal.cv,
+                "repeats": self.deal.repeats,
+                "hold_out": self.deal.hold_out,
+                "seed": self.deal.seed,
+            },
+            "interval": self.interval,
+            "scores": {
+                name.lower().replace(" ", "_"): _plain(score)
+                for name, score in self.scores.items()
+            },
+            "fit_seconds": self.seconds,
+        }
+        if self.classes:
+            told["classes"] = [
+                {"class": one.label, "rows": one.rows}
+                | {name: _plain(getattr(one, name)) for name in OF_CLASS}
+                for one in self.classes
+            ]
+        if self.confusion is not None:
+            told["confusion_matrix"] = self.confusion.tolist()
+        if self.reliability is not None:
+            told["calibration"] = _plain_bins(self.reliability)
+        return told
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Evaluations of several algorithms on the same folds, by name."""
+
+    evaluations: Mapping[str, Evaluation]
+
+    def __getitem__(self, name: str) -> Evaluation:
+        if name not in self.evaluations:
+            raise ParameterError(
+                f"There is no {name!r} in this comparison. Choose among "
+                f"{quoted(self.evaluations, 20)}."
+            )
+        return self.evaluations[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.evaluations)
+
+    def __len__(self) -> int:
+        return len(self.evaluations)
+
+    def difference(self, name: str, other: str, score: str) -> Score:
+        """Return by how much one is above another, fold by fold.
+
+        From folds the interval has the corrected variance; from one hold-out there is
+        none.
+        """
+        one, two = self[name][score], self[other][score]
+        if len(one.folds) < 2:
+            return Score(one.mean - two.mean)
+        pairs = np.array(one.folds) - np.array(two.folds)
+        return over_folds(pairs, self[name].deal.ratio)
+
+    def lines(self) -> Iterator[str]:
+        """Write one line for each algorithm, and the differences from the first."""
+        first = next(iter(self.evaluations.values()))
+        yield f"{first.deal.described()}, {first.n_rows:,} rows; means"
+        yield ""
+        names = list(first.scores)
+        head = ["algorithm", *names, "fit"]
+        body = [
+            [
+                one.name,
+                *(
+                    _figure(one.scores[name].mean, 1 if name in SIZES else 4)
+                    for name in names
+                ),
+                _time(one.seconds),
+            ]
+            for one in self.evaluations.values()
+        ]
+        yield from aligned([head, *body], [False, *(True for _ in head[1:])])
+        main = names[0]
+        yield ""
+        yield f"{main}, and how far it is from that of {first.name}"
+        yield ""
+        rows = [["algorithm", main, "95 % interval", "difference", "95 % interval"]]
+        for one in self.evaluations.values():
+            gap = self.difference(one.name, first.name, main)
+            own = one.name == first.name
+            rows.append(
+                [
+                    one.name,
+                    _figure(one[main].mean),
+                    _interval(one[main]),
+                    "" if own else f"{gap.mean:+.4g}",
+                    "" if own else _interval(gap),
+                ]
+            )
+        yield from aligned(rows, [False, True, True, True, True])
+
+    def document(self) -> dict[str, Any]:
+        """Tell all in plain values."""
+        first = next(iter(self.evaluations))
+        main = next(iter(self[first].scores))
+        return {
+            "algorithms": [one.document() for one in self.evaluations.values()],
+            "differences": [
+                {
+                    "algorithm": name,
+                    "from": first,
+                    "score": main,
+                    **_plain(self.difference(name, first, main)),
+                }
+                for name in self.evaluations
+                if name != first
+            ],
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def _class_lines(reports: Sequence[ClassReport]) -> list[str]:
+    head = ["class"]
+    for name in OF_CLASS:
+        head += [name, "95 % interval"]
+    body = []
+    for report in reports:
+        row = [word(report.label)]
+        for name in OF_CLASS:
+            score = getattr(report, name)
+            row += [_figure(score.mean), _interval(score)]
+        body.append([*row, f"{report.rows:,}"])
+    return aligned([[*head, "rows"], *body], [False, *(True for _ in head)])
+
+
+def _reliability_lines(found: Reliability) -> Iterator[str]:
+    yield _RELIABILITY
+    yield ""
+    head = ["chance", "rows", "mean chance", "right"]
+    body = [
+        [
+            f"{found.edges[at]:.1f} to {found.edges[at + 1]:.1f}",
+            f"{int(found.rows[at]):,}",
+            f"{found.promised[at]:.4f}",
+            f"{found.kept[at]:.4f}",
+        ]
+        for at in np.flatnonzero(found.rows)
+    ]
+    yield from aligned([head, *body], [False, True, True, True])
+
+
+def _described(score: Score, digits: int) -> list[str]:
+    return [
+        _figure(score.mean, digits),
+        _interval(score, digits),
+        _figure(score.deviation, digits),
+    ]
+
+
+def _figure(value: float, digits: int = 4) -> str:
+    if math.isnan(value):
+        return "-"
+    # Errors are in the unit of the numbers, and may be large.
+    return f"{value:,.{digits}f}" if abs(value) < 1e4 else f"{value:,.5g}"
+
+
+def _interval(score: Score, digits: int = 4) -> str:
+    if math.isnan(score.low):
+        return "-"
+    return f"{_figure(score.low, digits)} to {_figure(score.high, digits)}"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _plain(score: Score) -> dict[str, Any]:
+    return {
+        "mean": _known(score.mean),
+        "low": _known(score.low),
+        "high": _known(score.high),
+        "folds": [_known(value) for value in score.folds],
+    }
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _plain_bins(found: Reliability) -> list[dict[str, Any]]:
+    return [
+        {
+            "from": float(found.edges[at]),
+            "to": float(found.edges[at + 1]),
+            "rows": int(found.rows[at]),
+            "mean_chance": float(found.promised[at]) if found.rows[at] else None,
+            "right": float(found.kept[at]) if found.rows[at] else None,
+        }
+        for at in range(len(found.rows))
+    ]

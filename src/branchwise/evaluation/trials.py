@@ -1,0 +1,342 @@
+"""What a search has found: a table of candidates, the best first."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from branchwise.data.arrays import Floats
+from branchwise.errors import DataError
+from branchwise.text.conditions import aligned, number
+
+#: Scores that differ by less are equal; then the smaller tree is better.
+_TIE = 1e-12
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate: its parameters, and what it has scored on each fold."""
+
+    parameters: dict[str, Any]
+    rows: int
+    train: Floats
+    test: Floats
+    fit_seconds: float
+    score_seconds: float
+    leaves: float
+    depth: float
+
+    @property
+    def mean(self) -> float:
+        """The mean test score."""
+        return float(self.test.mean())
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean test score, as if folds were independent."""
+        return float(self.test.std(ddof=1)) / math.sqrt(len(self.test))
+
+
+@dataclass(frozen=True)
+class SearchResults:
+    """The candidates of a search, the best first.
+
+    Of candidates with equal scores the one with fewer leaves comes first, then the one
+    that stands first in the grid.
+
+    Attributes
+    ----------
+    tried : tuple of Tried
+        The candidates.
+    scoring : str
+        The score; more is better.
+    method : {"grid", "halving"}
+        How they were tried.
+    complete : bool
+        Whether nothing is left to be tried.
+    """
+
+    tried: tuple[Tried, ...]
+    scoring: str
+    method: str
+    n_folds: int
+    complete: bool = True
+
+    @classmethod
+    def ranked(
+        cls,
+        tried: Sequence[Tried],
+        scoring: str,
+        method: str,
+        n_folds: int,
+        **more: Any,
+    ) -> SearchResults:
+        """Put candidates in order: those that got most rows, by score and size."""
+
+        def place(at: int) -> tuple[float, ...]:
+            one = tried[at]
+            return -one.rows, -round(one.mean / _TIE) * _TIE, one.leaves, at
+
+        order = sorted(range(len(tried)), key=place)
+        ordered = tuple(tried[at] for at in order)
+        return cls(ordered, scoring, method, n_folds, **more)
+
+    @property
+    def best(self) -> Tried:
+        """The candidate with the highest mean test score."""
+        return self.tried[0]
+
+    @property
+    def one_se(self) -> Tried:
+        """The smallest tree whose score is within a standard error of the best."""
+        best = self.best
+        bar = best.mean - best.error - _TIE
+        near = [t for t in self.tried if t.rows == best.rows and t.mean >= bar]
+        return min(near, key=lambda one: one.leaves)
+
+    @property
+    def best_params_(self) -> dict[str, Any]:
+        """The parameters of the best candidate."""
+        return dict(self.best.parameters)
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """The table in the form of scikit-learn's ``cv_results_``."""
+        names = self.names
+        table: dict[str, Any] = {
+            "params": [one.parameters for one in self.tried],
+            "n_resources": np.array([one.rows for one in self.tried]),
+            "mean_fit_time": np.array([one.fit_seconds for one in self.tried]),
+            "mean_score_time": np.array([one.score_seconds for one in self.tried]),
+            "mean_leaves": np.array([one.leaves for one in self.tried]),
+            "rank_test_score": np.arange(1, len(self.tried) + 1),
+        }
+        for name in names:
+            values = [one.parameters.get(name) for one in self.tried]
+            absent = [name not in one.parameters for one in self.tried]
+            column = np.empty(len(values), dtype=object)
+            column[:] = values
+            table[f"param_{name}"] = np.ma.MaskedArray(column, absent)
+        for part in ("train", "test"):
+            scores = [getattr(one, part) for one in self.tried]
+            table[f"mean_{part}_score"] = np.array([s.mean() for s in scores])
+            table[f"std_{part}_score"] = np.array([s.std() for s in scores])
+        return table
+
+    @property
+    def names(self) -> list[str]:
+        """The parameters that were tried."""
+        return sorted({name for one in self.tried for name in one.parameters})
+
+    def lines(self, limit: int | None = 20) -> Iterator[str]:
+        """Write the candidates, the best first."""
+        names = self.names
+        head = [*names, "test", "+-", "train", "+-", "leaves", "fit"]
+        rows = list(self._rows(limit))
+        right = [*(False for _ in names), *(True for _ in head[len(names) :])]
+        if self.method == "halving":
+            head, right = ["rows", *head], [True, *right]
+        yield from aligned([head, *rows], right)
+        left = len(self.tried) - len(rows)
+        if left:
+            yield f"... and {left:,} more"
+
+    def _rows(self, limit: int | None) -> Iterator[list[str]]:
+        for one in self.tried[:limit]:
+            row = [
+                *(
+                    said(one.parameters[n]) if n in one.parameters else ""
+                    for n in self.names
+                ),
+                f"{one.mean:.4f}",
+                f"{one.test.std():.4f}",
+                f"{one.train.mean():.4f}",
+                f"{one.train.std():.4f}",
+                f"{one.leaves:,.1f}",
+                f"{one.fit_seconds * 1e3:.1f} ms",
+            ]
+            yield [f"{one.rows:,}", *row] if self.method == "halving" else row
+
+    def to_csv(self) -> str:
+        """Write all candidates, with the score of every fold, as CSV."""
+        folds = range(self.n_folds)
+        head = [
+            *("rank", "rows", *self.names),
+            *("mean_test", "std_test", "mean_train", "std_train"),
+            *("leaves", "depth", "fit_seconds", "score_seconds"),
+            *(f"test_{at}" for at in folds),
+            *(f"train_{at}" for at in folds),
+        ]
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(head)
+        for rank, one in enumerate(self.tried, 1):
+            own = [
+                said(one.parameters[n]) if n in one.parameters else ""
+                for n in self.names
+            ]
+            scores = one.test.mean(), one.test.std(), one.train.mean(), one.train.std()
+            sizes = one.leaves, one.depth, one.fit_seconds, one.score_seconds
+            every = (
+                *scores,
+                *sizes,
+                *_padded(one.test, folds),
+                *_padded(one.train, folds),
+            )
+            writer.writerow([rank, one.rows, *own, *map(_written, every)])
+        return out.getvalue()
+
+    def document(self) -> dict[str, Any]:
+        """Tell all in plain values."""
+        return {
+            "scoring": self.scoring,
+            "method": self.method,
+            "complete": self.complete,
+            "best": _plain(self.best),
+            "one_se": _plain(self.one_se),
+            "candidates": [_plain(one) for one in self.tried],
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def said(value: object) -> str:
+    """Write the value of a parameter."""
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    return number(float(value)) if isinstance(value, (int, float)) else str(value)
+
+
+def _padded(scores: Floats, folds: range) -> list[float]:
+    return [*scores.tolist(), *([math.nan] * (len(folds) - len(scores)))]
+
+
+def _written(value: float) -> str:
+    return "" if math.isnan(value) else repr(float(value))
+
+
+def _plain(one: Tried) -> dict[str, Any]:
+    return {
+        "parameters": one.parameters,
+        "rows": one.rows,
+        "mean_test": one.mean,
+        "std_test": float(one.test.std()),
+        "mean_train": float(one.train.mean()),
+        "std_train": float(one.train.std()),
+        "leaves": one.leaves,
+        "depth": one.depth,
+        "fit_seconds": one.fit_seconds,
+    }
+
+
+_KIND = "branchwise search"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What one candidate has scored on one fold."""
+
+    candidate: str
+    fold: int
+    rows: int
+    train: float
+    test: float
+    fit_seconds: float
+    score_seconds: float
+    leaves: float
+    depth: float
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Candidate, fold and number of training rows."""
+        return self.candidate, self.fold, self.rows
+
+
+def candidate_key(parameters: Mapping[str, Any]) -> str:
+    """Write parameters such that equal ones are equal texts."""
+    plain = {
+        name: value if isinstance(value, (str, int, float, type(None))) else repr(value)
+        for name, value in parameters.items()
+    }
+    return json.dumps(plain, sort_keys=True)
+
+
+class StateFile:
+    """Fits that are done, and a place for those to come.
+
+    Parameters
+    ----------
+    path : str, path or None
+        The file; it is made if it is not there. None keeps nothing.
+    search : dict
+        What must be the same for its fits to be those of this search.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None, search: Mapping[str, Any]
+    ) -> None:
+        self.done: dict[tuple[str, int, int], Fit] = {}
+        self._path = None if path is None else Path(path)
+        self._head = {"kind": _KIND, "version": _VERSION, **search}
+        if self._path is not None:
+            self._open(self._path)
+
+    def _open(self, path: Path) -> None:
+        content = path.read_bytes() if path.exists() else b""
+        whole = content[: content.rfind(b"\n") + 1]
+        if not whole:
+            if content:
+                self._refuse("is no such file")
+            path.write_text(json.dumps(self._head) + "\n", encoding="utf-8")
+            return
+        first, *lines = whole.splitlines()
+        self._check(first)
+        for line in lines:
+            fit = self._read(line)
+            self.done[fit.key] = fit
+        if len(whole) < len(content):
+            with path.open("rb+") as file:
+                file.truncate(len(whole))
+
+    def _check(self, line: bytes) -> None:
+        try:
+            head = json.loads(line)
+        except ValueError:
+            head = None
+        if not isinstance(head, dict) or head.get("kind") != _KIND:
+            self._refuse("is no such file")
+        other = [name for name, value in self._head.items() if head.get(name) != value]
+        if other:
+            self._refuse(f"is of a search that differs in {' and '.join(other)}")
+
+    def _refuse(self, why: str) -> None:
+        raise DataError(
+            f"{str(self._path)!r} is to hold the fits of this search, but {why}. Name "
+            "another file, which is made if it is not there, or remove this one."
+        )
+
+    def _read(self, line: bytes) -> Fit:
+        try:
+            return Fit(**json.loads(line))
+        except (ValueError, TypeError):
+            self._refuse(f"has a line that is no fit: {line[:60]!r}")
+            raise
+
+    def add(self, fits: Iterable[Fit]) -> None:
+        """Write fits down."""
+        fits = list(fits)
+        self.done.update((fit.key, fit) for fit in fits)
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(asdict(fit)) + "\n" for fit in fits)

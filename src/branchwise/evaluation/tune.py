@@ -1,0 +1,384 @@
+"""Try parameters on the same folds: all of them, or by successive halving.
+
+The table is encoded once. Within a fold the candidates that grow the same tree, and
+differ in how deep it may be or how it is pruned, follow each other, the deepest first,
+so that it is grown once. Every score is what a fit of its own would give.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import get_scorer
+
+from branchwise.data.arrays import Ints
+from branchwise.data.columns import Coded
+from branchwise.data.encoded_table import digest
+from branchwise.errors import DataError, ParameterError
+from branchwise.estimators.base import TreeEstimator
+from branchwise.evaluation.algorithms import predicts_numbers, prepared, size_of
+from branchwise.evaluation.cross_validate import Progress, Rows
+from branchwise.evaluation.folds import Deal, Split
+from branchwise.evaluation.grids import Grid, candidates, check_scoring, default_grid
+from branchwise.evaluation.trials import (
+    Fit,
+    SearchResults,
+    StateFile,
+    Tried,
+    candidate_key,
+)
+from branchwise.recipe import Recipe
+from branchwise.threads import as_done, n_threads
+from branchwise.train.train import without_limits
+
+METHODS = ("grid", "halving")
+#: Halving keeps one candidate of so many, for so many times the rows.
+_FACTOR = 3
+#: The fewest training rows, for each class, that a candidate is judged by.
+_FEWEST = 20
+
+
+class SearchInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a search; ``results`` are of the candidates that were finished."""
+
+    def __init__(self, results: SearchResults | None, done: int, total: int) -> None:
+        super().__init__()
+        self.results = results
+        self.done = done
+        self.total = total
+
+
+def search(
+    estimator: Any,
+    X: object,
+    y: object,
+    grid: Grid | None = None,
+    *,
+    method: str = "grid",
+    cv: int = 10,
+    seed: int = 0,
+    scoring: str | None = None,
+    sample_weight: object = None,
+    n_jobs: int | None = None,
+    state: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> SearchResults:
+    """Find the parameters with which an algorithm does best.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The algorithm, with the parameters that are the same for all candidates.
+    X, y : table and sequence
+        The rows; X may be an ``EncodedTable``.
+    grid : dict, list of dicts, or None
+        The values to try of each parameter, all with all; None is the usual grid of
+        the algorithm. What several dicts have in common is tried once.
+    method : {"grid", "halving"}
+        "grid" tries every candidate on all rows; "halving" all candidates on few rows,
+        then the best third of them on three times as many, and so on.
+    cv, seed : int
+        The number of folds, and of the deal.
+    scoring : str or None
+        One of scikit-learn's scorers that fits what is predicted; by default accuracy,
+        or R squared.
+    sample_weight : sequence of float or None
+        The weights of the rows, for fitting.
+    n_jobs : int or None
+        How many fits go side by side; None is one, -1 all cores.
+    state : str, path or None
+        A file that fits are written to as they finish. If it is there, its fits are
+        not done again.
+    progress : callable or None
+        Told how many fits are done, and how many there are.
+
+    Returns
+    -------
+    SearchResults
+        The candidates, the best first.
+
+    Examples
+    --------
+    >>> from branchwise import C45Classifier, datasets
+    >>> from branchwise.evaluation import search
+    >>> votes = datasets.load("votes")
+    >>> found = search(
+    ...     C45Classifier(), votes.X, votes.y, {"confidence": [0.01, 0.25]}, cv=5
+    ... )
+    >>> found.best_params_
+    {'confidence': 0.01}
+    """
+    if method not in METHODS:
+        raise ParameterError(
+            f"method must be {' or '.join(map(repr, METHODS))}. Got {method!r} instead."
+        )
+    numbers = predicts_numbers(estimator)
+    listed = candidates(estimator, default_grid(estimator) if grid is None else grid)
+    rows = Rows.of(X, y, numbers, sample_weight)
+    check_scoring(scoring, rows.classes)
+    job = _Search(
+        estimator,
+        rows,
+        Deal(cv, seed=seed).splits(rows.target, not numbers),
+        scoring,
+        n_threads(n_jobs),
+        progress,
+        seed,
+    )
+    file = StateFile(state, job.described())
+    rounds = [len(job.splits[0][0])]
+    if method == "halving":
+        rounds = job.halving_rounds(len(listed))
+    return job.run(listed, rounds, file, method)
+
+
+def fitted(
+    estimator: Any,
+    parameters: Mapping[str, Any],
+    X: object,
+    y: object,
+    sample_weight: object = None,
+) -> Any:
+    """Fit a candidate to all rows; the estimator itself stays as it is."""
+    extra = {} if sample_weight is None else {"sample_weight": sample_weight}
+    return clone(estimator).set_params(**parameters).fit(X, y, **extra)
+
+
+@dataclass
+class _Search:
+    """What all fits of a search share."""
+
+    estimator: Any
+    rows: Rows
+    splits: list[Split]
+    scoring: str | None
+    threads: int
+    progress: Progress | None
+    seed: int
+    finished: int = 0
+
+    def described(self) -> dict[str, Any]:
+        """Tell what must be the same for fits to be of this search."""
+        table = self.rows.table
+        parts = [repr((table.names, table.named, self.rows.classes)).encode()]
+        for raw in table.columns:
+            cells = raw.codes if isinstance(raw, Coded) else raw.values
+            names = repr(raw.values).encode() if isinstance(raw, Coded) else b""
+            parts += [digest(cells), names]
+        parts += [digest(self.rows.target), digest(self.rows.weights)]
+        deals = [
+            digest(part.astype(np.int64)) for split in self.splits for part in split
+        ]
+        return {
+            "estimator": repr((type(self.estimator).__name__, self._fixed())),
+            "scoring": self.scoring,
+            "data": blake2b(b"\0".join(parts), digest_size=16).hexdigest(),
+            "folds": blake2b(b"".join(deals), digest_size=16).hexdigest(),
+        }
+
+    def _fixed(self) -> list[tuple[str, Any]]:
+        given = self.estimator.get_params()
+        return sorted((n, v) for n, v in given.items() if n != "n_jobs")
+
+    def halving_rounds(self, n_candidates: int) -> list[int]:
+        """Return the training rows of each round, from few to all."""
+        most = len(self.splits[0][0])
+        fewest = _FEWEST * max(2, len(self.rows.classes))
+        needed = math.ceil(math.log(max(n_candidates, 2), _FACTOR))
+        possible = int(math.log(max(most / fewest, 1.0), _FACTOR))
+        steps = min(needed, possible)
+        return [most // _FACTOR**step for step in range(steps, -1, -1)]
+
+    def run(
+        self,
+        listed: list[dict[str, Any]],
+        rounds: list[int],
+        file: StateFile,
+        method: str,
+    ) -> SearchResults:
+        """Try all candidates, round by round."""
+        left = list(range(len(listed)))
+        keys = [candidate_key(one) for one in listed]
+        total = self._total(len(left), len(rounds))
+        self.finished = 0
+        last = dict.fromkeys(left, 0)
+        for at, n_rows in enumerate(rounds):
+            last.update(dict.fromkeys(left, n_rows))
+            try:
+                self._round(listed, left, n_rows, file, total)
+            except KeyboardInterrupt:
+                found = self._results(listed, keys, last, file, method, False)
+                raise SearchInterrupted(found, self.finished, total) from None
+            if at + 1 < len(rounds):
+                ranked = self._results(listed, keys, last, file, method, False)
+                left = self._survivors(ranked, keys, left, n_rows)
+        found = self._results(listed, keys, last, file, method, True)
+        if found is None:
+            raise DataError("The search has no candidate that was finished.")
+        return found
+
+    def _total(self, n_candidates: int, n_rounds: int) -> int:
+        fits = 0
+        for _ in range(n_rounds):
+            fits += n_candidates * len(self.splits)
+            n_candidates = math.ceil(n_candidates / _FACTOR)
+        return fits
+
+    def _survivors(
+        self,
+        ranked: SearchResults | None,
+        keys: Sequence[str],
+        left: Sequence[int],
+        n_rows: int,
+    ) -> list[int]:
+        kept = math.ceil(len(left) / _FACTOR)
+        tried = [] if ranked is None else ranked.tried
+        best = [candidate_key(t.parameters) for t in tried if t.rows == n_rows][:kept]
+        return [at for at in left if keys[at] in best]
+
+    def _round(
+        self,
+        listed: Sequence[dict[str, Any]],
+        left: Sequence[int],
+        n_rows: int,
+        file: StateFile,
+        total: int,
+    ) -> None:
+        jobs = []
+        for group in self._groups(listed, left):
+            for fold in range(len(self.splits)):
+                keys = [(candidate_key(one), fold, n_rows) for one in group]
+                open_ = [
+                    one
+                    for one, key in zip(group, keys, strict=True)
+                    if key not in file.done
+                ]
+                self.finished += len(group) - len(open_)
+                if open_:
+                    jobs.append((open_, fold, n_rows))
+        if self.progress is not None:
+            self.progress(self.finished, total)
+        for _, fits in as_done(lambda job: self._fits(*job), jobs, self.threads):
+            file.add(fits)
+            self.finished += len(fits)
+            if self.progress is not None:
+                self.progress(self.finished, total)
+
+    def _groups(
+        self, listed: Sequence[dict[str, Any]], left: Sequence[int]
+    ) -> list[list[dict[str, Any]]]:
+        """Put candidates together that share a grown tree, the widest limits first."""
+        if not isinstance(self.estimator, TreeEstimator):
+            return [[listed[at]] for at in left]
+        groups: dict[Any, list[tuple[Recipe, dict[str, Any]]]] = {}
+        for at in left:
+            own = clone(self.estimator).set_params(**listed[at])
+            recipe = own.recipe
+            groups.setdefault(without_limits(recipe), []).append((recipe, listed[at]))
+        n_rows = self.rows.table.n_rows
+
+        def width(entry: tuple[Recipe, dict[str, Any]]) -> tuple[float, float]:
+            recipe = entry[0]
+            depth = math.inf if recipe.max_depth is None else recipe.max_depth
+            return -depth, recipe.cases_to_split(n_rows)
+
+        return [
+            [one for _, one in sorted(group, key=width)] for group in groups.values()
+        ]
+
+    def _fits(
+        self, group: Sequence[dict[str, Any]], fold: int, n_rows: int
+    ) -> list[Fit]:
+        training, testing = self._parts(fold, n_rows)
+        return [self._fit(one, fold, n_rows, training, testing) for one in group]
+
+    def _parts(self, fold: int, n_rows: int) -> tuple[Ints, Ints]:
+        training, testing = self.splits[fold]
+        if n_rows < len(self.splits[0][0]):
+            # The rows of a round are among those of the next one.
+            order = np.random.default_rng([self.seed, fold]).permutation(len(training))
+            training = np.sort(training[order[:n_rows]])
+        return training, testing
+
+    def _fit(
+        self,
+        parameters: dict[str, Any],
+        fold: int,
+        n_rows: int,
+        training: Ints,
+        testing: Ints,
+    ) -> Fit:
+        own, table = prepared(
+            clone(self.estimator).set_params(**parameters), self.rows.table
+        )
+        weights = self.rows.weights
+        extra = {} if weights is None else {"sample_weight": weights[training]}
+        labels = self.rows.labels
+        start = time.perf_counter()
+        fitted = own.fit(table[training], labels[training], **extra)
+        middle = time.perf_counter()
+        train = self._score(fitted, table[training], labels[training])
+        test = self._score(fitted, table[testing], labels[testing])
+        end = time.perf_counter()
+        size = size_of(fitted)
+        key = candidate_key(parameters)
+        return Fit(key, fold, n_rows, train, test, middle - start, end - middle, *size)
+
+    def _score(self, fitted: Any, X: Any, y: Any) -> float:
+        if self.scoring in (None, "accuracy", "r2"):
+            return float(fitted.score(X, y))
+        try:
+            return float(get_scorer(self.scoring)(fitted, X, y))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ParameterError(
+                f"scoring {self.scoring!r} cannot score these rows: {error}"
+            ) from None
+
+    def _results(
+        self,
+        listed: Sequence[dict[str, Any]],
+        keys: Sequence[str],
+        last: dict[int, int],
+        file: StateFile,
+        method: str,
+        complete: bool,
+    ) -> SearchResults | None:
+        tried = []
+        for at, n_rows in last.items():
+            fits = [
+                file.done.get((keys[at], fold, n_rows))
+                for fold in range(len(self.splits))
+            ]
+            known = [fit for fit in fits if fit is not None]
+            if len(known) == len(fits):
+                tried.append(_tried(listed[at], n_rows, known))
+        if not tried:
+            return None
+        usual = "R2" if predicts_numbers(self.estimator) else "accuracy"
+        return SearchResults.ranked(
+            tried, self.scoring or usual, method, len(self.splits), complete=complete
+        )
+
+
+def _tried(parameters: dict[str, Any], n_rows: int, fits: Sequence[Fit]) -> Tried:
+    def mean(name: str) -> float:
+        return float(np.mean([getattr(fit, name) for fit in fits]))
+
+    return Tried(
+        parameters,
+        n_rows,
+        np.array([fit.train for fit in fits]),
+        np.array([fit.test for fit in fits]),
+        mean("fit_seconds"),
+        mean("score_seconds"),
+        mean("leaves"),
+        mean("depth"),
+    )

@@ -1,0 +1,258 @@
+"""The way of one case, question by question, and what was done where one failed.
+
+The way is read off the nodes that the case arrived at, which prediction itself has
+found: there is no second idea of how a case walks down a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+from branchwise.data.schema import Schema, Value
+from branchwise.recipe import Recipe
+from branchwise.text.conditions import (
+    Condition,
+    condition_of,
+    phrase,
+    share,
+    surrogates_of,
+    word,
+)
+from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH
+from branchwise.tree.tree import Tree
+
+#: What a case has of the value that is asked for.
+State = Literal["known", "missing", "unseen", "no branch"]
+#: What was done at a question.
+Action = Literal[
+    "answered",
+    "own branch",
+    "largest branch",
+    "learned branch",
+    "named branch",
+    "surrogate",
+    "every branch",
+    "stopped",
+]
+_WHERE = {
+    "largest branch": "sent down the largest branch",
+    "learned branch": "sent down the branch that training learned for missing values",
+    "named branch": "sent down the branch that the tree has for such cases",
+}
+_STOPPED = "the case stops here and gets this node's answer"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question on the way of a case.
+
+    Attributes
+    ----------
+    node : int
+        The node that asks.
+    column : str
+        What it asks about.
+    value : Value or None
+        What the case has; None is missing.
+    state : str
+        "known", "missing", "unseen" (no value of training) or "no branch" (a known
+        value, but without a training case at this node).
+    action : str
+        "answered", "own branch", "largest branch", "learned branch", "named branch",
+        "surrogate", "every branch" or "stopped".
+    branch : Condition or None
+        The branch that was taken; None where the case stopped.
+    share : float
+        How much of the case at this node took the branch: 1, but for "every branch".
+    surrogate : Condition or None
+        What the surrogate found that answered in the place of the column.
+    surrogate_value : Value or None
+        What the case has in the surrogate's column.
+    """
+
+    node: int
+    column: str
+    value: Value | None
+    state: State
+    action: Action
+    branch: Condition | None
+    share: float = 1.0
+    surrogate: Condition | None = None
+    surrogate_value: Value | None = None
+
+    def __str__(self) -> str:
+        if self.state == "known" and self.branch is not None:
+            return f"{phrase(self.branch)}{_having(self.branch, self.value)}"
+        return f"{self._lack()}: {self._remedy()}"
+
+    def _lack(self) -> str:
+        column = word(self.column)
+        if self.value is None:
+            return f"{column} is missing"
+        if self.state == "unseen":
+            return f"{column} is {word(self.value)}, a value that training did not have"
+        return f"{column} is {word(self.value)}, without a training case at this node"
+
+    def _remedy(self) -> str:
+        if self.branch is None:
+            return _STOPPED
+        branch = phrase(self.branch)
+        if self.action == "own branch":
+            return (
+                "missing values have a branch of their own"
+                if self.state == "missing"
+                else "taken for a missing value, which has a branch of its own"
+            )
+        if self.action == "every branch":
+            part = share(self.share, 1)
+            return f"every branch is followed, {part} of the case where {branch}"
+        if self.action == "surrogate" and self.surrogate is not None:
+            found = f"{phrase(self.surrogate)}"
+            found += _having(self.surrogate, self.surrogate_value)
+            return f"the surrogate {found} answers for it: {branch}"
+        return f"{_WHERE[self.action]}: {branch}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the step in plain values."""
+        document: dict[str, Any] = {
+            "node": self.node,
+            "column": self.column,
+            "value": self.value,
+            "state": self.state,
+            "action": self.action,
+            "branch": condition_dict(self.branch),
+            "share": self.share,
+        }
+        if self.surrogate is not None:
+            document["surrogate"] = condition_dict(self.surrogate)
+            document["surrogate_value"] = self.surrogate_value
+        document["text"] = str(self)
+        return document
+
+
+def condition_dict(condition: Condition | None) -> dict[str, Any] | None:
+    """Return a condition in plain values."""
+    if condition is None:
+        return None
+    value: Any = condition.value
+    if isinstance(value, tuple):
+        value = list(value)
+    return {"column": condition.column, "op": condition.op, "value": value}
+
+
+def _having(condition: Condition, value: Value | None) -> str:
+    """Tell the value of the case, unless the condition names just that."""
+    if condition.op == "=" or value is None:
+        return ""
+    return f" (it is {word(value)})"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case before a tree: the cells that the tree asks for, encoded and as given.
+
+    ``codes`` has the code of each used column, or 0 for numbers that are known;
+    columns are known by their position in the schema.
+    """
+
+    schema: Schema
+    tree: Tree
+    recipe: Recipe
+    values: Mapping[int, Value | None]
+    codes: Mapping[int, int]
+
+    def steps(self, node: int) -> tuple[Step, ...]:
+        """Return the way to a node; the last step tells if the case stopped there."""
+        below = [node]
+        while below[-1] > 0:
+            below.append(int(self.tree.parent[below[-1]]))
+        below.reverse()
+        way = [self._taken(a, b) for a, b in pairwise(below)]
+        if self.tree.n_children[node]:
+            way.append(self._step(node, None, "stopped"))
+        return tuple(way)
+
+    def state(self, index: int) -> State:
+        """Tell what the case has in a column."""
+        if self.values[index] is None:
+            return "missing"
+        column = self.schema.columns[index]
+        if not column.is_numeric and self.codes[index] == column.unseen_code:
+            return "unseen"
+        return "known"
+
+    def _step(self, node: int, child: int | None, action: Action, **more: Any) -> Step:
+        index = int(self.tree.column[node])
+        state = self.state(index)
+        if state == "known" and child is None:
+            state = "no branch"
+        return Step(
+            node,
+            self.schema.columns[index].name,
+            self.values[index],
+            state,
+            action,
+            None if child is None else condition_of(self.schema, self.tree, child),
+            **more,
+        )
+
+    def _taken(self, node: int, child: int) -> Step:
+        state = self.state(int(self.tree.column[node]))
+        if state == "known":
+            return self._step(node, child, "answered")
+        if state == "missing":
+            found = self._surrogate(node)
+            if found is not None:
+                return self._step(node, child, "surrogate", **found)
+        to = self.tree.missing_to if state == "missing" else self.tree.unseen_to
+        if to[node] == EVERY_BRANCH:
+            return self._step(node, child, "every branch", share=self._part(child))
+        return self._step(node, child, self._sent(node, child, state))
+
+    def _sent(self, node: int, child: int, state: State) -> Action:
+        if self.tree.is_missing_branch(child):
+            return "own branch"
+        policy = self.recipe.missing if state == "missing" else self.recipe.unseen
+        if policy == "branch":  # an unseen value is taken for a missing one
+            policy = self.recipe.missing
+        if policy == "learned":
+            return "learned branch"
+        first = int(self.tree.first_child[node])
+        sizes = self.tree.splits.sizes[first - 1 : first - 1 + self._width(node)]
+        largest = sizes[child - first] >= sizes.max()
+        return "largest branch" if largest else "named branch"
+
+    def _width(self, node: int) -> int:
+        return int(self.tree.n_children[node])
+
+    def _part(self, child: int) -> float:
+        """Return the part of a divided case that a branch gets."""
+        parent = int(self.tree.parent[child])
+        first = int(self.tree.first_child[parent])
+        sizes = self.tree.splits.sizes[first - 1 : first - 1 + self._width(parent)]
+        return float(sizes[child - first] / sizes.sum())
+
+    def _surrogate(self, node: int) -> dict[str, Any] | None:
+        """Return what the first surrogate says that knows the case."""
+        if self.tree.n_surrogates is None or not self.tree.n_surrogates[node]:
+            return None
+        position = {name: at for at, name in enumerate(self.schema.names)}
+        for surrogate in surrogates_of(self.schema, self.tree, node):
+            index = position[surrogate.first.column]
+            value = self.values[index]
+            for condition in surrogate.conditions:
+                if self._meets(index, condition):
+                    return {"surrogate": condition, "surrogate_value": value}
+        return None
+
+    def _meets(self, index: int, condition: Condition) -> bool:
+        value: Any = self.values[index]
+        wanted: Any = condition.value
+        if self.state(index) != "known":
+            return False
+        if condition.op in ("<=", ">"):
+            return (ABOVE if value > wanted else AT_MOST) == (condition.op == ">")
+        return value in (wanted if condition.op == "in" else (wanted,))

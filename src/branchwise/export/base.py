@@ -1,0 +1,240 @@
+"""What an export target is: how it is written, and how it is run to be verified."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.encode import encode_columns, plain_cells
+from branchwise.data.frames import open_table
+from branchwise.data.schema import Column, Columns, Schema, Value
+from branchwise.errors import ExportError, ParameterError, quoted
+from branchwise.export.plan import Plan, Row
+from branchwise.recipe import Recipe
+from branchwise.tree.apply import Walker
+from branchwise.tree.tree import Tree
+
+#: A label or number, and the probability of each class (none for numbers); None where
+#: a row has no answer because missing or unseen values are refused.
+Answer = tuple[Value, tuple[float, ...]] | None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows as plain values of a plan's fields, and the same rows encoded."""
+
+    rows: list[Row]
+    data: Columns
+
+
+def sample_of_table(X: object, schema: Schema, tree: Tree) -> Sample:
+    """Take the rows of a user's table."""
+    frame, used = open_table(X), tree.used_columns
+    cells = plain_cells(frame, schema, used)
+    rows: list[Row] = [()] * frame.n_rows
+    if used:
+        rows = list(zip(*cells, strict=True))
+    return Sample(rows, encode_columns(frame, schema, used))
+
+
+def sample_of_rows(rows: Sequence[Row], schema: Schema, tree: Tree) -> Sample:
+    """Take rows that are plain values already, one for each column that is used."""
+    data: list[NDArray[np.generic]] = [np.empty(0)] * len(schema.columns)
+    for position, index in enumerate(tree.used_columns):
+        column = schema.columns[index]
+        data[index] = _encoded(column, [row[position] for row in rows])
+    return Sample(list(rows), Columns(len(rows), tuple(data)))
+
+
+def _encoded(column: Column, cells: Sequence[Value | None]) -> NDArray[np.generic]:
+    if column.is_numeric:
+        return np.array([np.nan if cell is None else cell for cell in cells], float)
+    codes = [
+        column.missing_code
+        if cell is None
+        else column.code_of.get(cell, column.unseen_code)
+        for cell in cells
+    ]
+    return np.array(codes, dtype=column.code_dtype)
+
+
+def model_answers(
+    schema: Schema,
+    tree: Tree,
+    recipe: Recipe,
+    sample: Sample,
+    leave_divided: bool = False,
+) -> list[Answer]:
+    """Return what the model answers to every row, or to every undivided one."""
+    walker = Walker(schema.columns, tree, recipe)
+    arrivals = walker.walk(sample.data)
+    answers: list[Answer]
+    if tree.predicts_numbers:
+        answers = [(number, ()) for number in walker.numbers(arrivals).tolist()]
+    else:
+        labels = walker.labels(arrivals).tolist()
+        chances = walker.distribution(arrivals).tolist()
+        answers = [
+            (schema.classes[label], tuple(row))
+            for label, row in zip(labels, chances, strict=True)
+        ]
+    left = _refused(schema, tree, recipe, sample)
+    if leave_divided:
+        left |= np.bincount(arrivals.row, minlength=len(left)) > 1
+    for row in np.flatnonzero(left).tolist():
+        answers[row] = None
+    return answers
+
+
+def _refused(
+    schema: Schema, tree: Tree, recipe: Recipe, sample: Sample
+) -> NDArray[np.bool_]:
+    """Tell which rows the model would refuse."""
+    refused = np.zeros(len(sample.rows), dtype=bool)
+    for index in tree.used_columns:
+        column, cells = schema.columns[index], sample.data.data[index]
+        if recipe.missing == "error":
+            gone = (
+                np.isnan(cells) if column.is_numeric else cells == column.missing_code
+            )
+            refused |= gone
+        if recipe.unseen == "error" and not column.is_numeric:
+            refused |= cells == column.unseen_code
+    return refused
+
+
+def same(first: Answer, second: Answer, plan: Plan) -> bool:
+    """Tell whether two answers are the same, to the last bit of every number.
+
+    True and 1 are different labels; the two zeros are one number.
+    """
+    if first is None or second is None:
+        return first is second
+    if first[1] != second[1] or first[0] != second[0]:
+        return False
+    return plan.predicts_numbers or type(first[0]) is type(second[0])
+
+
+#: What a program that runs an export may take, in seconds.
+_PATIENCE = 600
+
+#: The choice of an option ``divided`` that leaves cases without an answer which the
+#: model takes down several branches.
+UNANSWERED = "unanswered"
+
+Options = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Runner:
+    """A way to run what was exported.
+
+    ``absent`` tells why it cannot be had on this machine, or returns None. ``run``
+    takes the export, its plan and rows, and returns the answers.
+    """
+
+    name: str
+    absent: Callable[[], str | None]
+    run: Callable[[bytes, Plan, Sequence[Row]], Sequence[Answer]]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A language or format that models are exported to.
+
+    ``write`` returns the export, or raises ExportError with the reason why the target
+    cannot carry the model. ``choices`` are its options with what they may be, the
+    default first; an option with a single choice takes any text. What is not ``binary``
+    is text in UTF-8. ``runners`` returns
+    the ways to run what was written with some options; all of them are tried.
+    A target that cannot hold every row says in ``domain`` which it holds; ``fitting``
+    returns the nearest such row, or None.
+    """
+
+    name: str
+    suffix: str
+    write: Callable[[Plan, Options], bytes]
+    runners: Callable[[Options], Sequence[Runner]]
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    binary: bool = False
+    fitting: Callable[[Plan, Row], Row | None] | None = None
+    domain: str = ""
+
+    def options(self, given: Mapping[str, str]) -> Options:
+        """Return all options: those given, checked, and the defaults of the others."""
+        for name, value in given.items():
+            if name not in self.choices:
+                known = quoted(self.choices, 20) or "none"
+                raise ParameterError(
+                    f"The export to {self.name!r} has no option {name!r}. Its options "
+                    f"are: {known}."
+                )
+            allowed = self.choices[name]
+            if len(allowed) > 1 and value not in allowed:
+                raise ParameterError(
+                    f"{name} of the export to {self.name!r} must be one of "
+                    f"{quoted(allowed, 20)}. Got {value!r}."
+                )
+        return {name: given.get(name, c[0]) for name, c in self.choices.items()}
+
+
+def run_program(
+    command: Sequence[str], files: Mapping[str, bytes], rows: Sequence[Row], plan: Plan
+) -> list[Answer]:
+    """Run a program in a folder of its own that holds some files; return its answers.
+
+    Rows go to its standard input as lines of JSON, an array of cells each. Answers come
+    back as such lines: null, or an array of label and probabilities, or of a number.
+    Labels are class codes, so that no language has to tell true from 1.
+    """
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    told = run_in_folder([command], files, lines.encode())
+    return [_answer(json.loads(line), plan) for line in told.splitlines()]
+
+
+def run_in_folder(
+    commands: Sequence[Sequence[str]],
+    files: Mapping[str, bytes],
+    given: bytes = b"",
+    result: str | None = None,
+) -> bytes:
+    """Run programs one after the other in a folder of their own that holds some files.
+
+    Returns what the last one wrote: to its standard output, or the file ``result``.
+    """
+    with TemporaryDirectory(prefix="branchwise-") as folder:
+        for name, content in files.items():
+            (Path(folder) / name).write_bytes(content)
+        for command in commands:
+            done = subprocess.run(  # noqa: S603
+                list(command),
+                cwd=folder,
+                input=given,
+                capture_output=True,
+                timeout=_PATIENCE,
+                check=False,
+            )
+            if done.returncode:
+                told = done.stderr.decode(errors="replace").strip()[-2000:]
+                raise ExportError(f"The export does not run: {command[0]} says: {told}")
+        return done.stdout if result is None else (Path(folder) / result).read_bytes()
+
+
+def _answer(line: list[float] | None, plan: Plan) -> Answer:
+    if line is None:
+        return None
+    if plan.predicts_numbers:
+        return float(line[0]), ()
+    return plan.classes[int(line[0])], tuple(float(chance) for chance in line[1:])
+
+
+def always() -> str | None:
+    """Say that a runner can be had anywhere."""
+    return None

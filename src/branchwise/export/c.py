@@ -1,0 +1,557 @@
+"""Export to C: one file of C99, which allocates nothing and is C++ as well."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+
+from branchwise.data.schema import Value
+from branchwise.errors import ExportError
+from branchwise.export import c_template as c_text
+from branchwise.export.base import Answer, Options, Runner, Target, run_in_folder
+from branchwise.export.code_writer import (
+    BraceSource,
+    checked_name,
+    comment,
+    finite,
+    identifiers,
+    label_word,
+    whole_within_doubles,
+    wrapped,
+)
+from branchwise.export.plan import Cell, Field, Plan, Row
+from branchwise.export.statements import OneOf, Part, Table
+from branchwise.text.conditions import word
+
+#: A string of C99 may have so many characters.
+_LONGEST = 4000
+#: Decimals up to here are read exactly by every compiler, if twice them is whole.
+_LARGEST_DECIMAL = 2**31
+
+
+def number(value: float) -> str:
+    """Write a number exactly: only hexadecimal digits are sure to be, in C."""
+    if abs(finite(value)) < _LARGEST_DECIMAL and (value * 2).is_integer():
+        return repr(float(value))
+    return float(value).hex()
+
+
+def text_bytes(value: str) -> bytes:
+    """Return a text as C has it, or say why it cannot."""
+    try:
+        encoded = value.encode()
+    except UnicodeEncodeError:
+        raise ExportError(
+            f"C cannot have the text {value!r}, which is no valid Unicode. Rename it."
+        ) from None
+    if b"\0" in encoded:
+        raise ExportError(
+            f"C cannot have the text {value!r}: its texts end at the first NUL. Rename "
+            "it, or export the model to another target."
+        )
+    return encoded
+
+
+def string(encoded: bytes) -> str:
+    """Write a string, in ASCII and without trigraphs."""
+    return '"' + "".join(map(_character, encoded)) + '"'
+
+
+def _character(byte: int) -> str:
+    char = chr(byte)
+    if char in '"\\?':
+        return f"\\{char}"
+    return char if 32 <= byte < 127 else f"\\{byte:03o}"
+
+
+def array(declared: str, items: Sequence[str]) -> list[str]:
+    """Write an array."""
+    return [f"{declared}[{len(items)}] = {{", *wrapped(items, "    "), "};"]
+
+
+class Strings:
+    """Texts, as strings or, if they are too long for these, arrays of their own."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self.long: list[str] = []
+        self._count = 0
+
+    def __call__(self, value: str) -> str:
+        """Return how a text is written where it is used."""
+        encoded = text_bytes(value)
+        if len(encoded) <= _LONGEST:
+            return string(encoded)
+        name = f"{self._prefix}_text_{self._count}"
+        self._count += 1
+        bytes_ = [f"'\\{byte:03o}'" for byte in (*encoded, 0)]
+        self.long += array(f"static const char {name}", bytes_)
+        return name
+
+
+_FLAGS = ("-std=c99", "-ffp-contract=off")
+#: Bytes of an export from which compiling takes longer than what -O1 saves.
+_LARGE = 300_000
+
+_DRIVER = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include "exported_tree.c"
+
+static int take(void *to, size_t size, FILE *from)
+{
+    return fread(to, 1, size, from) == size;
+}
+
+static char *take_text(FILE *from)
+{
+    int size;
+    char *text;
+    if (!take(&size, sizeof size, from) || size < 0) return NULL;
+    text = (char *)malloc((size_t)size + 1);
+    if (text == NULL || !take(text, (size_t)size, from)) abort();
+    text[size] = 0;
+    return text;
+}
+
+int main(void)
+{
+    FILE *rows = fopen("rows", "rb"), *answers = fopen("answers", "wb");
+    int n = 0;
+    if (rows == NULL || answers == NULL || !take(&n, sizeof n, rows)) return 2;
+    (void)take_text;
+    while (n-- > 0) {
+        struct @p@_row row = @p@_missing_row;
+        double numbers[@numbers@] = {0};
+        int label;
+@take@
+        label = @p@_predict(&row, numbers);
+        fwrite(&label, sizeof label, 1, answers);
+        fwrite(numbers, sizeof numbers, 1, answers);
+@free@
+    }
+    fclose(rows);
+    return fclose(answers) ? 2 : 0;
+}
+"""
+
+
+def compiler() -> str | None:
+    """Return where a C compiler is."""
+    found = (shutil.which(name) for name in ("cc", "gcc", "clang"))
+    return next((path for path in found if path), None)
+
+
+def _absent() -> str | None:
+    return None if compiler() else "there is no C compiler here (cc, gcc, clang)"
+
+
+def runner(options: Options) -> Sequence[Runner]:
+    """Return the way to run what was written with some options."""
+
+    def run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Answer]:
+        flags = (*_FLAGS, "-O1" if len(content) < _LARGE else "-O0")
+        return compile_and_run(content, plan, rows, options["name"], flags)
+
+    return [Runner("a compiled C program", _absent, run)]
+
+
+def compile_and_run(
+    content: bytes, plan: Plan, rows: Sequence[Row], prefix: str, flags: Sequence[str]
+) -> list[Answer]:
+    """Compile an export with its driver, run it, and return the answers."""
+    files = {
+        "exported_tree.c": content,
+        "driver.c": _driver(plan, prefix).encode(),
+        "rows": _packed(plan, rows),
+    }
+    # The folder is where programs start, and "." is not where they are looked for.
+    commands = [
+        [compiler() or "cc", *flags, "driver.c", "-o", "driver", "-lm"],
+        ["./driver"],
+    ]
+    return list(_answers_runner(run_in_folder(commands, files, result="answers"), plan))
+
+
+def _driver(plan: Plan, prefix: str) -> str:
+    take, free = [], []
+    names = identifiers(field.name for field in plan.fields)
+    for field, name in zip(plan.fields, names, strict=True):
+        if field.kind == "text":
+            take.append(f"row.{name} = take_text(rows);")
+            free.append(f"free((void *)row.{name});")
+        else:
+            take.append(f"if (!take(&row.{name}, sizeof row.{name}, rows)) return 3;")
+    indent = " " * 8
+    return (
+        _DRIVER.replace("@take@", "\n".join(indent + line for line in take))
+        .replace("@free@", "\n".join(indent + line for line in free))
+        .replace("@numbers@", str(max(1, len(plan.classes))))
+        .replace("@p@", prefix)
+    )
+
+
+def _packed(plan: Plan, rows: Sequence[Row]) -> bytes:
+    cells = (_cell(f, c) for row in rows for f, c in zip(plan.fields, row, strict=True))
+    return struct.pack("=i", len(rows)) + b"".join(cells)
+
+
+def _cell(field: Field, cell: Cell) -> bytes:
+    if field.kind == "number":
+        return struct.pack("=d", float("nan") if cell is None else float(cell))
+    if field.kind == "boolean":
+        return struct.pack("=i", -1 if cell is None else int(cell))
+    if cell is None:
+        return struct.pack("=i", -1)
+    try:
+        text = str(cell).encode()
+    except UnicodeEncodeError:
+        text = b"\0"
+    if b"\0" in text:
+        raise ExportError(
+            f"Column {field.name!r} has the value {cell!r} in a row, and no text of C "
+            "can be that: it has a NUL, or is no valid Unicode. Leave such rows out."
+        )
+    return struct.pack("=i", len(text)) + text
+
+
+def _answers_runner(content: bytes, plan: Plan) -> Iterator[Answer]:
+    form = struct.Struct(f"=i{max(1, len(plan.classes))}d")
+    for label, *numbers in form.iter_unpack(content):
+        if label < 0:
+            yield None
+        elif plan.predicts_numbers:
+            yield numbers[0], ()
+        else:
+            yield plan.classes[label], tuple(numbers)
+
+
+class CSource(BraceSource):
+    """Writes the parts of a plan in C.
+
+    Text, booleans and numbers that are values become codes first, by their order.
+    """
+
+    equal = "=="
+    constant = "const double"
+    isnan = "isnan"
+
+    def __init__(self, plan: Plan, prefix: str) -> None:
+        super().__init__(plan)
+        self.prefix = prefix
+        # Columns become names in lower case: these can be none of them.
+        self.upper = prefix.upper()
+        self.missing = f"{self.upper}_MISSING"
+        self.other = f"{self.upper}_OTHER"
+        self.order = [_order(field) for field in plan.fields]
+        self.rank = [
+            {code: rank for rank, code in enumerate(of_field)}
+            for of_field in self.order
+        ]
+        self.place = _places(plan)
+
+    def function(self, part: Part, body: Iterable[str]) -> Iterator[str]:
+        """Yield the lines of a function, which take what they need from the cells."""
+        p = self.prefix
+        takes = f"(const struct {p}_cells *cells)"
+        result = "int"
+        if self.plan.divides:
+            takes = f"{takes[:-1]}, double s0, struct {p}_places *todo)"
+            result = "void"
+        yield f"static {result} {p}_part_{part.number}{takes}"
+        yield "{"
+        if not part.fields:
+            yield "    (void)cells;"
+        for field in part.fields:
+            kind, name = self.place[field][0], self.names[field]
+            yield f"    const {kind} {name} = {self.cell(field)};"
+        yield from body
+        yield from ("}", "")
+
+    def cell(self, field: int) -> str:
+        """Write where the value of a field is kept."""
+        kind, place = self.place[field]
+        return f"cells->{'number' if kind == 'double' else 'code'}[{place}]"
+
+    def number(self, value: float) -> str:
+        """Write a number in a condition, with what it is in decimals."""
+        written = number(value)
+        return f"{written} /* {value!r} */" if "x" in written else written
+
+    def value(self, field: int, code: int) -> str:
+        """Write the code of a value, with the value."""
+        shown = label_word(self.plan.fields[field].values[code])
+        return f"{self.rank[field][code]} /* {comment(shown)} */"
+
+    def in_set(self, name: str, test: OneOf) -> str:
+        """Look for a code in an array of marks."""
+        marks = ["0"] * (len(self.order[test.field]) + 2)
+        for code in test.codes:
+            marks[self.rank[test.field][code] + 2] = "1"
+        table = f"{self.upper}_SET_{len(self.tables)}"
+        self._array(f"unsigned char {table}", marks)
+        return f"{table}[{name} + 2]"
+
+    def go(self, to: str, share: str | None) -> str:
+        """Return where the case goes, or list it."""
+        if share is None:
+            return f"return {to};"
+        return f"{self.upper}_go(todo, {to}, {share});"
+
+    def choice(self, name: str) -> str | None:
+        """Declare a variable."""
+        return f"int {name};"
+
+    def lookup(self, table: Table) -> str:
+        """Look a code up in an array."""
+        entries = [table.of_other or 0, table.of_missing or 0]
+        entries += [table.of_codes[code] for code in self.order[table.field]]
+        name = f"{self.upper}_TABLE_{table.node}"
+        self._array(f"int {name}", [str(to) for to in entries])
+        return f"{name}[{self.names[table.field]} + 2]"
+
+    def everywhere(self, table: Table) -> list[str]:
+        """List all the places where the parts of a case go."""
+        name = f"{self.upper}_EVERY_{table.node}"
+        shares = f"{self.upper}_SHARES_{table.node}"
+        self._array(f"int {name}", [str(to) for to, _ in table.every])
+        self._array(f"double {shares}", [number(share) for _, share in table.every])
+        return [
+            "int k_;",
+            f"for (k_ = 0; k_ < {len(table.every)}; k_++) {{",
+            f"    {self.go(f'{name}[k_]', f's{table.share} * {shares}[k_]')}",
+            "}",
+        ]
+
+    def _array(self, declared: str, items: Sequence[str]) -> None:
+        self.tables += array(f"static const {declared}", items)
+
+
+def _order(field: Field) -> list[int]:
+    """Return the codes of a field in the order in which C looks for their values."""
+    codes = range(len(field.values))
+    if field.kind == "text":
+        return sorted(codes, key=lambda code: text_bytes(str(field.values[code])))
+    return sorted(codes, key=lambda code: field.values[code])
+
+
+def _places(plan: Plan) -> list[tuple[str, int]]:
+    """Return the type of every field's cell, and its place among those."""
+    counts = {"double": 0, "int": 0}
+    places = []
+    for field in plan.fields:
+        kind = "double" if field.numeric else "int"
+        places.append((kind, counts[kind]))
+        counts[kind] += 1
+    return places
+
+
+def write(plan: Plan, options: Options) -> bytes:
+    """Write a C file."""
+    prefix = checked_name(options["name"], "c")
+    for field in plan.fields:
+        whole_within_doubles(field.values, "C")
+    source, strings = CSource(plan, prefix), Strings(prefix)
+    functions = list(source.functions())
+    columns = list(_reading(source, strings))
+    names = list(_names(plan, prefix, strings))
+    divided = list(_divided(plan, source)) if plan.divides else []
+    lines = [
+        *_declarations(source),
+        *_cells(source),
+        *strings.long,
+        *names,
+        *divided,
+        *source.tables,
+        "",
+        *functions,
+        *_answers(plan, prefix),
+        *columns,
+        *_parts(source),
+        _filled(_prediction(plan, len(source.parts)), prefix),
+        f"#endif  // {prefix.upper()}_DECLARATIONS_ONLY",
+        "",
+    ]
+    return "\n".join(lines).encode("ascii")
+
+
+def _filled(template: str, prefix: str, **more: str) -> str:
+    """Put names into a template: these stand between @ signs."""
+    for name, value in {"p": prefix, "P": prefix.upper(), **more}.items():
+        template = template.replace(f"@{name}@", value)
+    return template
+
+
+def _declarations(source: CSource) -> Iterator[str]:
+    plan, prefix = source.plan, source.prefix
+    uses = c_text.NUMBERS_USE if plan.predicts_numbers else c_text.CLASSES_USE
+    about = comment(plan.about)
+    yield _filled(c_text.HEAD, prefix, about=about, uses=_filled(uses, prefix))
+    yield f"struct {prefix}_row {{"
+    for field, name in zip(plan.fields, source.names, strict=True):
+        note = comment(label_word(field.name))
+        yield f"    {c_text.MEMBERS[field.kind].format(name)}  // {note}"
+    if not plan.fields:
+        yield "    char unused;  // the tree asks nothing"
+    yield "};"
+    declared = c_text.NUMBERS if plan.predicts_numbers else c_text.CLASSES
+    yield _filled(
+        declared,
+        prefix,
+        classes=str(len(plan.classes)),
+        columns=str(max(1, len(plan.fields))),
+    )
+    yield _filled(c_text.IMPLEMENTATION, prefix)
+    if plan.divides:
+        yield c_text.ARITHMETIC
+
+
+def _cells(source: CSource) -> Iterator[str]:
+    """Yield the declaration of a row as the tree looks at it."""
+    yield f"enum {{ {source.missing} = -1, {source.other} = -2 }};"
+    yield f"struct {source.prefix}_cells {{"
+    codes = sum(kind == "int" for kind, _ in source.place)
+    numbers = len(source.place) - codes
+    if codes:
+        yield f"    int code[{codes}];"
+    if numbers:
+        yield f"    double number[{numbers}];"
+    if not source.place:
+        yield "    char unused;"
+    yield "};"
+
+
+def _names(plan: Plan, prefix: str, strings: Strings) -> Iterator[str]:
+    columns = [strings(field.name) for field in plan.fields] or ["NULL"]
+    yield from array(f"const char *const {prefix}_columns", columns)
+    if plan.classes:
+        classes = [strings(_class_name(label)) for label in plan.classes]
+        yield from array(f"const char *const {prefix}_classes", classes)
+    nothing = {"text": "NULL", "boolean": "-1", "number": "NAN"}
+    cells = ", ".join(nothing[field.kind] for field in plan.fields) or "0"
+    yield f"const struct {prefix}_row {prefix}_missing_row = {{{cells}}};"
+
+
+def _class_name(label: Value) -> str:
+    return label if isinstance(label, str) else word(label)
+
+
+def _divided(plan: Plan, source: CSource) -> Iterator[str]:
+    leaves = sum(node.question is None for node in plan.nodes)
+    stack = str(max(1, round(leaves * 24 / 1000)))
+    yield _filled(c_text.PLACES, source.prefix, leaves=str(leaves), stack=stack)
+    if plan.costs is not None:
+        yield "// What it costs to answer (column) where something is true (row)."
+        n = len(plan.classes)
+        yield f"static const double {source.prefix}_costs[{n}][{n}] = {{"
+        for row in plan.costs:
+            yield f"    {{{', '.join(map(number, row))}}},"
+        yield "};"
+
+
+def _answers(plan: Plan, prefix: str) -> Iterator[str]:
+    yield "// What every node answers."
+    n_nodes, n_classes = len(plan.nodes), len(plan.classes)
+    if plan.predicts_numbers:
+        yield f"static const double {prefix}_numbers[{n_nodes}] = {{"
+        for position, node in enumerate(plan.nodes):
+            yield f"    {number(node.number or 0.0)},  // {position}"
+        yield "};"
+        return
+    labels = [str(node.label) for node in plan.nodes]
+    yield from array(f"static const int {prefix}_labels", labels)
+    yield f"static const double {prefix}_chances[{n_nodes}][{n_classes}] = {{"
+    for position, node in enumerate(plan.nodes):
+        yield f"    {{{', '.join(map(number, node.chances))}}},  // {position}"
+    yield "};"
+
+
+def _reading(source: CSource, strings: Strings) -> Iterator[str]:
+    """Yield the function that reads a row, the tables and functions it needs first."""
+    plan, prefix = source.plan, source.prefix
+    yield "// The values that training had, in order."
+    for position, field in enumerate(plan.fields):
+        values = [field.values[code] for code in source.order[position]]
+        name = f"{prefix}_values_{position}"
+        if values and field.kind == "text":
+            texts = [strings(str(value)) for value in values]
+            yield from array(f"static const char *const {name}", texts)
+        elif values and field.kind == "number":
+            numbers = [number(float(value)) for value in values]
+            yield from array(f"static const double {name}", numbers)
+    kinds = {field.kind for field in plan.fields if field.values}
+    for kind, function in c_text.CODES.items():
+        if kind in kinds:
+            yield _filled(function, prefix)
+    yield _filled(c_text.READ, prefix)
+    if not plan.fields:
+        yield from ("    (void)row;", "    (void)cells;")
+    for position in range(len(plan.fields)):
+        yield from (f"    {line}" for line in _read_cell(source, position))
+    yield from ("    return 0;", "}", "")
+
+
+def _read_cell(source: CSource, position: int) -> Iterator[str]:
+    """Yield the lines that read a value, and refuse it if it has to be."""
+    plan, prefix = source.plan, source.prefix
+    field, cell = plan.fields[position], source.cell(position)
+    member, refuse = f"row->{source.names[position]}", f"return {-1 - position};"
+    if field.kind == "number":
+        yield f"if (isinf({member})) {refuse}"
+    if field.kind == "boolean":
+        yield f"if ({member} < -1 || {member} > 1) {refuse}"
+    if field.numeric:
+        yield f"{cell} = {member};"
+        if plan.refuses_missing:
+            yield f"if (isnan({member})) {refuse}"
+        return
+    values, n = f"{prefix}_values_{position}", len(field.values)
+    if not field.values:
+        yield f"{cell} = {member} == NULL ? {source.missing} : {source.other};"
+    elif field.kind == "boolean":
+        codes = ", ".join(_boolean_code(source, position, b) for b in (False, True))
+        yield f"{cell} = {prefix}_boolean_code({member}, {codes});"
+    else:
+        yield f"{cell} = {prefix}_{field.kind}_code({member}, {values}, {n});"
+    if plan.refuses_missing:
+        yield f"if ({cell} == {source.missing}) {refuse}"
+    if plan.refuses_unseen:
+        yield f"if ({cell} == {source.other}) {refuse}"
+
+
+def _boolean_code(source: CSource, position: int, value: bool) -> str:
+    values = source.plan.fields[position].values
+    if value not in values:
+        return source.other
+    return str(source.rank[position][values.index(value)])
+
+
+def _parts(source: CSource) -> Iterator[str]:
+    """Yield the list of the functions, if there is more than one."""
+    if len(source.parts) == 1 and not source.plan.divides:
+        return
+    p = source.prefix
+    more = f", double, struct {p}_places *" if source.plan.divides else ""
+    result = "void" if source.plan.divides else "int"
+    yield f"typedef {result} (*{p}_part)(const struct {p}_cells *{more});"
+    names = [f"{p}_part_{part.number}" for part in source.parts]
+    yield from array(f"static const {p}_part {p}_parts", names)
+    yield ""
+
+
+def _prediction(plan: Plan, n_parts: int) -> str:
+    """Return the template of the functions that answer."""
+    if not plan.divides:
+        on = c_text.GO_ON if n_parts > 1 else ""
+        numbers, classes = c_text.PREDICT_NUMBER, c_text.PREDICT_CLASS
+        chosen = numbers if plan.predicts_numbers else classes
+        return chosen.replace("@on@", on)
+    if plan.predicts_numbers:
+        return c_text.ARRIVE + c_text.PREDICT_NUMBER_DIVIDED
+    scores = c_text.CHANCES if plan.costs is None else c_text.PRICES
+    divided = c_text.PREDICT_CLASS_DIVIDED.replace("@scores@", scores)
+    return c_text.ARRIVE + divided
+
+
+TARGET = Target("c", ".c", write, runner, {"name": ("tree",)})

@@ -1,0 +1,403 @@
+"""Parts of a tree as source text: what the programming languages have in common."""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+
+from branchwise.data.schema import Value
+from branchwise.errors import ExportError, ParameterError
+from branchwise.export.plan import EVERY_BRANCH, STOP, Plan
+from branchwise.export.statements import (
+    Above,
+    Choose,
+    Go,
+    If,
+    Known,
+    Missing,
+    OneOf,
+    Other,
+    Part,
+    Share,
+    Statement,
+    Table,
+    Test,
+    Tests,
+    UpTo,
+    Went,
+    parts_of,
+)
+from branchwise.text.conditions import listed, number, word
+
+#: What has a meaning in a comment of some language, or in a page around the program.
+_LOADED = set("\\*/<>&?`$")
+_WIDTH = 79
+#: Lower-case words with a meaning in C, C++, JavaScript or the headers of C; Python
+#: knows its own. Columns are named in lower case.
+_RESERVED = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    abstract alignas alignof and_eq arguments asm assert auto await bitand bitor bool
+    boolean break byte case catch char class compl complex concept const const_cast
+    constexpr continue co_await co_return co_yield debugger decltype default delete do
+    double dynamic_cast else enum environ errno eval explicit export extends extern far
+    false final finally float for fortran friend function goto i386 if imaginary
+    implements import in inline instanceof int interface isfinite isinf isnan isnormal
+    let linux long max min mutable namespace native near new noexcept not_eq null
+    nullptr offsetof operator or_eq package pascal private protected public register
+    reinterpret_cast requires restrict return self short signbit signed sizeof small
+    static static_assert static_cast stderr stdin stdout strcmp struct super switch
+    synchronized template this thread_local throw throws transient true try typedef
+    typeid typename typeof undefined union unix unsigned unused using var virtual void
+    volatile wchar_t while with xor xor_eq yield
+    char8_t char16_t char32_t
+    """,
+    )
+)
+#: Names that the exports use themselves: parameters of functions, and locals.
+_OURS = re.compile(r"cells|todo|to|part|[bs]\d+")
+
+
+def comment(text: str, ascii_only: bool = True) -> str:
+    """Write a text so that it stays in a comment of one line."""
+    return "".join(_shown(char, ascii_only) for char in text)
+
+
+def _shown(char: str, ascii_only: bool) -> str:
+    plain = char.isascii() or not ascii_only
+    if plain and char.isprintable() and char not in _LOADED:
+        return char
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def identifiers(names: Iterable[str]) -> list[str]:
+    """Return distinct names for columns that every language takes."""
+    counts: dict[str, int] = {}
+    found: dict[str, None] = {}
+    for name in names:
+        base = made = _identifier(name)
+        while made in found:
+            counts[base] = counts.get(base, 1) + 1
+            made = f"{base}_{counts[base]}"
+        found[made] = None
+    return list(found)
+
+
+def _identifier(name: str) -> str:
+    base = unicodedata.normalize("NFKD", name[:60])
+    letters = "".join(c for c in base if not unicodedata.combining(c)).lower()
+    made = re.sub(r"[^a-z0-9]+", "_", letters).strip("_")[:40].rstrip("_")
+    if not made or made[0].isdigit():
+        made = f"column_{made}".rstrip("_")
+    is_taken = made in _RESERVED or keyword.iskeyword(made) or _OURS.fullmatch(made)
+    return f"{made}_column" if is_taken else made
+
+
+def checked_name(name: str, target: str) -> str:
+    """Return a name that the user chose, or say why it cannot be used."""
+    if (
+        not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,59}", name)
+        or name.lower() in _RESERVED
+        or keyword.iskeyword(name)
+    ):
+        raise ParameterError(
+            f"name of the export to {target!r} must begin with a letter, have only "
+            "letters of English, digits and underscores (60 at most), and be no word "
+            f"of a programming language. Got {name!r}."
+        )
+    return name
+
+
+def finite(number: float) -> float:
+    """Return a number, or say that no source text can have it."""
+    if math.isfinite(number):
+        return number
+    raise ExportError(
+        f"The tree has a number that is not finite ({number!r}), which source text "
+        "cannot have. Fit it to numbers and weights that are not that large."
+    )
+
+
+def whole_within_doubles(values: Sequence[Value], language: str) -> None:
+    """Refuse whole numbers that a language without large ones would change."""
+    for value in values:
+        if isinstance(value, int) and abs(value) > 2**53:
+            raise ExportError(
+                f"{language} cannot tell {value} from its neighbours: its numbers are "
+                "exact up to 2**53. Turn the column, or the classes, into text."
+            )
+
+
+def wrapped(items: Sequence[str], indent: str, end: str = ",") -> list[str]:
+    """Write items in lines that are not too long, each item whole."""
+    lines: list[str] = []
+    for item in items:
+        entry = f"{item}{end}"
+        if lines and len(lines[-1]) + 1 + len(entry) <= _WIDTH:
+            lines[-1] += f" {entry}"
+        else:
+            lines.append(f"{indent}{entry}")
+    return lines
+
+
+def label_word(label: Value) -> str:
+    """Write a class or a number as people read it, not too long."""
+    written = word(label)
+    return written if len(written) <= 40 else f"{written[:40]}..."
+
+
+_INDENT = "    "
+#: Characters of a comment behind a line.
+_NOTE = 60
+
+
+class Source(ABC):
+    """Writes the parts of a plan; a language says how it spells each thing.
+
+    ``tables`` gathers the lines that have to stand before the functions. A block is
+    written by its lines: ``begin`` has those that open the first arm of a condition,
+    the next ones and the last, ``end`` the line that closes it, if there is one.
+    """
+
+    begin: tuple[str, str, str]
+    end: str | None
+    either: str
+    remark: str
+    ascii_only = True
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.names = identifiers(field.name for field in plan.fields)
+        self.parts = list(parts_of(plan))
+        self.tables: list[str] = []
+
+    def functions(self) -> Iterator[str]:
+        """Yield the lines of all functions; parts are called by those before them."""
+        for part in self.parts:
+            yield from self.function(part, self._block(part.statements, 1))
+
+    @abstractmethod
+    def function(self, part: Part, body: Iterable[str]) -> Iterator[str]:
+        """Yield the lines of one function."""
+
+    @abstractmethod
+    def test(self, test: Test) -> str:
+        """Write a test."""
+
+    @abstractmethod
+    def go(self, to: str, share: str | None) -> str:
+        """Write that the case goes somewhere."""
+
+    @abstractmethod
+    def share(self, name: str, of: str, part: float, when: str) -> str:
+        """Write a share: part of another where something is true, or always."""
+
+    @abstractmethod
+    def choice(self, name: str) -> str | None:
+        """Write that a variable will be chosen, if it has to be said."""
+
+    @abstractmethod
+    def assign(self, name: str, value: int) -> str:
+        """Write that a variable has a value."""
+
+    @abstractmethod
+    def lookup(self, table: Table) -> str:
+        """Put a table where it can be used; write how to look the case up in it."""
+
+    @abstractmethod
+    def everywhere(self, table: Table) -> list[str]:
+        """Put the shares of a table there, too; write that a case goes everywhere."""
+
+    def any_of(self, tests: Tests) -> str:
+        """Write that any of some tests is true."""
+        return self.either.join(self.test(test) for test in tests)
+
+    def note(self, text: str) -> str:
+        """Write a comment behind a line."""
+        short = text if len(text) <= _NOTE else f"{text[:_NOTE]}..."
+        return f"  {self.remark} {comment(short, self.ascii_only)}"
+
+    def _block(self, statements: Sequence[Statement], depth: int) -> Iterator[str]:
+        """Yield the lines of statements; as deep as a part is, no deeper."""
+        for statement in statements:
+            if isinstance(statement, If):
+                yield from self._arms(statement, depth)
+            else:
+                for line in self._lines(statement):
+                    yield f"{_INDENT * depth}{_indented(line, _INDENT * depth)}"
+
+    def _arms(self, statement: If, depth: int) -> Iterator[str]:
+        indent, arms = _INDENT * depth, statement.arms
+        if len(arms) == 1 and not statement.divided:
+            yield from self._block(arms[0].body, depth)
+            return
+        first, following, otherwise = self.begin
+        for place, arm in enumerate(arms):
+            if place and not statement.divided and arm is arms[-1]:
+                yield f"{indent}{otherwise}{self.note(self._in_words(arm.tests))}"
+            else:
+                starts = first if place == 0 or statement.divided else following
+                line = starts.format(self.any_of(arm.tests))
+                yield f"{indent}{_indented(line, indent)}"
+            yield from self._block(arm.body, depth + 1)
+            if self.end is not None and (statement.divided or arm is arms[-1]):
+                yield f"{indent}{self.end}"
+
+    def _lines(self, statement: Go | Share | Choose | Table) -> Iterator[str]:
+        if isinstance(statement, Go):
+            share = self._level(statement.share)
+            yield self.go(str(statement.to), share) + self.note(self._place(statement))
+        elif isinstance(statement, Share):
+            name, of = f"s{statement.level}", f"s{statement.of}"
+            yield self.share(name, of, statement.part, self.any_of(statement.when))
+        elif isinstance(statement, Choose):
+            yield from self._choice(statement)
+        else:
+            yield from self._looked_up(statement)
+
+    def _level(self, level: int) -> str | None:
+        return f"s{level}" if self.plan.divides else None
+
+    def _choice(self, statement: Choose) -> Iterator[str]:
+        name = f"b{statement.level}"
+        said = self.choice(name)
+        if said is not None:
+            yield said
+        first, following, otherwise = self.begin
+        for place, (tests, branch) in enumerate(statement.arms):
+            yield (following if place else first).format(self.any_of(tests))
+            yield f"{_INDENT}{self.assign(name, branch)}"
+        yield otherwise + self.note("missing, and nothing stands in for it")
+        yield f"{_INDENT}{self.assign(name, statement.default)}"
+        if self.end is not None:
+            yield self.end
+
+    def _looked_up(self, table: Table) -> Iterator[str]:
+        divided: list[Test] = []
+        if table.every and table.of_missing is None:
+            divided.append(Missing(table.field))
+        if table.every and table.of_other is None:
+            divided.append(Other(table.field))
+        found = self.go(self.lookup(table), self._level(table.share))
+        if not divided:
+            yield found
+            return
+        first, _, otherwise = self.begin
+        yield first.format(self.any_of(tuple(divided)))
+        yield from (f"{_INDENT}{line}" for line in self.everywhere(table))
+        yield otherwise
+        yield f"{_INDENT}{found}"
+        if self.end is not None:
+            yield self.end
+
+    def _place(self, statement: Go) -> str:
+        """Say in words where a case goes."""
+        if statement.to < 0:
+            root = self.parts[-statement.to].root
+            question = self.plan.nodes[root].question
+            asks = "" if question is None else self.plan.fields[question.field].name
+            return f"go on in part {-statement.to}: {label_word(asks)}?"
+        node = self.plan.nodes[statement.to]
+        if node.number is not None:
+            return number(node.number)
+        return label_word(self.plan.classes[node.label])
+
+    def _in_words(self, tests: Tests) -> str:
+        """Say in words what tests ask; all are about one field, or one choice."""
+        first = tests[0]
+        about = "" if isinstance(first, Went) else self.plan.fields[first.field].name
+        asked = " or ".join(self._test_in_words(test) for test in tests)
+        return f"{label_word(about)}: {asked}" if about else asked
+
+    def _test_in_words(self, test: Test) -> str:
+        if isinstance(test, Went):
+            words = {STOP: "no branch", EVERY_BRANCH: "every branch"}
+            return words.get(test.branch, f"branch {test.branch}")
+        if isinstance(test, OneOf):
+            values = self.plan.fields[test.field].values
+            return listed([values[code] for code in test.codes], 5)
+        if isinstance(test, UpTo):
+            return f"up to {number(test.cut)}"
+        if isinstance(test, Above):
+            return f"above {number(test.cut)}"
+        known = {Known: "known", Missing: "missing", Other: "new to the tree"}
+        return known[type(test)]
+
+
+def _indented(line: str, indent: str) -> str:
+    """Indent what follows the first line of a list too long for one."""
+    return line.replace("\n", f"\n{indent}")
+
+
+#: More values than these are looked for in a table of their own.
+MOST_VALUES = 8
+
+
+class BraceSource(Source):
+    """Writes the parts of a plan in a language with braces."""
+
+    begin = ("if ({}) {{", "}} else if ({}) {{", "} else {")
+    end = "}"
+    either = " || "
+    remark = "//"
+    constant: str
+    equal: str
+    missing: str
+    other: str
+    isnan: str
+
+    def test(self, test: Test) -> str:
+        """Write a test."""
+        if isinstance(test, Went):
+            return f"b{test.level} {self.equal} {test.branch}"
+        name = self.names[test.field]
+        if isinstance(test, OneOf):
+            return self.one_of(name, test)
+        if isinstance(test, UpTo):
+            return f"{name} <= {self.number(test.cut)}"
+        if isinstance(test, Above):
+            return f"{name} > {self.number(test.cut)}"
+        if isinstance(test, Known):
+            return f"!{self.isnan}({name})"
+        if isinstance(test, Other):
+            return f"{name} {self.equal} {self.other}"
+        if self.plan.fields[test.field].numeric:
+            return f"{self.isnan}({name})"
+        return f"{name} {self.equal} {self.missing}"
+
+    def one_of(self, name: str, test: OneOf) -> str:
+        """Write that a field has one of some values."""
+        if len(test.codes) > MOST_VALUES:
+            return self.in_set(name, test)
+        values = (self.value(test.field, code) for code in test.codes)
+        return self.either.join(f"{name} {self.equal} {value}" for value in values)
+
+    @abstractmethod
+    def in_set(self, name: str, test: OneOf) -> str:
+        """Put values into a table; write that a field has one of them."""
+
+    @abstractmethod
+    def number(self, value: float) -> str:
+        """Write a number in a condition."""
+
+    @abstractmethod
+    def value(self, field: int, code: int) -> str:
+        """Write a value that fields are compared with."""
+
+    def share(self, name: str, of: str, part: float, when: str) -> str:
+        """Write a share."""
+        less = f"{of} * {self.number(part)}"
+        value = f"{when} ? {less} : {of}" if when else less
+        return f"{self.constant} {name} = {value};"
+
+    def assign(self, name: str, value: int) -> str:
+        """Assign."""
+        return f"{name} = {value};"

@@ -1,0 +1,1 @@
+"""Export to SQL: queries, dialects and the databases that verify them."""

@@ -1,0 +1,391 @@
+"""How the dialects of SQL write names, texts, numbers and comparisons."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from branchwise.data.schema import Value, ValueType
+from branchwise.errors import ExportError
+from branchwise.export.plan import Field, Plan
+from branchwise.text.conditions import word
+
+#: Whole numbers up to here are float64 without rounding.
+WHOLE = 2**53
+#: Powers of ten up to here are float64 without rounding.
+_TENS = 22
+#: Digits of a decimal whose digits alone are a whole number below 2**53.
+_DIGITS = 15
+#: Powers of two in one factor: 2**62 is the last that is a 64-bit integer.
+_TWOS = 62
+#: Class probabilities are quotients of counts, mostly of small ones.
+_LARGEST_COUNT = 1_000_000
+
+
+def quotient(number: float, real: Callable[[str], str]) -> str:
+    """Write a number with whole numbers, divisions and multiplications alone.
+
+    ``real`` makes a floating-point number of a decimal. Decimals that are a float64
+    without rounding, such as 77.5, stand as they are.
+    """
+    if number == int(number) and abs(number) <= WHOLE:
+        return real(str(int(number)))
+    decimal = _decimal(number)
+    if decimal is not None and Fraction(*decimal) == Fraction(number):
+        return real(format(Decimal(repr(number)), "f"))
+    parts = decimal or _ratio(number)
+    if parts is not None:
+        return f"{real(str(parts[0]))} / {real(str(parts[1]))}"
+    return _binary(number, real)
+
+
+def _decimal(number: float) -> tuple[int, int] | None:
+    """Return the digits of the shortest decimal and the power of ten to divide by."""
+    sign, digits, exponent = Decimal(repr(number)).as_tuple()
+    if (
+        not isinstance(exponent, int)
+        or not -_TENS <= exponent < 0
+        or len(digits) > _DIGITS
+    ):
+        return None
+    whole = int("".join(map(str, digits)))
+    return (-whole if sign else whole), 10**-exponent
+
+
+def _ratio(number: float) -> tuple[int, int] | None:
+    """Return two small whole numbers whose quotient is this number."""
+    near = Fraction(number).limit_denominator(_LARGEST_COUNT)
+    if abs(near.numerator) > WHOLE or near.numerator / near.denominator != number:
+        return None
+    return near.numerator, near.denominator
+
+
+def _binary(number: float, real: Callable[[str], str]) -> str:
+    """Write the 53 bits as a whole number, then powers of two: exact at every step."""
+    fraction, exponent = math.frexp(number)
+    bits, exponent = int(fraction * WHOLE), exponent - 53
+    while bits % 2 == 0:
+        bits, exponent = bits // 2, exponent + 1
+    sign = "*" if exponent > 0 else "/"
+    factors = [_TWOS] * (abs(exponent) // _TWOS)
+    if abs(exponent) % _TWOS:
+        factors.append(abs(exponent) % _TWOS)
+    wholes = [bits, *(2**power for power in factors)]
+    return f" {sign} ".join(real(str(whole)) for whole in wholes)
+
+
+#: Characters that are not shown, or end a line: written by their numbers.
+_CONTROL = r"\x00-\x1f\x7f"
+_LARGEST_INTEGER = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What a dialect has of its own.
+
+    ``number`` writes a float64 and ``text`` a text. ``number_column`` and
+    ``text_column`` make a column compare as float64 and by code points, where it would
+    not of its own accord. ``not_a_number`` is the test for NaN, None where there is
+    none. ``same`` compares two columns of which both may be missing. ``keep`` follows
+    the name of a step that is to be computed once. ``truths`` are false and true.
+    ``folds`` maps names to what the dialect takes for the same name; ``most_bytes`` is
+    the length of a name, and ``forbidden`` what a name cannot hold. ``most_levels`` is
+    the depth of a tree that the engine bears.
+    """
+
+    name: str
+    number: Callable[[float], str]
+    text: Callable[[str], str]
+    types: dict[ValueType, str]
+    number_column: str = "{}"
+    text_column: str = "{}"
+    not_a_number: str | None = None
+    same: str = "{0} IS NOT DISTINCT FROM {1}"
+    keep: str = "AS MATERIALIZED"
+    greatest: str | None = "GREATEST"
+    truths: tuple[str, str] = ("FALSE", "TRUE")
+    quote: str = '"'
+    folds: Callable[[str], str] = str
+    most_bytes: int | None = None
+    forbidden: str | None = None
+    most_levels: int | None = None
+
+    def named(self, name: str) -> str:
+        """Quote a name."""
+        reason = self.no_name(name)
+        if reason is not None:
+            raise ExportError(
+                f"{name!r} cannot be the name of a table or column in the dialect "
+                f"{self.name!r}: {reason}. Rename it and fit again, or choose another "
+                "dialect."
+            )
+        return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
+
+    def no_name(self, name: str) -> str | None:
+        """Tell why a text cannot be a name; None if it can."""
+        if not name:
+            return "names must have at least one character"
+        if "\0" in name:
+            return "names cannot hold the character NUL"
+        if not _is_unicode(name):
+            return "it is no valid Unicode"
+        if self.forbidden is not None and self.forbidden in name:
+            return f"the engine puts something else in the place of {self.forbidden!r}"
+        if self.most_bytes is not None and len(name.encode()) > self.most_bytes:
+            return f"names have at most {self.most_bytes} bytes"
+        return None
+
+    def value(self, value: Value) -> str:
+        """Write a value of any kind."""
+        if isinstance(value, bool):
+            return self.truths[value]
+        if isinstance(value, float):
+            return self.number(value)
+        if isinstance(value, int):
+            return self._integer(value)
+        if not _is_unicode(value):
+            raise ExportError(
+                f"The value {value!r} is no valid Unicode and cannot be written in "
+                "SQL. Replace it and fit again."
+            )
+        return self.text(value)
+
+    def _integer(self, value: int) -> str:
+        if abs(value) > _LARGEST_INTEGER:
+            raise ExportError(
+                f"The value {value} is beyond the integers of SQL, which have 64 bits. "
+                "Use text for such numbers and fit again."
+            )
+        return str(value)
+
+    def values_of(self, field: Field) -> list[str]:
+        """Write the values that a field may have."""
+        large = [v for v in field.values if isinstance(v, int) and abs(v) > WHOLE]
+        if large:
+            raise ExportError(
+                f"Column {field.name!r} has the value {large[0]}: whole numbers beyond "
+                "2**53 are the same as their neighbours in a column of floating-point "
+                "numbers. Use text for such numbers and fit again."
+            )
+        return [self.value(value) for value in field.values]
+
+    def column(self, field: Field, written: str) -> str:
+        """Make a column compare as the model does."""
+        form = "{}"
+        if field.numeric:
+            form = self.number_column
+        elif field.kind == "text":
+            form = self.text_column
+        return form.format(written)
+
+    def same_cell(self, field: Field, first: str, second: str) -> str:
+        """Compare two columns; missing is the same as missing."""
+        nothing: dict[ValueType, Value]
+        nothing = {"text": "", "number": 0.0, "boolean": False}
+        return self.same.format(first, second, self.value(nothing[field.kind]))
+
+    def distinct(self, names: Sequence[str]) -> None:
+        """Refuse names that the dialect cannot tell apart."""
+        seen: dict[str, str] = {}
+        for name in names:
+            other = seen.setdefault(self.folds(name), name)
+            if other != name:
+                raise ExportError(
+                    f"The dialect {self.name!r} cannot tell the columns {other!r} and "
+                    f"{name!r} apart: names that differ in case alone are the same. "
+                    "Rename one and fit again, or use the dialect 'postgresql'."
+                )
+
+
+def _is_unicode(text: str) -> bool:
+    return text.isascii() or not re.search("[\ud800-\udfff]", text)
+
+
+def _ascii_folded(name: str) -> str:
+    return "".join(c.lower() if c.isascii() else c for c in name)
+
+
+def _in_quotes(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _ansi_text(text: str) -> str:
+    if "\0" in text:
+        raise ExportError(
+            f"The value {text!r} holds the character NUL, for which standard SQL has "
+            "no notation. Choose another dialect (sqlite, duckdb, spark)."
+        )
+    return _in_quotes(text)
+
+
+def _postgresql_text(text: str) -> str:
+    """Write a text so that no setting of the server changes what it means."""
+    if "\0" in text:
+        raise ExportError(
+            f"The value {text!r} holds the character NUL, which PostgreSQL cannot "
+            "store. Replace it and fit again, or choose another dialect."
+        )
+    escaped = re.sub(rf"[{_CONTROL}\\]", _postgresql_escape, text)
+    return ("E" if escaped != text else "") + _in_quotes(escaped)
+
+
+def _postgresql_escape(found: re.Match[str]) -> str:
+    character = found.group()
+    return "\\\\" if character == "\\" else f"\\x{ord(character):02X}"
+
+
+def _pieces(text: str, special: str, function: str) -> str:
+    """Write a text as pieces: special characters by number, the others in quotes."""
+    pieces = [
+        f"{function}({ord(piece)})"
+        if re.fullmatch(f"[{special}]", piece)
+        else _in_quotes(piece)
+        for piece in re.split(f"([{special}])", text)
+        if piece
+    ]
+    return " || ".join(pieces) or "''"
+
+
+def _sqlite_text(text: str) -> str:
+    return _pieces(text, _CONTROL, "char")
+
+
+def _duckdb_text(text: str) -> str:
+    return _pieces(text, _CONTROL, "chr")
+
+
+def _spark_text(text: str) -> str:
+    # Quotes and backslashes depend on settings of Spark's parser, and even inside of
+    # a text it puts the values of variables in the place of ${their names}.
+    return _pieces(text, rf"{_CONTROL}'\\$", "char")
+
+
+def _ansi_number(number: float) -> str:
+    return quotient(number, lambda decimal: f"{decimal}E0")
+
+
+def _sqlite_number(number: float) -> str:
+    return quotient(number, lambda d: d if "." in d else f"{d}.0")
+
+
+def _duckdb_number(number: float) -> str:
+    # Without an exponent it would be a DECIMAL.
+    written = repr(number + 0.0)
+    return written if "e" in written else f"{written}e0"
+
+
+def _postgresql_number(number: float) -> str:
+    return f"'{number + 0.0!r}'::float8"
+
+
+def _spark_number(number: float) -> str:
+    return f"{number + 0.0!r}D"
+
+
+ANSI = Dialect(
+    "ansi",
+    _ansi_number,
+    _ansi_text,
+    {"text": "VARCHAR(1000)", "number": "DOUBLE PRECISION", "boolean": "BOOLEAN"},
+    number_column="CAST({} AS DOUBLE PRECISION)",
+    keep="AS",
+    greatest=None,
+    # To SQLite, TRUE is a column of the table if there is one of that name.
+    truths=("(1 = 0)", "(1 = 1)"),
+    folds=_ascii_folded,
+)
+SQLITE = Dialect(
+    "sqlite",
+    _sqlite_number,
+    _sqlite_text,
+    {"text": "TEXT", "number": "NUMERIC", "boolean": "BOOLEAN"},
+    # SQLite compares integers beyond 2**53 with numbers exactly; the model does not.
+    number_column="CAST({} AS REAL)",
+    text_column="{} COLLATE BINARY",
+    same="{0} IS {1}",
+    greatest="MAX",
+    truths=("0", "1"),
+    folds=_ascii_folded,
+)
+DUCKDB = Dialect(
+    "duckdb",
+    _duckdb_number,
+    _duckdb_text,
+    {"text": "VARCHAR", "number": "DOUBLE", "boolean": "BOOLEAN"},
+    text_column='{} COLLATE "binary"',
+    not_a_number="isnan({})",
+    folds=_ascii_folded,
+)
+POSTGRESQL = Dialect(
+    "postgresql",
+    _postgresql_number,
+    _postgresql_text,
+    {"text": "text", "number": "float8", "boolean": "boolean"},
+    text_column='{} COLLATE "C"',
+    not_a_number="{} = 'NaN'::float8",
+    # IS NOT DISTINCT FROM would compare every row with every case.
+    same="(COALESCE({0}, {2}) = COALESCE({1}, {2}) AND ({0} IS NULL) = ({1} IS NULL))",
+    most_bytes=63,
+)
+SPARK = Dialect(
+    "spark",
+    _spark_number,
+    _spark_text,
+    {"text": "STRING", "number": "DOUBLE", "boolean": "BOOLEAN"},
+    not_a_number="isnan({})",
+    same="{0} <=> {1}",
+    keep="AS",
+    quote="`",
+    folds=str.casefold,
+    forbidden="${",
+    # It compiles expressions: 500 levels run, 5,000 exhaust a heap of 1 GB.
+    most_levels=500,
+)
+
+DIALECTS = {d.name: d for d in (ANSI, SQLITE, DUCKDB, POSTGRESQL, SPARK)}
+
+
+class Names:
+    """Gives names that no column of the tree has, nor any name given before."""
+
+    def __init__(self, plan: Plan, dialect: Dialect, table: str) -> None:
+        self._dialect = dialect
+        fields = [field.name for field in plan.fields]
+        dialect.distinct(fields)
+        self.table = dialect.named(table)
+        #: The columns of the table, made to compare as the model does.
+        self.compared = [
+            dialect.column(field, f"{self.table}.{dialect.named(field.name)}")
+            for field in plan.fields
+        ]
+        self._taken = {dialect.folds(name) for name in [table, *fields]}
+        #: What steps of a query call these columns. To SQLite, true and false are
+        #: constants, and no names for what a step selects.
+        self.carried = [
+            self.new(f"column {name}")
+            if name.lower() in ("true", "false")
+            else dialect.named(name)
+            for name in fields
+        ]
+        self.prediction = self.new("prediction")
+        self.chances = [
+            self.new(f"probability of {word(c)}", f"probability {code + 1}")
+            for code, c in enumerate(plan.classes)
+        ]
+
+    def new(self, name: str, instead: str = "name") -> str:
+        """Return a name, quoted: ``instead`` if it cannot be one, changed if taken."""
+        if self._dialect.no_name(name) is not None:
+            name = instead
+        number, free = 1, name
+        while self._dialect.folds(free) in self._taken:
+            number += 1
+            free = f"{name} ({number})"
+            if self._dialect.no_name(free) is not None:
+                name = free = instead
+        self._taken.add(self._dialect.folds(free))
+        return self._dialect.named(free)

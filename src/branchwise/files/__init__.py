@@ -1,0 +1,1 @@
+"""Files and databases, read into Arrow, whole or in chunks, and written."""

@@ -1,0 +1,567 @@
+"""ARFF, the form of Weka: declared columns, dense or sparse rows.
+
+Strict: what is not understood is refused with its line, never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from branchwise.errors import DataError
+from branchwise.files.csv_rows import Lines, Records
+from branchwise.files.options import Reading
+from branchwise.files.raw_bytes import (
+    Buffer,
+    as_utf8,
+    check_utf8,
+    contents,
+    refuse_binary,
+    text_start,
+    whole_text,
+)
+from branchwise.files.text_to_csv import MARK, Declared, DeclaredRows, rewritten
+
+_BEGINS = re.compile(rb"(?:\s*%[^\r\n]*[\r\n])*\s*@relation\b", re.IGNORECASE)
+_NUMBERS = frozenset(("numeric", "real", "integer"))
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_UNICODE = re.compile(r"[0-9a-fA-F]{4}")
+_SHORT = re.compile(r"[0-9]{1,9}")
+_SPECIAL = b"%'\"\\{}"
+#: Where a word ends that is not in quotes.
+_WORD_ENDS = frozenset(" \t,{}%'\"")
+
+
+def looks_like_arff(content: Buffer) -> bool:
+    """Tell whether a text begins as ARFF does."""
+    return _BEGINS.match(content[: 2**16].removeprefix(b"\xef\xbb\xbf")) is not None
+
+
+def open_arff(content: Buffer, label: str, reading: Reading) -> DeclaredRows:
+    """Read the header of an ARFF file, and its rows as text.
+
+    Parameters
+    ----------
+    content : bytes or StoredFile
+        The whole file.
+    label : str
+        What messages call it.
+    reading : Reading
+        The encoding, if it is given.
+    """
+    content = as_utf8(content, label, reading.encoding, reading.most_bytes)
+    refuse_binary(content, label)
+    check_utf8(content, label)
+    lines = Lines(content, text_start(content), label)
+    columns = _Header(label).read(lines)
+    rows = _Rows(columns, label)
+    body, numbers = rewritten(
+        content, lines.position, lines.count + 1, _SPECIAL, rows.cells
+    )
+    records = Records(
+        body,
+        label,
+        tuple(column.name for column in columns),
+        ",",
+        header="its attributes",
+        quoted_marks=False,
+        numbers=numbers,
+    )
+    return DeclaredRows(records, columns, numbers)
+
+
+class _Header:
+    """The declarations before the rows."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self._columns: dict[str, Declared] = {}
+
+    def read(self, lines: Lines) -> tuple[Declared, ...]:
+        """Read up to @data."""
+        begun = False
+        for text in lines:
+            words = _Words(text.strip(), self.label, lines.count)
+            if words.at_end():
+                continue
+            keyword = words.bare().lower()
+            if keyword == "@relation" and not begun:
+                begun = True
+            elif keyword == "@attribute" and begun:
+                self._attribute(words)
+            elif keyword == "@data" and begun:
+                if not self._columns:
+                    words.refuse("has no @attribute before its @data")
+                return tuple(self._columns.values())
+            else:
+                words.refuse(
+                    f"has {keyword[:40]!r}, where ARFF has @relation first, then "
+                    "@attribute for each column, then @data"
+                )
+        raise DataError(
+            f"{self.label} has no @data line, so it has no rows. Is it cut off? An "
+            "ARFF file has @relation, @attribute for each column, @data and the rows."
+        )
+
+    def _attribute(self, words: _Words) -> None:
+        name = words.word("the name of an attribute")
+        if name in self._columns:
+            words.refuse(f"declares {name!r} a second time; every column needs its own")
+        self._columns[name] = self._typed(name, words)
+        if not words.at_end():
+            words.refuse(
+                f"has {words.rest()!r} after the type of {name!r}, which branchwise "
+                "does not understand (weights of attributes are not supported)"
+            )
+
+    def _typed(self, name: str, words: _Words) -> Declared:
+        if words.take("{"):
+            return Declared(name, "nominal", self._domain(name, words))
+        kind = words.bare().lower()
+        if kind in _NUMBERS:
+            return Declared(name, "number")
+        if kind == "string":
+            return Declared(name, "text")
+        if kind == "date":
+            if not words.at_end():
+                words.word("the format of a date")
+            return Declared(name, "text")
+        if kind == "relational":
+            words.refuse(
+                f"declares {name!r} as relational: a table in a cell is nothing that a "
+                "tree can ask for. Make columns of it first"
+            )
+        return words.refuse(
+            f"gives {name!r} the type {kind[:40]!r}. Known are numeric, real, integer, "
+            "string, date and values in braces, such as {yes, no}"
+        )
+
+    def _domain(self, name: str, words: _Words) -> tuple[str, ...]:
+        values: dict[str, None] = {}
+        while not words.take("}"):
+            if values and not words.take(","):
+                words.refuse(f"lacks a comma or a }} among the values of {name!r}")
+            value = words.word(f"a value of {name!r}")
+            if value in values:
+                words.refuse(f"declares the value {value!r} of {name!r} twice")
+            values[value] = None
+        return tuple(values)
+
+
+class _Rows:
+    """Rows with quotes, comments or braces -> cells."""
+
+    def __init__(self, columns: Sequence[Declared], label: str) -> None:
+        self._columns = columns
+        self._label = label
+        self._zeros: list[str | None] = [
+            {"number": "0", "nominal": column.values[0] if column.values else None}.get(
+                column.kind
+            )
+            for column in columns
+        ]
+
+    def cells(self, text: str, number: int) -> list[str | None] | None:
+        """Return the cells of a row, None for a line without one."""
+        words = _Words(text, self._label, number)
+        if words.at_end():
+            return None
+        if words.take("{"):
+            return self._sparse(words)
+        cells = [words.cell()]
+        while words.take(","):
+            if words.peek() == "{":
+                words.refuse_weight()
+            cells.append(words.cell())
+        if not words.at_end():
+            words.refuse(
+                f"has {words.rest()!r} where a comma or the end of the row must be; a "
+                "value with blanks must be in quotes"
+            )
+        if len(cells) != len(self._columns):
+            words.refuse(
+                f"has {len(cells):,} cells, but there are {len(self._columns):,} "
+                "attributes. Look for a missing or a surplus comma"
+            )
+        return cells
+
+    def _sparse(self, words: _Words) -> list[str | None]:
+        cells = list(self._zeros)
+        given: set[int] = set()
+        while not words.take("}"):
+            if given and not words.take(","):
+                words.refuse("lacks a comma or a } in its sparse row")
+            index = words.bare()
+            if not _SHORT.fullmatch(index) or not int(index) < len(cells):
+                words.refuse(
+                    f"has {index[:40]!r} as the number of a column, which must be from "
+                    f"0 to {len(cells) - 1}"
+                )
+            at = int(index)
+            if at in given:
+                words.refuse(f"has column {at} twice")
+            given.add(at)
+            cells[at] = words.cell()
+        if words.take(",") or not words.at_end():
+            words.refuse_weight()
+        for at, column in enumerate(self._columns):
+            if at not in given and column.kind == "text":
+                words.refuse(
+                    f"leaves out {column.name!r}, and text has no zero to put there. "
+                    "Write it, or ? if it is missing"
+                )
+        return cells
+
+
+class _Words:
+    """The words of a line."""
+
+    def __init__(self, text: str, label: str, line: int) -> None:
+        self._text = text
+        self._label = label
+        self._line = line
+        self._at = 0
+
+    def peek(self) -> str:
+        """Return the next character that is no blank; nothing at the end."""
+        while self._at < len(self._text) and self._text[self._at] in " \t":
+            self._at += 1
+        found = self._text[self._at : self._at + 1]
+        return "" if found == "%" else found
+
+    def at_end(self) -> bool:
+        """Whether only a comment may be left."""
+        return not self.peek()
+
+    def take(self, character: str) -> bool:
+        """Step over a character if it is the next."""
+        if self.peek() != character:
+            return False
+        self._at += 1
+        return True
+
+    def rest(self) -> str:
+        """Return what is left, shortened."""
+        return self._text[self._at : self._at + 40]
+
+    def bare(self) -> str:
+        """Return the next word that is not in quotes."""
+        self.peek()
+        begin = self._at
+        while self._at < len(self._text) and self._text[self._at] not in _WORD_ENDS:
+            self._at += 1
+        return self._text[begin : self._at]
+
+    def word(self, what: str) -> str:
+        """Return the next word, in quotes or not."""
+        if self.peek() in ("'", '"'):
+            return self._quoted()
+        found = self.bare()
+        if not found:
+            self.refuse(f"lacks {what}")
+        return found
+
+    def cell(self) -> str | None:
+        """Return the next cell; None is a missing value."""
+        if self.peek() in ("'", '"'):
+            return self._quoted()
+        found = self.bare()
+        return None if found in (MARK, "") else found
+
+    def _quoted(self) -> str:
+        begin = self._at
+        mark = self._text[begin]
+        self._at += 1
+        return "".join(self._characters(mark, begin))
+
+    def _characters(self, mark: str, begin: int) -> Iterator[str]:
+        text = self._text
+        while self._at < len(text):
+            character = text[self._at]
+            self._at += 1
+            if character == mark:
+                return
+            if character == "\\" and self._at < len(text):
+                character = self._escaped()
+            yield character
+        self._at = begin
+        self.refuse("opens a quotation mark that is never closed")
+
+    def _escaped(self) -> str:
+        character = self._text[self._at]
+        self._at += 1
+        if character == "u":
+            digits = _UNICODE.match(self._text, self._at)
+            if digits is None:
+                self.refuse("has \\u without four hexadecimal digits")
+            self._at += 4
+            code = int(digits[0], 16)
+            if 0xD800 <= code < 0xE000:
+                self.refuse(f"has \\u{digits[0]}, which is no character")
+            return chr(code)
+        return _ESCAPES.get(character, character)
+
+    def refuse(self, what: str) -> NoReturn:
+        """Refuse the line."""
+        raise DataError(
+            f"{self._label} {what}: see line {self._line:,}, column {self._at + 1:,}."
+        )
+
+    def refuse_weight(self) -> NoReturn:
+        """Refuse a weight after a row."""
+        self.refuse(
+            f"has {self.rest()!r} after a row. Weights of rows are taken from a "
+            "column, not from braces: make it a numeric attribute, and name it with "
+            "--weight"
+        )
+
+
+NAMES = ".names"
+#: The endings of files that go with a file of names.
+C45_ENDINGS = (NAMES, ".data", ".test")
+
+_SPECIAL_files = b'|\\"'
+_DISCRETE = re.compile(r"discrete\s+(\d+)", re.IGNORECASE)
+_ORDERED = re.compile(r"\[\s*ordered\s*\]\s*", re.IGNORECASE)
+_WORDS = frozenset(("date", "time", "timestamp"))
+_ADVICE = (
+    "A names file has the classes first, then a line such as 'outlook: sunny, rain.' "
+    "or 'age: continuous.' for each column. If this is a description in prose, read "
+    "the data with --from csv --no-header"
+)
+
+
+def names_file_of(name: str) -> str | None:
+    """Return the names file that goes with a path: stem, .names, .data or .test."""
+    path = Path(name)
+    try:
+        if path.suffix.lower() in C45_ENDINGS:
+            names = path.with_suffix(NAMES)
+            return str(names) if names.is_file() else None
+        names = path.with_name(path.name + NAMES)
+        return str(names) if names.is_file() and not path.exists() else None
+    except (OSError, ValueError):
+        return None
+
+
+def data_file_of(name: str) -> str:
+    """Return the file with the rows: .data, unless .test is asked for."""
+    path = Path(name)
+    if path.suffix.lower() == ".test":
+        return name
+    if path.suffix.lower() in C45_ENDINGS:
+        return str(path.with_suffix(".data"))
+    return name + ".data"
+
+
+def open_c45(
+    content: Buffer, label: str, names_path: str, reading: Reading
+) -> DeclaredRows:
+    """Read the names, and the rows as text.
+
+    Parameters
+    ----------
+    content : bytes or StoredFile
+        The rows.
+    label : str
+        What messages call them.
+    names_path : str
+        The file that declares the columns.
+    reading : Reading
+        The encoding, if it is given.
+    """
+    columns = read_names(names_path, reading)
+    content = as_utf8(content, label, reading.encoding, reading.most_bytes)
+    refuse_binary(content, label)
+    check_utf8(content, label)
+    body, numbers = rewritten(
+        content, text_start(content), 1, _SPECIAL_files, _cells, b".", True
+    )
+    if not numbers:
+        raise DataError(
+            f"{label} is empty. It needs a line for each case, with the values of "
+            f"the columns that {names_path} declares, and the class at the end."
+        )
+    records = Records(
+        body,
+        label,
+        tuple(column.name for column in columns),
+        ",",
+        header=f"{names_path} (the class included)",
+        quoted_marks=False,
+        numbers=numbers,
+    )
+    return DeclaredRows(records, columns, numbers)
+
+
+def read_names(path: str, reading: Reading) -> tuple[Declared, ...]:
+    """Read what a names file declares, the class last."""
+    content = contents(path, path, reading.most_bytes)
+    content = whole_text(content, path, reading.most_bytes)
+    content = as_utf8(content, path, reading.encoding, reading.most_bytes)
+    refuse_binary(content, path)
+    check_utf8(content, path)
+    return _Names(content[text_start(content) :].decode("utf-8"), path).columns()
+
+
+def _cells(line: str, _: int) -> list[str | None] | None:
+    """Return the cells of a row with escapes, a comment or quotation marks."""
+    cells: list[str | None] = []
+    at = 0
+    while True:
+        token = _token(line, at, in_row=True)
+        cells.append(None if token.text in ("", MARK) else token.text)
+        at = token.end
+        if token.mark != ",":
+            break
+    return None if cells == [None] and MARK not in line else cells
+
+
+@dataclass(frozen=True)
+class _Token:
+    text: str
+    mark: str
+    end: int
+
+
+def _token(text: str, at: int, in_row: bool = False) -> _Token:
+    """Read up to the next comma, colon, period or line end.
+
+    ``mark`` is what ended it, a line end also for a comment; nothing at the end.
+    """
+    characters: list[str] = []
+    while at < len(text):
+        character = text[at]
+        at += 1
+        if character == "\\" and at < len(text):
+            characters.append(text[at])
+            at += 1
+        elif character == "|":
+            line_end = text.find("\n", at)
+            at = len(text) if line_end < 0 else line_end + 1
+            return _Token(_single_blanks(characters), "\n", at)
+        elif _divides(text, at - 1, in_row):
+            return _Token(_single_blanks(characters), character, at)
+        else:
+            characters.append(character)
+    return _Token(_single_blanks(characters), "", at)
+
+
+def _divides(text: str, at: int, in_row: bool) -> bool:
+    """Tell whether a character ends a cell, a name, a row or an entry."""
+    character, after = text[at], at + 1
+    if character in ",\n":
+        return True
+    if character == ".":
+        if in_row:
+            return text[after:].lstrip()[:1] in ("", "|")
+        return after == len(text) or text[after] in " \t\n|"
+    return character == ":" and not in_row
+
+
+def _single_blanks(characters: list[str]) -> str:
+    return " ".join("".join(characters).split())
+
+
+class _Names:
+    """The entries of a names file, each ended by a period or a line."""
+
+    def __init__(self, text: str, label: str) -> None:
+        self._text = text.replace("\r\n", "\n").replace("\r", "\n")
+        self._label = label
+        self._at = 0
+        self._begin = 0
+
+    def columns(self) -> tuple[Declared, ...]:
+        """Return the columns in the order of the data, the class last."""
+        classes = self._entry()
+        if not classes:
+            self._refuse("declares no classes")
+        declared: dict[str, Declared] = {}
+        while (name := self._name()) is not None:
+            if name in declared:
+                self._refuse(f"declares {name!r} a second time")
+            declared[name] = self._column(name)
+        if not declared:
+            self._refuse("declares no column after the classes")
+        if len(classes) == 1 and classes[0] in declared:
+            return tuple(declared.values())  # as in C5.0: the target is a column
+        target = "class"
+        while target in declared:
+            target += "_"
+        self._refuse_twice(target, classes)
+        return (*declared.values(), Declared(target, "nominal", tuple(classes)))
+
+    def _column(self, name: str) -> Declared:
+        values = self._entry()
+        if not values:
+            self._refuse(f"gives {name!r} neither values nor a type")
+        kind = values[0].lower()
+        if len(values) == 1:
+            if kind == "continuous":
+                return Declared(name, "number")
+            if kind in ("ignore", "label"):
+                return Declared(name, "left out")
+            if kind in _WORDS or _DISCRETE.fullmatch(kind):
+                return Declared(name, "text")
+        ordered = _ORDERED.match(values[0])
+        if ordered is not None:
+            values[0] = values[0][ordered.end() :]
+            if not values[0]:
+                self._refuse(f"gives {name!r} no values after [ordered]")
+        self._refuse_twice(name, values)
+        return Declared(name, "nominal", tuple(values), ordered is not None)
+
+    def _refuse_twice(self, name: str, values: list[str]) -> None:
+        if len(set(values)) < len(values):
+            twice = next(v for at, v in enumerate(values) if v in values[:at])
+            self._refuse(f"gives {name!r} the value {twice!r} twice")
+
+    def _name(self) -> str | None:
+        """Return the name of the next column, None at the end."""
+        token = self._next()
+        if not token.text and not token.mark:
+            return None
+        if token.mark != ":" or not token.text:
+            self._refuse(f"has {token.text[:40]!r} where a column and a colon must be")
+        if self._text[self._at : self._at + 1] == "=":
+            self._refuse(
+                f"computes {token.text!r} by a formula, which is not supported"
+            )
+        return token.text
+
+    def _entry(self) -> list[str]:
+        """Return the names up to the end of an entry."""
+        found: list[str] = []
+        while True:
+            token = self._next()
+            if token.mark == ":":
+                self._refuse(f"has a colon after {token.text[:40]!r}")
+            if token.text:
+                found.append(token.text)
+            elif token.mark == "," or found:
+                self._refuse("has a comma without a name beside it")
+            if token.mark != ",":
+                return found
+
+    def _next(self) -> _Token:
+        """Return the next name, empty lines and comments skipped."""
+        while True:
+            self._begin = self._at
+            token = _token(self._text, self._at)
+            self._at = token.end
+            if token.text or token.mark != "\n":
+                return token
+
+    def _refuse(self, what: str) -> NoReturn:
+        before = self._text[: self._begin]
+        skipped = self._text[self._begin : self._at]
+        before += skipped[: len(skipped) - len(skipped.lstrip())]
+        line = before.count("\n") + 1
+        column = len(before) - before.rfind("\n")
+        raise DataError(
+            f"{self._label} {what}: see line {line:,}, column {column:,}. {_ADVICE}."
+        )

@@ -1,0 +1,230 @@
+"""Delimited text -> Arrow columns, in parallel and with little memory.
+
+What pyarrow finds out about the types of columns it finds out from all rows, and
+keeps the text of all of them until then. So the types of long texts are taken from
+their first rows, and only where later ones do not fit, from all.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from branchwise.files.atomic import reading_progress
+from branchwise.files.raw_bytes import Buffer
+
+#: Arrow falls back to plain text beyond this many distinct values in a block.
+NO_LIMIT = 2**31 - 1
+
+#: Texts longer than this are long.
+_LONG = 2**26
+#: So much of a long text shows the types of its columns.
+_SAMPLE = 2**22
+
+
+@dataclass(frozen=True)
+class Parser:
+    """How the rows of a text are parsed.
+
+    Parameters
+    ----------
+    content : bytes or StoredFile
+        The whole text, in UTF-8.
+    start : int
+        Where the rows begin.
+    width : int
+        How many cells a row has.
+    delimiter : str
+        What stands between the cells.
+    missing : tuple of str
+        The cells that are missing values.
+    quoted_marks : bool
+        Whether they are so in quotes, too.
+    has_quotes : bool
+        Whether there is any quotation mark.
+    """
+
+    content: Buffer
+    start: int
+    width: int
+    delimiter: str
+    missing: tuple[str, ...]
+    quoted_marks: bool
+    has_quotes: bool
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the text is worth care."""
+        return len(self.content) - self.start > _LONG
+
+    def columns(self, indices: Sequence[int], text: Collection[int]) -> dict[int, Any]:
+        """Parse columns, those in ``text`` as text; dates and times are text, too.
+
+        Raises
+        ------
+        pyarrow.ArrowInvalid
+            If rows have not the width, or the text cannot be parsed.
+        """
+        import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
+
+        columns = self._quickly(indices, text) if self.is_long else None
+        if columns is None:
+            columns = self._parsed(indices, {index: _category() for index in text})
+        # A date or a time is the text that it was; only Arrow sees more in it.
+        dated = [i for i, c in columns.items() if pa.types.is_temporal(c.type)]
+        if dated:
+            columns |= self._parsed(dated, {index: _category() for index in dated})
+        return columns
+
+    def _quickly(
+        self, indices: Sequence[int], text: Collection[int]
+    ) -> dict[int, Any] | None:
+        """Parse columns of the types that the first rows have, unless some differ."""
+        import pyarrow as pa  # noqa: PLC0415
+
+        try:
+            return self._parsed(indices, self._types_of_first_rows(indices, text))
+        except pa.ArrowInvalid as error:
+            if "conversion error" not in str(error):
+                raise
+            return None
+
+    def last_cell(self) -> str | None:
+        """Walk all rows, and return the last cell of the last one; takes no memory.
+
+        Raises
+        ------
+        pyarrow.ArrowInvalid
+            If rows have not the width.
+        """
+        import pyarrow as pa  # noqa: PLC0415
+        from pyarrow import csv as arrow_csv  # noqa: PLC0415
+
+        index = self.width - 1
+        reader = arrow_csv.open_csv(
+            _Watched(self.content, self.start),
+            self._read_options(None),
+            self._parse_options(),
+            self._convert_options([index], {index: pa.string()}),
+        )
+        last = None
+        for batch in reader:
+            last = batch.column(0)[-1].as_py() if len(batch) else last
+        return last
+
+    def _types_of_first_rows(
+        self, indices: Sequence[int], text: Collection[int]
+    ) -> dict[int, Any]:
+        import pyarrow as pa  # noqa: PLC0415
+
+        types = {index: _category() for index in text}
+        first = self.content[self.start : self.start + _SAMPLE]
+        try:
+            found = self._parsed(indices, types, first[: first.rfind(b"\n") + 1])
+        except pa.ArrowInvalid:  # a cell in quotes may be longer than that
+            return types
+        for index, column in found.items():
+            if pa.types.is_temporal(column.type):
+                types[index] = _category()
+            elif not pa.types.is_null(column.type):
+                types[index] = column.type
+        return types
+
+    def _parsed(
+        self,
+        indices: Sequence[int],
+        types: Mapping[int, Any],
+        part: bytes | None = None,
+    ) -> dict[int, Any]:
+        import pyarrow as pa  # noqa: PLC0415
+        from pyarrow import csv as arrow_csv  # noqa: PLC0415
+
+        size = len(self.content) - self.start if part is None else len(part)
+
+        def attempt(block_size: int | None) -> Any:
+            return arrow_csv.read_csv(
+                self._source() if part is None else pa.BufferReader(part),
+                self._read_options(block_size),
+                self._parse_options(),
+                self._convert_options(indices, types),
+            )
+
+        try:
+            table = attempt(None)
+        except pa.ArrowInvalid as error:
+            if "straddling" not in str(error):
+                raise
+            # A row longer than a block: take the text as one.
+            table = attempt(min(size + 1, NO_LIMIT))
+        return {index: table[str(index)] for index in indices}
+
+    def _source(self) -> Any:
+        import pyarrow as pa  # noqa: PLC0415
+
+        if self.is_long or not isinstance(self.content, bytes):
+            return _Watched(self.content, self.start)
+        return pa.BufferReader(pa.py_buffer(self.content)[self.start :])
+
+    def _read_options(self, block_size: int | None) -> Any:
+        from pyarrow import csv as arrow_csv  # noqa: PLC0415
+
+        names = [str(index) for index in range(self.width)]
+        return arrow_csv.ReadOptions(column_names=names, block_size=block_size)
+
+    def _parse_options(self) -> Any:
+        from pyarrow import csv as arrow_csv  # noqa: PLC0415
+
+        return arrow_csv.ParseOptions(
+            delimiter=self.delimiter,
+            # Only a quoted cell can hold a line break, and looking for them is slow.
+            newlines_in_values=self.has_quotes,
+        )
+
+    def _convert_options(self, indices: Sequence[int], types: Mapping[int, Any]) -> Any:
+        from pyarrow import csv as arrow_csv  # noqa: PLC0415
+
+        wanted = {*indices}
+        return arrow_csv.ConvertOptions(
+            include_columns=[str(index) for index in indices],
+            column_types={str(i): kind for i, kind in types.items() if i in wanted},
+            null_values=list(self.missing),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=self.quoted_marks,
+            auto_dict_encode=True,
+            auto_dict_max_cardinality=NO_LIMIT,
+            # TRUE and false are words like any others.
+            true_values=[],
+            false_values=[],
+        )
+
+
+class _Watched(io.RawIOBase):
+    """The rest of a text as a stream that tells how many rows have been taken."""
+
+    def __init__(self, content: Buffer, start: int) -> None:
+        super().__init__()
+        self._content = content
+        self._position = start
+        self._progress = reading_progress()
+        self._rows = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        rest = len(self._content) - self._position
+        size = rest if size < 0 else min(size, rest)
+        begin, self._position = self._position, self._position + size
+        taken = self._content[begin : self._position]
+        if self._progress is not None:
+            self._rows += taken.count(b"\n")
+            self._progress(f"{self._rows:,} rows")
+        return taken
+
+
+def _category() -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.dictionary(pa.int32(), pa.string())

@@ -1,0 +1,387 @@
+"""The rows of delimited text -> columns, and the line of every mishap.
+
+pyarrow parses the rows in parallel, but knows nothing of lines. Where it gives
+up, the text is walked once more with :mod:`csv` to say what is wrong and where.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, NoReturn
+
+import numpy as np
+
+from branchwise.data.arrow import is_text, sorted_dictionary, value_type
+from branchwise.errors import DataError
+from branchwise.files.csv_columns import NO_LIMIT, Parser
+from branchwise.files.raw_bytes import (
+    Buffer,
+    find,
+    position,
+    refuse_encoding,
+    text_start,
+)
+
+
+def last_row_end(block: bytes, delimiter: str) -> int:
+    """Return where the last row ends that is whole; 0 if none is.
+
+    The block must begin with a row.
+    """
+    starts, ends = _quoted_spans(block, delimiter.encode())
+    for mark in (b"\n", b"\r"):
+        at = block.rfind(mark)
+        while at >= 0:
+            cell = int(np.searchsorted(starts, at, side="right")) - 1
+            if cell >= 0 and at < ends[cell]:
+                at = block.rfind(mark, 0, int(starts[cell]))
+            elif _may_begin(block[at + 1 : at + 4], mark):
+                return at + 1
+            else:
+                at = block.rfind(mark, 0, at)
+    return 0
+
+
+def _quoted_spans(block: bytes, delimiter: bytes) -> tuple[Any, Any]:
+    """Return where cells in quotes begin and end, the last perhaps later."""
+    letters = np.frombuffer(block, np.uint8)
+    quotes = np.flatnonzero(letters == ord('"'))
+    opening = quotes[::2]
+    # Two quotes within a cell in quotes close it and open it again.
+    allowed = np.frombuffer(b'\r\n"' + delimiter, np.uint8)
+    opens = np.isin(letters[opening - 1], allowed) | (opening == 0)
+    if opens.all():
+        return opening, np.append(quotes[1::2], len(block))
+    # A quote amid a cell without quotes is a letter like any other: cell by cell.
+    begin = rb"(?:\A|(?<=[\r\n" + re.escape(delimiter) + rb"]))"
+    cell = re.compile(begin + rb'"[^"]*(?:""[^"]*)*(?:"|\Z)')
+    spans = (found.span() for found in cell.finditer(block))
+    both = np.fromiter(chain.from_iterable(spans), np.intp)
+    return both[::2], both[1::2]
+
+
+def _may_begin(text: bytes, mark: bytes) -> bool:
+    """Whether a block may begin so, of which there may be more than is in sight.
+
+    Not with half a line end, nor with a byte order mark, which is no text there.
+    """
+    half = mark == b"\r" and text.startswith(b"\n")
+    return len(text) == 3 and text != codecs.BOM_UTF8 and not half
+
+
+_DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "blank"}
+_TAIL = 2**16
+#: Bytes that are looked at together for line ends.
+_BLOCK = 2**16
+_LONGEST_ROW = 2**30
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+@dataclass(frozen=True)
+class Records:
+    """Rows of delimited text in UTF-8.
+
+    Parameters
+    ----------
+    content : bytes or StoredFile
+        The whole text.
+    label : str
+        What messages call it.
+    names : tuple of str
+        The names of the columns.
+    delimiter : str
+        What stands between the cells.
+    start : int
+        Where the rows begin.
+    lines_before : int
+        How many lines there are before them.
+    header : str
+        What has the names: the number of cells is compared with it.
+    quoted_marks : bool
+        Whether a mark of a missing value is one in quotes, too.
+    numbers : sequence of int or None
+        The line of each row in the file, if rows were rewritten.
+    """
+
+    content: Buffer
+    label: str
+    names: tuple[str, ...]
+    delimiter: str
+    start: int = 0
+    lines_before: int = 0
+    header: str = "its header"
+    quoted_marks: bool = True
+    numbers: Sequence[int] | None = None
+
+    @property
+    def has_quotes(self) -> bool:
+        """Whether a cell may hold a delimiter or a line break."""
+        return find(self.content, b'"', self.start) >= 0
+
+    def load(
+        self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
+    ) -> list[Any]:
+        """Read columns as numbers, or as dictionaries of the text in the file.
+
+        Parameters
+        ----------
+        indices : sequence of int
+            Which columns to read.
+        text : collection of int
+            Those whose text is wanted even if it looks like numbers.
+        missing : sequence of str
+            The cells that are missing values.
+
+        Returns
+        -------
+        list of pyarrow.ChunkedArray
+            A column for each index: int64, double, dictionary of string or null.
+        """
+        import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
+
+        # Arrow takes a byte order mark for nothing, also where the rows begin.
+        begin = self.start + text_start(self.content[self.start : self.start + 3])
+        if not _has_text(self.content, begin):
+            return [pa.chunked_array([pa.nulls(0)]) for _ in indices]
+        parser = self._parser(missing)
+        last = len(self.names) - 1
+        # Without any column pyarrow would not look at the rows.
+        always = {last} if parser.has_quotes or not indices else set()
+        wanted = sorted({*indices, *always})
+        try:
+            self._refuse_early(parser)
+            columns = parser.columns(wanted, text)
+        except pa.ArrowInvalid as error:
+            self._diagnose(str(error))
+        if any(pa.types.is_binary(value_type(c.type)) for c in columns.values()):
+            refuse_encoding(self.content, self.label)
+        if parser.has_quotes and len(columns[last]):
+            self._refuse_open_quote(columns[last][-1].as_py())
+        return [_in_order(columns[index]) for index in indices]
+
+    def _parser(self, missing: Sequence[str]) -> Parser:
+        return Parser(
+            self.content,
+            self.start,
+            len(self.names),
+            self.delimiter,
+            tuple(missing),
+            self.quoted_marks,
+            self.has_quotes,
+        )
+
+    def blocks(self, size: int) -> Iterator[Records]:
+        """Yield the rows in blocks of about so many bytes, each by itself.
+
+        A file takes no more memory than a block.
+        """
+        begin, before = self.start, self.lines_before
+        while begin < len(self.content):
+            end = self._block_end(begin, size)
+            text = self.content[begin:end]
+            yield replace(self, content=text, start=0, lines_before=before)
+            before += text.count(b"\n") or text.count(b"\r")
+            begin = end
+
+    def _block_end(self, begin: int, size: int) -> int:
+        """Return where a row ends, about so many bytes later: not within quotes."""
+        while begin + size < len(self.content):
+            end = last_row_end(self.content[begin : begin + size], self.delimiter)
+            if end:
+                return begin + end
+            if size > _LONGEST_ROW:
+                raise DataError(
+                    f"{self.label} has a row of more than {_LONGEST_ROW:,} bytes that "
+                    f"begins after byte {begin:,}. Is a closing quotation mark missing?"
+                )
+            size *= 2
+        return len(self.content)
+
+    def place(self, row: int) -> str:
+        """Tell in which line of the file a row begins."""
+        for number, (line, _) in enumerate(self.numbered()):
+            if number == row:
+                return f"line {line:,}"
+        return f"row {row + 1:,}"
+
+    def numbered(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield every row with the line in which it begins."""
+        lines = Lines(self.content, self.start, self.label)
+        reader = csv_reader(lines, self.delimiter)
+        begin, row = 1, 0
+        for record in reader:
+            if record:  # Arrow skips empty lines, too
+                line = self.lines_before + begin
+                yield (line if self.numbers is None else self.numbers[row]), record
+                row += 1
+            begin = reader.line_num + 1
+
+    def _refuse_early(self, parser: Parser) -> None:
+        """Refuse a last line that is cut off, before memory is taken for all rows.
+
+        Without a quotation mark it is no part of a cell that began before, so that it
+        must be a whole row. With one, rows must be walked to tell.
+        """
+        _, last = self._last_lines()
+        if b'"' not in last:
+            self._refuse_cut_off()
+        elif parser.is_long:
+            self._refuse_open_quote(parser.last_cell())
+
+    def _diagnose(self, arrow_message: str) -> NoReturn:
+        try:
+            self._refuse_cut_off()
+            self._refuse_ragged()
+        except csv.Error as error:
+            arrow_message = str(error)
+        raise DataError(
+            f"{self.label} cannot be read as text with {self._named_delimiter}s "
+            f"between the cells: {' '.join(arrow_message.split()).rstrip('.')}."
+        )
+
+    @property
+    def _named_delimiter(self) -> str:
+        return _DELIMITERS.get(self.delimiter, repr(self.delimiter))
+
+    def _last_lines(self) -> tuple[list[bytes], bytes]:
+        """Return whole lines at the end, and what comes after the last line end."""
+        tail = self.content[max(self.start, len(self.content) - _TAIL) :]
+        lines = tail.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *before, last = lines.split(b"\n")
+        return before[1:], last
+
+    def _refuse_cut_off(self) -> None:
+        """Refuse a last line without an end, before millions are walked for it.
+
+        The lines before it must be whole rows, else it may be in a quoted cell.
+        """
+        before, last = self._last_lines()
+        widths = {self._width(line) for line in before if line}
+        expected = len(self.names)
+        if last and widths == {expected} and self._width(last) < expected:
+            raise DataError(
+                f"{self.label} is cut off: it ends in {self._end()}, with "
+                f"{self._width(last):,} of the {expected:,} cells that {self.header} "
+                "has. Get the whole file, or take that line out."
+            )
+
+    def _end(self) -> str:
+        """Tell where the text ends."""
+        if self.numbers is not None:  # lines were rewritten
+            return f"line {self.numbers[-1]:,}"
+        line, column = self._position(len(self.content))
+        return f"line {line:,}, column {column - 1:,}"
+
+    def _position(self, at: int) -> tuple[int, int]:
+        """Return the line and the column in the file, also where this is a block."""
+        line, column = position(self.content, at)
+        before = position(self.content, self.start)[0] - 1
+        return line - before + self.lines_before, column
+
+    def _width(self, line: bytes) -> int:
+        text = line.decode(errors="replace")
+        return len(next(csv_reader(iter([text]), self.delimiter)))
+
+    def _refuse_ragged(self) -> None:
+        expected = len(self.names)
+        for line, record in self.numbered():
+            if len(record) == expected:
+                continue
+            cells = "1 cell" if len(record) == 1 else f"{len(record):,} cells"
+            running = "".join(record).count("\n")
+            advice = (
+                f"A quoted cell there runs on for {running:,} lines; is its closing "
+                "quotation mark missing?"
+                if running
+                else f"Look for a missing or a surplus {self._named_delimiter}; a cell "
+                "that contains one must be in double quotes."
+            )
+            raise DataError(
+                f"{self.label} has {cells} in line {line:,}, but {expected:,} in "
+                f"{self.header}. {advice}"
+            )
+
+    def _refuse_open_quote(self, cell: object) -> None:
+        """Refuse a quote that is never closed: it would swallow all later rows.
+
+        If the row has enough cells nevertheless, the cell is the very last.
+        """
+        if isinstance(cell, str):
+            tail = ('"' + cell.replace('"', '""')).encode()
+        else:  # a number is in the last line, or nothing is
+            rest = self._last_lines()[1].rpartition(b'"')[2]
+            tail = b"" if self.delimiter.encode() in rest or not rest else b'"' + rest
+        if tail and self.content[-len(tail) :] == tail:
+            line, column = self._position(len(self.content) - len(tail))
+            raise DataError(
+                f"{self.label} has a quotation mark in line {line:,}, column "
+                f"{column:,} that is never closed, so that the rest of the file would "
+                "be one cell. Close it, or double it if it is part of the text."
+            )
+
+
+class Lines:
+    """The lines of a text, decoded one by one, with the position of the next."""
+
+    def __init__(self, content: Buffer, start: int, label: str) -> None:
+        self.position = start
+        self.count = 0
+        self._content = content
+        self._label = label
+        self._spans = line_spans(content, start)
+        self._waiting: str | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        if self._waiting is not None:
+            line, self._waiting = self._waiting, None
+            return line
+        begin, end = next(self._spans)
+        self.position = end
+        self.count += 1
+        try:
+            return self._content[begin:end].decode("utf-8")
+        except UnicodeDecodeError:
+            refuse_encoding(self._content, self._label)
+
+    def put_back(self, line: str) -> None:
+        """Let the next line be this one."""
+        self._waiting = line
+
+
+def line_spans(content: Buffer, start: int) -> Iterator[tuple[int, int]]:
+    """Yield where lines begin and end, their line ends included."""
+    for at in range(start, len(content), _BLOCK):
+        # The byte after the block shows whether a line end is one of two bytes.
+        for found in _LINE_END.finditer(content[at : at + _BLOCK + 1]):
+            end = at + found.end()
+            if found.start() < _BLOCK and end > start:
+                yield start, end
+                start = end
+    if start < len(content):
+        yield start, len(content)
+
+
+def _has_text(content: Buffer, start: int) -> bool:
+    """Whether there is more than line ends."""
+    blocks = range(start, len(content), _BLOCK)
+    return any(content[at : at + _BLOCK].strip(b"\r\n") for at in blocks)
+
+
+def csv_reader(
+    lines: Iterator[str], delimiter: str, skipinitialspace: bool = False
+) -> Any:
+    """Return the cells of lines, quotes undone."""
+    csv.field_size_limit(NO_LIMIT)
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=skipinitialspace)
+
+
+def _in_order(column: Any) -> Any:
+    return sorted_dictionary(column) if is_text(column.type) else column

@@ -1,0 +1,227 @@
+"""CSV and TSV: what stands between the cells, the header, and the rows after it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from branchwise.errors import DataError
+from branchwise.files.csv_rows import Lines, Records, csv_reader, line_spans
+from branchwise.files.options import BLANKS, Reading
+from branchwise.files.raw_bytes import Buffer, as_utf8, find, refuse_binary, text_start
+
+_DELIMITERS = (",", "\t", ";", "|")
+_QUOTED = re.compile(r'"[^"]*"?')
+_QUOTED_OR_BLANKS = re.compile(rb'(?<![^\s])"(?:[^"]|"")*"|[ \t]+')
+_ENDS = (b"\n", b"\r", b"")
+#: How text begins that is something else.
+_OTHER_TEXT = (
+    (re.compile(r"\s*<(!doctype html|html|head)\b", re.IGNORECASE), "a web page"),
+    (re.compile(r"\s*<\?xml\b"), "XML"),
+    (re.compile(r'\s*(\[\s*)?\{\s*("|\}|$)|\s*\[\s*(\{|$)'), "JSON"),
+)
+#: So many lines show whether a delimiter divides them all alike.
+_SAMPLE_LINES = 50
+_SAMPLE_BYTES = 2**16
+
+
+class DelimitedFile:
+    """A table as delimited text, of which the header has been read.
+
+    Parameters
+    ----------
+    content : bytes or StoredFile
+        The whole file.
+    label : str
+        What messages call it.
+    reading : Reading
+        Separator, encoding and names, if they are given.
+    """
+
+    declared: frozenset[str] = frozenset()
+
+    def __init__(self, content: Buffer, label: str, reading: Reading) -> None:
+        self.label = label
+        content = as_utf8(content, label, reading.encoding, reading.most_bytes)
+        refuse_binary(content, label)
+        first = _first_line(content, label)
+        _refuse_other_text(first, label)
+        delimiter = reading.separator or _sniff(first, content)
+        #: The option that leaves out blanks around cells, if they are read now.
+        self.without_blanks = _without_blanks_option(reading, delimiter)
+        if delimiter == BLANKS:
+            content = _with_single_blanks(content)
+            delimiter = " "
+        elif len(delimiter) > 1:
+            delimiter = delimiter[0]
+            content = _without_blanks(content, delimiter, label)
+        lines = Lines(content, text_start(content), label)
+        for line in lines:
+            if line.strip("\r\n"):
+                lines.put_back(line)
+                break
+        # A name in quotes may go on in the next line.
+        cells = tuple(next(csv_reader(lines, delimiter), ()))
+        start, before, names, header = lines.position, lines.count, cells, "its header"
+        if not reading.has_header:
+            names = reading.names or tuple(f"x{at}" for at in range(len(cells)))
+            start, before = text_start(content), 0
+            header = reading.option("names") if reading.names else "its first line"
+            self._check_number(names, cells, reading.option("names"))
+        self._records = Records(content, label, names, delimiter, start, before, header)
+        self._has_header = reading.has_header
+        self.names: tuple[str, ...] = names
+
+    def load(
+        self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
+    ) -> list[Any]:
+        """Read columns as numbers, or as dictionaries of the text in the file."""
+        self._refuse_header_again(self._records)
+        return self._records.load(indices, text, missing)
+
+    def blocks(self, size: int) -> Iterator[Records]:
+        """Yield the rows in blocks of about so many bytes."""
+        for block in self._records.blocks(size):
+            self._refuse_header_again(block)
+            yield block
+
+    def place(self, row: int) -> str:
+        """Tell in which line of the file a row begins."""
+        return self._records.place(row)
+
+    def _check_number(
+        self, names: Sequence[str], cells: Sequence[str], option: str
+    ) -> None:
+        if len(names) != len(cells):
+            raise DataError(
+                f"{self.label} has {len(cells):,} cells in its first line, but "
+                f"{option} has {len(names):,} names. Name every column, and check the "
+                "separator."
+            )
+
+    def _refuse_header_again(self, rows: Records) -> None:
+        """Refuse a second header, as files have that were put together."""
+        if not self._has_header or len(self.names) < 2:
+            return
+        before = self._records.content[: self._records.start]
+        header = before.strip(b"\r\n\xef\xbb\xbf").rpartition(b"\n")[2]
+        if not _has_line(rows.content, header, rows.start):
+            return
+        names = list(self.names)
+        again = (line for line, row in rows.numbered() if row == names)
+        line = next(again, None)
+        if line is not None:
+            raise DataError(
+                f"{self.label} has its header once more in line {line:,}. Take that "
+                "line out; or, if the first line is a row like the others, add "
+                "--no-header."
+            )
+
+
+def _without_blanks_option(reading: Reading, delimiter: str) -> str | None:
+    if delimiter == BLANKS or len(delimiter) > 1 or delimiter.isspace():
+        return None
+    return f"{reading.option('separator')} '{delimiter} '"
+
+
+def _first_line(content: Buffer, label: str) -> str:
+    lines = Lines(content, text_start(content), label)
+    first = next((line for line in lines if line.strip("\r\n")), None)
+    if first is None:
+        raise DataError(
+            f"{label} is empty. A table needs a header line with the names of its "
+            "columns, and a line for each row."
+        )
+    return first
+
+
+def _refuse_other_text(first: str, label: str) -> None:
+    """Refuse text that is no table, as one gets when a download goes wrong."""
+    for beginning, what in _OTHER_TEXT:
+        if beginning.match(first):
+            raise DataError(
+                f"{label} is {what}, not a table with rows and columns. Save the table "
+                "as CSV or Parquet, and check where the file comes from."
+            )
+
+
+def _sniff(first: str, content: Buffer) -> str:
+    """Choose what divides the first lines alike; the comma among equals.
+
+    Of several the one that the first line has most, as also where none does.
+    """
+    bare = _QUOTED.sub("", first)
+    found = sorted(
+        (mark for mark in _DELIMITERS if mark in bare), key=bare.count, reverse=True
+    )
+    sample = _sample(content)
+    for mark in found:
+        if len({_QUOTED.sub("", line).count(mark) for line in sample}) == 1:
+            return mark
+    if found:
+        return found[0]
+    widths = {len(line.split()) for line in sample}
+    return BLANKS if len(sample) > 1 and len(widths) == 1 and widths != {1} else ","
+
+
+def _sample(content: Buffer) -> list[str]:
+    """Return the first whole lines; bytes that are no text do not matter here."""
+    start = text_start(content)
+    head = content[start : start + _SAMPLE_BYTES]
+    lines = [head[b:e].decode("utf-8", "replace") for b, e in line_spans(head, 0)]
+    if len(head) == _SAMPLE_BYTES and len(lines) > 1:
+        lines.pop()
+    return [line for line in lines if line.strip("\r\n")][:_SAMPLE_LINES]
+
+
+def _has_line(content: Buffer, wanted: bytes, start: int) -> bool:
+    """Tell whether a line occurs; in quotes it may be a part of a cell."""
+    if content[start : start + len(wanted)] == wanted:
+        return True
+    for end in (b"\n", b"\r"):
+        at = find(content, end + wanted, start)
+        while at >= 0:
+            after = at + 1 + len(wanted)
+            if content[after : after + 1] in _ENDS:
+                return True
+            at = find(content, end + wanted, after)
+    return False
+
+
+def _without_blanks(content: Buffer, delimiter: str, label: str) -> bytes:
+    """Take blanks away from around cells; lines stay where they are."""
+    if find(content, b'"', 0) < 0:
+        mark = delimiter.encode()
+        return b"\n".join(
+            mark.join(cell.strip() for cell in line.split(mark))
+            for line in _lines(content)
+        )
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    lines = Lines(content, text_start(content), label)
+    for row in csv_reader(lines, delimiter, skipinitialspace=True):
+        writer.writerow([cell.strip(" \t") for cell in row])
+    return out.getvalue().encode()
+
+
+def _lines(content: Buffer) -> list[bytes]:
+    return bytes(content).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+
+
+def _with_single_blanks(content: Buffer) -> bytes:
+    """Make one blank of every run of blanks and tabs, and none at the ends."""
+
+    def shorter(found: re.Match[bytes]) -> bytes:
+        if found[0].startswith(b'"'):
+            return found[0]
+        before = content[max(found.start() - 1, 0) : found.start()]
+        after = content[found.end() : found.end() + 1]
+        return b"" if before in _ENDS or after in _ENDS else b" "
+
+    content = bytes(content)
+    if b'"' in content:
+        return _QUOTED_OR_BLANKS.sub(shorter, content)
+    return b"\n".join(b" ".join(line.split()) for line in _lines(content))

@@ -1,0 +1,270 @@
+"""Columns -> a CSV, TSV, JSON, Parquet or Arrow file, at once or part by part."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol, get_args
+
+import numpy as np
+
+from branchwise.data.arrow import as_list, from_array
+from branchwise.errors import DataError, ParameterError
+from branchwise.files.options import ENDINGS, FORMS, PACKED
+
+FileFormat = Literal["csv", "tsv", "json", "parquet", "arrow"]
+FILE_FORMATS: tuple[FileFormat, ...] = get_args(FileFormat)
+
+_PACKED = (*PACKED, ".bz2", ".xz", ".zip", ".7z")
+#: How names end that mean what is not written, besides those of tables.
+_NOT_WRITTEN = {
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+    **dict.fromkeys(_PACKED, "a packed file"),
+}
+
+
+def form_of_name(path: str | os.PathLike[str]) -> FileFormat | None:
+    """Tell by the name of a file how to write it; None where the name does not say."""
+    form = {**ENDINGS, ".json": "json"}.get(_ending(path))
+    return next((known for known in FILE_FORMATS if known == form), None)
+
+
+def unwritten_form(path: str | os.PathLike[str]) -> str | None:
+    """Return what a name means, in words, if that cannot be written."""
+    ending = _ending(path)
+    form = ENDINGS.get(ending)
+    if form is None:
+        return _NOT_WRITTEN.get(ending)
+    return None if form in FILE_FORMATS else FORMS[form]
+
+
+def is_packed_name(path: str | os.PathLike[str]) -> bool:
+    """Whether a name means a packed file."""
+    return _ending(path) in _PACKED
+
+
+def _ending(path: str | os.PathLike[str]) -> str:
+    return Path(path).suffix.lower()
+
+
+#: How a text begins that spreadsheets take for a formula.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+class PartWriter(Protocol):
+    """Writes a table part by part; every part has the same columns."""
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        """Add rows: lists, numpy arrays or Arrow columns; None is a missing value."""
+
+    def close(self, whole: bool) -> None:
+        """End the file, which stays open; one that is not whole must not look so."""
+
+
+def write_columns(
+    file: BinaryIO,
+    columns: Mapping[str, Sequence[Any]],
+    form: FileFormat,
+    escape_formulas: bool = False,
+) -> None:
+    """Write columns of equal length.
+
+    Parameters
+    ----------
+    file : binary file
+        Where to.
+    columns : dict of str to list
+        The columns; None is a missing value.
+    form : {"csv", "tsv", "json", "parquet", "arrow"}
+        The format; JSON is a list with an object for each row.
+    escape_formulas : bool
+        Whether texts of CSV and TSV that a spreadsheet would take for a formula get an
+        apostrophe in front.
+    """
+    with part_writer(file, form, escape_formulas) as writer:
+        writer.write(columns)
+
+
+@contextmanager
+def part_writer(
+    file: BinaryIO, form: FileFormat, escape_formulas: bool = False
+) -> Iterator[PartWriter]:
+    """Write a table part by part; there must be one, if an empty one."""
+    if escape_formulas and form not in ("csv", "tsv"):
+        raise ParameterError(
+            "escape_formulas has no effect on what is no CSV or TSV. Got the format "
+            f"{form!r}; leave it out."
+        )
+    writer = _writer(file, form, escape_formulas)
+    whole = False
+    try:
+        yield writer
+        whole = True
+    finally:
+        writer.close(whole)
+
+
+def _writer(file: BinaryIO, form: FileFormat, escape_formulas: bool) -> PartWriter:
+    if form in ("parquet", "arrow"):
+        return _TypedWriter(file, form)
+    if form == "json":
+        return _JsonWriter(file)
+    return _DelimitedWriter(file, "\t" if form == "tsv" else ",", escape_formulas)
+
+
+class _LineEnds:
+    """Ends rows with a line feed alone."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+
+    def write(self, row: str) -> int:
+        return self._text.write(row.removesuffix("\r\n") + "\n")
+
+
+class _DelimitedWriter:
+    def __init__(self, file: BinaryIO, delimiter: str, escape_formulas: bool) -> None:
+        self._safe = _without_formula if escape_formulas else None
+        self._text = io.TextIOWrapper(
+            file, encoding="utf-8", errors="backslashreplace", newline=""
+        )
+        # Python 3.11 quotes what has a byte of the line end, which must be both.
+        self._rows = csv.writer(
+            _LineEnds(self._text), delimiter=delimiter, lineterminator="\r\n"
+        )
+        self._begun = False
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        if not self._begun:
+            self._rows.writerow(self._escaped(list(columns)))
+            self._begun = True
+        cells = [self._escaped(_as_cells(column)) for column in columns.values()]
+        self._rows.writerows(zip(*cells, strict=True))
+        self._text.flush()
+
+    def close(self, whole: bool) -> None:  # noqa: ARG002
+        # Else the file would be closed together with its wrapper.
+        with suppress(OSError):
+            self._text.detach()
+
+    def _escaped(self, cells: list[Any]) -> list[Any]:
+        return cells if self._safe is None else [self._safe(cell) for cell in cells]
+
+
+def _without_formula(cell: Any) -> Any:
+    """Put an apostrophe before a text that a spreadsheet would compute."""
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA_STARTS):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
+
+
+class _JsonWriter:
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._separator = b"[\n"
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        for row in zip(*map(_as_cells, columns.values()), strict=True):
+            fields = dict(zip(columns, row, strict=True))
+            # Dates, which Parquet may have, have no JSON but a text.
+            record = json.dumps(fields, ensure_ascii=False, default=str)
+            self._file.write(
+                self._separator + record.encode("utf-8", "backslashreplace")
+            )
+            self._separator = b",\n"
+
+    def close(self, whole: bool) -> None:
+        if whole:
+            self._file.write(b"\n]\n" if self._separator == b",\n" else b"[]\n")
+
+
+class _TypedWriter:
+    """Parquet and Arrow; the first part says what types the columns have."""
+
+    def __init__(self, file: BinaryIO, form: FileFormat) -> None:
+        self._sink = _Sink(file)
+        self._form = form
+        self._schema: Any = None
+        self._writer: Any = None
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
+
+        table = pa.table(
+            [_as_arrow(column) for column in columns.values()], names=list(columns)
+        )
+        if self._writer is None:
+            self._begin(table.schema)
+        for field, expected in zip(table.schema, self._schema, strict=True):
+            try:
+                table.column(field.name).cast(expected.type)
+            except pa.ArrowException:
+                raise DataError(
+                    f"Column {field.name!r} is of type {expected.type} in some files "
+                    f"and of type {field.type} in others, and one file cannot have "
+                    "both. Give it one type, or write CSV."
+                ) from None
+        self._writer.write_table(table.cast(self._schema))
+
+    def _begin(self, schema: Any) -> None:
+        from pyarrow import ipc, parquet  # noqa: PLC0415
+
+        self._schema = schema
+        if self._form == "parquet":
+            self._writer = parquet.ParquetWriter(self._sink, schema)
+        else:
+            self._writer = ipc.new_file(self._sink, schema)
+
+    def close(self, whole: bool) -> None:
+        self._sink.is_on = whole
+        if self._writer is not None:
+            self._writer.close()
+
+
+class _Sink(io.RawIOBase):
+    """Takes bytes as long as it is on, also for a pipe, which cannot tell."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._n_bytes = 0
+        self.is_on = True
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._n_bytes
+
+    def write(self, data: Any) -> int:
+        if self.is_on:
+            self._file.write(data)
+        self._n_bytes += len(data)
+        return len(data)
+
+
+def _as_cells(column: Any) -> list[Any]:
+    if isinstance(column, list):
+        return column
+    return column.tolist() if isinstance(column, np.ndarray) else as_list(column)
+
+
+def _as_arrow(column: Any) -> Any:
+    """Return a column whose type does not depend on whether it has rows."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not isinstance(column, np.ndarray):
+        return column
+    if column.dtype.kind in "if":
+        return from_array(column)
+    kind = pa.bool_() if column.dtype.kind == "b" else pa.string()
+    return pa.array(column.tolist(), kind)

@@ -1,0 +1,1 @@
+"""Growing: counts, scores, splits, tree."""

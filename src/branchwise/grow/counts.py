@@ -1,0 +1,171 @@
+"""Stage 2: the class weights of every open node, for one column, by code.
+
+Comes in: rows, each with the open node it is in, its code and its class. Goes
+out: :class:`Counts`, all that criteria and search ever see of the data. The laws
+it keeps (tested as such): merging is associative and commutative, counts merged
+are the counts of the union, and the totals of a node are the sum over its codes.
+
+Weights lie on a grid where sums are exact (``data/weights.py``), so none of
+this depends on the order of rows or on who adds them up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Floats, Ints, run_starts
+
+#: Up to this many cells, or this many per row, a dense table beats sorting.
+_DENSE_CELLS = 1 << 16
+_DENSE_CELLS_PER_ROW = 2
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Non-empty (node, code) pairs of one column, sorted by node, then code.
+
+    ``weights[p, c]`` is the weight of class ``c`` in pair ``p``; ``cases[p]`` is
+    how many cases that is, whatever they weigh.
+    """
+
+    node: Ints
+    code: Ints
+    weights: Floats
+    cases: Floats
+
+    def merge(self, other: Counts) -> Counts:
+        """Add the counts of other rows of the same nodes and column."""
+        node = np.concatenate([self.node, other.node])
+        code = np.concatenate([self.code, other.code])
+        order = np.lexsort((code, node))
+        node, code = node[order], code[order]
+        first = run_starts(node, code)
+        weights = np.concatenate([self.weights, other.weights])[order]
+        cases = np.concatenate([self.cases, other.cases])[order]
+        return Counts(
+            node[first],
+            code[first],
+            np.add.reduceat(weights, first, axis=0) if len(first) else weights,
+            np.add.reduceat(cases, first) if len(first) else cases,
+        )
+
+    def totals(self, n_nodes: int) -> tuple[Floats, Floats]:
+        """Class weights and cases of each node, over all its codes."""
+        weights = np.zeros((n_nodes, self.weights.shape[1]))
+        cases = np.zeros(n_nodes)
+        if len(self.node):
+            starts = run_starts(self.node)
+            present = self.node[starts]
+            weights[present] = np.add.reduceat(self.weights, starts, axis=0)
+            cases[present] = np.add.reduceat(self.cases, starts)
+        return weights, cases
+
+    def select(self, mask: NDArray[np.bool_]) -> Counts:
+        """Keep some of the pairs."""
+        return Counts(
+            self.node[mask], self.code[mask], self.weights[mask], self.cases[mask]
+        )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows (or fractions of rows) in open nodes: what there is to count.
+
+    ``weight`` and ``case`` are None where every row counts as one. Rows have a class
+    or, where numbers are to be predicted, moments: weight, and limbs of the sum and
+    of the sum of squares.
+    """
+
+    node: Ints
+    label: Ints
+    weight: Floats | None
+    case: Floats | None
+    moments: Floats | None = None
+
+
+def tally(
+    rows: Rows, codes: NDArray[Any], n_nodes: int, n_codes: int, n_classes: int
+) -> Counts:
+    """Add up the class weights, or the moments, of every (node, code) pair."""
+    if rows.moments is not None:
+        return _tally_moments(rows, rows.moments, codes, n_codes)
+    cells = n_nodes * n_codes * n_classes
+    key = rows.node * n_codes
+    key += codes
+    key *= n_classes
+    key += rows.label
+    if cells <= max(_DENSE_CELLS, _DENSE_CELLS_PER_ROW * len(key)):
+        return _tally_dense(rows, key, n_codes, n_classes, cells)
+    return _tally_sorted(rows, key, n_codes, n_classes)
+
+
+def _tally_dense(
+    rows: Rows, key: Ints, n_codes: int, n_classes: int, cells: int
+) -> Counts:
+    """Count into a table of all cells, then keep the pairs that have rows."""
+    occupied = np.bincount(key, minlength=cells).reshape(-1, n_classes)
+    rows_of_pair = occupied.sum(axis=1)
+    pairs = np.flatnonzero(rows_of_pair)
+    cases: Floats = rows_of_pair[pairs].astype(np.float64)
+    if rows.weight is None:
+        weights = occupied[pairs].astype(np.float64)
+    else:
+        weights = add_up(key, rows.weight, cells).reshape(-1, n_classes)[pairs]
+        if rows.case is not None:
+            cases = add_up(key // n_classes, rows.case, cells // n_classes)[pairs]
+    node, code = np.divmod(pairs, n_codes)
+    return Counts(node, code, weights, cases)
+
+
+def add_up(key: Ints, amount: Floats, cells: int) -> Floats:
+    """Add up amounts by cell."""
+    return np.bincount(key, amount, cells).astype(np.float64, copy=False)
+
+
+def _tally_sorted(rows: Rows, key: Ints, n_codes: int, n_classes: int) -> Counts:
+    """Sort the cells that have rows and add up runs: for many codes or nodes."""
+    if rows.weight is None:
+        key = np.sort(key)
+        first = run_starts(key)
+        amount: Floats = np.diff(first, append=len(key)).astype(np.float64)
+    else:
+        order = np.argsort(key)
+        key = key[order]
+        first = run_starts(key)
+        amount = np.add.reduceat(rows.weight[order], first)
+    cell = key[first]
+    pair, label = np.divmod(cell, n_classes)
+    first_of_pair = run_starts(pair)
+    index = np.repeat(
+        np.arange(len(first_of_pair)), np.diff(first_of_pair, append=len(pair))
+    )
+    weights = np.zeros((len(first_of_pair), n_classes))
+    weights[index, label] = amount
+    if rows.weight is None:
+        cases = weights.sum(axis=1)
+    elif rows.case is None:
+        cases = np.diff(first[first_of_pair], append=len(key)).astype(np.float64)
+    else:
+        cases = np.add.reduceat(rows.case[order], first[first_of_pair])
+    node, code = np.divmod(pair[first_of_pair], n_codes)
+    return Counts(node, code, weights, cases)
+
+
+def _tally_moments(
+    rows: Rows, moments: Floats, codes: NDArray[Any], n_codes: int
+) -> Counts:
+    key = rows.node * n_codes + codes
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    first = run_starts(key)
+    node, code = np.divmod(key[first], n_codes)
+    if not len(first):
+        return Counts(node, code, moments[:0], np.empty(0))
+    cases: Floats = np.diff(first, append=len(key)).astype(np.float64)
+    if rows.case is not None:
+        cases = np.add.reduceat(rows.case[order], first)
+    return Counts(node, code, np.add.reduceat(moments[order], first, axis=0), cases)

@@ -1,0 +1,470 @@
+"""Stage 5: what every column can do for every open node; admissibility.
+
+Comes in: who can give counts (:class:`CountSource`), the class weights of the
+open nodes, and a recipe. Goes out: :class:`Scored` for each column, from which
+``grow/choose.py`` chooses, and the branches of what it has chosen.
+
+Candidates at a node are the columns that make at least two non-empty branches
+there (so a categorical column is asked at most once on a path), each branch with
+``min_samples_leaf`` cases. Unless missing values are a branch, or their side is
+learnt, a column is judged by its known cases, its gain scaled by their share
+(Quinlan 1993, section 3.2). C4.5 asks more of a column: see ``grow/thresholds.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Floats, Ints, distinct, run_starts
+from branchwise.data.schema import Column
+from branchwise.grow.categories import Grouping, Judge, grouped
+from branchwise.grow.counts import Counts
+from branchwise.grow.criteria import Candidates, Criterion, Masses64, Scores
+from branchwise.grow.protocol import CountSource, Level
+from branchwise.grow.significance import (
+    log_chance_of_classes,
+    log_chance_of_numbers,
+    log_groupings,
+)
+from branchwise.grow.thresholds import (
+    BestCuts,
+    Cuts,
+    best_by_score,
+    best_penalised,
+    placed,
+    quinlan_least,
+)
+from branchwise.recipe import Recipe
+from branchwise.threads import cached_property
+from branchwise.tree.splits import ABOVE, AT_MOST, STOP, Splits, routes
+
+
+@dataclass(frozen=True)
+class Branches:
+    """Branches with the codes that lead to them; that of missing values has none."""
+
+    node: Ints
+    size: Floats
+    n_codes: Ints
+    codes: Ints
+    weights: Floats
+    cases: Floats
+
+
+def assembled(
+    made: Sequence[Branches],
+    chosen: Ints,
+    cut: Floats,
+    learned: Ints,
+    recipe: Recipe,
+) -> Splits:
+    """Put the branches of all columns in the order of their nodes."""
+    empty = np.empty(0, dtype=np.intp)
+    node = np.concatenate([b.node for b in made]) if made else empty
+    size = np.concatenate([b.size for b in made]) if made else np.empty(0)
+    n_codes = np.concatenate([b.n_codes for b in made]) if made else empty
+    codes = np.concatenate([b.codes for b in made]) if made else empty
+    # Stable: a node's branches keep their order, that of missing values the last.
+    order = np.argsort(node, kind="stable")
+    code_order = np.argsort(np.repeat(node, n_codes), kind="stable")
+    node, size, n_codes, codes = (
+        node[order],
+        size[order],
+        n_codes[order],
+        codes[code_order],
+    )
+    starts = run_starts(node)
+    split = node[starts]
+    n_branches = np.zeros(len(chosen), dtype=np.intp)
+    n_branches[split] = np.diff(starts, append=len(node))
+    missing_to = np.full(len(chosen), STOP, dtype=np.intp)
+    unseen_to = np.full(len(chosen), STOP, dtype=np.intp)
+    if len(split):
+        last = starts + n_branches[split] - 1
+        has_own = n_codes[last] == 0
+        missing_branch = np.where(has_own, n_branches[split] - 1, learned[split])
+        missing_to[split], unseen_to[split] = routes(
+            recipe.missing, recipe.unseen, size, starts, missing_branch
+        )
+    cut = np.where(chosen >= 0, cut, np.nan)
+    return Splits(chosen, cut, n_branches, missing_to, unseen_to, n_codes, codes, size)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The best that one column can do for each node; -inf where it can do nothing.
+
+    ``missing_to`` is the branch that has the missing cases, too, if it is learnt;
+    ``log_ways`` is the logarithm of how many candidates it is the best of; ``n_cuts``
+    is how many of them are cuts.
+    """
+
+    score: Floats
+    gain: Floats
+    cut: Floats
+    resolution: Floats
+    missing_to: Ints
+    log_ways: Floats
+    n_cuts: Ints
+
+    @classmethod
+    def nothing(cls, n_nodes: int) -> Scored:
+        """Return a column that can do nothing for so many nodes."""
+        return cls(
+            np.full(n_nodes, -np.inf),
+            np.full(n_nodes, -np.inf),
+            np.full(n_nodes, np.nan),
+            np.zeros(n_nodes),
+            np.full(n_nodes, STOP, dtype=np.intp),
+            np.zeros(n_nodes),
+            np.zeros(n_nodes, dtype=np.intp),
+        )
+
+
+@dataclass(frozen=True)
+class Search:
+    """What every column can do for the open nodes of one level."""
+
+    source: CountSource
+    columns: Sequence[Column]
+    level: Level
+    recipe: Recipe
+    masses: Masses64
+    n_training_cases: float
+
+    @cached_property
+    def cases_in_leaf(self) -> float:
+        """The fewest cases of every branch."""
+        return self.recipe.cases_in_leaf(self.n_training_cases)
+
+    @cached_property
+    def cases_in_branch(self) -> float:
+        """The fewest cases of two branches at least."""
+        return self.recipe.cases_in_branch(self.n_training_cases)
+
+    @cached_property
+    def min_gain(self) -> float:
+        """The least gain of a split, in the units of scores."""
+        return self.recipe.min_gain / self.masses.gain_unit
+
+    @property
+    def _every(self) -> Ints:
+        return np.arange(len(self.level))
+
+    def score(self, index: int, column: Column) -> Scored:
+        """Score one column at every open node."""
+        known, unknown = self._judged(index)
+        if column.is_numeric:
+            return self._score_cuts(index, known, unknown)
+        joined, missing_to = self._joined(known, unknown)
+        log_ways = self._log_ways(known, joined)
+        if self.recipe.missing == "branch":
+            joined = joined.merge(unknown)
+        if self.recipe.missing in ("branch", "learned"):
+            unknown = unknown.select(np.zeros(len(unknown.node), bool))
+        scored = self._score_values(joined, unknown)
+        return replace(scored, missing_to=missing_to, log_ways=log_ways)
+
+    def _log_ways(self, known: Counts, joined: Counts) -> Floats:
+        """Return the logarithms of how many ways there were to group the values."""
+        n = len(self.level)
+        if self.recipe.branching == "values" or self.recipe.min_significance is None:
+            return np.zeros(n)
+        values = np.bincount(known.node, minlength=n).tolist()
+        groups = np.bincount(joined.node, minlength=n).tolist()
+        pairs = zip(values, groups, strict=True)
+        return np.array([log_groupings(v, g) if g else 0.0 for v, g in pairs])
+
+    def apart(self, index: int, nodes: Ints | None = None) -> tuple[Counts, Counts]:
+        """Return the counts of the known values of a column, and of missing ones."""
+        counts = self.source.counts(index, nodes)
+        missing = counts.code == self.source.missing_code(index)
+        return counts.select(~missing), counts.select(missing)
+
+    def _judged(self, index: int) -> tuple[Counts, Counts]:
+        """Return the same, in the terms that splits are judged by."""
+        known, unknown = self.apart(index)
+        return self._in_terms(known), self._in_terms(unknown)
+
+    def _in_terms(self, counts: Counts) -> Counts:
+        if self.recipe.weights_are_cases:
+            counts = replace(counts, cases=self.masses.weight(counts.weights))
+        return self.masses.statistics(counts)
+
+    def scores(self, candidates: Candidates, nodes: Ints) -> Scores:
+        """Score candidates, whose nodes are these of the level."""
+        scores = Criterion.of(self.recipe).score(candidates, self.masses)
+        if not self.masses.for_numbers:
+            return scores
+        score = self.masses.in_units(scores.score, nodes[candidates.node])
+        resolution = self.masses.in_units(scores.resolution, nodes)
+        return replace(scores, score=score, gain=score, resolution=resolution)
+
+    def _joined(self, known: Counts, unknown: Counts) -> tuple[Counts, Ints]:
+        """Put the values that share a branch together, under the code of the first.
+
+        Where it is learnt which branch the missing cases share, they are put there;
+        that branch of each node, or STOP, is returned, too.
+        """
+        if self.recipe.branching == "values" or not len(known.node):
+            return known, np.full(len(self.level), STOP, dtype=np.intp)
+        grouping = self._grouping(known, unknown)
+        order, starts = _by_group(known, grouping)
+        weights = np.add.reduceat(known.weights[order], starts, axis=0)
+        cases = np.add.reduceat(known.cases[order], starts)
+        node, first = known.node[order][starts], known.code[order][starts]
+        joining, branch = _joining(node, unknown, grouping.missing_to)
+        weights[branch] += unknown.weights[joining]
+        cases[branch] += unknown.cases[joining]
+        return Counts(node, first, weights, cases), grouping.missing_to
+
+    def _grouping(self, known: Counts, unknown: Counts) -> Grouping:
+        judge = Judge(
+            Criterion.of(self.recipe),
+            self.masses,
+            self.cases_in_leaf,
+            self.cases_in_branch,
+        )
+        return grouped(
+            known,
+            unknown,
+            len(self.level),
+            judge,
+            self.recipe.branching == "two-way",
+            self.recipe.missing == "learned",
+        )
+
+    def _score_values(self, known: Counts, unknown: Counts) -> Scored:
+        """One branch for each value that has cases at the node."""
+        result = Scored.nothing(len(self.level))
+        if not len(known.node):
+            return result
+        starts = run_starts(known.node)
+        width = np.diff(starts, append=len(known.node))
+        fewest = np.minimum.reduceat(known.cases, starts)
+        large = np.add.reduceat(known.cases >= self.cases_in_branch, starts, dtype=int)
+        admissible = (width >= 2) & (large >= 2) & (fewest >= self.cases_in_leaf)
+        kept = known.select(np.repeat(admissible, width))
+        self._score_into(result, kept, unknown)
+        return result
+
+    def _score_into(self, result: Scored, branches: Counts, unknown: Counts) -> None:
+        """Score one candidate for each node that has branches."""
+        if not len(branches.node):
+            return
+        starts = run_starts(branches.node)
+        node = branches.node[starts]
+        known = np.add.reduceat(branches.weights, starts, axis=0)
+        weight = np.zeros(len(self.level))
+        weight[unknown.node] = self.masses.weight(unknown.weights)
+        candidates = Candidates(
+            np.arange(len(node)), branches.weights, starts, known, weight[node]
+        )
+        scores = self.scores(candidates, node)
+        result.score[node] = scores.score
+        result.gain[node] = scores.gain
+        result.resolution[node] = scores.resolution
+
+    def _score_cuts(self, index: int, known: Counts, unknown: Counts) -> Scored:
+        """Two branches at the best cut, and a third if missing is a branch."""
+        result = Scored.nothing(len(self.level))
+        if not len(known.node):
+            return result
+        values = self.source.values(index)
+        third = self.recipe.missing == "branch" and len(unknown.node) > 0
+        cuts, outside = self._possible_cuts(index, known, unknown)
+        cuts = cuts.select(self._admissible(cuts, unknown))
+        result.n_cuts[:] = np.bincount(cuts.node, minlength=len(self.level))
+        result.log_ways[:] = np.log(np.maximum(result.n_cuts, 1))
+        if len(cuts.node):
+            candidates = cuts.candidates(outside, third, self.masses)
+            best = self._best_cuts(cuts, candidates)
+            result.score[best.node] = best.score
+            result.gain[best.node] = best.gain
+            result.cut[best.node] = placed(best.cut, values, self.recipe.cut)
+            result.resolution[best.node] = best.resolution
+            result.missing_to[best.node] = best.missing_to
+        if third:
+            without_cut = result.score == -np.inf
+            self._score_known_against_missing(result, known, unknown, without_cut)
+        return result
+
+    def _possible_cuts(
+        self, index: int, known: Counts, unknown: Counts
+    ) -> tuple[Cuts, Floats]:
+        """Return every place to cut, and the weights of cases that are on no side."""
+        cuts = Cuts.between(known, self.source.values(index), len(self.level))
+        weights, cases = unknown.totals(len(self.level))
+        if self.recipe.missing != "learned":
+            return cuts, weights
+        return cuts.with_missing(weights, cases, self.masses), np.zeros_like(weights)
+
+    def _admissible(self, cuts: Cuts, unknown: Counts) -> NDArray[np.bool_]:
+        """Tell which cuts leave enough cases on both sides, and among the missing."""
+        admissible = cuts.fewest_cases >= self.cases_on_a_side(cuts)
+        scoring = Criterion.of(self.recipe)
+        admissible &= scoring.allows(cuts.left) & scoring.allows(cuts.right)
+        if self.recipe.quinlan_cuts:
+            admissible &= cuts.apart
+        if self.recipe.missing == "branch" and len(unknown.node):
+            _, cases = unknown.totals(len(self.level))
+            few = (cases > 0) & (cases < self.cases_in_leaf)
+            admissible &= ~few[cuts.node]
+        return admissible
+
+    def cases_on_a_side(self, cuts: Cuts) -> Floats:
+        """Return the fewest cases on each side of cuts."""
+        if not self.recipe.quinlan_cuts:
+            least = max(self.cases_in_leaf, self.cases_in_branch)
+            return np.full(len(cuts.node), least)
+        n_classes = self.level.weights.shape[1]
+        wanted = quinlan_least(cuts, n_classes, self.cases_in_branch)
+        return np.maximum(wanted, self.cases_in_leaf)
+
+    def tried_cuts(self, index: int) -> tuple[Cuts, Cuts, Scores | None]:
+        """Return every place to cut a column, those that are admissible, and the
+        scores of these; None where there is none.
+        """  # noqa: D205
+        known, unknown = self._judged(index)
+        if not len(known.node):
+            nothing = Cuts.along(known, len(self.level))
+            return nothing, nothing, None
+        places, outside = self._possible_cuts(index, known, unknown)
+        cuts = places.select(self._admissible(places, unknown))
+        if not len(cuts.node):
+            return places, cuts, None
+        third = self.recipe.missing == "branch" and len(unknown.node) > 0
+        candidates = cuts.candidates(outside, third, self.masses)
+        return places, cuts, self.scores(candidates, self._every)
+
+    def _best_cuts(self, cuts: Cuts, candidates: Candidates) -> BestCuts:
+        scores = self.scores(candidates, self._every)
+        if self.recipe.quinlan_cuts:
+            return best_penalised(cuts, scores, candidates, self.masses)
+        enough = scores.gain >= self.min_gain - scores.resolution[cuts.node]
+        # Held against min_gain one by one: the best ratio need not have the best gain.
+        if self.recipe.min_gain:
+            scores = replace(scores, score=np.where(enough, scores.score, -np.inf))
+        return best_by_score(cuts, scores)
+
+    def _score_known_against_missing(
+        self,
+        result: Scored,
+        known: Counts,
+        unknown: Counts,
+        nodes: NDArray[np.bool_],
+    ) -> None:
+        """Where no cut can be made, whether the value is missing may still tell.
+
+        With a cut there as well, three branches never gain less than these two.
+        """
+        weights, cases = known.totals(len(self.level))
+        missing_weights, missing_cases = unknown.totals(len(self.level))
+        least = max(self.cases_in_leaf, np.finfo(float).tiny)
+        able = np.flatnonzero(
+            nodes & (np.minimum(cases, missing_cases) >= least)
+        ).astype(np.intp)
+        pairs = np.stack([weights[able], missing_weights[able]], axis=1)
+        branches = Counts(
+            np.repeat(able, 2),
+            np.tile(np.arange(2), len(able)),
+            pairs.reshape(-1, weights.shape[1]),
+            np.stack([cases[able], missing_cases[able]], axis=1).ravel(),
+        )
+        nothing = unknown.select(np.zeros(len(unknown.node), bool))
+        result.cut[able] = np.nan
+        self._score_into(result, branches, nothing)
+
+    def log_p_values(self, chosen: Ints, cut: Floats, missing_to: Ints) -> Floats:
+        """Return the logarithms of the p-values of chosen splits."""
+        result = np.zeros(len(chosen))
+        for index in distinct(chosen[chosen >= 0]).tolist():
+            nodes = np.flatnonzero(chosen == index)
+            made = self.branches(index, nodes, cut, missing_to)
+            order = np.argsort(made.node, kind="stable")
+            starts = run_starts(made.node[order])
+            cases = made.size if self.recipe.weights_are_cases else made.cases
+            cases = np.add.reduceat(cases[order], starts)
+            result[made.node[order[starts]]] = self._log_chance(
+                made.weights[order], starts, cases
+            )
+        return result
+
+    def _log_chance(self, branches: Floats, starts: Ints, cases: Floats) -> Floats:
+        """Return the logarithms of chances, by split."""
+        if not self.masses.for_numbers:
+            return log_chance_of_classes(branches, starts, cases)
+        whole = np.add.reduceat(branches, starts, axis=0)
+        within = np.add.reduceat(self.masses.squares(branches), starts)
+        n_branches = np.diff(starts, append=len(branches))
+        return log_chance_of_numbers(
+            self.masses.squares(whole), within, n_branches, cases
+        )
+
+    def carry_out(self, chosen: Ints, cut: Floats, missing_to: Ints) -> Splits:
+        """Turn the chosen columns into branches."""
+        made = [
+            self.branches(index, np.flatnonzero(chosen == index), cut, missing_to)
+            for index in distinct(chosen[chosen >= 0]).tolist()
+        ]
+        return assembled(made, chosen, cut, missing_to, self.recipe)
+
+    def branches(
+        self, index: int, nodes: Ints, cut: Floats, missing_to: Ints
+    ) -> Branches:
+        """Make the branches of the nodes that one column splits."""
+        known, unknown = self.apart(index, nodes)
+        code = known.code
+        if self.columns[index].is_numeric:
+            with np.errstate(invalid="ignore"):
+                above = self.source.values(index)[code] > cut[known.node]
+            code = np.where(above, ABOVE, AT_MOST)
+        order = np.arange(len(code))
+        if self.columns[index].is_numeric or self.recipe.branching == "values":
+            starts = run_starts(known.node, code)
+            node, code = known.node[starts], code[starts]
+            n_codes = np.ones(len(node), dtype=np.intp)
+        else:
+            judged = self._in_terms(known), self._in_terms(unknown)
+            order, starts = _by_group(known, self._grouping(*judged))
+            node, code = known.node[order[starts]], known.code[order]
+            n_codes = np.diff(starts, append=len(order))
+        weights = np.add.reduceat(known.weights[order], starts, axis=0)
+        cases = np.add.reduceat(known.cases[order], starts)
+        if self.columns[index].is_numeric:
+            # Known against missing: numbers on either side of nowhere.
+            uncut = np.isnan(cut[node])
+            n_codes[uncut] = 2
+            code = np.repeat(code, n_codes)
+            position = np.cumsum(n_codes) - n_codes
+            code[position[uncut]], code[position[uncut] + 1] = AT_MOST, ABOVE
+        joining, branch = _joining(node, unknown, missing_to)
+        weights[branch] += unknown.weights[joining]
+        cases[branch] += unknown.cases[joining]
+        if self.recipe.missing == "branch":
+            node = np.concatenate([node, unknown.node])
+            weights = np.concatenate([weights, unknown.weights])
+            cases = np.concatenate([cases, unknown.cases])
+            n_codes = np.concatenate([n_codes, np.zeros(len(unknown.node), np.intp)])
+        size = self.masses.weight(weights)
+        return Branches(node, size, n_codes, code, weights, cases)
+
+
+def _by_group(known: Counts, grouping: Grouping) -> tuple[Ints, Ints]:
+    """Sort pairs by node, group and code; return the order and where groups begin."""
+    order = np.lexsort((known.code, grouping.group, known.node))
+    return order, run_starts(known.node[order], grouping.group[order])
+
+
+def _joining(node: Ints, unknown: Counts, missing_to: Ints) -> tuple[Ints, Ints]:
+    """Return which missing cases share a branch with values, and those branches.
+
+    ``node`` are the nodes of all branches, in order.
+    """
+    joining = np.flatnonzero(missing_to[unknown.node] != STOP)
+    owner = unknown.node[joining]
+    return joining, np.searchsorted(node, owner) + missing_to[owner]

@@ -1,0 +1,1 @@
+"""The model file: canonical JSON, written and validated."""

@@ -1,0 +1,264 @@
+"""Which nodes of a view a picture shows, and the words in them.
+
+All pictures (SVG, Matplotlib, DOT, Mermaid) show the same: a node that asks has the
+name of its column, a leaf its answer, both their cases; branches have what leads
+down them. Branches that are left out are counted in a node of their own.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from branchwise.errors import check_limit
+from branchwise.text import conditions as words
+from branchwise.tree.splits import EVERY_BRANCH, STOP
+
+#: A colour for each class, in the order of the classes.
+CLASS_COLOURS = (
+    "#e69f00",
+    "#0072b2",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#d55e00",
+    "#f0e442",
+    "#332288",
+    "#882255",
+    "#bbbbbb",
+)
+#: What takes the place of those that are too dark on a dark ground.
+ON_DARK = {7: "#7766dd", 8: "#a03060"}
+#: The colour of the classes for which none is left.
+OTHERS = len(CLASS_COLOURS) - 1
+#: The colour of numbers; higher ones are stronger.
+NUMBER_COLOUR = "#0072b2"
+NUMBER_ON_DARK = "#56b4e9"
+
+
+def class_colours(weights: Sequence[float]) -> list[int]:
+    """Return the position in :data:`CLASS_COLOURS` for each class.
+
+    Where there are more classes than colours, those with the most weight at the root
+    get one of their own, and the others share the last.
+    """
+    classes = range(len(weights))
+    if len(weights) <= len(CLASS_COLOURS):
+        return list(classes)
+    heaviest = sorted(classes, key=lambda label: (-weights[label], label))[:OTHERS]
+    place = {label: colour for colour, label in enumerate(sorted(heaviest))}
+    return [place.get(label, OTHERS) for label in classes]
+
+
+def variables() -> Iterator[str]:
+    """Yield the colours as style sheets of pages name them."""
+    light = dict(enumerate(CLASS_COLOURS))
+    for where, colours, numbers in (
+        (":root", light, NUMBER_COLOUR),
+        (':root[data-theme="dark"]', ON_DARK, NUMBER_ON_DARK),
+    ):
+        named = [f"--class-{code}:{colour}" for code, colour in colours.items()]
+        yield f"{where}{{{';'.join([*named, f'--number:{numbers}'])}}}"
+
+
+def mixed(colour: str, other: str, share: float) -> str:
+    """Mix two colours, with so large a share of the first."""
+    pairs = zip(_channels(colour), _channels(other), strict=True)
+    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in pairs)
+
+
+def _channels(colour: str) -> list[int]:
+    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+
+
+#: Widths of ASCII characters in a wide sans-serif font, as shares of its size.
+_WIDTHS = {
+    0.34: " ',./:;IJ\\fijl|",
+    0.42: '!"()-[]rt',
+    0.54: "*?_`csz",
+    0.86: "#&+<=>^~DGHMNOQUw",
+    1.0: "%@Wm",
+}
+_WIDTH_OF = {char: width for width, chars in _WIDTHS.items() for char in chars}
+_OTHER_ASCII = 0.66
+_OTHER = 0.8
+_IDEOGRAPH = 1.05
+_EMOJI = 1.35
+#: Bold letters are wider by this factor.
+_BOLD = 1.12
+#: What stands for the end of a text that was cut short.
+ELLIPSIS = "…"
+
+
+def text_width(text: str, size: float, bold: bool = False) -> float:
+    """Estimate how wide a line of text is, in the unit of its size."""
+    width = sum(_WIDTH_OF.get(char) or _char_width(char) for char in text)
+    return width * size * (_BOLD if bold else 1.0)
+
+
+def _char_width(char: str) -> float:
+    if char.isascii():
+        return _OTHER_ASCII
+    category = unicodedata.category(char)
+    if category in ("Mn", "Me", "Cf"):
+        return 0.0
+    if category == "So":
+        return _EMOJI
+    wide = unicodedata.east_asian_width(char) in "WF"
+    return _IDEOGRAPH if wide else _OTHER
+
+
+def fitted(text: str, room: float, size: float, bold: bool = False) -> str:
+    """Cut a text short that is wider than there is room."""
+    if text_width(text, size, bold) <= room:
+        return text
+    room -= text_width(ELLIPSIS, size, bold)
+    width, end = 0.0, 0
+    for char in text:
+        width += text_width(char, size, bold)
+        if width > room:
+            break
+        end += 1
+    # A mark that belongs to a letter goes where the letter goes.
+    while 0 < end < len(text) and not _char_width(text[end]):
+        end -= 1
+    return text[:end].rstrip() + ELLIPSIS
+
+
+#: How many values of a list stand on a branch of a picture.
+PICTURED_VALUES = 4
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The nodes of a picture, numbered level by level, as parallel lists.
+
+    ``node`` is the number in the tree, or for what is left out that of its parent;
+    ``left_out`` is how many nodes that is, else 0. ``head`` and ``note`` are the
+    words in a node, ``label`` those on the branch to it.
+    """
+
+    view: dict[str, Any]
+    node: list[int]
+    parent: list[int]
+    n_children: list[int]
+    first_child: list[int]
+    left_out: list[int]
+    head: list[str]
+    note: list[str]
+    label: list[str]
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    def get(self, name: str, index: int) -> Any:
+        """Return what a list of the view has for a drawn node."""
+        return self.view["nodes"][name][self.node[index]]
+
+    def is_leaf(self, index: int) -> bool:
+        """Whether a drawn node answers; neither asks nor stands for others."""
+        return not self.left_out[index] and not self.get("n_children", index)
+
+    def way(self, index: int) -> str:
+        """Write what leads to a drawn node, in full."""
+        full = self.view["shortened"].get(str(self.node[index]))
+        return full or self.get("branch", index) or "all cases"
+
+    def missing(self, index: int) -> str:
+        """Write what a node that asks does with missing values."""
+        if self.view["missing"] == "error":
+            return "missing values are refused"
+        branch = self.get("missing_to", index)
+        if branch == EVERY_BRANCH:
+            way = "every branch"
+        elif branch == STOP:
+            way = f"stop, {self.get('answer', index)}"
+        else:
+            way = self.view["nodes"]["edge"][self.get("first_child", index) + branch]
+        asks = str(self.node[index]) in self.view["surrogates"]
+        return f"missing values: {'surrogates, else ' if asks else ''}{way}"
+
+    def share(self, index: int) -> float:
+        """Return the share of the training weight that takes the way to a node."""
+        share: float = self.get("weight", index) / self.view["nodes"]["weight"][0]
+        return share
+
+
+def drawn(
+    view: dict[str, Any], max_depth: int | None = None, max_nodes: int | None = None
+) -> Drawn:
+    """Choose the nodes of a picture.
+
+    Parameters
+    ----------
+    view : dict
+        What :meth:`Model.view` returns.
+    max_depth : int or None
+        How many levels of questions to show.
+    max_nodes : int or None
+        How many nodes to show; the branches of a node are shown together or not at
+        all, those of upper levels first.
+    """
+    check_limit("max_depth", max_depth, 0)
+    check_limit("max_nodes", max_nodes, 1)
+    nodes = view["nodes"]
+    below = _sizes(nodes)
+    picture = Drawn(view, [0], [-1], [], [], [0], [], [], [])
+    budget = len(below) if max_nodes is None else max_nodes
+    budget -= 1
+    for index, node in enumerate(picture.node):  # grows while it is walked
+        number = 0 if picture.left_out[index] else nodes["n_children"][node]
+        deep = max_depth is not None and nodes["depth"][node] >= max_depth
+        picture.first_child.append(len(picture.node))
+        _word(picture, index)
+        if number and (deep or number > budget):
+            number = 1
+            _add(picture, index, node, below[node] - 1)
+        elif number:
+            budget -= number
+            first = nodes["first_child"][node]
+            for child in range(first, first + number):
+                _add(picture, index, child, 0)
+        picture.n_children.append(number)
+    return picture
+
+
+def _add(picture: Drawn, parent: int, node: int, left_out: int) -> None:
+    picture.node.append(node)
+    picture.parent.append(parent)
+    picture.left_out.append(left_out)
+
+
+def _sizes(nodes: dict[str, list[Any]]) -> list[int]:
+    """Return how many nodes each subtree has."""
+    parents = nodes["parent"]
+    sizes = [1] * len(parents)
+    for node in range(len(parents) - 1, 0, -1):
+        sizes[parents[node]] += sizes[node]
+    return sizes
+
+
+def _word(picture: Drawn, index: int) -> None:
+    """Put the words of a drawn node into the lists."""
+    if picture.left_out[index]:
+        head, note, label = f"{ELLIPSIS} {picture.left_out[index]:,} more", "", ""
+    else:
+        column = picture.get("column", index)
+        asks = column >= 0
+        name = picture.view["columns"][column]["name"] if asks else ""
+        head = name if asks else picture.get("answer", index)
+        note = _asked(picture, index) if asks else picture.get("tally", index)
+        label = picture.get("edge", index)
+    picture.head.append(head)
+    picture.note.append(note)
+    picture.label.append(label)
+
+
+def _asked(picture: Drawn, index: int) -> str:
+    """Return the cases of a node that asks; for numbers with their mean."""
+    if picture.view["predicts"] == "numbers":
+        return str(picture.get("summary", index))
+    weighted = picture.view.get("weighted", False)
+    return words.cases(picture.get("cases" if weighted else "weight", index))

@@ -1,0 +1,263 @@
+"""A tree as one dictionary of plain values: what every view is drawn from.
+
+A view holds words that are ready to be shown (names and values as
+``text/conditions.py`` writes them, not yet escaped for HTML or any other language) and
+the numbers behind them. ``json.dumps`` takes it as it is. Nodes are parallel
+lists, one entry a node, numbered level by level from the root, 0; the children of a
+node are ``first_child[node]`` and the ``n_children[node] - 1`` nodes after it.
+:data:`NODE_LISTS` says what each list is. Branches of more values than are shown are
+in ``view["shortened"]`` in full, by the number of the node.
+
+Where training cases had weights, ``view["weighted"]`` is true, and the nodes have the
+lists of :data:`WEIGHTED_LISTS`, too. ``view["reasons"]`` is there where costs or
+smoothed probabilities decided for another class than the usual one: by node, why.
+
+Whoever knows more may add ``"candidates"``: by node (as text) a list of ``{"column",
+"score", "chosen", "note"}``, the columns that could have been asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from branchwise.data.arrays import Floats
+from branchwise.data.schema import Column, Schema
+from branchwise.errors import check_limit
+from branchwise.grow.importance import split_gains
+from branchwise.recipe import Recipe
+from branchwise.text import conditions as words
+from branchwise.text.conditions import surrogates_of
+from branchwise.text.reasons import reasons_of
+from branchwise.tree.apply import class_chances
+from branchwise.tree.tree import Tree
+
+#: A tree for people: what each list of ``view["nodes"]`` has for a node.
+NODE_LISTS = {
+    "parent": "number of the parent; -1 for the root",
+    "depth": "questions from the root",
+    "n_children": "number of branches; 0 for a leaf",
+    "first_child": "number of the first child",
+    "column": "position in view['columns'] of the column it asks about; -1 for a leaf",
+    "cut": "for a question about a number: the cut, else None",
+    "branch": "what leads here, in full: 'outlook = sunny'; '' for the root",
+    "edge": "the same without the column: 'sunny', '<= 77.5'; '' for the root",
+    "answer": "what the node answers: a class or a number, in words",
+    "label": "position of that class in view['classes']; None for numbers",
+    "summary": "the answer with cases and errors: 'yes (4/1)'",
+    "tally": "cases and errors without the answer: '4 cases, 1 error'",
+    "weight": "training weight at the node",
+    "weights": "training weight of each class; for numbers [weight]",
+    "chances": "probability of each class, as the model predicts; for numbers []",
+    "mean": "mean of the training numbers; None for classes",
+    "deviation": "their standard deviation; None for classes",
+    "impurity": "entropy in bits, Gini impurity or variance of the node",
+    "gain": "impurity that its question takes away; 0 for a leaf",
+    "codes": "values of the parent's column that lead here: positions in its 'values';"
+    " for a number 0 is at most the cut and 1 above it; [] for missing values only",
+    "missing_to": "branch of a missing value; -1 stops and answers here, -2 every one",
+    "unseen_to": "branch of an unseen value; -1 stops and answers here, -2 every one",
+}
+
+#: What there is besides where training cases had weights.
+WEIGHTED_LISTS = {
+    "cases": "number of training cases at the node, whatever they weigh",
+    "class_cases": "number of cases of each class; not there for numbers, nor where a "
+    "model file of an earlier version does not tell",
+}
+
+
+def view(
+    schema: Schema,
+    tree: Tree,
+    recipe: Recipe,
+    max_values: int = words.SHOWN_VALUES,
+    lists: Collection[str] = tuple(NODE_LISTS),
+) -> dict[str, Any]:
+    """Return the dictionary that views are drawn from.
+
+    Parameters
+    ----------
+    schema, tree, recipe
+        The model.
+    max_values : int
+        How many values of a list are named before the rest is only counted.
+    lists : collection of str
+        Which of :data:`NODE_LISTS` to make: words take time where nodes are many.
+    """
+    check_limit("max_values", max_values, 1, optional=False)
+    numbers = tree.predicts_numbers
+    reasons = reasons_of(schema.classes, tree, recipe)
+    seen: dict[str, Any] = {
+        "format": "branchwise-view",
+        "version": 1,
+        "target": words.target(schema),
+        "predicts": "numbers" if numbers else "classes",
+        "classes": [words.word(label) for label in schema.classes],
+        "algorithm": recipe.algorithm,
+        "impurity": _impurity_name(tree, recipe),
+        "missing": recipe.missing,
+        "unseen": recipe.unseen,
+        "n_nodes": len(tree),
+        "n_leaves": tree.n_leaves,
+        "depth": tree.max_depth,
+        "columns": [_column(c, i in tree.used_columns) for i, c in _numbered(schema)],
+        "costs": None if recipe.costs is None else [list(row) for row in recipe.costs],
+        "nodes": {
+            name: make()
+            for name, make in _makers(schema, tree, recipe, max_values, reasons).items()
+            if name in lists
+        },
+        "surrogates": _surrogates(schema, tree),
+        "shortened": _shortened(schema, tree, max_values) if "branch" in lists else {},
+    }
+    if tree.is_weighted:
+        seen["weighted"] = True
+        seen["nodes"] |= _weighted_lists(tree)
+    if reasons:
+        seen["reasons"] = {str(node): words for node, words in reasons.items()}
+    return seen
+
+
+def _weighted_lists(tree: Tree) -> dict[str, list[Any]]:
+    lists = {"cases": _plain(tree.case_counts)}
+    if tree.class_cases is not None:
+        lists["class_cases"] = _plain(tree.class_cases)
+    return lists
+
+
+def _numbered(schema: Schema) -> enumerate[Column]:
+    return enumerate(schema.columns)
+
+
+def _impurity_name(tree: Tree, recipe: Recipe) -> str:
+    if tree.predicts_numbers:
+        return "variance"
+    return "Gini impurity" if recipe.criterion == "gini" else "entropy"
+
+
+def _column(column: Column, used: bool) -> dict[str, Any]:
+    return {
+        "name": words.word(column.name),
+        "kind": column.kind,
+        "used": used,
+        "values": [words.word(value) for value in column.categories],
+    }
+
+
+def _makers(
+    schema: Schema,
+    tree: Tree,
+    recipe: Recipe,
+    max_values: int,
+    reasons: words.Reasons,
+) -> dict[str, Callable[[], list[Any]]]:
+    """Return what makes each list of the nodes."""
+    every = range(len(tree))
+    none: list[None] = [None] * len(tree)
+    numbers = tree.predicts_numbers
+    return {
+        "parent": tree.parent.tolist,
+        "depth": tree.depth.tolist,
+        "n_children": tree.n_children.tolist,
+        "first_child": tree.first_child.tolist,
+        "column": tree.column.tolist,
+        "cut": lambda: [None if c != c else c + 0.0 for c in tree.cut.tolist()],
+        "branch": lambda: [
+            "",
+            *(words.branch(schema, tree, i, max_values) for i in every[1:]),
+        ],
+        "edge": lambda: [
+            "",
+            *(words.edge(schema, tree, i, max_values) for i in every[1:]),
+        ],
+        "answer": lambda: [words.reply(schema, tree, i) for i in every],
+        "label": lambda: none if numbers else tree.label.tolist(),
+        "summary": lambda: [words.answer(schema, tree, i, reasons) for i in every],
+        "tally": lambda: [words.tally(tree, i, reasons) for i in every],
+        "weight": lambda: _plain(tree.weights.sum(axis=1)),
+        "weights": lambda: _plain(tree.weights),
+        "chances": lambda: _chances(tree, recipe),
+        "mean": lambda: none if tree.mean is None else tree.mean.tolist(),
+        "deviation": lambda: [words.deviation_of(tree, i) for i in every],
+        "impurity": lambda: _impurities(tree, recipe).tolist(),
+        "gain": lambda: split_gains(tree, recipe.criterion == "gini").tolist(),
+        "codes": lambda: _codes(tree),
+        "missing_to": tree.missing_to.tolist,
+        "unseen_to": tree.unseen_to.tolist,
+    }
+
+
+def _chances(tree: Tree, recipe: Recipe) -> list[Any]:
+    if tree.predicts_numbers:
+        return [[]] * len(tree)
+    chances: list[Any] = class_chances(tree.weights, tree.weights[0], recipe).tolist()
+    return chances
+
+
+def _codes(tree: Tree) -> list[list[int]]:
+    codes, ends = tree.codes.tolist(), tree.code_starts.tolist()
+    return [codes[start:stop] for start, stop in pairwise(ends)]
+
+
+def _plain(weights: Floats) -> list[Any]:
+    """Return weights as a list: whole ones, where all are, without a point."""
+    whole = bool((weights == np.rint(weights)).all() and weights.max() < 2**53)
+    plain: list[Any] = weights.astype(np.int64 if whole else np.float64).tolist()
+    return plain
+
+
+def _impurities(tree: Tree, recipe: Recipe) -> Floats:
+    """Return the impurity of every node, from its class shares."""
+    if tree.deviation is not None:
+        return tree.deviation**2
+    share = tree.weights / tree.weights.sum(axis=1, keepdims=True)
+    if recipe.criterion == "gini":
+        gini: Floats = 1.0 - (share * share).sum(axis=1)
+        return gini
+    logs = np.log2(share, out=np.zeros_like(share), where=share > 0)
+    entropy: Floats = -(share * logs).sum(axis=1) + 0.0
+    return entropy
+
+
+def _surrogates(schema: Schema, tree: Tree) -> dict[str, Any]:
+    """Return, by node, what it asks in turn where its own column is missing."""
+    if tree.surrogates is None:
+        return {}
+    position = {name: index for index, name in enumerate(schema.names)}
+    return {
+        str(node): [
+            {
+                "column": position[surrogate.first.column],
+                "words": str(surrogate),
+                "branches": [_met(schema, c) for c in surrogate.conditions],
+            }
+            for surrogate in surrogates_of(schema, tree, node)
+        ]
+        for node in np.flatnonzero(tree.surrogates.number).tolist()
+    }
+
+
+def _shortened(schema: Schema, tree: Tree, max_values: int) -> dict[str, str]:
+    """Return, by node, the branches that name only some of their values, in full."""
+    long = np.flatnonzero(tree.n_codes > max_values).tolist()
+    full = ((i, words.condition_of(schema, tree, i)) for i in long)
+    # A number has no list: all that can be said of both sides is that it is known.
+    return {
+        str(node): words.phrase(condition, len(condition.value))
+        for node, condition in full
+        if isinstance(condition.value, tuple)
+    }
+
+
+def _met(schema: Schema, condition: words.Condition) -> dict[str, Any]:
+    """Return a condition as a bound of numbers or as codes of values."""
+    if condition.op in ("<=", ">"):
+        return {"op": condition.op, "cut": condition.value}
+    column = next(c for c in schema.columns if c.name == condition.column)
+    values = condition.value
+    several = values if isinstance(values, tuple) else (values,)
+    return {"op": "in", "codes": [column.code_of[v] for v in several]}  # type: ignore[index]

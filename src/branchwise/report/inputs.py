@@ -1,0 +1,274 @@
+"""The rows that a report is about, and how trees are grown from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.checks import inspect_table
+from branchwise.data.columns import Numbers
+from branchwise.data.encoded_table import EncodedTable
+from branchwise.data.schema import Schema, Value
+from branchwise.data.target import learn_numbers, learn_target
+from branchwise.data.weights import check_weights, with_class_weights
+from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.estimators.base import TreeEstimator
+from branchwise.fit import fit_tree
+from branchwise.model import Model
+from branchwise.recipe import Recipe
+from branchwise.text.conditions import UNNAMED
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table that is read, and the true answers: codes of classes, or numbers."""
+
+    table: EncodedTable
+    truth: NDArray[Any]
+    classes: tuple[Value, ...]
+    weights: Floats | None = None
+
+    @classmethod
+    def of(cls, X: object, y: object, numbers: bool, weights: object = None) -> Rows:
+        """Read a table and its target."""
+        if y is None:
+            raise DataError("y must have a class, or a number, for each row. Got None.")
+        table = X if isinstance(X, EncodedTable) else EncodedTable(X)
+        classes: tuple[Value, ...] = ()
+        if numbers:
+            truth: NDArray[Any] = learn_numbers(y, table.n_rows)
+        else:
+            classes, truth = learn_target(y, table.n_rows)
+        given = None if weights is None else check_weights(weights, table.n_rows)
+        return cls(table, truth, classes, given)
+
+    def __len__(self) -> int:
+        return int(self.table.n_rows)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The true answers in the user's words."""
+        if not self.classes:
+            return self.truth
+        text = any(isinstance(label, str) for label in self.classes)
+        names = np.array(self.classes, dtype=object if text else None)
+        labels: NDArray[Any] = names[self.truth]
+        return labels
+
+    def named(self, classes: Sequence[Value]) -> Rows:
+        """Return the rows with the codes of other classes, which have all of theirs."""
+        code = {label: at for at, label in enumerate(classes)}
+        place = np.array([code[label] for label in self.classes], dtype=np.int64)
+        return replace(self, truth=place[self.truth], classes=tuple(classes))
+
+
+@dataclass(frozen=True)
+class Source:
+    """The training rows, other rows to test with if there are any, and the algorithm.
+
+    ``pruned_with`` are the rows that reduced-error pruning was given; ``settled`` is a
+    recipe whose price of leaves is not to be sought again.
+    """
+
+    estimator: TreeEstimator
+    rows: Rows
+    test: Rows | None
+    target: str | None
+    pruned_with: tuple[object, object] | None = None
+    settled: Recipe | None = None
+
+    @property
+    def recipe(self) -> Recipe:
+        """What the estimator grows by, or what was settled instead."""
+        own = self.settled
+        return own if own is not None else self.estimator._recipe()  # noqa: SLF001
+
+    @property
+    def numbers(self) -> bool:
+        """Whether numbers are predicted."""
+        return not self.rows.classes
+
+    def weights_of(self, rows: Ints | None = None) -> Floats | None:
+        """Return the weights of training rows, those of their classes included."""
+        own, estimator = self.rows, self.estimator
+        return with_class_weights(
+            own.weights if rows is None or own.weights is None else own.weights[rows],
+            getattr(estimator, "class_weight", None),
+            getattr(estimator, "priors", None),
+            own.classes,
+            own.truth if rows is None else own.truth[rows],
+        )
+
+    def grown(self, rows: Ints | None = None) -> Model:
+        """Grow a tree from training rows, by default from all of them.
+
+        All know the same classes, also those that their rows do not have.
+        """
+        own, estimator = self.rows, self.estimator
+        table = own.table if rows is None else own.table[rows]
+        labels = own.labels if rows is None else own.labels[rows]
+        return fit_tree(
+            table,
+            labels,
+            self.recipe,
+            sample_weight=self.weights_of(rows),
+            categorical_features=estimator.categorical_features,
+            categories=estimator.categories,
+            classes=own.classes or None,
+            validation=self.pruned_with,
+            validation_fraction=estimator.validation_fraction,
+            target_name=self.target,
+            n_jobs=estimator.n_jobs,
+        )
+
+
+def open_source(
+    estimator: object,
+    X: object,
+    y: object,
+    test: tuple[object, object] | None,
+    sample_weight: object,
+    target: str | None,
+    pruned_with: tuple[object, object] | None,
+) -> Source:
+    """Read all tables, each checked."""
+    if not isinstance(estimator, TreeEstimator):
+        raise ParameterError(
+            "estimator must be one of branchwise's, such as C45Classifier(). Got "
+            f"{type(estimator).__name__} instead."
+        )
+    numbers = estimator._recipe().predicts_numbers  # noqa: SLF001
+    rows = Rows.of(X, y, numbers, sample_weight)
+    if len(rows) < 2:
+        raise DataError(
+            f"A report needs at least two rows: to grow from, and to test with. Got "
+            f"{len(rows)}."
+        )
+    if target is None:
+        name = getattr(y, "name", None)
+        target = name if isinstance(name, str) and name else None
+    return Source(estimator, rows, _test_rows(test, rows, numbers), target, pruned_with)
+
+
+def _test_rows(
+    test: tuple[object, object] | None, rows: Rows, numbers: bool
+) -> Rows | None:
+    if test is None:
+        return None
+    if not isinstance(test, tuple) or len(test) != 2:
+        raise ParameterError(
+            "test must be a pair of a table and its target, (X_test, y_test). Got "
+            f"{type(test).__name__} instead."
+        )
+    found = Rows.of(*test, numbers)
+    if numbers:
+        return found
+    unknown = [label for label in found.classes if label not in rows.classes]
+    if unknown:
+        raise DataError(
+            f"test has classes that the training rows do not have: {quoted(unknown)}. "
+            f"The tree knows {quoted(rows.classes)}: take these rows out."
+        )
+    return found.named(rows.classes)
+
+
+#: So many values of a column are listed, the most frequent first.
+_LISTED = 3
+_BINS = 20
+
+
+def described(source: Source, schema: Schema) -> dict[str, Any]:
+    """Tell about the rows: each column, and what is to be predicted."""
+    rows = source.rows
+    columns = [
+        _column(rows, at, column.name, column.kind)
+        for at, column in enumerate(schema.columns)
+    ]
+    cells = len(rows) * len(columns)
+    missing = sum(column["missing"] for column in columns)
+    return {
+        "rows": len(rows),
+        "test_rows": None if source.test is None else len(source.test),
+        "weighted": rows.weights is not None,
+        "columns": columns,
+        "missing": missing,
+        "missing_share": missing / cells if cells else 0.0,
+        "target": _target(rows, source.target or UNNAMED),
+    }
+
+
+def warnings_of(source: Source) -> list[dict[str, Any]]:
+    """List what may be wrong with the table, the gravest first."""
+    y = None if source.numbers else source.rows.labels
+    found = inspect_table(source.rows.table, y, source.target or UNNAMED)
+    return [
+        {
+            "kind": one.kind,
+            "columns": list(one.columns),
+            "message": one.message,
+            "advice": one.advice,
+        }
+        for one in found
+    ]
+
+
+def _column(rows: Rows, at: int, name: str, kind: str) -> dict[str, Any]:
+    raw = rows.table.column(at)
+    told: dict[str, Any] = {"name": name, "kind": kind}
+    if isinstance(raw, Numbers):
+        known = raw.values[~np.isnan(raw.values)]
+        told |= {"missing": len(raw.values) - len(known)}
+        if kind != "numeric":
+            values, counts = np.unique(known, return_counts=True)
+            return told | _most(values.tolist(), counts)
+        return told | {"distinct": len(np.unique(known))} | _spread(known)
+    given = raw.codes[raw.codes >= 0]
+    counts = np.bincount(given, minlength=len(raw.values))
+    told |= {"missing": len(raw.codes) - len(given)}
+    return told | _most(raw.values, counts)
+
+
+def _most(values: Any, counts: Any) -> dict[str, Any]:
+    """Return how many values there are, and which are there most often."""
+    order = np.argsort(-counts, kind="stable")[:_LISTED].tolist()
+    return {
+        "distinct": int((counts > 0).sum()),
+        "most": [
+            {"value": values[at], "rows": int(counts[at])} for at in order if counts[at]
+        ],
+    }
+
+
+def _spread(known: Floats) -> dict[str, Any]:
+    if not len(known):
+        return {"minimum": None, "median": None, "maximum": None}
+    return {
+        "minimum": float(known.min()),
+        "median": float(np.median(known)),
+        "maximum": float(known.max()),
+    }
+
+
+def _target(rows: Rows, name: str) -> dict[str, Any]:
+    if rows.classes:
+        counts = np.bincount(rows.truth, minlength=len(rows.classes)).tolist()
+        return {
+            "name": name,
+            "classes": [
+                {"class": label, "rows": count, "share": count / len(rows)}
+                for label, count in zip(rows.classes, counts, strict=True)
+            ],
+        }
+    counts, edges = np.histogram(rows.truth, bins=_BINS)
+    return {
+        "name": name,
+        "mean": float(rows.truth.mean()),
+        "deviation": float(rows.truth.std()),
+        **_spread(rows.truth),
+        "histogram": {"edges": edges.tolist(), "rows": counts.tolist()},
+    }

@@ -1,0 +1,441 @@
+"""The first sections of a page: summary, data, warnings."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+from branchwise.errors import counted, plain
+from branchwise.model import Model
+from branchwise.render import viewer as html
+from branchwise.render.svg import svg_lines
+from branchwise.render.view import view
+from branchwise.report.figures import (
+    MOST_BARS,
+    Raw,
+    balance_chart,
+    figure,
+    folded,
+    paragraph,
+    percent,
+    score,
+    side_by_side,
+    spread_chart,
+    table,
+    text,
+)
+from branchwise.steps.result import Steps
+from branchwise.text.conditions import UNNAMED, rounded, word
+
+#: So many columns of a table are listed.
+_LISTED = 200
+#: What each kind of warning is called.
+_KINDS = {
+    "leak": "may give the answer away",
+    "identifier": "names rows",
+    "empty": "is empty",
+    "constant": "is constant",
+    "mostly_missing": "is mostly missing",
+    "codes": "looks like codes",
+    "duplicate": "say the same",
+    "rare_class": "class with one row",
+}
+
+
+def target_name(sections: dict[str, Any]) -> str:
+    """Return what is predicted, in words."""
+    name = str(sections["data"]["target"]["name"])
+    return "the answer" if name == UNNAMED else word(name)
+
+
+def summary(sections: dict[str, Any]) -> Raw:
+    """Say the most important things in a few sentences and figures."""
+    lead = " ".join(_sentences(sections))
+    tiles = "".join(
+        f'<div class="tile"><b>{text(figure)}</b><span>{text(words)}</span></div>'
+        for figure, words in _tiles(sections)
+    )
+    return Raw(f'{paragraph(lead, "lead")}\n<div class="tiles">{tiles}</div>')
+
+
+def _sentences(sections: dict[str, Any]) -> Iterator[str]:
+    data, model, found = (sections[n] for n in ("data", "model", "evaluation"))
+    kind = model["algorithm"]
+    leaves = "1 leaf" if model["leaves"] == 1 else f"{model['leaves']:,} leaves"
+    yield (
+        f"{'An' if kind[0] in 'AEIOU' else 'A'} {kind} tree of {leaves} and depth "
+        f"{model['depth']:,} predicts {target_name(sections)} from "
+        f"{counted(len(data['columns']), 'column')} of {data['rows']:,} rows; it asks "
+        f"about {len(model['asks_about']):,} of them."
+    )
+    if model["predicts"] == "numbers":
+        yield from _about_numbers(found)
+    else:
+        yield from _about_classes(sections, found)
+    number = len(sections["warnings"])
+    if number:
+        yield f"The table gives {counted(number, 'warning')}: see below."
+
+
+def _about_classes(sections: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
+    right, usual = found["scores"]["accuracy"], found["baseline"]["accuracy"]["mean"]
+    largest = max(sections["data"]["target"]["classes"], key=lambda one: one["rows"])
+    yield (
+        f"Tested {found['how']}, it is right for {percent(right['mean'])} of the rows"
+        f"{_within(right, percent)}. Always answering {word(largest['class'])} would "
+        f"be right for {percent(usual)}."
+    )
+    low, high = right["low"], right["high"]
+    if low is not None and low <= usual <= high:
+        yield "That is within the interval: the tree is not shown to do any better."
+    elif low is not None and high < usual:
+        yield "The tree does worse than that."
+    own = found["on_training_rows"]["accuracy"]
+    yield f"On the rows it was grown from it is right for {percent(own)}."
+
+
+def _about_numbers(found: dict[str, Any]) -> Iterator[str]:
+    error, usual = found["scores"]["rmse"], found["baseline"]["rmse"]["mean"]
+    explained = found["scores"]["r2"]["mean"]
+    yield (
+        f"Tested {found['how']}, its root mean squared error is {score(error['mean'])}"
+        f"{_within(error, score)}; always answering the mean has {score(usual)}."
+    )
+    if explained is not None:
+        yield f"It explains {percent(explained)} of the variance (R squared)."
+    own = found["on_training_rows"]["rmse"]
+    yield f"On the rows it was grown from the error is {score(own)}."
+
+
+def _within(found: dict[str, Any], form: Any) -> str:
+    if found["low"] is None:
+        return ""
+    return f" (95 % interval {form(found['low'])} to {form(found['high'])})"
+
+
+def _tiles(sections: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    data, model, found = (sections[n] for n in ("data", "model", "evaluation"))
+    if model["predicts"] == "numbers":
+        scores, usual = found["scores"], found["baseline"]
+        yield score(scores["rmse"]["mean"]), "root mean squared error, unseen rows"
+        yield score(usual["rmse"]["mean"]), "the same, always answering the mean"
+        yield score(scores["r2"]["mean"]), "R squared, unseen rows"
+    else:
+        yield percent(found["scores"]["accuracy"]["mean"]), "right on unseen rows"
+        yield (
+            percent(found["baseline"]["accuracy"]["mean"]),
+            "right with the most frequent class",
+        )
+        yield (
+            percent(found["scores"]["balanced_accuracy"]["mean"]),
+            "right on average over classes",
+        )
+    leaves, noun = counted(model["leaves"], "leaf", "leaves").split()
+    yield leaves, f"{noun}, depth {model['depth']:,}"
+    rows, noun = counted(data["rows"], "row").split()
+    yield rows, f"{noun}, {counted(len(data['columns']), 'column')}"
+
+
+def data_part(sections: dict[str, Any]) -> Iterator[Raw]:
+    """Tell what is in the table."""
+    data = sections["data"]
+    asked = set(sections["model"]["asks_about"])
+    rows, columns, target = data["rows"], data["columns"], data["target"]
+    told = f"{rows:,} rows and {counted(len(columns), 'column')} besides the target"
+    share = percent(data["missing_share"])
+    cells = f"{data['missing']:,} of their cells ({share}) are missing"
+    yield paragraph(f"{told}; {cells if data['missing'] else 'no cell is missing'}.")
+    if data["weighted"]:
+        yield paragraph("Rows have weights, which growing heeds; figures count rows.")
+    head = ["column", "kind", "content", "different values", "missing", "asked"]
+    listed = table(
+        head,
+        [_row(one, rows, one["name"] in asked) for one in columns[:_LISTED]],
+        words=(0, 1, 2, 5),
+    )
+    yield side_by_side(_target_figure(sections), _target_table(target))
+    yield folded(f"Every column ({len(columns):,})", listed, _more(len(columns)))
+
+
+def _more(columns: int) -> Raw:
+    if columns <= _LISTED:
+        return Raw("")
+    return paragraph(f"The first {_LISTED:,} of {columns:,} columns.", "faint")
+
+
+def _row(column: dict[str, Any], rows: int, asked: bool) -> list[str]:
+    share = percent(column["missing"] / rows)
+    missing = f"{column['missing']:,} ({share})" if column["missing"] else "0"
+    return [
+        word(column["name"]),
+        column["kind"],
+        _content(column),
+        f"{column['distinct']:,}",
+        missing,
+        "yes" if asked else "",
+    ]
+
+
+def _content(column: dict[str, Any]) -> str:
+    if "most" in column:
+        values = [f"{word(one['value'])} ({one['rows']:,})" for one in column["most"]]
+        more = ", ..." if column["distinct"] > len(values) else ""
+        return ", ".join(values) + more
+    if column["minimum"] is None:
+        return ""
+    low, middle, high = (
+        rounded(column[n], 5) for n in ("minimum", "median", "maximum")
+    )
+    return f"{low} to {high}, median {middle}"
+
+
+def _target_figure(sections: dict[str, Any]) -> Raw:
+    target = sections["data"]["target"]
+    name = target_name(sections)
+    if "classes" not in target:
+        return figure(spread_chart(target), f"How {name} is spread.")
+    shown = min(len(target["classes"]), MOST_BARS)
+    which = "" if shown == len(target["classes"]) else f", the {shown} most frequent"
+    return figure(balance_chart(target), f"The classes of {name}{which}.")
+
+
+def _target_table(target: dict[str, Any]) -> Raw:
+    if "classes" in target:
+        rows = [
+            [word(one["class"]), f"{one['rows']:,}", percent(one["share"])]
+            for one in target["classes"][:_LISTED]
+        ]
+        return table(["class", "rows", "share"], rows)
+    names = ("minimum", "median", "maximum", "mean", "deviation")
+    return table(
+        [word(target["name"]), "value"],
+        [[name, rounded(target[name], 5)] for name in names],
+    )
+
+
+def warnings_part(sections: dict[str, Any]) -> Iterator[Raw]:
+    """Tell what may be wrong with the table."""
+    found = sections["warnings"]
+    if not found:
+        yield paragraph(
+            "None. Looked for: columns that name rows, give the answer away, are "
+            "constant, empty, mostly missing, look like codes or say the same; classes "
+            "with one row."
+        )
+        return
+    yield Raw(
+        '<ul class="warnings">'
+        + "\n".join(_warning(one) for one in found[:_LISTED])
+        + "</ul>"
+    )
+
+
+def _warning(one: dict[str, Any]) -> str:
+    kind = _KINDS.get(one["kind"], one["kind"])
+    return (
+        f"<li><b>{text(kind[0].upper() + kind[1:])}.</b> {text(one['message'])} "
+        f'<span class="faint">{text(one["advice"])}</span></li>'
+    )
+
+
+#: A picture for paper has this room, in its own units: letters stay readable.
+_PAPER = (1700.0, 1000.0)
+_MOST_DEPTH, _MOST_NODES = 12, 150
+#: Pictures that are this narrow need no page of their own.
+_UPRIGHT = 900.0
+#: So many rules are not folded away.
+_OPEN_RULES = 12
+#: So many columns are compared at the root.
+_COMPARED = 40
+#: So many lines of the tree in text.
+_LINES = 300
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
+#: What criteria are called.
+_CRITERIA = {
+    "gain": "information gain",
+    "gain_ratio": "gain ratio",
+    "gini": "decrease of Gini impurity",
+    "variance": "decrease of variance",
+    "poisson": "decrease of Poisson deviance",
+}
+#: Why not all of a large tree is on the page.
+_WHY_LESS = "so that this page stays small: branchwise view writes all of it"
+#: Why a column is out, where the reason's name is not words.
+_OUT = {"average": "gains less than the average", "min_gain": "gains too little"}
+#: Parameters of pruning, for where nothing is pruned.
+_WITHOUT_EFFECT = ("m", "confidence", "raise_subtrees", "ccp_alpha", "tolerance")
+
+
+def tree_part(sections: dict[str, Any], model: Model) -> Iterator[Raw]:
+    """Show the tree: to try on screen, as a picture on paper, in words."""
+    small = shown_model(model)
+    whole = len(small.tree) == len(model.tree)
+    trying = ", try a case of your own in the panel" if whole else ""
+    yield paragraph(
+        f"Click a node to read it, type to search{trying}; the ? in the corner lists "
+        "all keys.",
+        "on-screen faint",
+    )
+    seen = view(
+        small.schema, small.tree, small.recipe, lists=html.lists_for(small.tree)
+    )
+    words = str(model)
+    page = html.page(html.abridged(seen, len(model.tree), _WHY_LESS), words)
+    name = text(f"Decision tree for {target_name(sections)}")
+    yield Raw(
+        f'<iframe class="viewer" sandbox="allow-scripts" title="{name}" '
+        f'srcdoc="{escape(page)}"></iframe>'
+    )
+    yield _paper(small, len(model.tree), name)
+    yield folded("The tree as text", _lines(words))
+    yield folded("How it was grown: every parameter", *_parameters(sections))
+
+
+def shown_model(model: Model) -> Model:
+    """Return the model, or its upper levels if it is too large for a page."""
+    cut = html.beyond_a_notebook(model.tree)
+    return model.snip(*cut) if cut else model
+
+
+def _paper(model: Model, n_nodes: int, name: Raw) -> Raw:
+    """Draw as many levels as can be read on paper."""
+    seen = view(model.schema, model.tree, model.recipe)
+    picture, depth = _fitting(seen)
+    size = _SIZE.search(picture)
+    wide = size is None or float(size[1]) > _UPRIGHT
+    data = base64.b64encode(picture.encode("utf-8")).decode("ascii")
+    note = ""
+    if depth < seen["depth"] or len(model.tree) < n_nodes:
+        note = str(
+            paragraph(
+                f"The upper {counted(depth, 'level')} of the tree, as far as a page "
+                "has room. The rules below, the text, and the page on screen have the "
+                "rest.",
+                "faint",
+            )
+        )
+    return Raw(
+        f'<div class="on-paper{" across" if wide else ""}">'
+        f'<img alt="{name}" src="data:image/svg+xml;base64,{data}">{note}</div>'
+    )
+
+
+def _fitting(seen: dict[str, Any]) -> tuple[str, int]:
+    """Return the picture of the most levels that fit, and how many they are."""
+    best, found = "\n".join(svg_lines(seen, 0, _MOST_NODES)), 0
+    for depth in range(1, min(seen["depth"], _MOST_DEPTH) + 1):
+        picture = "\n".join(svg_lines(seen, depth, _MOST_NODES))
+        size = _SIZE.search(picture)
+        if size is None or float(size[1]) > _PAPER[0] or float(size[2]) > _PAPER[1]:
+            break
+        best, found = picture, depth
+    # A first question of many branches is drawn all the same.
+    if not found and seen["depth"]:
+        return "\n".join(svg_lines(seen, 1, _MOST_NODES)), 1
+    return best, found
+
+
+def _lines(words: str) -> Raw:
+    lines = words.split("\n")
+    more = len(lines) - _LINES
+    shown = lines[:_LINES] + ([f"... ({more:,} more lines)"] if more > 0 else [])
+    return Raw(f"<pre>{text(chr(10).join(shown))}</pre>")
+
+
+def _parameters(sections: dict[str, Any]) -> Iterator[Raw]:
+    model = sections["model"]
+    own = model["chosen"]
+    if own:
+        yield paragraph("Chosen for this tree; all others are the algorithm's own:")
+        yield table(["parameter", "value"], own.items(), words=(0, 1))
+    pruned = model["parameters"]["pruning"]
+    rows = [
+        [name, _value(value)]
+        for name, value in model["parameters"].items()
+        if pruned is not None or name not in _WITHOUT_EFFECT
+    ]
+    caption = f"{model['algorithm']}: the recipe in full"
+    yield table(["parameter", "value"], rows, words=(0, 1), caption=caption)
+    if model["costs"] is not None:
+        classes = [word(one["class"]) for one in sections["data"]["target"]["classes"]]
+        yield table(
+            ["true class", *classes],
+            [
+                [name, *(f"{cost:g}" for cost in row)]
+                for name, row in zip(classes, model["costs"], strict=True)
+            ],
+            caption="What each answer costs",
+        )
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def rules_part(sections: dict[str, Any]) -> Iterator[Raw]:
+    """Say the tree in sentences."""
+    found = sections["rules"]
+    shown, total = len(found["rules"]), found["of"]
+    if shown < total:
+        yield paragraph(
+            f"The {shown:,} rules that cover most, of {total:,}; together they cover "
+            f"{percent(found['covered'])} of the training rows."
+        )
+    else:
+        yield paragraph(
+            "One rule for each leaf, those that cover most first. Exactly one applies "
+            "to a row whose values are known."
+        )
+    sentences = [rule["sentence"] for rule in found["rules"]]
+    yield _listed(sentences[:_OPEN_RULES], 1)
+    if sentences[_OPEN_RULES:]:
+        more = f"{len(sentences) - _OPEN_RULES:,} more rules"
+        yield folded(more, _listed(sentences[_OPEN_RULES:], _OPEN_RULES + 1))
+    yield paragraph(found["note"], "faint")
+
+
+def _listed(sentences: list[str], first: int) -> Raw:
+    items = "\n".join(f"<li>{text(sentence)}</li>" for sentence in sentences)
+    return Raw(f'<ol class="rules" start="{first}">{items}</ol>')
+
+
+def root_part(sections: dict[str, Any], steps: Steps | None) -> Iterator[Raw]:
+    """Show how the first question was found, as one writes it by hand."""
+    if steps is None:
+        yield paragraph(sections["root_split"]["left_out"])
+        return
+    root = sections["root_split"]
+    asked = root["column"]
+    yield paragraph(
+        f"Of all columns, {word(asked)} is asked first. Each had its best split; the "
+        f"score is the {_CRITERIA.get(root['criterion'], 'criterion')} of that split."
+        + ("" if root["as_chosen"] else " Pruning has changed the root since.")
+    )
+    rows = [
+        [
+            word(one["column"]),
+            score(one["score"]),
+            score(one["gain"]),
+            "asked"
+            if one["column"] == asked
+            else _OUT.get(one["out"], one["out"] or ""),
+        ]
+        for one in root["candidates"][:_COMPARED]
+    ]
+    yield table(["column", "score", "gain", ""], rows, words=(0, 3))
+    yield folded("The whole computation", Raw(steps.to_html_fragment(heading=3)))
+
+
+def heading_of(sections: dict[str, Any]) -> str:
+    """Return the heading of the page."""
+    given = sections["title"]
+    if given is not None:
+        return plain(given)
+    return f"{target_name(sections)}: report on a decision tree"

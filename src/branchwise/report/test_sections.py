@@ -1,0 +1,340 @@
+"""The sections of a page about tests: importances, scores, curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from branchwise.render.charts import MOST_CELLS
+from branchwise.report.figures import (
+    MOST_BARS,
+    Raw,
+    calibration_chart,
+    confusion_chart,
+    figure,
+    folded,
+    importance_charts,
+    learning_chart,
+    paragraph,
+    percent,
+    pruning_chart,
+    ranked,
+    residual_chart,
+    score,
+    side_by_side,
+    table,
+)
+from branchwise.text.conditions import rounded, word
+
+
+def _one_decimal(value: float | None) -> str:
+    return "" if value is None else f"{value:,.1f}"
+
+
+#: What scores are called, and what they mean.
+_SCORES = {
+    "accuracy": ("accuracy", "share of right answers", percent),
+    "balanced_accuracy": ("balanced accuracy", "mean recall of the classes", percent),
+    "log_loss": ("log loss", "0 is best; punishes sure mistakes", score),
+    "auc": ("AUC", "0.5 is chance, 1 is best", score),
+    "brier_score": ("Brier score", "squared error of chances, 0 is best", score),
+    "calibration_error": (
+        "calibration error",
+        "gap between promised and kept, 0 is best",
+        percent,
+    ),
+    "mae": ("mean absolute error", "in units of the target", score),
+    "rmse": ("root mean squared error", "in units of the target", score),
+    "r2": ("R squared", "share of variance explained", score),
+    "leaves": ("leaves", "of the trees tested", _one_decimal),
+    "depth": ("depth", "of the trees tested", _one_decimal),
+}
+#: A table of so many rows has room beside a chart.
+_BESIDE = 14
+_MOST_CLASSES = 60
+_MOST_COLUMNS = 200
+
+
+def importance_part(sections: dict[str, Any]) -> Iterator[Raw]:
+    """Tell which columns matter."""
+    found = sections["importances"]
+    by_shuffling, by_impurity = importance_charts(found)
+    idle = len(found["columns"]) - len(ranked(found))
+    which = ""
+    if len(ranked(found)) > MOST_BARS:
+        which = f" The first {MOST_BARS} of {len(ranked(found)):,} columns."
+    if idle:
+        which += f" {idle:,} of {len(found['columns']):,} columns are asked by no tree."
+    yield paragraph(
+        f"By shuffling: how much {found['score']} is lost on rows that the tree has "
+        "not seen when the values of a column are shuffled among them; lines are one "
+        f"standard deviation over {found['shuffles']} shuffles. A column without "
+        "which nothing is lost is of no use to new rows, however much impurity it took "
+        "away in growing."
+        f"{which} {found['note']}"
+    )
+    yield side_by_side(
+        figure(by_shuffling, "On unseen rows, by shuffling (permutation importance)."),
+        figure(by_impurity, "On training rows, by impurity."),
+    )
+    form = percent if found["score"] == "accuracy" else score
+    rows = [
+        [
+            word(one["column"]),
+            form(one["permutation"]),
+            form(one["deviation"]),
+            percent(one["impurity"]),
+        ]
+        for one in ranked(found)[:_MOST_COLUMNS]
+    ]
+    head = ["column", f"loss of {found['score']}", "deviation", "impurity"]
+    yield folded("The figures", table(head, rows))
+
+
+def evaluation_part(sections: dict[str, Any]) -> Iterator[Raw]:
+    """Tell how well the tree does on rows that it has not seen."""
+    found = sections["evaluation"]
+    yield paragraph(f"Tested {found['how']}. {found['note']}")
+    yield _score_table(found)
+    always = "most frequent class" if "confusion_matrix" in found else "mean"
+    yield paragraph(
+        f"Intervals: {found['interval']}. The baseline knows only the answers of the "
+        f"training rows: it always gives the {always}.",
+        "faint",
+    )
+    if "confusion_matrix" in found:
+        yield from _class_parts(found)
+    else:
+        yield from _number_parts(sections, found)
+
+
+def _score_table(found: dict[str, Any]) -> Raw:
+    rows = []
+    for name, (called, meaning, form) in _SCORES.items():
+        own = found["scores"].get(name)
+        if own is None:
+            continue
+        size = form is _one_decimal
+        usual = None if size else found["baseline"][name]["mean"]
+        own_rows = found["on_training_rows"].get(name)
+        interval = (
+            "" if own["low"] is None else f"{form(own['low'])} to {form(own['high'])}"
+        )
+        rows.append(
+            [
+                called,
+                form(own["mean"]),
+                interval,
+                form(usual),
+                "" if own_rows is None else form(own_rows),
+                meaning,
+            ]
+        )
+    head = ["score", "tree", "95 % interval", "baseline", "on training rows", "meaning"]
+    return table(head, rows, words=(0, 5))
+
+
+def _class_parts(found: dict[str, Any]) -> Iterator[Raw]:
+    names = [word(one["class"]) for one in found["classes"]]
+    charts = []
+    if len(names) <= MOST_CELLS:
+        charts.append(
+            figure(
+                confusion_chart(found),
+                "Confusion matrix: rows of the table by true class (down) and answer "
+                "(across); percent of the true class.",
+            )
+        )
+    if found["calibration"]:
+        charts.append(
+            figure(
+                calibration_chart(found),
+                "Calibration: on the dashed line, answers are right as often as the "
+                "tree says. Larger dots stand for more rows; lines are 95 % intervals.",
+            )
+        )
+    yield side_by_side(*charts)
+    yield _class_table(found)
+    figures = [_confusion_table(names, found)] if len(names) <= _MOST_CLASSES else []
+    yield folded("The figures", *figures, _calibration_table(found))
+
+
+def _class_table(found: dict[str, Any]) -> Raw:
+    def cell(one: dict[str, Any]) -> str:
+        if one["low"] is None:
+            return percent(one["mean"])
+        return (
+            f"{percent(one['mean'])} ({100 * one['low']:.0f} to "
+            f"{100 * one['high']:.0f})"
+        )
+
+    rows = [
+        [
+            word(one["class"]),
+            cell(one["precision"]),
+            cell(one["recall"]),
+            cell(one["f1"]),
+            f"{one['rows']:,}",
+        ]
+        for one in found["classes"][:_MOST_CLASSES]
+    ]
+    head = ["class", "precision", "recall", "F1", "rows"]
+    caption = (
+        "By class, with 95 % intervals. Precision: how many of such answers are right; "
+        "recall: how many of the class are found."
+    )
+    return table(head, rows, caption=caption)
+
+
+def _confusion_table(names: list[str], found: dict[str, Any]) -> Raw:
+    rows = [
+        [name, *(f"{count:,}" for count in counts)]
+        for name, counts in zip(names, found["confusion_matrix"], strict=True)
+    ]
+    return table(["true class", *names], rows, caption="Confusion matrix")
+
+
+def _calibration_table(found: dict[str, Any]) -> Raw:
+    rows = [
+        [
+            f"{percent(row['from'])} to {percent(row['to'])}",
+            f"{row['rows']:,}",
+            percent(row["mean_chance"]),
+            percent(row["right"]),
+            f"{percent(row['low'])} to {percent(row['high'])}",
+        ]
+        for row in found["calibration"]
+    ]
+    head = ["chance given", "rows", "mean chance", "right", "95 % interval"]
+    return table(head, rows, caption="Calibration")
+
+
+def _number_parts(sections: dict[str, Any], found: dict[str, Any]) -> Iterator[Raw]:
+    points = found["residuals"]
+    name = sections["data"]["target"]["name"]
+    some = (
+        f" {points['shown']:,} of {points['of']:,} rows are drawn."
+        if points["shown"] < points["of"]
+        else ""
+    )
+    quantiles = [
+        [percent(one["share"]), rounded(one["error"], 5)]
+        for one in found["error_quantiles"]
+    ]
+    yield side_by_side(
+        figure(
+            residual_chart(found, name),
+            "Residuals: true minus predicted. A tree predicts one number for each "
+            f"leaf, so that points stand in columns.{some}",
+        ),
+        table(
+            ["share of rows", "error at most"],
+            quantiles,
+            words=(),
+            caption="Errors (true minus predicted): quantiles",
+        ),
+    )
+    yield _error_table(found)
+
+
+def _error_table(found: dict[str, Any]) -> Raw:
+    rows = [
+        [
+            f"{rounded(one['from'], 5)} to {rounded(one['to'], 5)}",
+            f"{one['rows']:,}",
+            rounded(one["mean_error"], 5),
+            rounded(one["mae"], 5),
+            rounded(one["rmse"], 5),
+        ]
+        for one in found["errors_by_range"]
+    ]
+    head = [
+        "predicted",
+        "rows",
+        "mean error",
+        "mean absolute error",
+        "root mean squared error",
+    ]
+    caption = (
+        "Errors by predicted number, in about equal parts. A mean error far from 0 is "
+        "a bias."
+    )
+    return table(head, rows, caption=caption)
+
+
+def pruning_part(sections: dict[str, Any]) -> Iterator[Raw]:
+    """Tell what smaller trees would do."""
+    found = sections["pruning"]
+    trees = found["trees"]
+    if len(trees) < 2:
+        yield paragraph("The tree is as small as it can be.")
+        return
+    form = percent if found["error"] == "share of errors" else score
+    rows = [
+        [
+            f"{tree['leaves']:,}",
+            f"{tree['alpha']:.3g}",
+            form(tree["training"]),
+            form(tree["testing"]["mean"]),
+        ]
+        for tree in trees
+    ]
+    best = found["best"]
+    yield paragraph(
+        "What is left of the tree when subtrees go that cost more leaves than they "
+        f"save errors (cost-complexity pruning). Fewest errors on unseen rows: "
+        f"{best['leaves']:,} of {trees[0]['leaves']:,} leaves, at a price of "
+        f"{best['alpha']:.3g} a leaf (ccp_alpha)."
+    )
+    head = ["leaves", "price of a leaf", "training rows", "unseen rows"]
+    left_out = found["left_out"]
+    more = f"{left_out:,} trees in between are left out." if left_out else ""
+    yield side_by_side(
+        figure(
+            pruning_chart(found),
+            f"Pruning curve: {found['error']} by the size of the tree; band: 95 % "
+            "interval where there are folds.",
+        ),
+        _figures(table(head, rows, words=()), len(rows), more),
+    )
+
+
+def learning_part(sections: dict[str, Any]) -> Iterator[Raw]:
+    """Tell what more rows would do."""
+    found = sections["learning"]
+    form = percent if found["score"] == "accuracy" else score
+    rows = [
+        [
+            f"{size['rows']:,}",
+            form(size["training"]),
+            form(size["testing"]["mean"]),
+            _span(size["testing"], form),
+        ]
+        for size in found["sizes"]
+    ]
+    yield paragraph(
+        "Where the line of unseen rows still climbs at its right end, more rows would "
+        "help; where it is flat and far below that of the training rows, a simpler "
+        f"tree would. {found['note']}"
+    )
+    head = ["training rows", "on those", "on unseen rows", "95 % interval"]
+    yield side_by_side(
+        figure(
+            learning_chart(found),
+            f"Learning curve: {found['score']} by the number of training rows, over "
+            f"{found['folds']} folds; band: 95 % interval.",
+        ),
+        _figures(table(head, rows, words=()), len(rows)),
+    )
+
+
+def _figures(listed: Raw, rows: int, more: str = "") -> Raw:
+    """Set the figures of a chart beside it; fold them away if they are many."""
+    parts = (listed, paragraph(more, "faint"))
+    return folded("The figures", *parts) if rows > _BESIDE else Raw("".join(parts))
+
+
+def _span(found: dict[str, Any], form: Any) -> str:
+    if found["low"] is None:
+        return ""
+    return f"{form(found['low'])} to {form(found['high'])}"

@@ -1,0 +1,1 @@
+"""Rules of a tree: rule sets and rule lists."""

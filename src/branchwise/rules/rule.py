@@ -1,0 +1,256 @@
+"""A tree as rules: one for each leaf, the conditions on a column merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.schema import Schema, Value
+from branchwise.stats import share_interval
+from branchwise.text.conditions import (
+    Condition,
+    Reasons,
+    amount,
+    condition_of,
+    deviation,
+    deviation_of,
+    in_short,
+    label_of,
+    mean,
+    percent,
+    percent_range,
+    said,
+    share,
+    word,
+)
+from branchwise.text.paths import _Asked
+from branchwise.tree.tree import Tree
+
+#: The chance that the interval of a confidence holds the true one.
+INTERVAL = 0.95
+
+
+@dataclass(frozen=True)
+class Rule:
+    """If all conditions hold, the answer is ``label``: the way to one leaf.
+
+    ``n`` is the number of training cases at the leaf, ``counts`` that of each class,
+    ``node`` the number of the leaf in the tree. Cases with missing values count where
+    the tree sends them, though no condition says so. Where numbers are predicted,
+    ``label`` is their mean, ``deviation`` their standard deviation, and ``counts``
+    is empty; so it is where a model file of an earlier version has only weights.
+
+    What sentences need besides: ``total``, the number of all training cases; where
+    cases had weights ``weight``, the weight of those at the leaf, ``weights``, that of
+    each class, and ``total_weight``, that of all training cases; ``target``, the name
+    of what is predicted; ``reason``, what decided where costs or smoothed
+    probabilities did. Rules are equal whatever these are.
+    """
+
+    conditions: tuple[Condition, ...]
+    label: Value
+    n: float
+    counts: dict[Value, float]
+    node: int
+    deviation: float | None = None
+    total: float | None = field(default=None, compare=False, repr=False)
+    target: str | None = field(default=None, compare=False, repr=False)
+    weight: float | None = field(default=None, compare=False, repr=False)
+    weights: dict[Value, float] = field(default_factory=dict, compare=False, repr=False)
+    total_weight: float | None = field(default=None, compare=False, repr=False)
+    reason: str = field(default="", compare=False, repr=False)
+
+    @property
+    def right(self) -> float | None:
+        """The number of cases that have the rule's class; None for numbers."""
+        return self.counts.get(self.label) if self.deviation is None else None
+
+    @property
+    def coverage(self) -> float | None:
+        """The share of all training cases that the rule covers."""
+        return None if self.total is None else self.n / self.total
+
+    @property
+    def weight_share(self) -> float | None:
+        """The share of the weight at the leaf that has the rule's class.
+
+        None for numbers, and where cases had no weights.
+        """
+        if not self.weight or not self.weights:
+            return None
+        return self.weights[self.label] / self.weight
+
+    @property
+    def weight_coverage(self) -> float | None:
+        """The share of all weight that the rule covers; None without weights."""
+        if self.weight is None or not self.total_weight:
+            return None
+        return self.weight / self.total_weight
+
+    @property
+    def confidence(self) -> float | None:
+        """The share of its cases that have the rule's class; None for numbers."""
+        return None if self.right is None or not self.n else self.right / self.n
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Where the true confidence is, with a chance of 95 % (Wilson's interval).
+
+        It goes by the number of cases, not by their weight.
+        """
+        if self.confidence is None:
+            return None
+        return share_interval(self.confidence, self.n, INTERVAL)
+
+    def __str__(self) -> str:
+        conclusion = f"{self._answer()} ({self._support()})"
+        if not self.conditions:
+            return f"always {conclusion}"
+        premise = " and ".join(str(condition) for condition in self.conditions)
+        return f"if {premise} then {conclusion}"
+
+    def sentence(self) -> str:
+        """Return the rule as a sentence, with its coverage and confidence."""
+        target = "the answer" if self.target is None else word(self.target)
+        average = "" if self.deviation is None else f" on {self._weighted}average"
+        conclusion = f"{target} is {self._answer()}{average} ({self._evidence()})"
+        if not self.conditions:
+            return f"In every case, {conclusion}."
+        premise = " and ".join(said(condition) for condition in self.conditions)
+        return f"If {premise}, then {conclusion}."
+
+    def _answer(self) -> str:
+        return word(self.label) if self.deviation is None else mean(float(self.label))
+
+    @property
+    def _weighted(self) -> str:
+        return "" if self.weight is None else "weighted "
+
+    def _support(self) -> str:
+        if self.deviation is None:
+            parts = [self._right("case", "cases"), *self._by_weight()]
+            return "; ".join(
+                [*parts, *([in_short(self.reason)] if self.reason else [])]
+            )
+        cases = "case" if self.n == 1 else "cases"
+        of = "" if self.weight is None else "weighted mean of "
+        spread = f"{self._weighted}standard deviation {deviation(self.deviation)}"
+        return f"{of}{amount(self.n)} {cases}, {spread}"
+
+    def _right(self, one: str, many: str) -> str:
+        """Write how many cases have the rule's class, as far as that is known."""
+        if self.right is None:
+            return f"{amount(self.n)} {one if self.n == 1 else many}"
+        shown = share(self.right, self.n)
+        return f"{amount(self.right)} of {amount(self.n)} {many}, {shown}"
+
+    def _by_weight(self) -> list[str]:
+        if self.weight_share is None:
+            return []
+        return [f"{share(self.weight_share, 1)} of weight"]
+
+    def _evidence(self) -> str:
+        """Write what speaks for the rule, as sentences have it."""
+        cases = "training case" if self.n == 1 else "training cases"
+        parts = []
+        if self.deviation is not None:
+            spread = f"{self._weighted}standard deviation {deviation(self.deviation)}"
+            parts.append(f"{amount(self.n)} {cases}, {spread}")
+        elif not self.n:
+            parts.append("no training case")
+        else:
+            parts += [self._right(cases, cases), *self._by_weight()]
+        if self.coverage is not None:
+            covered = f"covers {percent(self.coverage)} of all"
+            if self.weight_coverage is not None:
+                covered += f" cases, {percent(self.weight_coverage)} of all weight"
+            parts.append(covered)
+        if self.interval is not None:
+            chance = percent(INTERVAL)
+            parts.append(f"{chance} interval {percent_range(*self.interval)}")
+        return "; ".join([*parts, *([self.reason] if self.reason else [])])
+
+
+def tree_rules(
+    schema: Schema,
+    tree: Tree,
+    simplify: bool = False,
+    reasons: Reasons | None = None,
+) -> list[Rule]:
+    """Return one rule for each leaf, in the order in which the tree is printed.
+
+    What a path asks of a column is merged in any case: a lower and an upper bound,
+    the values that are left. With ``simplify``, two bounds are one condition, a list
+    of most values says which are not in it, and a list of all is left out.
+    ``reasons`` tell, by leaf, what decided where it is not the most probable class.
+    """
+    return [
+        _rule(schema, tree, node, _conditions(path, simplify), reasons or {})
+        for node, path in _leaf_paths(schema, tree)
+    ]
+
+
+_Path = dict[int, _Asked]
+
+
+def _leaf_paths(schema: Schema, tree: Tree) -> Iterator[tuple[int, _Path]]:
+    """Walk the tree with the merged conditions of each path.
+
+    A path keeps one entry a column, so that deep trees do not take quadratic time.
+    """
+    stack: list[tuple[int, _Path]] = [(0, {})]
+    while stack:
+        node, path = stack.pop()
+        if tree.n_children[node] == 0:
+            yield node, path
+            continue
+        index = int(tree.column[node])
+        asked = path.get(index) or _Asked(schema.columns[index])
+        for child in reversed(tree.children(node)):
+            narrowed = asked.narrowed(condition_of(schema, tree, child))
+            stack.append((child, {**path, index: narrowed}))
+
+
+def _conditions(path: _Path, simplify: bool) -> tuple[Condition, ...]:
+    parts = (asked.simple if simplify else asked.conditions for asked in path.values())
+    return tuple(condition for part in parts for condition in part)
+
+
+def _rule(
+    schema: Schema,
+    tree: Tree,
+    node: int,
+    conditions: tuple[Condition, ...],
+    reasons: Reasons,
+) -> Rule:
+    rule = Rule(
+        conditions,
+        label_of(schema, tree, node),
+        float(tree.case_counts[node]),
+        _by_class(schema, tree, tree.class_counts, node),
+        node,
+        deviation_of(tree, node),
+        total=float(tree.case_counts[0]),
+        target=schema.target,
+        reason=reasons.get(node, ""),
+    )
+    if not tree.is_weighted:
+        return rule
+    return replace(
+        rule,
+        weight=float(tree.weights[node].sum()),
+        weights=_by_class(schema, tree, tree.weights, node),
+        total_weight=float(tree.weights[0].sum()),
+    )
+
+
+def _by_class(
+    schema: Schema, tree: Tree, amounts: NDArray[np.float64] | None, node: int
+) -> dict[Value, float]:
+    """Return the amounts of the classes at a node; none for numbers, or if unknown."""
+    if amounts is None or tree.predicts_numbers:
+        return {}
+    return dict(zip(schema.classes, amounts[node].tolist(), strict=True))

@@ -1,0 +1,503 @@
+"""A list of rules that predicts by itself: the first rule that holds decides.
+
+Comes in: schema, tree and recipe of a model, and the rows that the tree was grown
+from. Goes out: a :class:`RuleList`, and a table of how well each rule does beside
+the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.encode import encode_columns
+from branchwise.data.frames import open_table
+from branchwise.data.one_row import make_frame
+from branchwise.data.schema import Columns, Schema, Value
+from branchwise.data.target import learn_target
+from branchwise.data.weights import check_weights, weigh
+from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.grow.counts import add_up
+from branchwise.prune.error_based import Estimate
+from branchwise.recipe import Recipe
+from branchwise.rules.generalise import Candidate, Cases, Coverage, candidates, selected
+from branchwise.rules.rule import Rule, tree_rules
+from branchwise.rules.rule_set import Rules, escaped, premise
+from branchwise.text.conditions import Condition, aligned, amount, percent, word
+from branchwise.text.paths import simplified
+from branchwise.tree.apply import Walker
+from branchwise.tree.splits import refuse_missing
+from branchwise.tree.tree import Tree
+
+#: What the table says in place of the conditions of its last line.
+OTHERWISE = "otherwise"
+#: ``str`` of a longer table leaves out what follows.
+_SHOWN_RULES = 1000
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How rows fare: for each rule, and after them for the default, how many rows it
+    decides about, and how many of those it is wrong about.
+
+    ``weighted`` is, where rows had weights, the share of weight that the rules are
+    right about, and that of the tree.
+    """  # noqa: D205
+
+    used: Floats
+    errors: Floats
+    tree_errors: float
+    weighted: tuple[float, float] | None = None
+
+    @property
+    def accuracy(self) -> float:
+        """The share of rows that the rules are right about."""
+        return 1.0 - float(self.errors.sum()) / float(self.used.sum())
+
+    @property
+    def tree_accuracy(self) -> float:
+        """The share of rows that the tree is right about."""
+        return 1.0 - self.tree_errors / float(self.used.sum())
+
+
+@dataclass(frozen=True)
+class RuleTable:
+    """How well the rules of a list do, and all of them beside the tree.
+
+    ``str`` and ``to_markdown`` have all of it; ``to_columns`` and ``to_frame`` have a
+    line for each rule and one for the default, ``summary`` compares with the tree.
+
+    Attributes
+    ----------
+    rules : Rules
+        The rules.
+    default : value
+        The class of rows that fulfil none of them.
+    estimates : tuple of float
+        The pessimistic error rates of the rules.
+    tree_size : (int, int)
+        How many rules and conditions the tree has.
+    training, test : Usage
+        How the training rows fare, and those of a test; None where there are none.
+    """
+
+    rules: Rules
+    default: Value
+    estimates: tuple[float, ...]
+    tree_size: tuple[int, int]
+    training: Usage
+    test: Usage | None = None
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the lines of the rules as lists, a column each.
+
+        ``cases``, ``coverage`` and ``confidence`` are of all training rows that fulfil
+        a rule, ``used`` and ``errors`` of those that it decides about.
+        """
+        rules, left = self.rules, float(self.training.used[-1])
+        columns: dict[str, list[Any]] = {
+            "rule": list(range(1, len(rules) + 2)),
+            "label": [*(rule.label for rule in rules), self.default],
+            "cases": [*(rule.n for rule in rules), left],
+            "coverage": [
+                *(rule.coverage for rule in rules),
+                left / float(self.training.used.sum()),
+            ],
+            "confidence": [
+                *(rule.confidence for rule in rules),
+                1 - float(self.training.errors[-1]) / left if left else None,
+            ],
+            "estimated_error": [*self.estimates, None],
+            "used": self.training.used.tolist(),
+            "errors": self.training.errors.tolist(),
+        }
+        if self.test is not None:
+            columns["test_used"] = self.test.used.tolist()
+            columns["test_errors"] = self.test.errors.tolist()
+        columns["conditions"] = [*(premise(rule) for rule in rules), OTHERWISE]
+        return columns
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return the lines of the rules as a dataframe: see :meth:`Rules.to_frame`."""
+        return make_frame(self.to_columns(), library)
+
+    @property
+    def summary(self) -> dict[str, dict[str, float]]:
+        """Sizes and accuracies of the tree and of the rules; the default is no rule.
+
+        Accuracies count rows; where rows had weights there are weighted ones, too.
+        """
+        n_conditions = sum(len(rule.conditions) for rule in self.rules)
+        sides = {
+            "tree": (*self.tree_size, self.training.tree_accuracy),
+            "rules": (len(self.rules), n_conditions, self.training.accuracy),
+        }
+        found: dict[str, dict[str, float]] = {
+            name: dict(zip(("rules", "conditions", "accuracy"), side, strict=True))
+            for name, side in sides.items()
+        }
+        _add_weighted(found, "weighted_accuracy", self.training)
+        if self.test is not None:
+            found["tree"]["test_accuracy"] = self.test.tree_accuracy
+            found["rules"]["test_accuracy"] = self.test.accuracy
+            _add_weighted(found, "weighted_test_accuracy", self.test)
+        return found
+
+    def document(self) -> dict[str, Any]:
+        """Tell all in plain values."""
+        columns = self.to_columns()
+        lines = [
+            dict(zip(columns, line, strict=True))
+            for line in zip(*columns.values(), strict=True)
+        ]
+        return {"lines": lines, "summary": self.summary}
+
+    def _lines(self) -> list[list[str]]:
+        """Return the head and the lines of the rules in words."""
+        columns = self.to_columns()
+        shown = {
+            name.replace("_", " "): [_cell(name, cell) for cell in cells]
+            for name, cells in columns.items()
+        }
+        return [list(shown), *map(list, zip(*shown.values(), strict=True))]
+
+    def _summary_lines(self) -> list[list[str]]:
+        sides = self.summary
+        head = ["", *(name.replace("_", " ") for name in sides["tree"])]
+        return [
+            head,
+            *(
+                [side, *(_cell(name, number) for name, number in figures.items())]
+                for side, figures in sides.items()
+            ),
+        ]
+
+    def __str__(self) -> str:
+        lines = self._lines()
+        right = [name not in ("label", "conditions") for name in lines[0]]
+        extra = len(lines) - 1 - _SHOWN_RULES
+        if extra > 0:
+            lines = lines[: 1 + _SHOWN_RULES]
+        written = aligned(lines, right)
+        if extra > 0:
+            written.append(f"... ({extra:,} more; to_columns() has all of them)")
+        summary = self._summary_lines()
+        beside = aligned(summary, [False, *(True for _ in summary[0][1:])])
+        return "\n".join([*written, "", *beside])
+
+    def to_markdown(self) -> str:
+        """Return both tables in Markdown, every name escaped."""
+        return "\n\n".join(
+            _markdown_table(lines) for lines in (self._lines(), self._summary_lines())
+        )
+
+
+def _add_weighted(found: dict[str, dict[str, float]], name: str, usage: Usage) -> None:
+    """Add the accuracy by weight, where rows had weights."""
+    if usage.weighted is not None:
+        found["rules"][name], found["tree"][name] = usage.weighted
+
+
+def _cell(name: str, cell: Any) -> str:
+    """Write a cell of the table."""
+    if cell is None:
+        return ""
+    if name in ("coverage", "confidence", "estimated_error"):
+        return percent(cell)
+    if name.endswith("accuracy"):
+        return f"{cell:.4f}"
+    if name in ("rule", "rules") or isinstance(cell, int):
+        return f"{cell:,}" if name != "label" else word(cell)
+    if name == "label":
+        return word(cell)
+    return cell if isinstance(cell, str) else amount(cell)
+
+
+def _markdown_table(lines: Sequence[Sequence[str]]) -> str:
+    head, *body = ([escaped(cell) for cell in line] for line in lines)
+    rule = ["---" for _ in head]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))
+
+
+@dataclass(frozen=True)
+class Source:
+    """The model that a rule list comes from."""
+
+    schema: Schema
+    tree: Tree
+    recipe: Recipe
+
+    def encoded(self, X: object) -> Columns:
+        """Encode what the tree asks about."""
+        columns, used = self.schema.columns, self.tree.used_columns
+        allow_unseen = self.recipe.unseen != "error"
+        data = encode_columns(open_table(X), self.schema, used, allow_unseen)
+        if self.recipe.missing == "error":
+            refuse_missing(((j, columns[j]) for j in used), data)
+        return data
+
+    def coverage(self, data: Columns) -> Coverage:
+        """Return who tells which rows fulfil a condition."""
+        as_missing = self.recipe.unseen == "branch"
+        return Coverage(self.schema.columns, data, as_missing)
+
+    def rows(self, X: object, y: object, sample_weight: object) -> Rows:
+        """Encode rows and their classes."""
+        data = self.encoded(X)
+        if not data.n_rows:
+            raise DataError("X has no rows. Pass at least one whose class is known.")
+        found, codes = learn_target(y, data.n_rows)
+        place = {label: code for code, label in enumerate(self.schema.classes)}
+        strange = tuple(label for label in found if label not in place)
+        code = np.array([place.get(label, -1) for label in found], dtype=np.intp)
+        weights = np.ones(data.n_rows)
+        if sample_weight is not None:
+            given = check_weights(sample_weight, data.n_rows)
+            # On the grid where sums are exact, in any order of the rows.
+            grid = weigh(given, data.n_rows, fractions=False, as_cases=True)
+            weights = given if grid.weights is None else grid.weights
+        return Rows(data, code[codes], weights, strange)
+
+
+def weighted(weights: Floats) -> bool:
+    """Whether rows that count have weights other than 1."""
+    return not bool(((weights == 0) | (weights == 1)).all())
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Encoded rows, their class codes and weights.
+
+    The code is -1 for classes that the tree does not know, which are ``strange``. Rows
+    of weight 0 do not count.
+    """
+
+    data: Columns
+    labels: Ints
+    weights: Floats
+    strange: tuple[Value, ...]
+
+
+class RuleList(Rules):
+    """An ordered list of rules that predicts by itself, made by
+    :meth:`Model.generalised_rules`: behaves like a list of :class:`Rule`.
+
+    The first rule whose conditions hold decides; where none does, ``default`` is the
+    answer. ``n`` and ``counts`` of a rule are of all rows that fulfil it, whichever
+    rule decides; ``estimates`` are the pessimistic error rates. Sorted or filtered,
+    it is a plain set of rules that predicts no more.
+    """  # noqa: D205
+
+    def __init__(
+        self,
+        source: Source,
+        rules: Sequence[Rule],
+        default: Value,
+        estimates: Sequence[float],
+        training: Rows,
+    ) -> None:
+        super().__init__(rules, source.schema, _note(source.recipe))
+        self.default = default
+        self.estimates = tuple(estimates)
+        self._source = source
+        self._training = self._usage(training)
+
+    def __repr__(self) -> str:
+        n_conditions = sum(len(rule.conditions) for rule in self)
+        return (
+            f"<branchwise rule list: {len(self):,} rules, {n_conditions:,} conditions, "
+            f"otherwise {word(self.default)}>"
+        )
+
+    def predict(self, X: object) -> NDArray[np.generic]:
+        """Return the class of each row: that of the first rule that holds."""
+        codes, _ = self._decided(self._source.encoded(X))
+        return self.schema.class_array.take(codes)
+
+    def score(self, X: object, y: object) -> float:
+        """Return the share of rows whose class is predicted right."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    def fired(self, X: object) -> Ints:
+        """Return the position of the rule that decides about each row.
+
+        ``len(rules)`` is the default's.
+        """
+        return self._decided(self._source.encoded(X))[1]
+
+    def _decided(self, data: Columns) -> tuple[Ints, Ints]:
+        """Return the class code of each row, and which rule decides."""
+        first = self._source.coverage(data).first([rule.conditions for rule in self])
+        code = self.schema.classes.index
+        answers = [code(rule.label) for rule in self] + [code(self.default)]
+        return np.array(answers, dtype=np.intp)[first], first
+
+    def _usage(self, rows: Rows) -> Usage:
+        """Work out how rows fare."""
+        codes, first = self._decided(rows.data)
+        wrong = codes != rows.labels
+        source = self._source
+        walker = Walker(source.schema.columns, source.tree, source.recipe)
+        missed = walker.classify(rows.data) != rows.labels
+        case = (rows.weights > 0).astype(np.float64)
+        whole = float(rows.weights.sum())
+        return Usage(
+            add_up(first, case, len(self) + 1),
+            add_up(first, case * wrong, len(self) + 1),
+            float(case[missed].sum()),
+            (
+                1.0 - float(rows.weights[wrong].sum()) / whole,
+                1.0 - float(rows.weights[missed].sum()) / whole,
+            )
+            if weighted(rows.weights)
+            else None,
+        )
+
+    def table(
+        self, X: object = None, y: object = None, sample_weight: object = None
+    ) -> RuleTable:
+        """Return how well each rule does, and all of them beside the tree.
+
+        Parameters
+        ----------
+        X, y : table and sequence, or None
+            Rows to test with; without them the table is about the training rows only.
+            A class that the tree does not know counts as an error.
+        sample_weight : sequence of float or None
+            The weights of the rows of X.
+        """
+        if (X is None) != (y is None):
+            given, lacking = ("X", "y") if y is None else ("y", "X")
+            raise ParameterError(
+                f"X and y belong together: a table and its target. Got {given} without "
+                f"{lacking}."
+            )
+        if X is None and sample_weight is not None:
+            raise ParameterError("sample_weight has no effect without X and y.")
+        test = None
+        if X is not None:
+            test = self._usage(self._source.rows(X, y, sample_weight))
+        tree = tree_rules(self.schema, self._source.tree, simplify=True)
+        size = len(tree), sum(len(rule.conditions) for rule in tree)
+        return RuleTable(self, self.default, self.estimates, size, self._training, test)
+
+    def _closing(self) -> list[str]:
+        target = "the answer" if self.schema.target is None else self.schema.target
+        left = float(self._training.used[-1])
+        cases = "no training case"
+        if left:
+            right = left - float(self._training.errors[-1])
+            noun = "training case" if left == 1 else "training cases"
+            cases = f"{amount(right)} of {amount(left)} {noun}"
+        answer = f"{word(target)} is {word(self.default)}"
+        return [f"Otherwise, {answer} ({cases}).", self.note]
+
+    def document(self) -> dict[str, Any]:
+        """Tell all about the rules in plain values, as ``to_json`` writes them."""
+        whole = super().document()
+        for rule, estimate in zip(whole["rules"], self.estimates, strict=True):
+            rule["estimated_error"] = estimate
+        return {**whole, "ordered": True, "default": self.default}
+
+
+def _note(recipe: Recipe) -> str:
+    missing, unseen = recipe.missing == "error", recipe.unseen == "error"
+    if missing and unseen:
+        return (
+            "The first rule that holds decides. Missing values, and values that "
+            "training did not have, are refused."
+        )
+    taken = (
+        "is refused"
+        if unseen
+        else "is taken for a missing one"
+        if recipe.unseen == "branch"
+        else "fulfils no condition"
+    )
+    gone = "is refused" if missing else "fulfils no condition but that it is missing"
+    return (
+        f"The first rule that holds decides. A missing value {gone}; a value that "
+        f"training did not have {taken}."
+    )
+
+
+def generalised_rules(
+    source: Source,
+    X: object,
+    y: object,
+    confidence: float | None = None,
+    sample_weight: object = None,
+) -> RuleList:
+    """Make a rule list of a tree and the rows that it was grown from."""
+    schema, tree, recipe = source.schema, source.tree, source.recipe
+    if tree.predicts_numbers:
+        raise ParameterError(
+            "generalised_rules needs a tree that predicts classes: it counts wrong "
+            "answers. Got one that predicts numbers; use rules()."
+        )
+    # The recipe knows what is allowed, and says so.
+    level = recipe.confidence if confidence is None else confidence
+    level = Recipe(pruning="error-based", confidence=level).confidence
+    rows = source.rows(X, y, sample_weight)
+    if rows.strange:
+        raise DataError(
+            f"y has {quoted(rows.strange)}, but the classes of the tree are "
+            f"{quoted(schema.classes)}. Pass the rows that the tree was grown from."
+        )
+    cases = Cases(source.coverage(rows.data), rows.labels, rows.weights)
+    estimate = Estimate(level, cases.total)
+    found = candidates(tree_rules(schema, tree), schema.classes, cases, estimate)
+    choice = selected(found, schema.columns, cases)
+    return RuleList(
+        source,
+        [_listed(candidate, schema, cases) for candidate in choice.chosen],
+        schema.classes[choice.default],
+        [candidate.rate for candidate in choice.chosen],
+        rows,
+    )
+
+
+def _listed(candidate: Candidate, schema: Schema, cases: Cases) -> Rule:
+    """Make a rule of a candidate, with its figures and in as few words as will do."""
+    rows = candidate.rows(len(cases.labels))
+    weights = cases.weights[rows]
+    case = (weights > 0).astype(np.float64)
+
+    def by_class(amounts: Floats) -> dict[Value, float]:
+        sums = add_up(cases.labels[rows], amounts, len(schema.classes))
+        return dict(zip(schema.classes, sums.tolist(), strict=True))
+
+    rule = Rule(
+        _in_few_words(candidate.conditions, schema),
+        schema.classes[candidate.label],
+        float(case.sum()),
+        by_class(case),
+        candidate.node,
+        total=float(np.count_nonzero(cases.weights)),
+        target=schema.target,
+    )
+    if not weighted(cases.weights):
+        return rule
+    return replace(
+        rule,
+        weight=float(weights.sum()),
+        weights=by_class(weights),
+        total_weight=cases.total,
+    )
+
+
+def _in_few_words(
+    conditions: Sequence[Condition], schema: Schema
+) -> tuple[Condition, ...]:
+    # Conditions on a column follow each other: that is how a path is merged.
+    columns = {column.name: column for column in schema.columns}
+    groups = groupby(conditions, key=lambda condition: condition.column)
+    return tuple(
+        c for name, group in groups for c in simplified(tuple(group), columns[name])
+    )

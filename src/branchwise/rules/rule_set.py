@@ -1,0 +1,342 @@
+"""The rules of a tree as one thing: sorted, filtered, and written in many forms.
+
+Every form has the same rules in the same order with the same numbers: sentences for
+people (text, Markdown), columns for tables (dataframe, CSV), a document for programs
+(JSON).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Ints
+from branchwise.data.one_row import make_frame
+from branchwise.data.schema import Schema, Value
+from branchwise.errors import ParameterError, counted, json_text, quoted
+from branchwise.recipe import Recipe
+from branchwise.rules.rule import Rule, tree_rules
+from branchwise.text.reasons import reasons_of
+from branchwise.tree.splits import EVERY_BRANCH, STOP
+from branchwise.tree.tree import Tree
+
+#: The name and version of the JSON document.
+FORMAT, VERSION = "branchwise-rules", 1
+#: What rules can be sorted by; the highest come first, of equals the first in the tree.
+ORDERS: dict[str, Callable[[Rule], float]] = {
+    "tree": lambda _: 0.0,
+    "coverage": lambda rule: -rule.n,
+    "confidence": lambda rule: -(rule.confidence or 0.0),
+}
+#: Longer sets of rules are not printed in full; to_text() has all of them.
+_PRINTED_RULES = 1000
+#: What Markdown, or HTML within it, would take for more than a character: marks, and
+#: what makes a link of an address.
+_MARKED = re.compile(r"([\\`*_\[\]<>|~&$@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
+
+
+class Rules(Sequence[Rule]):
+    """The rules of a tree: behaves like a list of :class:`Rule`, and can be written.
+
+    Parameters
+    ----------
+    rules : iterable of Rule
+        The rules, in their order.
+    schema : Schema
+        The columns and classes that they speak of.
+    note : str
+        What is done with values that no rule speaks of.
+    """
+
+    def __init__(self, rules: Iterable[Rule], schema: Schema, note: str = "") -> None:
+        self._rules = tuple(rules)
+        #: Where each rule was before anything was sorted or left out.
+        self._place: Sequence[int] = range(len(self._rules))
+        self.schema = schema
+        self.note = note
+
+    @overload
+    def __getitem__(self, index: int) -> Rule: ...
+    @overload
+    def __getitem__(self, index: slice) -> Rules: ...
+    def __getitem__(self, index: int | slice) -> Rule | Rules:
+        """Return a rule, or some of the rules."""
+        if isinstance(index, slice):
+            return self._some(range(len(self))[index])
+        return self._rules[index]
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self._rules)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (Rules, list, tuple)):
+            return self._rules == tuple(other)
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: Iterable[Rule]) -> list[Rule]:
+        return [*self, *other]
+
+    def __repr__(self) -> str:
+        return f"<{counted(len(self), 'rule')} of branchwise>"
+
+    def __str__(self) -> str:
+        lines = [str(rule) for rule in self._rules[:_PRINTED_RULES]]
+        if len(self) > _PRINTED_RULES:
+            lines.append(f"... ({len(self):,} rules; to_text() has all of them)")
+        return "\n".join(lines)
+
+    def _some(self, chosen: Sequence[int]) -> Rules:
+        """Return some of the rules, in this order."""
+        some = Rules([self._rules[at] for at in chosen], self.schema, self.note)
+        some._place = [self._place[at] for at in chosen]
+        return some
+
+    def sort_by(self, order: str) -> Rules:
+        """Return the rules in another order.
+
+        Parameters
+        ----------
+        order : {"coverage", "confidence", "tree"}
+            Those first that cover most, or are right most often, or that the tree
+            has first. Of equals the first in the tree comes first. Where numbers are
+            predicted there is no confidence.
+        """
+        if order not in ORDERS:
+            raise ParameterError(
+                f"order must be {' or '.join(map(repr, ORDERS))}. Got {order!r} "
+                "instead."
+            )
+        if order == "confidence" and not self.schema.classes:
+            raise ParameterError(
+                "order 'confidence' needs rules that predict classes. These predict "
+                "numbers; use 'coverage' or 'tree'."
+            )
+        value = ORDERS[order]
+        return self._some(
+            sorted(
+                range(len(self)),
+                key=lambda at: (value(self._rules[at]), self._place[at]),
+            )
+        )
+
+    def for_class(self, label: Value) -> Rules:
+        """Return the rules that answer with a class."""
+        if not self.schema.classes:
+            raise ParameterError(
+                "for_class needs rules that predict classes. These predict numbers; "
+                "filter them by rule.label."
+            )
+        if label not in self.schema.classes:
+            raise ParameterError(
+                f"label must be one of the classes {quoted(self.schema.classes, 20)}. "
+                f"Got {label!r} instead."
+            )
+        return self._some([at for at, rule in enumerate(self) if rule.label == label])
+
+    def to_text(self) -> str:
+        """Return a numbered sentence for each rule, and what no rule speaks of."""
+        return "\n".join(self._text_lines())
+
+    def _text_lines(self) -> Iterator[str]:
+        width = len(str(len(self)))
+        for number, rule in enumerate(self, 1):
+            yield f"{number:>{width}}. {rule.sentence()}"
+        yield from (f"\n{line}" for line in self._closing())
+
+    def to_markdown(self) -> str:
+        """Return a numbered list of sentences in Markdown, every name escaped."""
+        lines = [f"{at}. {escaped(rule.sentence())}" for at, rule in enumerate(self, 1)]
+        return "\n".join([*lines, *(f"\n{escaped(line)}" for line in self._closing())])
+
+    def _closing(self) -> list[str]:
+        """Return what is to be said after the rules."""
+        return [self.note] if self.note else []
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the table of the rules as lists, a column each.
+
+        Where cases had weights, ``weight_coverage`` is the share of all weight that a
+        rule covers, and ``weight_share`` the share of that which has its class; all
+        other columns count cases, whatever they weigh.
+        """
+        weighted: dict[str, Callable[[Rule], Any]] = {}
+        if any(rule.weight is not None for rule in self):
+            weighted["weight_coverage"] = lambda rule: rule.weight_coverage
+            if self.schema.classes:
+                weighted["weight_share"] = lambda rule: rule.weight_share
+        if not self.schema.classes:
+            return self._columns(
+                mean=lambda rule: float(rule.label),
+                deviation=lambda rule: rule.deviation,
+                cases=lambda rule: rule.n,
+                coverage=lambda rule: rule.coverage,
+                **weighted,
+            )
+        return self._columns(
+            label=lambda rule: rule.label,
+            cases=lambda rule: rule.n,
+            right=lambda rule: rule.right,
+            coverage=lambda rule: rule.coverage,
+            confidence=lambda rule: rule.confidence,
+            low=lambda rule: None if rule.interval is None else rule.interval[0],
+            high=lambda rule: None if rule.interval is None else rule.interval[1],
+            **weighted,
+        )
+
+    def _columns(self, **values: Callable[[Rule], Any]) -> dict[str, list[Any]]:
+        return {
+            "rule": list(range(1, len(self) + 1)),
+            "conditions": [premise(rule) for rule in self],
+            **{name: [value(rule) for rule in self] for name, value in values.items()},
+            "node": [rule.node for rule in self],
+        }
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return the table of the rules as a dataframe.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"} or None
+            The library that the dataframe is of; None is the first that is installed.
+        """
+        return make_frame(self.to_columns(), library)
+
+    def document(self) -> dict[str, Any]:
+        """Tell all about the rules in plain values, as ``to_json`` writes them."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "target": self.schema.target,
+            "classes": list(self.schema.classes),
+            "note": self.note,
+            "rules": [_described(rule) for rule in self],
+        }
+
+    def to_json(self) -> str:
+        """Return the rules as a JSON document, a line each, every number exact."""
+        whole = self.document()
+        lines = [json_text(rule) for rule in whole["rules"]]
+        # Indented as a whole, it would take ten times as long.
+        head = json_text({**whole, "rules": []}, indent=2)
+        before, after = head.split('"rules": []')
+        written = ",\n    ".join(lines)
+        return f'{before}"rules": [\n    {written}\n  ]{after}'
+
+
+def rules_of(schema: Schema, tree: Tree, recipe: Recipe, simplify: bool) -> Rules:
+    """Return the rules of a tree."""
+    return Rules(
+        tree_rules(schema, tree, simplify, reasons_of(schema.classes, tree, recipe)),
+        schema,
+        tree_note(schema, tree, recipe),
+    )
+
+
+def escaped(text: str) -> str:
+    """Write text so that Markdown shows just that."""
+    return _MARKED.sub(r"\\\1", text)
+
+
+def premise(rule: Rule) -> str:
+    """Write the conditions of a rule."""
+    return " and ".join(str(condition) for condition in rule.conditions)
+
+
+def _described(rule: Rule) -> dict[str, Any]:
+    """Tell all about a rule in plain values."""
+    described: dict[str, Any] = {
+        "node": rule.node,
+        "conditions": [
+            {"column": c.column, "op": c.op, "value": c.value} for c in rule.conditions
+        ],
+    }
+    if rule.deviation is not None:
+        described |= {"mean": float(rule.label), "deviation": rule.deviation}
+        described |= {"cases": rule.n, "coverage": rule.coverage}
+    else:
+        described |= {
+            "label": rule.label,
+            "cases": rule.n,
+            # A list, because the keys of a JSON object can only be text.
+            "counts": [
+                {"class": label, "cases": cases} for label, cases in rule.counts.items()
+            ],
+            "coverage": rule.coverage,
+            "confidence": rule.confidence,
+            "interval": rule.interval,
+        }
+    described |= weight_fields(rule)
+    if rule.reason:
+        described["decided_by"] = rule.reason
+    return {**described, "text": str(rule), "sentence": rule.sentence()}
+
+
+def weight_fields(rule: Rule) -> dict[str, Any]:
+    """Tell what the cases of a rule weigh in plain values; nothing without weights."""
+    if rule.weight is None:
+        return {}
+    fields: dict[str, Any] = {
+        "weight": rule.weight,
+        "weight_coverage": rule.weight_coverage,
+    }
+    if rule.weights:
+        fields["weight_share"] = rule.weight_share
+        fields["weights"] = [
+            {"class": label, "weight": weight} for label, weight in rule.weights.items()
+        ]
+    return fields
+
+
+def tree_note(schema: Schema, tree: Tree, recipe: Recipe) -> str:
+    """Say what a tree does with values that its rules do not speak of."""
+    asking = np.flatnonzero(tree.n_children)
+    if not len(asking):
+        return ""
+    missing = tree.missing_to[asking]
+    own = tree.n_codes[tree.first_child[asking] + np.maximum(missing, 0)] == 0
+    gone = _route(missing, recipe.missing == "error", own, tree.surrogates is not None)
+    numeric = np.array([column.is_numeric for column in schema.columns])
+    by_value = ~numeric[tree.column[asking]]
+    if not by_value.any():
+        return f"The rules speak of known values. A missing value {gone}."
+    unseen = tree.unseen_to[asking][by_value]
+    new = _route(unseen, recipe.unseen == "error", own[by_value])
+    start = "The rules speak of known values. A missing value"
+    told = (
+        f"{start}, or one that training did not have, {gone}."
+        if gone == new
+        else f"{start} {gone}; one that training did not have {new}."
+    )
+    return (
+        f"{told} A value that training did not have at a question, though elsewhere, "
+        "gets the answer of that node."
+    )
+
+
+def _route(
+    route: Ints, refused: bool, own: NDArray[np.bool_], surrogates: bool = False
+) -> str:
+    """Say where a value goes, at whichever questions."""
+    if refused:
+        return "is refused"
+    ways = []
+    if surrogates:
+        ways.append("is made up for by other columns (surrogates)")
+    if ((route >= 0) & own).any():
+        ways.append("follows the branch of missing values, which has its own rules")
+    if ((route >= 0) & ~own).any():
+        ways.append("follows one of the branches")
+    if (route == EVERY_BRANCH).any():
+        ways.append("goes down every branch, by weight")
+    if (route == STOP).any():
+        ways.append("stops at the question and gets the answer of that node")
+    return ", or ".join(ways)

@@ -1,0 +1,656 @@
+"""A worked solution as blocks of a page, which each medium writes in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.bins import cut_numbers
+from branchwise.data.schema import Schema
+from branchwise.data.weights import check_weights
+from branchwise.errors import DataError, ParameterError, counted
+from branchwise.grow.choose import few_values
+from branchwise.recipe import Recipe
+from branchwise.steps.formulas import (
+    SHOWN_TERMS,
+    Figures,
+    Formula,
+    average_formula,
+    candidate_formulas,
+    count,
+    impurity,
+    symbol,
+)
+from branchwise.steps.numbers import Bars, Candidate, Child, Ending, Group, NodeSteps
+from branchwise.steps.reasons import (
+    afterwards,
+    cases_words,
+    child_words,
+    choice,
+    ending_words,
+    out_words,
+    whole_words,
+)
+from branchwise.steps.walk import Rows, Visit, visits
+from branchwise.steps.work import Worked, ending, worked
+from branchwise.text.conditions import (
+    Condition,
+    absent_values,
+    answer,
+    condition_of,
+    listed,
+    mean,
+    number,
+    phrase,
+    word,
+)
+from branchwise.text.reasons import reasons_of
+from branchwise.train.hold_out import encode_rows
+from branchwise.train.train import Training
+from branchwise.tree.splits import EVERY_BRANCH, STOP
+from branchwise.tree.tree import Tree
+
+#: Of more classes only the first have a column, and the rest share one.
+_SHOWN_CLASSES = 12
+#: Of more cuts only the best is shown.
+_SHOWN_CUTS = 20
+#: Of a longer path only the end is shown.
+_SHOWN_CONDITIONS = 8
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The title of a part; 1 is the whole page."""
+
+    text: str
+    level: int
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Some sentences."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells under a head; all columns but the first are set to the right."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Formulas:
+    """Formulas, one a line."""
+
+    formulas: tuple[Formula, ...]
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks that a page may hide under a few words until they are asked for."""
+
+    summary: str
+    blocks: tuple[Block, ...]
+
+
+Block = Heading | Paragraph | Table | Formulas | Items | Fold
+
+
+@dataclass(frozen=True)
+class Context:
+    """What all nodes of a page share."""
+
+    schema: Schema
+    bars: Bars
+    figures: Figures
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes in words."""
+        return [word(label) for label in self.schema.classes]
+
+
+def page(nodes: Sequence[NodeSteps], context: Context) -> list[Block]:
+    """Lay out the worked solution of some nodes."""
+    bars = context.bars
+    blocks: list[Block] = [
+        Heading(f"Worked solution: {bars.algorithm}, {bars.criterion}", 1)
+    ]
+    for node in nodes:
+        blocks += _node(node, context)
+    blocks.append(
+        Paragraph(
+            "Figures are rounded for print: each is computed from all digits of those "
+            "before it."
+        )
+    )
+    return blocks
+
+
+def title(node: NodeSteps) -> str:
+    """Name a node."""
+    if not node.depth:
+        return f"Node {node.node}: the root, all cases"
+    shown = [phrase(condition) for condition in node.path[-_SHOWN_CONDITIONS:]]
+    if node.depth > len(shown):
+        more = node.depth - len(shown)
+        shown.insert(0, f"... ({counted(more, 'condition')} more)")
+    return f"Node {node.node}: {' and '.join(shown)}"
+
+
+def _node(node: NodeSteps, context: Context) -> list[Block]:
+    bars, figures = context.bars, context.figures
+    blocks: list[Block] = [
+        Heading(title(node), 2),
+        Paragraph(whole_words(node, context.classes)),
+    ]
+    if node.whole.impurity is not None:
+        before = impurity("S", node.whole, bars, figures)
+        blocks.append(Fold(_name_of_impurity(bars), (Formulas((before,)),)))
+    for candidate in node.candidates:
+        blocks += _candidate(candidate, node, context)
+    if node.candidates:
+        blocks.append(Heading("The choice", 3))
+        sentences = " ".join(choice(node, bars, figures) + afterwards(node, bars))
+        parts: list[Block] = [_overview(node, context), Paragraph(sentences)]
+        if node.average is not None:
+            parts.insert(0, Formulas((average_formula(node, figures),)))
+        blocks.append(Fold("Show the choice", tuple(parts)))
+    elif node.column is not None:
+        blocks.append(Paragraph(" ".join(afterwards(node, bars))))
+    blocks += _outcome(node, context)
+    return blocks
+
+
+def _name_of_impurity(bars: Bars) -> str:
+    names = {"H": "Entropy", "Gini": "Gini impurity", "Var": "Variance"}
+    return f"{names.get(symbol(bars), 'Deviance')} of all cases"
+
+
+def _outcome(node: NodeSteps, context: Context) -> list[Block]:
+    bars = context.bars
+    if node.ending is not None:
+        why = ending_words(node.ending, bars)
+        words = f"A leaf, because {why}. It answers {node.answer}."
+        return [Heading("The answer", 3), Paragraph(_costly(words, bars))]
+    items = [child_words(child, bars) for child in node.children]
+    if node.absent:
+        column = word(node.column or "")
+        items.append(
+            f"{column} = {listed(node.absent)}: no case here; such cases stop here and "
+            f"get this node's answer, {node.answer}"
+        )
+    if node.missing_goes is not None:
+        items.append(f"{word(node.column or '')} is missing: {node.missing_goes}")
+    return [Heading("The branches", 3), Items(tuple(items))]
+
+
+def _costly(words: str, bars: Bars) -> str:
+    return f"{words} The answer is the one that costs least." if bars.costs else words
+
+
+def _candidate(candidate: Candidate, node: NodeSteps, context: Context) -> list[Block]:
+    name = word(candidate.column)
+    blocks: list[Block] = [Heading(f"Column {name}", 3)]
+    blocks += _tables(candidate, context)
+    hidden: list[Block] = [Paragraph(s) for s in _notes(candidate, context)]
+    if 1 < len(candidate.cuts) <= _SHOWN_CUTS:
+        hidden.append(_cuts(candidate, context))
+    formulas = candidate_formulas(candidate, node.whole, context.bars, context.figures)
+    if formulas:
+        hidden.append(Formulas(tuple(formulas)))
+    out = out_words(candidate, node, context.bars, context.figures)
+    if out:
+        hidden.append(Paragraph(f"{name} is out: {out}."))
+    if hidden:
+        blocks.append(Fold(f"Work out {name}", tuple(hidden)))
+    return blocks
+
+
+def _tables(candidate: Candidate, context: Context) -> list[Block]:
+    """Return the count table of values, and that of branches if these are others."""
+    grouped = any(
+        group.condition is not None and group.condition.op == "in"
+        for group in candidate.branches
+    )
+    missing = [] if candidate.missing is None else [candidate.missing]
+    values = [*candidate.values, *missing]
+    if candidate.numeric and not candidate.branches:
+        known = [] if candidate.known is None else [candidate.known]
+        values = [*(g for g in known if g.cases), *missing]
+    blocks: list[Block] = []
+    apart = grouped or candidate.joined is not None or not candidate.branches
+    if apart and values:
+        blocks.append(_table(candidate.column, values, context, False))
+    if candidate.branches:
+        outside = [] if candidate.joined is not None else missing
+        rows = [*candidate.branches, *outside]
+        blocks.append(_table(candidate.column, rows, context, True))
+    return blocks
+
+
+def _table(
+    column: str, groups: Sequence[Group], context: Context, with_impurity: bool
+) -> Table:
+    """Count groups by class; missing cases that no branch has are without impurity."""
+    weighted = any(group.weight != group.cases for group in groups)
+    impure = with_impurity and bool(symbol(context.bars))
+    classes = context.classes
+    shown = classes if len(classes) <= _SHOWN_CLASSES else classes[:_SHOWN_CLASSES]
+    heads = list(shown)
+    if len(shown) < len(classes):
+        heads.append(f"{len(classes) - len(shown):,} others")
+    by_weight = " (weight)" if weighted else ""
+    head = [word(column), *(f"{name}{by_weight}" for name in heads)]
+    head += ["weight", "cases"] if weighted else ["cases"]
+    head += ["weighted mean" if weighted else "mean"] if not classes else []
+    head += [symbol(context.bars)] if impure else []
+    rows = [
+        _row(group, len(shown), weighted, impure, context)
+        for group in groups[:SHOWN_TERMS]
+    ]
+    if len(groups) > SHOWN_TERMS:
+        more = f"... ({len(groups) - SHOWN_TERMS:,} more)"
+        rows.append((more, *[""] * (len(head) - 1)))
+    return Table(tuple(head), tuple(rows))
+
+
+def _row(
+    group: Group, shown: int, weighted: bool, impure: bool, context: Context
+) -> tuple[str, ...]:
+    cells = [row_name(group.condition), *map(count, group.weights[:shown])]
+    if shown < len(group.weights):
+        cells.append(count(sum(group.weights[shown:])))
+    cells += [count(group.weight)] if weighted else []
+    cells.append(count(group.cases))
+    cells += [mean(group.mean)] if group.mean is not None else []
+    cells += [context.figures(group.impurity)] if impure else []
+    return tuple(cells)
+
+
+def row_name(condition: Condition | None) -> str:
+    """Name a row of a count table."""
+    if condition is None or condition.op == "is known":
+        return "(known)"
+    if condition.op == "is missing":
+        return "(missing)"
+    if isinstance(condition.value, tuple):
+        return listed(condition.value)
+    if condition.value is None:
+        return condition.op
+    value = word(condition.value)
+    return value if condition.op == "=" else f"{condition.op} {value}"
+
+
+def _notes(candidate: Candidate, context: Context) -> list[str]:
+    """Tell how the best split of a column was found."""
+    notes = []
+    if candidate.numeric and candidate.places:
+        least = cases_words(candidate.least_on_a_side or 0.0)
+        sentence = (
+            f"{counted(candidate.places, 'place')} to cut between neighbouring numbers"
+        )
+        if candidate.n_cuts:
+            notes.append(
+                f"{sentence}; {counted(candidate.n_cuts, 'cut')} tried, with at "
+                f"least {least} on each side. {_best_cut(candidate)}"
+            )
+        else:
+            notes.append(f"{sentence}.")
+    if candidate.branches and context.bars.branching != "values":
+        notes += _grouping_note(candidate, context.bars)
+    if candidate.joined is not None:
+        branch = candidate.branches[candidate.joined].condition
+        if branch is not None:
+            notes.append(f"The missing cases fit best with {phrase(branch)}.")
+    return notes
+
+
+def _best_cut(candidate: Candidate) -> str:
+    if candidate.cut is None:
+        return "None of them gains enough; known against missing is tried instead."
+    best = f"The best is {number(candidate.cut)}"
+    if candidate.equal_cuts > 1:
+        return f"{best}, the lowest of {candidate.equal_cuts:,} that are equally good."
+    return f"{best}."
+
+
+def _grouping_note(candidate: Candidate, bars: Bars) -> list[str]:
+    n_values = len(candidate.values)
+    if n_values < 3:
+        return []
+    if bars.branching == "two-way":
+        ways = 2 ** (n_values - 1) - 1
+        shown = f"{ways:,}" if n_values < 50 else f"2^{n_values - 1} - 1"
+        return [f"{n_values:,} values make two branches in {shown} ways."]
+    conditions = [group.condition for group in candidate.branches]
+    n_groups = sum(c is not None and c.op != "is missing" for c in conditions)
+    merged = (
+        f"{n_values:,} values in {n_groups:,} groups: the best of the groupings that "
+        "merging groups step by step leads to, less what it takes to say which one."
+    )
+    return [merged]
+
+
+def _cuts(candidate: Candidate, context: Context) -> Table:
+    ratio = context.bars.criterion == "gain_ratio"
+    rows = [
+        (
+            number(cut.cut),
+            count(cut.left),
+            count(cut.right),
+            context.figures(cut.gain),
+            *([context.figures(cut.score)] if ratio else []),
+        )
+        for cut in candidate.cuts
+    ]
+    head = ("cut", "up to it", "above", measure_of_cuts(context.bars))
+    return Table(head + (("ratio",) if ratio else ()), tuple(rows))
+
+
+def measure_of_cuts(bars: Bars) -> str:
+    """Return the head of the gains of cuts."""
+    return "score" if bars.own_criterion else "gain"
+
+
+def _overview(node: NodeSteps, context: Context) -> Table:
+    """Compare all columns."""
+    bars, figures = context.bars, context.figures
+    ratio = bars.criterion == "gain_ratio"
+    penalty = any(c.penalty is not None for c in node.candidates)
+    head = ["column", "score" if bars.own_criterion else "gain"]
+    head += ["lowered"] if penalty else []
+    head += ["split information", "ratio"] if ratio else []
+    rows = []
+    for candidate in node.candidates:
+        cells = [word(candidate.column), figures(candidate.raw_gain)]
+        cells += [figures(candidate.gain)] if penalty else []
+        cells += [figures(candidate.split_information)] if ratio else []
+        cells += [figures(candidate.score)] if ratio else []
+        rows.append((*cells, _verdict(candidate, node)))
+    return Table((*head, "verdict"), tuple(rows))
+
+
+def _verdict(candidate: Candidate, node: NodeSteps) -> str:
+    if candidate.out is not None:
+        return "out"
+    if candidate.column == node.chosen:
+        return "chosen"
+    return "equal" if candidate.tied else ""
+
+
+#: Node -> its prediction and cases in words.
+Said = Callable[[int], str]
+#: Stands for every node of a tree.
+ALL = "all"
+#: Of a longer path only the end is told: trees may be 100,000 levels deep.
+_LONGEST_PATH = 100
+
+
+def bars_of(recipe: Recipe, training: Training, n_cases: float) -> Bars:
+    """Return what a recipe demands of splits, in cases."""
+    later = [
+        words
+        for words, used in (
+            (f"max_leaf_nodes={recipe.max_leaf_nodes}", recipe.max_leaf_nodes),
+            ("collapsing subtrees that err no less than a leaf", recipe.collapse),
+            (f"pruning={recipe.pruning!r}", recipe.pruning),
+        )
+        if used
+    ]
+    return Bars(
+        recipe.algorithm,
+        recipe.criterion_name,
+        callable(recipe.criterion),
+        recipe.max_depth,
+        _whole(recipe.cases_to_split(n_cases)),
+        _whole(recipe.cases_in_leaf(n_cases)),
+        _whole(recipe.cases_in_branch(n_cases)),
+        recipe.min_gain,
+        recipe.min_significance,
+        recipe.average_gain,
+        recipe.quinlan_cuts,
+        recipe.branching,
+        recipe.missing,
+        tuple(later),
+        recipe.costs is not None,
+        _weighted(training, recipe),
+    )
+
+
+def _weighted(training: Training, recipe: Recipe) -> bool:
+    """Whether some case may weigh more or less than 1."""
+    grid, weights = training.grid(recipe), training.weights
+    return grid.fractions or (
+        weights is not None and not bool(((weights == 0) | (weights == 1)).all())
+    )
+
+
+def _whole(cases: float) -> float:
+    """Return a bar as it was before it was lowered a little."""
+    return float(round(cases))
+
+
+def encoded(
+    schema: Schema, recipe: Recipe, X: object, y: object, sample_weight: object
+) -> Training:
+    """Encode all columns of the rows that a tree was grown from."""
+    for name, given in (("X", X), ("y", y)):
+        if given is None:
+            raise ParameterError(
+                f"steps needs the rows that the tree was grown from, X and y, to count "
+                f"them again. Got None for {name}."
+            )
+    training = encode_rows(schema, recipe, X, y, range(len(schema.columns)))
+    for column, cells in zip(training.columns, training.data.data, strict=True):
+        if column.is_numeric or not (cells == column.unseen_code).any():
+            continue
+        row = int(np.argmax(cells == column.unseen_code))
+        raise DataError(
+            f"Column {column.name!r} has a value in row {row} that the tree was not "
+            "grown from. X and y must be the rows that it was grown from."
+        )
+    if sample_weight is None:
+        return training
+    return replace(training, weights=check_weights(sample_weight, training.data.n_rows))
+
+
+def wanted_nodes(tree: Tree, node: object) -> NDArray[np.bool_]:
+    """Read which nodes are to be worked out: a number, several, or "all"."""
+    wanted = np.zeros(len(tree), dtype=bool)
+    if isinstance(node, str) and node == ALL:
+        return ~wanted
+    listed = isinstance(node, Sequence) and not isinstance(node, str)
+    for each in node if listed else [node]:  # type: ignore[attr-defined]
+        whole = isinstance(each, Integral) and not isinstance(each, bool)
+        if not whole or not 0 <= each < len(tree):
+            raise ParameterError(
+                f"node must be the number of a node, from 0, the root, to "
+                f"{len(tree) - 1}, a list of them or 'all'. Got {each!r}; rules() "
+                "and apply() tell the numbers, branchwise show --nodes prints them."
+            )
+        wanted[each] = True
+    if not wanted.any():
+        raise ParameterError("node must name one node at least. Got an empty list.")
+    return wanted
+
+
+def node_steps(
+    schema: Schema,
+    tree: Tree,
+    recipe: Recipe,
+    training: Training,
+    wanted: NDArray[np.bool_],
+) -> list[NodeSteps]:
+    """Work out the wanted nodes, in the order of their numbers."""
+    rows = Rows.of(training, tree, recipe)
+    # Of leaves below them one wants to know why they are leaves.
+    below = wanted.copy()
+    below[1:] |= wanted[tree.parent[1:]] & tree.is_leaf[1:]
+    reasons = reasons_of(schema.classes, tree, recipe)
+
+    def said(node: int) -> str:
+        return answer(schema, tree, node, reasons)
+
+    endings: dict[int, Ending] = {}
+    done: dict[int, NodeSteps] = {}
+    for visit in visits(rows, training, recipe, below):
+        for at, node in enumerate(visit.nodes.tolist()):
+            if tree.is_leaf[node]:
+                endings[node] = ending(visit, at)
+        if wanted[visit.nodes].any():
+            parts = worked(visit, rows, recipe)
+            for at, node in enumerate(visit.nodes.tolist()):
+                if wanted[node]:
+                    done[node] = _steps(schema, tree, rows, visit, parts, at, said)
+    return [
+        _with_children(schema, tree, done.get(node), node, endings, said)
+        for node in np.flatnonzero(wanted).tolist()
+    ]
+
+
+def _steps(
+    schema: Schema,
+    tree: Tree,
+    rows: Rows,
+    visit: Visit,
+    parts: Worked,
+    at: int,
+    said: Said,
+) -> NodeSteps:
+    node = int(visit.nodes[at])
+    searched = int(visit.stop[at]) == 0
+    chosen = int(visit.found.chosen[at]) if searched else -1
+    average = float(visit.found.average[at])
+    asks = int(tree.column[node])
+    return NodeSteps(
+        node,
+        int(tree.depth[node]),
+        _path(schema, tree, node),
+        parts.whole[at],
+        said(node),
+        tuple(parts.candidates[at]) if searched else (),
+        average if searched and np.isfinite(average) else None,
+        _averaged(visit, at) if searched and np.isfinite(average) else (),
+        parts.luck[at] if searched else None,
+        schema.columns[chosen].name if chosen >= 0 else None,
+        schema.columns[asks].name if asks >= 0 else None,
+        _as_chosen(tree, rows, visit, at) if searched else asks < 0,
+        ending(visit, at) if asks < 0 else None,
+        (),
+        absent_values(schema, tree, node) if asks >= 0 else (),
+        None,
+    )
+
+
+def _averaged(visit: Visit, at: int) -> tuple[str, ...]:
+    """Return the columns that make up the average gain of a node."""
+    columns = visit.search.columns
+    few = few_values(columns, visit.search.n_training_cases)
+    some = few & (visit.found.gains[at] > -np.inf)
+    return tuple(columns[index].name for index in np.flatnonzero(some).tolist())
+
+
+def _path(schema: Schema, tree: Tree, node: int) -> tuple[Condition, ...]:
+    conditions: list[Condition] = []
+    while node > 0 and len(conditions) < _LONGEST_PATH:
+        conditions.append(condition_of(schema, tree, node))
+        node = int(tree.parent[node])
+    return tuple(reversed(conditions))
+
+
+def _as_chosen(tree: Tree, rows: Rows, visit: Visit, at: int) -> bool:
+    """Whether the tree does at a node what the search would do."""
+    node, splits = int(visit.nodes[at]), visit.splits
+    if int(splits.column[at]) != int(tree.column[node]):
+        return False
+    column = splits.column[[at]]
+    cut = cut_numbers(splits.cut[[at]], column, rows.edges)[0]
+    if column[0] >= 0 and not np.array_equal(cut, tree.cut[node], equal_nan=True):
+        return False
+    theirs = [tree.codes_of(child) for child in tree.children(node)]
+    return theirs == visit.codes_of_branches(at)
+
+
+def _with_children(
+    schema: Schema,
+    tree: Tree,
+    steps: NodeSteps | None,
+    node: int,
+    endings: dict[int, Ending],
+    said: Said,
+) -> NodeSteps:
+    if steps is None:
+        steps = _without_cases(schema, tree, node, said)
+    children = tuple(
+        Child(
+            child,
+            condition_of(schema, tree, child),
+            said(child),
+            float(tree.cases[child]),
+            None if tree.is_leaf[child] else _asked(schema, tree, child),
+            endings.get(child, "no cases") if tree.is_leaf[child] else None,
+        )
+        for child in tree.children(node)
+    )
+    return replace(
+        steps, children=children, missing_goes=_missing_goes(schema, tree, node)
+    )
+
+
+def _asked(schema: Schema, tree: Tree, node: int) -> str:
+    return schema.columns[int(tree.column[node])].name
+
+
+def _without_cases(schema: Schema, tree: Tree, node: int, said: Said) -> NodeSteps:
+    """Return what there is to say of a node that no row gets to."""
+    n_classes = 0 if tree.predicts_numbers else len(schema.classes)
+    return NodeSteps(
+        node,
+        int(tree.depth[node]),
+        _path(schema, tree, node),
+        Group(None, (0.0,) * n_classes, 0.0, 0.0, None),
+        said(node),
+        (),
+        None,
+        (),
+        None,
+        None,
+        None if tree.is_leaf[node] else _asked(schema, tree, node),
+        False,
+        "no cases" if tree.is_leaf[node] else None,
+        (),
+        (),
+        None,
+    )
+
+
+def _missing_goes(schema: Schema, tree: Tree, node: int) -> str | None:
+    """Tell where missing cases go that have no branch of their own."""
+    if tree.is_leaf[node] or not schema.columns[int(tree.column[node])].has_missing:
+        return None
+    route = int(tree.missing_to[node])
+    if route == STOP:
+        return "they stop here and get this node's answer"
+    if route == EVERY_BRANCH:
+        return "they go down every branch, divided by the weights of the branches"
+    child = tree.children(node)[route]
+    if tree.is_missing_branch(child):
+        return None
+    if tree.n_surrogates is not None and tree.n_surrogates[node]:
+        return f"surrogate splits send them down a branch, else they go to node {child}"
+    return f"they go to node {child}"

@@ -1,0 +1,1 @@
+"""Words: conditions, numbers and documents for people."""

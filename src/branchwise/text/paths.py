@@ -1,0 +1,134 @@
+"""Paths from the root: the conditions on a column, merged into as few as needed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from branchwise.data.schema import Column, Schema, Value
+from branchwise.text.conditions import Condition, condition_of, one_of
+from branchwise.threads import cached_property
+from branchwise.tree.tree import Tree
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """All that a path has asked of one column; the paths below it share this."""
+
+    column: Column
+    above: float = -math.inf
+    at_most: float = math.inf
+    values: tuple[Value, ...] | None = None
+    known: bool = False
+    missing: bool = False
+
+    def narrowed(self, condition: Condition) -> _Asked:
+        """Return what is asked with one more condition."""
+        value = condition.value
+        match condition.op:
+            case ">":
+                return replace(self, above=max(self.above, float(value)))  # type: ignore[arg-type]
+            case "<=":
+                return replace(self, at_most=min(self.at_most, float(value)))  # type: ignore[arg-type]
+            case "is known":
+                return replace(self, known=True)
+            case "is missing":
+                return replace(self, missing=True)
+        given = value if isinstance(value, tuple) else (value,)
+        return replace(self, values=self._common(given))  # type: ignore[arg-type]
+
+    def _common(self, given: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Return the values that are left of those so far.
+
+        The shorter of the lists is gone through: a node may have as many branches
+        as its list has values.
+        """
+        if self.values is None:
+            return given
+        if len(given) < len(self.values):
+            return tuple(value for value in given if value in self._allowed)
+        allowed = set(given)
+        return tuple(value for value in self.values if value in allowed)
+
+    @cached_property
+    def _allowed(self) -> frozenset[Value]:
+        return frozenset(self.values or ())
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions, each bound one of its own."""
+        name = self.column.name
+        found = []
+        if self.above > -math.inf:
+            found.append(Condition(name, ">", self.above))
+        if self.at_most < math.inf:
+            found.append(Condition(name, "<=", self.at_most))
+        if self.values is not None:
+            found.append(one_of(name, self.values))
+        if self.known and not found:  # a number within bounds is known
+            found.append(Condition(name, "is known"))
+        if self.missing:
+            found.append(Condition(name, "is missing"))
+        return tuple(found)
+
+    @cached_property
+    def simple(self) -> tuple[Condition, ...]:
+        """The conditions, in as few words as will do."""
+        return simplified(self.conditions, self.column)
+
+
+Way = dict[str, _Asked]
+
+
+def narrowed_way(way: Way, column: Column, condition: Condition) -> Way:
+    """Return a way from the root with one more condition, on some column, on it."""
+    asked = way.get(column.name) or _Asked(column)
+    return {**way, column.name: asked.narrowed(condition)}
+
+
+def way_conditions(way: Way) -> tuple[Condition, ...]:
+    """Return what a way asks for, the conditions on a column merged."""
+    return tuple(c for asked in way.values() for c in asked.conditions)
+
+
+def way_to(schema: Schema, tree: Tree, node: int) -> tuple[Condition, ...]:
+    """Return what leads from the root to any node, leaf or not."""
+    below = []
+    while node > 0:
+        below.append(node)
+        node = int(tree.parent[node])
+    way: Way = {}
+    for child in reversed(below):
+        column = schema.columns[int(tree.column[tree.parent[child]])]
+        asked = way.get(column.name) or _Asked(column)
+        way[column.name] = asked.narrowed(condition_of(schema, tree, child))
+    return way_conditions(way)
+
+
+def simplified(
+    conditions: tuple[Condition, ...], column: Column
+) -> tuple[Condition, ...]:
+    """Say what the conditions on one column say, in as few words as will do."""
+    if [c.op for c in conditions] == [">", "<="]:
+        pair = (conditions[0].value, conditions[1].value)
+        return (Condition(column.name, "within", pair),)  # type: ignore[arg-type]
+    return tuple(s for c in conditions for s in _shortened(c, column))
+
+
+#: A shorter list of values is never written by what is not in it.
+_LONG_LIST = 3
+
+
+def _shortened(condition: Condition, column: Column) -> tuple[Condition, ...]:
+    """Return a list of values as it is, turned round, or not at all."""
+    if condition.op != "in":
+        return (condition,)
+    inside = set(condition.value)  # type: ignore[arg-type]
+    outside = tuple(value for value in column.categories if value not in inside)
+    if not outside:
+        # All values: but a missing one is none of them.
+        known = Condition(column.name, "is known")
+        return (known,) if column.has_missing else ()
+    if len(inside) >= _LONG_LIST and 2 * len(outside) <= len(inside):
+        return (Condition(column.name, "not in", outside),)
+    return (condition,)

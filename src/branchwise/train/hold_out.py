@@ -1,0 +1,312 @@
+"""Rows set aside: for reduced-error pruning, and folds for choosing a price.
+
+Row order does not matter here, either: rows are assigned by what they contain, not
+by where they are. Equal rows are interchangeable, so nothing depends
+on which of them goes where.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.encode import encode_columns
+from branchwise.data.frames import open_table
+from branchwise.data.schema import Schema
+from branchwise.data.target import learn_numbers, learn_target
+from branchwise.data.ties import TIE
+from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.prune import cost_complexity, reduced_error
+from branchwise.recipe import Recipe
+from branchwise.train.train import Training, grown
+from branchwise.tree.apply import Walker
+from branchwise.tree.splits import refuse_missing
+from branchwise.tree.tree import Tree
+
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+def dealt(training: Training, n_hands: int) -> Ints:
+    """Deal the rows to so many hands, class by class, by what the rows contain."""
+    order = _order(training)
+    hand = np.empty(len(order), dtype=np.intp)
+    hand[order] = np.arange(len(order)) % n_hands
+    return hand
+
+
+def _order(training: Training) -> Ints:
+    """Order the rows by class and contents, those that do not count at the end."""
+    weights = training.weights
+    idle = np.zeros(training.data.n_rows) if weights is None else weights == 0
+    order: Ints = np.lexsort((_fingerprint(training), training.target, idle))
+    return order
+
+
+def _fingerprint(training: Training) -> NDArray[np.uint64]:
+    """Return a number for each row that depends on its contents alone.
+
+    Of weights only their proportions matter, so that a factor of two changes nothing.
+    """
+    mixed = np.zeros(training.data.n_rows, dtype=np.uint64)
+    weights: tuple[Floats, ...] = ()
+    if training.weights is not None:
+        weights = (training.weights / _power_of_two(total_weight(training)),)
+    with np.errstate(over="ignore"):
+        for cells in (*training.data.data, *weights):
+            if cells.dtype.kind == "f":
+                # One zero and one NaN, whatever their bits.
+                plain = np.where(np.isnan(cells), np.inf, cells + 0.0)
+                bits = plain.astype(np.float64).view(np.uint64)
+            else:
+                bits = cells.astype(np.uint64)
+            mixed = (mixed ^ bits) * _MIX[0]
+            mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIX[1]
+            mixed ^= mixed >> np.uint64(32)
+    return mixed
+
+
+def held_out(training: Training, fraction: float) -> tuple[Training, Training]:
+    """Part the rows in those to grow from and those to validate with."""
+    if not isinstance(fraction, Real) or not 0 < fraction < 1:
+        raise ParameterError(
+            "validation_fraction must be None or a share between 0 and 1, such as "
+            f"0.25. Got {fraction!r} instead."
+        )
+    aside = set_aside(training, float(fraction))
+    parts = training.take(np.flatnonzero(~aside)), training.take(np.flatnonzero(aside))
+    if not all(total_weight(part) > 0 for part in parts):
+        raise DataError(
+            f"validation_fraction={fraction} leaves no rows to grow from or none to "
+            f"validate with, of {training.data.n_rows:,}. Pass a validation set."
+        )
+    return parts
+
+
+def set_aside(training: Training, fraction: float) -> NDArray[np.bool_]:
+    """Tell which rows are set aside: evenly, so that every class gives its share."""
+    order = _order(training)
+    passed = np.floor(np.arange(len(order) + 1) * fraction + 0.5)
+    aside = np.empty(len(order), dtype=bool)
+    aside[order] = np.diff(passed) > 0
+    return aside
+
+
+def encode_validation(schema: Schema, recipe: Recipe, validation: object) -> Training:
+    """Encode the validation set of a fit: a pair of table and target."""
+    if not isinstance(validation, (tuple, list)) or len(validation) != 2:
+        raise ParameterError(
+            "validation must be a pair: a table with the columns of X, and its target. "
+            f"Got {type(validation).__name__} instead."
+        )
+    table, target = validation
+    every = range(len(schema.columns))
+    try:
+        return encode_rows(schema, recipe, table, target, every)
+    except DataError as error:
+        raise DataError(f"In the validation set: {error}") from None
+
+
+def encode_rows(
+    schema: Schema, recipe: Recipe, table: object, target: object, used: Sequence[int]
+) -> Training:
+    """Encode a table and its target as the tree has learnt to read them."""
+    frame = open_table(table)
+    if not frame.n_rows:
+        raise DataError("X has no rows. Pass rows to prune with.")
+    data = encode_columns(frame, schema, used, recipe.unseen != "error")
+    if recipe.missing == "error":
+        refuse_missing(((j, schema.columns[j]) for j in used), data)
+    if recipe.predicts_numbers:
+        wanted: Any = learn_numbers(target, frame.n_rows, recipe.criterion)
+    else:
+        wanted = _known_classes(target, frame.n_rows, schema)
+    return Training(schema.columns, data, wanted, len(schema.classes))
+
+
+def _known_classes(target: object, n_rows: int, schema: Schema) -> Ints:
+    """Return class codes, refusing classes that the tree does not know."""
+    found, codes = learn_target(target, n_rows)
+    strange = [label for label in found if label not in schema.classes]
+    if strange:
+        raise DataError(
+            f"y has {quoted(strange)}, but the classes of the tree are "
+            f"{quoted(schema.classes)}. Leave those rows out."
+        )
+    place = np.array([schema.classes.index(label) for label in found], dtype=np.intp)
+    return place[codes]
+
+
+@dataclass(frozen=True)
+class Units:
+    """Powers of two that errors and weights are counted in, so that their squares
+    neither overflow nor vanish.
+    """  # noqa: D205
+
+    weight: float
+    error: float
+
+    @classmethod
+    def of(cls, rows: Training, recipe: Recipe) -> Units:
+        """Choose units that suit rows."""
+        largest = 1.0
+        if recipe.predicts_numbers:
+            largest = float(np.abs(rows.target).max(initial=0.0)) ** 2
+        elif recipe.costs is not None:
+            largest = float(np.max(recipe.costs))
+        weight = 1.0 if rows.weights is None else _power_of_two(total_weight(rows))
+        return cls(weight, _power_of_two(largest))
+
+
+def _power_of_two(amount: float) -> float:
+    """Return the power of two that is not above an amount; 1 if that is 0."""
+    return math.ldexp(1.0, math.frexp(amount)[1] - 1) if amount else 1.0
+
+
+@dataclass(frozen=True)
+class NodeErrors:
+    """What rows add to the errors of a tree, by node, in units.
+
+    ``passing`` is for all rows that come by, if the node were a leaf, ``stopping``
+    for those that come no further; ``passing_squares`` and ``stopping_squares`` add
+    up the squares. ``n_rows`` is how many rows there are.
+    """
+
+    passing: Floats
+    stopping: Floats
+    passing_squares: Floats
+    stopping_squares: Floats
+    n_rows: int
+
+
+def errors_by_node(
+    tree: Tree, rows: Training, recipe: Recipe, units: Units
+) -> NodeErrors:
+    """Walk rows down a tree and count errors: one each, or what the answer costs.
+
+    Numbers have squared distances. A row that is divided counts at each of its nodes
+    by its share.
+    """
+    arrivals = Walker(rows.columns, tree).walk(rows.data)
+    row, node, share = arrivals.row, arrivals.node, arrivals.share
+    sums = np.zeros((4, len(tree)))
+    first_look = True
+    while len(node):
+        error = _errors(tree, rows, recipe, row, node, units)
+        _add(sums[0], node, error * share)
+        _add(sums[1], node, error * error * share)
+        if first_look:
+            sums[2:] = sums[:2]
+        first_look = False
+        up = tree.parent[node]
+        left = up >= 0
+        row, node, share = row[left], up[left], share[left]
+    return NodeErrors(sums[0], sums[2], sums[1], sums[3], rows.data.n_rows)
+
+
+def _add(sums: Floats, node: Ints, amounts: Floats) -> None:
+    """Add amounts by node in an order that is not that of the rows."""
+    order = np.lexsort((amounts, node))
+    np.add.at(sums, node[order], amounts[order])
+
+
+def _errors(
+    tree: Tree, rows: Training, recipe: Recipe, row: Ints, node: Ints, units: Units
+) -> Floats:
+    """Return the weighted error of rows that are answered by nodes, in units."""
+    wanted = rows.target[row]
+    if tree.mean is not None:
+        wrong: Floats = (wanted - tree.mean[node]) ** 2
+    elif recipe.costs is not None:
+        wrong = np.array(recipe.costs)[wanted.astype(np.intp), tree.label[node]]
+    else:
+        wrong = (wanted != tree.label[node]).astype(np.float64)
+    wrong = wrong / units.error
+    return wrong if rows.weights is None else wrong * (rows.weights[row] / units.weight)
+
+
+def prune_by_validation(tree: Tree, validation: Training, recipe: Recipe) -> Tree:
+    """Prune by the errors on rows that the tree was not grown from."""
+    units = Units.of(validation, recipe)
+    errors = errors_by_node(tree, validation, recipe, units)
+    slack = recipe.tolerance * (total_weight(validation) / units.weight) / units.error
+    return reduced_error.pruned(tree, errors.passing, errors.stopping, slack)
+
+
+def total_weight(training: Training) -> float:
+    """Return the weight of all rows."""
+    if training.weights is None:
+        return float(training.data.n_rows)
+    return math.fsum(training.weights.tolist())
+
+
+@dataclass
+class PathErrors:
+    """The errors of nested trees on rows, added up, and their squares."""
+
+    errors: Floats
+    squares: Floats
+    n_rows: int = 0
+
+    @classmethod
+    def along(
+        cls, path: cost_complexity.PruningPath, tree: Tree, by_node: NodeErrors
+    ) -> PathErrors:
+        """Add up the errors of the trees of a path."""
+        return cls(
+            path.totals(tree, by_node.passing, by_node.stopping),
+            path.totals(tree, by_node.passing_squares, by_node.stopping_squares),
+            by_node.n_rows,
+        )
+
+    def choice(self, rule: str) -> int:
+        """Return the tree with the least error, of equals the smallest ("best"), or
+        the smallest within one standard error of it ("1-se").
+        """  # noqa: D205
+        mean = self.errors / self.n_rows
+        best = int(np.flatnonzero(mean <= mean.min() * (1 + TIE))[-1])
+        if rule == "best":
+            return best
+        variance = max(float(self.squares[best]) / self.n_rows - mean[best] ** 2, 0.0)
+        bar = mean[best] + np.sqrt(variance / self.n_rows)
+        return int(np.flatnonzero(mean <= bar * (1 + TIE))[-1])
+
+
+def choose_alpha(
+    training: Training, recipe: Recipe, rule: str, threads: int = 1, n_folds: int = 10
+) -> float:
+    """Choose the price of a leaf by cross-validation.
+
+    ``rule`` is "best", the price with the least error, or "1-se", the largest price
+    whose error is within one standard error of that (Breiman et al. 1984, 3.4.3).
+    """
+    full = replace(recipe, pruning=None, ccp_alpha=0.0)
+    path = cost_complexity.pruning_path(
+        grown(training, full, threads), recipe.criterion
+    )
+    # Between two prices their geometric mean stands for both.
+    prices = np.append(
+        np.sqrt(path.alphas[:-1]) * np.sqrt(path.alphas[1:]), 2 * path.alphas[-1] + 1
+    )
+    total = PathErrors(np.zeros(len(prices)), np.zeros(len(prices)))
+    hand = dealt(training, n_folds)
+    units = Units.of(training, recipe)
+    for fold in range(n_folds):
+        aside = training.take(np.flatnonzero(hand == fold))
+        rest = training.take(np.flatnonzero(hand != fold))
+        if aside.data.n_rows and total_weight(rest) > 0:
+            tree = grown(rest, full, threads)
+            path_there = cost_complexity.pruning_path(tree, recipe.criterion)
+            by_node = errors_by_node(tree, aside, recipe, units)
+            there = PathErrors.along(path_there, tree, by_node)
+            step = np.searchsorted(path_there.alphas, prices, side="right") - 1
+            total.errors += there.errors[step]
+            total.squares += there.squares[step]
+            total.n_rows += there.n_rows
+    return float(path.alphas[total.choice(rule)]) if total.n_rows else 0.0

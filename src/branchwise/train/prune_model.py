@@ -1,0 +1,364 @@
+"""Pruning a finished model, without growing it again.
+
+Comes in: schema, tree and recipe of a model, and rows where a method needs them. Goes
+out: a smaller tree, and the recipe that says how it was pruned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.schema import Schema
+from branchwise.data.weights import check_weights
+from branchwise.errors import DataError, ParameterError
+from branchwise.prune import cost_complexity, error_based
+from branchwise.prune import reduced_error as same_leaves
+from branchwise.recipe import ALPHA_RULES, PRUNINGS, Pruning, Recipe
+from branchwise.train.hold_out import (
+    PathErrors,
+    Units,
+    encode_rows,
+    errors_by_node,
+    prune_by_validation,
+    total_weight,
+)
+from branchwise.train.train import Training, recounter, with_class_cases
+from branchwise.tree.apply import class_chances, predicted_classes
+from branchwise.tree.edit import snipped, stopped_weights
+from branchwise.tree.tree import Tree
+
+#: ``str`` of a longer table leaves out its middle.
+_SHOWN_ROWS = 40
+#: Class weights this close are equal.
+_SAME_WEIGHT = 1e-9
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows to prune with, as a user gives them."""
+
+    X: object
+    y: object
+    sample_weight: object = None
+
+    @classmethod
+    def of(cls, X: object, y: object, sample_weight: object = None) -> Rows | None:
+        """Return the rows; None where none are given."""
+        if (X is None) != (y is None):
+            given, lacking = ("X", "y") if y is None else ("y", "X")
+            raise ParameterError(
+                f"X and y belong together: a table and its target. Got {given} without "
+                f"{lacking}."
+            )
+        if X is None and sample_weight is not None:
+            raise ParameterError("sample_weight has no effect without X and y.")
+        return None if X is None else cls(X, y, sample_weight)
+
+    def encoded(self, schema: Schema, tree: Tree, recipe: Recipe) -> Training:
+        """Encode what the tree asks about."""
+        coded = encode_rows(schema, recipe, self.X, self.y, tree.used_columns)
+        if self.sample_weight is None:
+            return coded
+        weights = check_weights(self.sample_weight, coded.data.n_rows)
+        return replace(coded, weights=weights)
+
+
+def pruned(
+    schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None, before: Recipe
+) -> tuple[Tree, Recipe]:
+    """Prune a tree as a recipe has it; the recipe comes back with what was decided.
+
+    ``before`` is the recipe that the tree has had so far.
+    """
+    if recipe.pruning == "reduced-error":
+        if rows is None:
+            raise ParameterError(
+                "method 'reduced-error' needs rows to prune with that the tree was not "
+                "grown from. Pass X and y."
+            )
+        coded = rows.encoded(schema, tree, recipe)
+        return prune_by_validation(tree, coded, recipe), recipe
+    if recipe.pruning == "error-based":
+        return _error_based(schema, tree, recipe, rows), recipe
+    tree, alpha = _cost_complexity(schema, tree, recipe, rows)
+    if before.pruning == "cost-complexity":
+        # The trees are nested: what a higher price has taken stays away.
+        alpha = max(alpha, float(before.ccp_alpha))
+    return tree, replace(recipe, ccp_alpha=alpha)
+
+
+def pruning_recipe(
+    recipe: Recipe,
+    method: Pruning,
+    confidence: float,
+    raise_subtrees: bool | None,
+    tolerance: float,
+    ccp_alpha: float | str,
+    rows: Rows | None,
+) -> Recipe:
+    """Write a way of pruning into a recipe, in place of the one it had."""
+    if not isinstance(method, str) or method not in PRUNINGS:
+        allowed = " or ".join(repr(name) for name in PRUNINGS)
+        raise ParameterError(f"method must be {allowed}. Got {method!r} instead.")
+    if raise_subtrees is None:
+        raise_subtrees = rows is not None or method != "error-based"
+    elif raise_subtrees is True and rows is None:
+        raise ParameterError(
+            "raise_subtrees=True needs the rows that the tree was grown from, to count "
+            "them again. Pass X and y."
+        )
+    return replace(
+        recipe,
+        pruning=method,
+        confidence=confidence,
+        raise_subtrees=raise_subtrees,
+        tolerance=tolerance,
+        ccp_alpha=ccp_alpha,
+    )
+
+
+def _error_based(schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None) -> Tree:
+    if rows is None or not recipe.raise_subtrees:
+        return error_based.pruned(tree, recipe.confidence, None)
+    coded = _filled(rows.encoded(schema, tree, recipe), tree)
+    if not _known_values(coded):
+        raise _other_rows()
+    grid = coded.grid(recipe).natural
+    count = recounter(coded, grid, recipe)
+    if not _same_counts(count(tree)[0], tree):
+        raise _other_rows()
+    # The compiled kernel knows neither; cases of classes are counted anew below, and
+    # predictions follow from the weights unless they have costs.
+    priced = None if recipe.costs is None else tree.answer
+    bare = replace(tree, class_cases=None, answer=priced)
+    if error_based.prunes(bare):
+        smaller = error_based.prune_native(
+            coded.columns,
+            coded.data,
+            coded.target.astype(np.intp, copy=False),
+            grid,
+            bare,
+            replace(recipe, collapse=False),
+        )
+    else:
+        smaller = error_based.pruned(bare, recipe.confidence, count)
+    return with_class_cases(smaller, coded, grid)
+
+
+def _filled(coded: Training, tree: Tree) -> Training:
+    """Give cells to the columns that the tree does not use, which have none.
+
+    Nobody looks at them, but every column must have as many as there are rows.
+    """
+    used = set(tree.used_columns)
+    number = np.zeros(coded.data.n_rows)
+    code = np.zeros(coded.data.n_rows, dtype=np.uint8)
+    cells = tuple(
+        cells if index in used else number if column.is_numeric else code
+        for index, (column, cells) in enumerate(
+            zip(coded.columns, coded.data.data, strict=True)
+        )
+    )
+    return replace(coded, data=replace(coded.data, data=cells))
+
+
+def _known_values(coded: Training) -> bool:
+    """Whether no row has a value that the schema does not know."""
+    pairs = zip(coded.columns, coded.data.data, strict=True)
+    return not any(
+        (cells == column.unseen_code).any()
+        for column, cells in pairs
+        if not column.is_numeric
+    )
+
+
+def _same_counts(counted: Tree, tree: Tree) -> bool:
+    if len(counted) != len(tree):
+        return False
+    return np.allclose(counted.weights, tree.weights, _SAME_WEIGHT, atol=0.0)
+
+
+def _other_rows() -> DataError:
+    return DataError(
+        "X and y must be the rows that the tree was grown from, with their "
+        "sample_weight: a branch that is raised gets the cases of its siblings, so all "
+        "are counted again. These rows give other counts. Without X and y branches are "
+        "not raised."
+    )
+
+
+def _cost_complexity(
+    schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None
+) -> tuple[Tree, float]:
+    """Return the tree that is best for a price, and the price."""
+    path = cost_complexity.pruning_path(tree, recipe.criterion)
+    if recipe.ccp_alpha not in ALPHA_RULES:
+        if rows is not None:
+            raise ParameterError(
+                "X and y have no effect where ccp_alpha is a number. Leave them out, "
+                "or let them choose the price: ccp_alpha='best' or '1-se'."
+            )
+        alpha = float(recipe.ccp_alpha)
+        return cost_complexity.at_price(tree, path, alpha), alpha
+    if rows is None:
+        raise ParameterError(
+            f"ccp_alpha={recipe.ccp_alpha!r} needs rows to choose by that the tree was "
+            "not grown from. Pass X and y."
+        )
+    coded = rows.encoded(schema, tree, recipe)
+    by_node = errors_by_node(tree, coded, recipe, Units.of(coded, recipe))
+    choice = PathErrors.along(path, tree, by_node).choice(str(recipe.ccp_alpha))
+    alpha = float(path.alphas[choice])
+    return cost_complexity.at_price(tree, path, alpha), alpha
+
+
+def snip(tree: Tree, nodes: Sequence[Any]) -> Tree:
+    """Make leaves of nodes, chosen by hand."""
+    if not nodes:
+        raise ParameterError("snip needs the numbers of nodes that become leaves.")
+    leaves = np.zeros(len(tree), dtype=bool)
+    for node in nodes:
+        _check_node(tree, node)
+        leaves[node] = True
+    chosen = np.flatnonzero(leaves).tolist()
+    for node in chosen:
+        above = int(tree.parent[node])
+        while above >= 0:
+            if leaves[above]:
+                raise ParameterError(
+                    f"Node {node} cannot be pruned: it is below node {above}, which is "
+                    "to be pruned, too. Name one of them."
+                )
+            above = int(tree.parent[above])
+    return snipped(tree, leaves).tree
+
+
+def _check_node(tree: Tree, node: Any) -> None:
+    whole = isinstance(node, Integral) and not isinstance(node, bool)
+    if not whole or not 0 <= node < len(tree):
+        raise ParameterError(
+            f"snip takes numbers of nodes, from 0, the root, to {len(tree) - 1}. Got "
+            f"{node!r}; apply() and rules() tell the numbers."
+        )
+    if tree.n_children[node] == 0:
+        raise ParameterError(
+            f"Node {node} cannot be pruned: it is a leaf already. Nodes are numbered "
+            "anew whenever a tree is pruned."
+        )
+
+
+def merged(tree: Tree, recipe: Recipe, change_probabilities: bool) -> Tree:
+    """Merge leaves that say the same."""
+    root = tree.weights[0]
+
+    def chances(weights: Floats) -> Floats:
+        return class_chances(weights, root, recipe)
+
+    def predicted(weights: Floats) -> Ints:
+        return predicted_classes(weights, root, recipe)
+
+    return same_leaves.merged(
+        tree,
+        None if change_probabilities else chances,
+        # Frequencies of leaves that predict a class predict it together, too.
+        None if recipe.probabilities == "frequencies" else predicted,
+    )
+
+
+@dataclass(frozen=True)
+class PruningTable:
+    """The nested trees of cost-complexity pruning: sizes against errors.
+
+    Attributes
+    ----------
+    alpha : array
+        The price of a leaf from which on each tree is the best.
+    n_leaves : array
+        Its size.
+    train_error, validation_error : array
+        The share of wrong answers (their mean cost, where answers have costs; the
+        mean squared error of a tree that predicts numbers) on the training rows, and
+        on others; the latter is None where none were given. A row that is divided
+        among several leaves counts at each by its share.
+    """
+
+    alpha: Floats
+    n_leaves: Ints
+    train_error: Floats
+    validation_error: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.alpha)
+
+    def to_dict(self) -> dict[str, list[float] | list[int] | None]:
+        """Return the columns as lists; None for errors that are not known."""
+        validation = self.validation_error
+        return {
+            "alpha": self.alpha.tolist(),
+            "n_leaves": self.n_leaves.tolist(),
+            "train_error": self.train_error.tolist(),
+            "validation_error": None if validation is None else validation.tolist(),
+        }
+
+    def __str__(self) -> str:
+        shown = {name: col for name, col in self.to_dict().items() if col is not None}
+        rows = [
+            [_cell(number) for number in row]
+            for row in zip(*shown.values(), strict=True)
+        ]
+        width = [max(map(len, column)) for column in zip(shown, *rows, strict=True)]
+        lines = [
+            "  ".join(cell.rjust(w) for cell, w in zip(row, width, strict=True))
+            for row in [list(shown), *rows]
+        ]
+        extra = len(rows) - _SHOWN_ROWS
+        if extra > 0:
+            half = _SHOWN_ROWS // 2
+            note = f"... ({extra:,} more rows; to_dict() has all of them)"
+            lines[1 + half : 1 + half + extra] = [note]
+        return "\n".join(lines)
+
+
+def _cell(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:.6g}"
+
+
+def pruning_table(
+    schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None
+) -> PruningTable:
+    """Work out sizes and errors of the trees of cost-complexity pruning."""
+    path = cost_complexity.pruning_path(tree, recipe.criterion)
+    weight = tree.weights.sum(axis=1)
+    as_leaf = _training_errors(tree, tree.weights, recipe)
+    stopping = _training_errors(tree, stopped_weights(tree), recipe)
+    train = path.totals(tree, as_leaf, np.where(tree.is_leaf, 0.0, stopping))
+    validation = None
+    if rows is not None:
+        coded = rows.encoded(schema, tree, recipe)
+        units = Units.of(coded, recipe)
+        errors = errors_by_node(tree, coded, recipe, units)
+        total = path.totals(tree, errors.passing, errors.stopping)
+        validation = total / (total_weight(coded) / units.weight) * units.error
+    return PruningTable(path.alphas, path.n_leaves, train / weight[0], validation)
+
+
+def _training_errors(tree: Tree, weights: Floats, recipe: Recipe) -> Floats:
+    """Return the errors that nodes make with these weights of training cases."""
+    total: Floats = weights.sum(axis=1)
+    if tree.deviation is not None:
+        return total * tree.deviation**2
+    if recipe.costs is not None:
+        price = weights @ np.array(recipe.costs)
+        return _at_label(tree, price)
+    return total - _at_label(tree, weights)
+
+
+def _at_label(tree: Tree, amounts: Floats) -> Floats:
+    picked: Floats = np.take_along_axis(amounts, tree.label[:, np.newaxis], axis=1)
+    return picked[:, 0]

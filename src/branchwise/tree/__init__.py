@@ -1,0 +1,1 @@
+"""The tree: its arrays, how rows pass through it, and edits. No training rows."""

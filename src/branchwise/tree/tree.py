@@ -1,0 +1,286 @@
+"""Stage 6: the tree as named parallel arrays, one row a node.
+
+:data:`ARRAYS` is both the documentation and the model file's layout. Nodes are
+numbered level by level, the children of a node one after the other, so numbers
+of children alone give the shape: a cycle cannot even be written down. Nothing
+here recurses, and nothing here knows data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Floats, Ints, distinct
+from branchwise.data.ties import first_best_of_rows
+from branchwise.threads import cached_property
+from branchwise.tree.splits import Splits, Surrogates
+
+
+class ArraySpec(NamedTuple):
+    """Name, type and meaning of one array of the tree."""
+
+    name: str
+    dtype: type
+    meaning: str
+
+
+ARRAYS = (
+    ArraySpec("column", np.int64, "column that the node asks about; -1: a leaf"),
+    ArraySpec("cut", np.float64, "numbers up to the cut are code 0, above it code 1"),
+    ArraySpec("n_children", np.int64, "number of branches; 0: a leaf"),
+    ArraySpec("missing_to", np.int64, "branch of a missing value; -1 stop, -2 every"),
+    ArraySpec("unseen_to", np.int64, "branch of an unseen value; -1 stop, -2 every"),
+    ArraySpec("n_codes", np.int64, "how many codes of the parent's column lead here"),
+    ArraySpec("codes", np.int64, "those codes, node after node"),
+    ArraySpec("weights", np.float64, "training weight of each class at the node"),
+    ArraySpec("cases", np.float64, "number of training cases at the node"),
+)
+
+
+#: What a tree that predicts numbers has besides; its only class weight is the weight.
+NUMBER_ARRAYS = (
+    ArraySpec("mean", np.float64, "mean of the training numbers at the node"),
+    ArraySpec("deviation", np.float64, "their standard deviation"),
+)
+#: What a tree has besides whose nodes ask other columns where their own is missing.
+SURROGATE_ARRAYS = (
+    ArraySpec("n_surrogates", np.int64, "number of surrogate splits of the node"),
+    ArraySpec("surrogate_column", np.int64, "column of each, as they are tried"),
+    ArraySpec("surrogate_cut", np.float64, "cut of each, as in cut"),
+    ArraySpec("surrogate_n_codes", np.int64, "how many codes lead to each branch"),
+    ArraySpec("surrogate_codes", np.int64, "those codes, branch after branch"),
+)
+#: What a tree has besides whose answers are not simply the most frequent classes.
+ANSWER_ARRAYS = (ArraySpec("answer", np.int64, "class that the node answers with"),)
+#: What a tree of classes has besides that was grown from weighted cases.
+CASE_ARRAYS = (
+    ArraySpec("class_cases", np.float64, "number of training cases of each class"),
+)
+#: What a tree has all or nothing of.
+OPTIONAL_ARRAYS = (NUMBER_ARRAYS, ANSWER_ARRAYS, CASE_ARRAYS, SURROGATE_ARRAYS)
+#: Amounts this close, relative to the larger, are equal: cases of weight 1.
+_SAME_AMOUNT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A decision tree: see :data:`ARRAYS` for the meaning of each array.
+
+    A tree that predicts numbers has :data:`NUMBER_ARRAYS`, too, one whose answers
+    depend on costs or on smoothed probabilities :data:`ANSWER_ARRAYS`, one of weighted
+    cases :data:`CASE_ARRAYS`, one with surrogate splits :data:`SURROGATE_ARRAYS`.
+    """
+
+    column: Ints
+    cut: Floats
+    n_children: Ints
+    missing_to: Ints
+    unseen_to: Ints
+    n_codes: Ints
+    codes: Ints
+    weights: Floats
+    cases: Floats
+    mean: Floats | None = None
+    deviation: Floats | None = None
+    answer: Ints | None = None
+    class_cases: Floats | None = None
+    n_surrogates: Ints | None = None
+    surrogate_column: Ints | None = None
+    surrogate_cut: Floats | None = None
+    surrogate_n_codes: Ints | None = None
+    surrogate_codes: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tree):
+            return NotImplemented
+        return self.arrays == other.arrays and all(
+            np.array_equal(
+                getattr(self, spec.name),
+                getattr(other, spec.name),
+                equal_nan=spec.dtype is np.float64,
+            )
+            for spec in self.arrays
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """Whether nodes answer with numbers, not with classes."""
+        return self.mean is not None
+
+    @property
+    def arrays(self) -> tuple[ArraySpec, ...]:
+        """The arrays that this tree has."""
+        present = (g for g in OPTIONAL_ARRAYS if getattr(self, g[0].name) is not None)
+        return ARRAYS + tuple(spec for group in present for spec in group)
+
+    @cached_property
+    def first_child(self) -> Ints:
+        """Child of a branch: ``first_child[node] + branch``."""
+        return (np.cumsum(self.n_children) - self.n_children + 1).astype(np.intp)
+
+    @cached_property
+    def parent(self) -> Ints:
+        """The parent of every node; -1 for the root."""
+        parents = np.repeat(np.arange(len(self)), self.n_children)
+        return np.concatenate([[-1], parents]).astype(np.intp)
+
+    @cached_property
+    def code_starts(self) -> Ints:
+        """Where each node's part of ``codes`` begins, and where the last one ends."""
+        return np.concatenate([[0], np.cumsum(self.n_codes)]).astype(np.intp)
+
+    @cached_property
+    def depth(self) -> Ints:
+        """Questions from the root to each node."""
+        depth = np.zeros(len(self), dtype=np.intp)
+        for start, stop in self.levels():
+            depth[start:stop] = depth[self.parent[start]] + 1 if start else 0
+        return depth
+
+    def levels(self) -> Iterator[tuple[int, int]]:
+        """Yield the range of nodes of each level, from the root down."""
+        start, stop = 0, 1
+        while start < stop:
+            yield start, stop
+            last = stop - 1
+            start, stop = stop, int(self.first_child[last] + self.n_children[last])
+
+    @property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """Which nodes are leaves."""
+        leaf: NDArray[np.bool_] = self.n_children == 0
+        return leaf
+
+    @property
+    def n_leaves(self) -> int:
+        """The number of leaves."""
+        return int(np.count_nonzero(self.is_leaf))
+
+    @property
+    def max_depth(self) -> int:
+        """The largest number of questions on any path."""
+        return int(self.depth[-1])
+
+    @cached_property
+    def label(self) -> Ints:
+        """The class of each node: most weight, of equals the first in class order,
+        unless the node has another answer.
+        """  # noqa: D205
+        return self.heaviest if self.answer is None else self.answer
+
+    @cached_property
+    def heaviest(self) -> Ints:
+        """The class of most weight at each node, of equals the first."""
+        return first_best_of_rows(self.weights)
+
+    @cached_property
+    def is_weighted(self) -> bool:
+        """Whether training cases had weights other than 1."""
+        if self.class_cases is not None:
+            return True
+        return not _same_amounts(self.weights.sum(axis=1), self.cases)
+
+    @cached_property
+    def case_counts(self) -> Floats:
+        """The number of cases at each node, whatever they weigh."""
+        if self.is_weighted and self.class_cases is None:
+            return self.cases
+        counts = self.weights if self.class_cases is None else self.class_cases
+        total: Floats = counts.sum(axis=1)
+        return total
+
+    @property
+    def class_counts(self) -> Floats | None:
+        """The number of cases of each class; None where only their weight is known."""
+        if self.class_cases is not None:
+            return self.class_cases
+        return None if self.is_weighted else self.weights
+
+    def with_class_cases(self, class_cases: Floats) -> Tree:
+        """Return the tree with the number of cases of each class at its nodes.
+
+        Where these are what the cases weigh, the array would say nothing new.
+        """
+        new = None if _same_amounts(class_cases, self.weights) else class_cases
+        return replace(self, class_cases=new)
+
+    def children(self, node: int) -> range:
+        """Return the children of a node in branch order."""
+        first = int(self.first_child[node])
+        return range(first, first + int(self.n_children[node]))
+
+    def codes_of(self, node: int) -> list[int]:
+        """Return the codes of the parent's column that lead to a node."""
+        start, stop = self.code_starts[node], self.code_starts[node + 1]
+        codes: list[int] = self.codes[start:stop].tolist()
+        return codes
+
+    def is_missing_branch(self, node: int) -> bool:
+        """Whether a node is where its parent sends missing values, and only those."""
+        return node > 0 and int(self.n_codes[node]) == 0
+
+    def preorder(self) -> Iterator[int]:
+        """Yield the nodes parent first, then branch by branch."""
+        stack = [0]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(self.children(node)))
+
+    @cached_property
+    def splits(self) -> Splits:
+        """All splits of the tree at once, for a ``tree.splits.Router``."""
+        return Splits(
+            self.column,
+            self.cut,
+            self.n_children,
+            self.missing_to,
+            self.unseen_to,
+            self.n_codes[1:],
+            self.codes,
+            self.weights[1:].sum(axis=1),
+            self.surrogates,
+        )
+
+    @cached_property
+    def surrogates(self) -> Surrogates | None:
+        """The surrogate splits of all nodes; None for a tree without any."""
+        n, column, cut, n_codes, codes = (
+            getattr(self, spec.name) for spec in SURROGATE_ARRAYS
+        )
+        return None if n is None else Surrogates.of(n, column, cut, n_codes, codes)
+
+    def with_surrogates(self, surrogates: Surrogates) -> Tree:
+        """Return the tree with other surrogate splits; with none, without arrays."""
+        some, splits = bool(surrogates.number.any()), surrogates.splits
+        return replace(
+            self,
+            n_surrogates=surrogates.number if some else None,
+            surrogate_column=splits.column if some else None,
+            surrogate_cut=splits.cut if some else None,
+            surrogate_n_codes=splits.n_codes if some else None,
+            surrogate_codes=splits.codes if some else None,
+        )
+
+    @cached_property
+    def used_columns(self) -> list[int]:
+        """The columns that the tree asks about, in order."""
+        asked = self.column[self.column >= 0]
+        if self.surrogate_column is not None:
+            asked = np.concatenate([asked, self.surrogate_column])
+        columns: list[int] = distinct(asked).tolist()
+        return columns
+
+
+def _same_amounts(one: Floats, other: Floats) -> bool:
+    return bool(np.allclose(one, other, rtol=_SAME_AMOUNT, atol=0.0))
