@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,10 +11,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
+import pyarrow.compute
 
-from branchwise import EncodedTable
+from branchwise import BranchwiseWarning, EncodedTable
 from fit_cases import Case, is_missing
 from fit_laws import known_rows
 from fit_trials import (
@@ -70,6 +70,18 @@ def _dictionaries(columns: dict[str, Cells]) -> pa.Table:
         c.dictionary_encode() if pa.types.is_string(c.type) else c
         for c in table.columns
     ]
+    return pa.table(dict(zip(table.column_names, arrays, strict=True)))
+
+
+def _ordered_dictionaries(columns: dict[str, Cells]) -> pa.Table:
+    table = arrow_table(columns)
+    arrays = []
+    for cells, array in zip(columns.values(), table.columns, strict=True):
+        if family(cells) == "text":
+            values = pa.array(_distinct(cells), pa.string())
+            codes = pa.compute.index_in(array.combine_chunks(), values)
+            array = pa.DictionaryArray.from_arrays(codes, values, ordered=True)
+        arrays.append(array)
     return pa.table(dict(zip(table.column_names, arrays, strict=True)))
 
 
@@ -160,9 +172,20 @@ def check_kinds(case: Case) -> bool:
     _check_targets(case, expected)
     if untyped:
         return True
-    ordered = fitted(case, _category(case.columns, ordered=True))
     enum = _polars(case.columns, lambda cells: pl.Enum(_distinct(cells)))
-    same_model(ordered, fitted(case, enum), "polars, Enum against ordered categories")
+    same_model(
+        fitted(case, _category(case.columns)),
+        fitted(case, enum),
+        "polars, Enum against declared categories",
+    )
+    with warnings.catch_warnings():
+        # Of ordered categories that a split may group against their order.
+        warnings.simplefilter("ignore", BranchwiseWarning)
+        same_model(
+            fitted(case, _category(case.columns, ordered=True)),
+            fitted(case, _ordered_dictionaries(case.columns)),
+            "arrow, ordered dictionaries against ordered categories",
+        )
     if "categories" in case.parameters:
         return True
     array = np.empty((case.n_rows, len(case.columns)), dtype=object)

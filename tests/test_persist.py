@@ -96,6 +96,14 @@ def tennis() -> Model:
 # -- Writing
 
 
+def test_the_largest_weights_come_back():
+    # Each node may weigh up to the limit, however many nodes there are.
+    X, y = {"x": list("abcd")}, list("nnyz")
+    model = ID3Classifier().fit(X, y, sample_weight=[2.4e299] * 4).model_
+    again = reopened(model)
+    assert again.tree.weights.tobytes() == model.tree.weights.tobytes()
+
+
 def test_the_file_in_full(tennis, tmp_path):
     tennis.save(tmp_path / "tennis.json")
     written = (tmp_path / "tennis.json").read_bytes()

@@ -222,8 +222,8 @@ def _read_tree(value: Any) -> Tree:
         }
     )
     with np.errstate(over="ignore"):
-        absurd = tree.weights.sum() > _LARGEST_WEIGHT
-    if absurd:
+        heaviest = tree.weights.sum(axis=-1).max(initial=0)
+    if heaviest > _LARGEST_WEIGHT:
         raise ModelFileError("array 'weights' has numbers that are too large")
     for spec in specs:
         if spec in NUMBER_ARRAYS and (
