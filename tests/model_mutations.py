@@ -207,7 +207,9 @@ def _rename(schema: Any, rng: random.Random) -> None:
 def _drop_leaf(tree: Any, rng: random.Random) -> None:
     """Take a leaf out of its parent, which keeps one branch or more."""
     parents = [p for p, n in enumerate(tree["n_children"]) for _ in range(n)]
-    if len(parents) + 1 != len(tree["n_children"]):
+    if len(parents) + 1 != len(tree["n_children"]) or any(
+        parent > child for child, parent in enumerate(parents)
+    ):
         return  # damaged before
     leaves = [i for i, n in enumerate(tree["n_children"]) if i and not n]
     leaves = [i for i in leaves if tree["n_children"][parents[i - 1]] > 1]
