@@ -290,6 +290,18 @@ def test_a_power_of_two_changes_nothing_but_the_weights(name, kernel, monkeypatc
             assert np.array_equal(scaled.predict(x), wanted.predict(x))
 
 
+@pytest.mark.parametrize("power", [-900, 990])
+@pytest.mark.parametrize("recipe", [NUMBERS, replace(CART, costs=[[0, 1e60], [3, 0]])])
+def test_a_power_of_two_leaves_the_errors_of_the_pruning_path(recipe, power):
+    x, y = {"x": [*"ppqqrr"]}, [1e20, 0.1, 0.2, -1e20, 3.0, 3.5]
+    if not recipe.predicts_numbers:
+        y = [*"uvvuvu"]
+    weights = np.array([1.0, 2.0, 0.5, 4.0, 1.0, 0.25])
+    wanted = fit_tree(x, y, recipe, sample_weight=weights).pruning_path()
+    scaled = fit_tree(x, y, recipe, sample_weight=np.ldexp(weights, power))
+    assert scaled.pruning_path().to_dict() == wanted.to_dict()
+
+
 def test_more_weight_than_cases_can_be():
     x, y = {"n": [1.0, 2.0, 3.0, 4.0]}, ["a", "b", "a", "b"]
     with pytest.raises(DataError, match=r"^Error-based pruning takes weights for"):

@@ -51,6 +51,9 @@ def cheapest(weights: Floats, costs: Sequence[Sequence[float]]) -> Ints:
     """Return the answer that costs least for each row of class weights; of equals
     the first.
     """  # noqa: D205
+    # In a unit of each row, prices neither overflow nor vanish.
+    units = np.frexp(weights.max(axis=1))[1]
+    weights = np.ldexp(weights, -units[:, np.newaxis])
     price = np.zeros((len(weights), len(costs[0])))
     for weight, row in zip(weights.T, np.asarray(costs, dtype=np.float64), strict=True):
         # Class after class, as an export adds: a matrix product has no fixed order.

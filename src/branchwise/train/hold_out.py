@@ -57,7 +57,7 @@ def _fingerprint(training: Training) -> NDArray[np.uint64]:
     mixed = np.zeros(training.data.n_rows, dtype=np.uint64)
     weights: tuple[Floats, ...] = ()
     if training.weights is not None:
-        weights = (training.weights / _power_of_two(total_weight(training)),)
+        weights = (training.weights / power_of_two(total_weight(training)),)
     with np.errstate(over="ignore"):
         for cells in (*training.data.data, *weights):
             if cells.dtype.kind == "f":
@@ -160,11 +160,11 @@ class Units:
             largest = float(np.abs(rows.target).max(initial=0.0)) ** 2
         elif recipe.costs is not None:
             largest = float(np.max(recipe.costs))
-        weight = 1.0 if rows.weights is None else _power_of_two(total_weight(rows))
-        return cls(weight, _power_of_two(largest))
+        weight = 1.0 if rows.weights is None else power_of_two(total_weight(rows))
+        return cls(weight, power_of_two(largest))
 
 
-def _power_of_two(amount: float) -> float:
+def power_of_two(amount: float) -> float:
     """Return the power of two that is not above an amount; 1 if that is 0."""
     return math.ldexp(1.0, math.frexp(amount)[1] - 1) if amount else 1.0
 

@@ -25,6 +25,7 @@ from branchwise.train.hold_out import (
     Units,
     encode_rows,
     errors_by_node,
+    power_of_two,
     prune_by_validation,
     total_weight,
 )
@@ -334,9 +335,11 @@ def pruning_table(
 ) -> PruningTable:
     """Work out sizes and errors of the trees of cost-complexity pruning."""
     path = cost_complexity.pruning_path(tree, recipe.criterion)
-    weight = tree.weights.sum(axis=1)
-    as_leaf = _training_errors(tree, tree.weights, recipe)
-    stopping = _training_errors(tree, stopped_weights(tree), recipe)
+    weight = float(tree.weights[0].sum())
+    # In a unit near the total, weights times errors neither overflow nor vanish.
+    unit = power_of_two(weight)
+    as_leaf = _training_errors(tree, tree.weights / unit, recipe)
+    stopping = _training_errors(tree, stopped_weights(tree) / unit, recipe)
     train = path.totals(tree, as_leaf, np.where(tree.is_leaf, 0.0, stopping))
     validation = None
     if rows is not None:
@@ -345,7 +348,7 @@ def pruning_table(
         errors = errors_by_node(tree, coded, recipe, units)
         total = path.totals(tree, errors.passing, errors.stopping)
         validation = total / (total_weight(coded) / units.weight) * units.error
-    return PruningTable(path.alphas, path.n_leaves, train / weight[0], validation)
+    return PruningTable(path.alphas, path.n_leaves, train / (weight / unit), validation)
 
 
 def _training_errors(tree: Tree, weights: Floats, recipe: Recipe) -> Floats:
