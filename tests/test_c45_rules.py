@@ -216,6 +216,17 @@ def chance_of_no_error(n: float, confidence: float) -> float:
     return n * low
 
 
+def test_11_any_confidence_that_is_allowed_has_an_estimate():
+    zs = [Estimate(c, 1000.0).z for c in (5e-324, 1e-300, 1e-17, 1e-9, 0.25)]
+    assert zs == sorted(zs, reverse=True)
+    assert zs[1] == pytest.approx(37.0470963)
+    assert zs[3] == pytest.approx(5.9978070150)
+    X, y = {"c": ["x", "y", "x", "y"]}, ["no", "yes", "no", "yes"]
+    model = C45Classifier(confidence=1e-300).fit(X, y).model_
+    assert model.tree.n_leaves == 1
+    assert model.generalised_rules(X, y).default == "no"
+
+
 @pytest.mark.parametrize("confidence", [0.01, 0.1, 0.25, 0.5])
 def test_11_estimates_equal_a_numerical_solution(confidence):
     estimate = Estimate(confidence, 1000.0)

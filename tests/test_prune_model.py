@@ -661,3 +661,12 @@ def test_pruned_models_are_models():
         assert small.schema is model.schema
         assert len(small.tree) < len(model.tree)
         assert small.predict(X).shape == y.shape
+
+
+def test_rows_to_prune_with_may_be_much_smaller_than_what_is_predicted():
+    x = {"x": [1.0, 2.0, 3.0]}
+    model = CARTRegressor().fit(x, [1e119, 0.0, 1.0]).model_
+    # A leaf, which predicts a third of 1e119, errs less on rows that are all small.
+    assert model.prune("reduced-error", x, [0.0, 0.0, 1.0]).tree.n_leaves == 1
+    errors = model.pruning_path(x, [0.0, 0.0, 1.0]).validation_error
+    assert errors[-1] == pytest.approx(1e238 / 9)

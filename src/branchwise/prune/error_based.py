@@ -83,7 +83,7 @@ class Estimate:
                 f"to {total:g}; divide sample_weight by a constant."
             )
         self.confidence = confidence
-        self.z = NormalDist().inv_cdf(1 - confidence)
+        self.z = -NormalDist().inv_cdf(confidence)
         #: Errors are at most the weight, and estimates not much more.
         self.bits = 59 - math.frexp(total + self.z * self.z + 1)[1]
         self.slack = int(np.rint(math.ldexp(_PRUNE_SLACK, self.bits)))

@@ -153,11 +153,14 @@ class Units:
     error: float
 
     @classmethod
-    def of(cls, rows: Training, recipe: Recipe) -> Units:
-        """Choose units that suit rows."""
+    def of(cls, rows: Training, recipe: Recipe, tree: Tree | None = None) -> Units:
+        """Choose units that suit rows, and a tree that was grown from others."""
         largest = 1.0
         if recipe.predicts_numbers:
-            largest = float(np.abs(rows.target).max(initial=0.0)) ** 2
+            largest = float(np.abs(rows.target).max(initial=0.0))
+            if tree is not None and tree.mean is not None:
+                largest = max(largest, float(np.abs(tree.mean).max()))
+            largest **= 2
         elif recipe.costs is not None:
             largest = float(np.max(recipe.costs))
         weight = 1.0 if rows.weights is None else power_of_two(total_weight(rows))
@@ -233,7 +236,7 @@ def _errors(
 
 def prune_by_validation(tree: Tree, validation: Training, recipe: Recipe) -> Tree:
     """Prune by the errors on rows that the tree was not grown from."""
-    units = Units.of(validation, recipe)
+    units = Units.of(validation, recipe, tree)
     errors = errors_by_node(tree, validation, recipe, units)
     slack = recipe.tolerance * (total_weight(validation) / units.weight) / units.error
     return reduced_error.pruned(tree, errors.passing, errors.stopping, slack)

@@ -213,7 +213,7 @@ def _cost_complexity(
             "not grown from. Pass X and y."
         )
     coded = rows.encoded(schema, tree, recipe)
-    by_node = errors_by_node(tree, coded, recipe, Units.of(coded, recipe))
+    by_node = errors_by_node(tree, coded, recipe, Units.of(coded, recipe, tree))
     choice = PathErrors.along(path, tree, by_node).choice(str(recipe.ccp_alpha))
     alpha = float(path.alphas[choice])
     return cost_complexity.at_price(tree, path, alpha), alpha
@@ -344,7 +344,7 @@ def pruning_table(
     validation = None
     if rows is not None:
         coded = rows.encoded(schema, tree, recipe)
-        units = Units.of(coded, recipe)
+        units = Units.of(coded, recipe, tree)
         errors = errors_by_node(tree, coded, recipe, units)
         total = path.totals(tree, errors.passing, errors.stopping)
         validation = total / (total_weight(coded) / units.weight) * units.error
