@@ -12,6 +12,7 @@ from branchwise.engines.fit_plan import Task
 from branchwise.engines.sql import SqlTable
 from branchwise.grow.grow import grow, recount
 from branchwise.recipe import C45, CART, ID3
+from parts import first_fast
 from sql_places import (
     difference,
     in_duckdb,
@@ -107,7 +108,7 @@ def test_duckdb_grows_the_same_trees_with_temporary_tables(tmp_path):
 
 def test_postgresql_grows_the_same_trees(postgresql, tmp_path):  # noqa: F811
     for seed, name in enumerate(RECIPES):
-        columns, recipe, weighted = case(seed, name)
+        columns, recipe, weighted = case(seed, name, 60)
         table = read(in_duckdb(columns, tmp_path / "t.duckdb"))
         in_postgresql(columns, postgresql)
         temporary = bool(seed % 3 == 0)
@@ -190,10 +191,11 @@ def test_deep_trees_in_duckdb(tmp_path):
         assert difference(grow(rows.engine(plan), columns, ID3), wanted) is None
 
 
+@pytest.mark.parametrize("seeds", first_fast([range(4), range(4, 20)]))
 @pytest.mark.parametrize("put", [in_sqlite, in_duckdb])
-def test_where_only_missing_numbers_go_on(put, tmp_path):
+def test_where_only_missing_numbers_go_on(put, seeds, tmp_path):
     """Cuts part the classes, so that both sides end and the gaps alone are open."""
-    for seed in range(20):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         n = 40
         x = np.where(rng.random(n) < 0.1, np.nan, rng.integers(0, 6, n))
