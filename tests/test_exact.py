@@ -79,6 +79,14 @@ def test_an_outlier_takes_no_digit_from_others():
     assert heavy.predict([[1], [2]]).tolist() == [3.0, 10.0]
 
 
+def test_steps_may_be_subnormal():
+    """15 rows are no multiple of what NumPy 1 divides at once."""
+    y = [999_996.0, *[0.0] * 12, 1.1818212630765744e-125, 1.0]
+    recipe = replace(RATES, missing="split")
+    model = fit_tree({"x": [None, *"p" * 14]}, y, recipe, sample_weight=[1.0] * 15)
+    assert model.tree.mean[0] == exactly(y)
+
+
 def test_splits_beside_an_outlier_are_those_without_it():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 3))

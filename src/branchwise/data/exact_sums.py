@@ -73,6 +73,15 @@ def _halves(a: Floats) -> tuple[Floats, Floats]:
     return high, a - high
 
 
+def _in_steps(numbers: Floats, step: float | Floats) -> Floats:
+    """Return numbers in steps. None is too large for that, but NumPy 1 fills up its
+    registers with ones, and warns where one of them is: steps may be subnormal.
+    """  # noqa: D205
+    with np.errstate(over="ignore"):
+        found: Floats = numbers / step
+        return found
+
+
 @dataclass(frozen=True)
 class Limbs:
     """The steps of limbs, from the largest down: exponents of powers of two."""
@@ -106,7 +115,7 @@ class Limbs:
         for term in terms:
             left = term
             for at, step in enumerate(self.steps):
-                limb = np.rint(left / step) * step
+                limb = np.rint(_in_steps(left, step)) * step
                 found[:, at] += limb
                 left = left - limb
         return found
@@ -118,7 +127,7 @@ class Limbs:
         limbs = [sums[..., at] for at in range(len(self))]
         for at in range(len(self) - 1, 0, -1):
             above = self.steps[at - 1]
-            carried = np.floor(limbs[at] / above + 0.5) * above
+            carried = np.floor(_in_steps(limbs[at], above) + 0.5) * above
             limbs[at] = limbs[at] - carried
             limbs[at - 1] = limbs[at - 1] + carried
         return limbs
@@ -126,7 +135,7 @@ class Limbs:
     def whole(self, sums: Floats) -> list[int]:
         """Return what rows of limbs add up to, in steps of the last limb."""
         shifts = [exponent - self.exponents[-1] for exponent in self.exponents]
-        listed = (sums / np.array(self.steps)).tolist()
+        listed = _in_steps(sums, np.array(self.steps)).tolist()
         return [
             sum(int(limb) << shift for limb, shift in zip(row, shifts, strict=True))
             for row in listed
