@@ -133,6 +133,8 @@ def _read_small_integers(values: Any) -> Coded | None:
     least, largest = int(whole.min()), int(whole.max())
     if not 0 <= least <= largest < _SMALL:
         return None
+    if whole.dtype.kind == "u":
+        whole = whole.astype(np.intp)  # not all of these are positions to NumPy 1
     return Coded(whole, tuple(range(largest + 1)))
 
 
