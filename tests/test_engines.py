@@ -63,13 +63,13 @@ def in_parts(rng: np.random.Generator, table: pd.DataFrame) -> list[pd.DataFrame
     return [table.iloc[begin:end] for begin, end in bounds]
 
 
-@pytest.mark.parametrize("seed", first_fast(range(10), n_fast=2))
+@pytest.mark.parametrize("seed", first_fast(range(20)))
 @pytest.mark.parametrize("name", RECIPES)
 @pytest.mark.parametrize("kernel", ["native", "reference"])
 def test_parts_give_the_tree_of_the_whole(name, seed, kernel, monkeypatch):
     monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
     rng = np.random.default_rng(seed)
-    for _ in range(6):
+    for _ in range(3):
         table = random_table(rng)
         recipe = RECIPES[name]
         if recipe.predicts_numbers:

@@ -20,6 +20,7 @@ from branchwise.recipe import C45, CART
 from branchwise.stats import share_interval, student
 from branchwise.tree.builder import TreeBuilder
 from branchwise.tree.splits import Router
+from parts import first_fast
 
 FUZZ = Path(__file__).parents[1] / "fuzz" / "models.py"
 
@@ -97,7 +98,7 @@ def test_the_price_of_a_single_branch():
     assert len(model.prune("cost-complexity", ccp_alpha=0.0).tree) == 4
 
 
-@pytest.mark.parametrize("target", ["onnx", "pmml"])
+@pytest.mark.parametrize("target", first_fast(["onnx", "pmml"]))
 def test_classes_that_are_no_whole_numbers(target):
     """Fitting has none, but a file may: they must not be cut to whole numbers."""
     document = json.loads(tiny(1.0).to_bytes())
