@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from parts import first_fast
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(
@@ -16,6 +18,9 @@ SCRIPTS = sorted(
     for path in EXAMPLES.glob("[!_]*.py")
     if path.name != "make_notebooks.py"  # tests/test_notebooks.py
 )
+#: Studies that take long.
+LONG = ("adult", "seed_004_digits")
+QUICK = tuple(script for script in SCRIPTS if script not in LONG)
 #: Seconds of processor time, so that a busy machine does not fail a quick script.
 LIMIT = 10
 
@@ -433,7 +438,7 @@ def test_every_script_has_a_check():
     assert sorted(CHECKS) == SCRIPTS
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", first_fast([*QUICK, *LONG], n_fast=len(QUICK)))
 def test_script(script, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(EXAMPLES)  # what running a script does
