@@ -314,12 +314,15 @@ def test_a_power_of_two_leaves_the_errors_of_the_pruning_path(recipe, power):
     assert scaled.pruning_path().to_dict() == wanted.to_dict()
 
 
-def test_more_weight_than_cases_can_be():
+@pytest.mark.parametrize("kernel", ["native", "reference"])
+def test_more_weight_than_cases_can_be(kernel, monkeypatch):
+    monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
     x, y = {"n": [1.0, 2.0, 3.0, 4.0]}, ["a", "b", "a", "b"]
     with pytest.raises(DataError, match=r"^Error-based pruning takes weights for"):
         fit_tree(x, y, C45, sample_weight=[1e200] * 4)
-    whole = replace(C45, pruning=None, collapse=False)
-    assert fit_tree(x, y, whole, sample_weight=[1e200] * 4).tree.n_leaves > 1
+    for collapse in (False, True):
+        whole = replace(C45, pruning=None, collapse=collapse)
+        assert fit_tree(x, y, whole, sample_weight=[1e200] * 4).tree.n_leaves > 1
 
 
 # ---- what counts what ---------------------------------------------------------------
