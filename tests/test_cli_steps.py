@@ -143,6 +143,34 @@ def test_styles(style, begins, holds, tmp_path):
         assert len(json.loads(path.read_text(encoding="utf-8"))["nodes"]) == 8
 
 
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("plain", "Worked solution"),
+        ("s.TXT", "Worked solution"),
+        ("s.md", "# Worked solution"),
+        ("s.tex", "\\documentclass"),
+        ("s.htm", "<!DOCTYPE html>"),
+        ("s.json", "{"),
+    ],
+)
+def test_a_file_has_the_style_of_its_ending(name, begins, tmp_path):
+    path = tmp_path / name
+    assert run("steps", TENNIS, "-t", "play tennis", "-o", path)[0] == 0
+    assert path.read_text(encoding="utf-8").startswith(begins)
+
+
+def test_endings_that_do_not_suit(tmp_path):
+    asked = ["steps", TENNIS, "-t", "play tennis", "-o"]
+    assert "no style is known for files that end in '.pdf'. Known are .txt" in refusal(
+        *asked, tmp_path / "s.pdf", code=2
+    )
+    assert "a file that ends in '.html' is html, and --style latex was" in refusal(
+        *asked, tmp_path / "s.html", "--style", "latex", code=2
+    )
+    assert not list(tmp_path.iterdir())
+
+
 def test_reveal():
     shown = output("steps", TENNIS, "-t", "play tennis", "--style", "html", "--reveal")
     assert "<details open>" in shown

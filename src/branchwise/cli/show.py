@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 from io import BytesIO
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +18,7 @@ from branchwise.cli.support.streams import (
     open_output,
     print_json,
     print_lines,
+    style_of_file,
 )
 from branchwise.data.schema import Column
 from branchwise.errors import ParameterError, counted
@@ -61,8 +61,6 @@ _ENDINGS = {
     ".htm": Style.HTML,
     ".png": Style.PNG,
 }
-#: Endings of files that hold any text.
-_ANY_TEXT = ("", ".txt", ".md")
 
 
 def show(
@@ -177,22 +175,7 @@ def _style_of(output: str | None, style: Style | None, text: bool) -> Style:
                 "--style png writes a file that is no text. Say where to with -o FILE."
             )
         return style or Style.QUINLAN
-    ending = Path(output).suffix.lower()
-    own = _ENDINGS.get(ending)
-    if own is None and style is None and not text:
-        raise ParameterError(
-            f"-o {output}: no style is known for files that end in {ending!r}. Known "
-            f"are {', '.join(filter(None, _ENDINGS))}; or say which with --style."
-        )
-    if own is None or ending in _ANY_TEXT:
-        return style or own or Style.QUINLAN
-    if text or style not in (None, own):
-        asked = f"--style {style}" if style else "text"
-        raise ParameterError(
-            f"-o {output}: a file that ends in {ending!r} is {own}, and {asked} was "
-            "asked for. Give the file another ending."
-        )
-    return own
+    return style_of_file(output, style, _ENDINGS, text)
 
 
 def _drawn(model: Model, max_depth: int | None, max_nodes: int | None) -> bytes:

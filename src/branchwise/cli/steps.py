@@ -48,6 +48,16 @@ class Style(StrEnum):
     JSON = "json"
 
 
+#: What a file is that ends in these, unless --style says otherwise.
+_ENDINGS = {
+    "": Style.TEXT,
+    ".txt": Style.TEXT,
+    ".md": Style.MARKDOWN,
+    ".tex": Style.LATEX,
+    ".html": Style.HTML,
+    ".htm": Style.HTML,
+    ".json": Style.JSON,
+}
 #: Options of the table and of its weights, which a finished tree needs, too.
 _WITH_MODEL = ("class_weight", "priors")
 _NOT_PARAMETERS = ("regression", "categorical", "numeric", "ignore", "categories")
@@ -87,8 +97,13 @@ def steps(
         ),
     ] = None,
     style: Annotated[
-        Style, typer.Option("--style", help="How to write it.")
-    ] = Style.TEXT,
+        Style | None,
+        typer.Option(
+            "--style",
+            help="How to write it.",
+            show_default="by the ending of the file, else text",
+        ),
+    ] = None,
     digits: Annotated[
         int,
         typer.Option(
@@ -140,14 +155,18 @@ def steps(
     \b
     Examples:
       branchwise steps data.csv --target play
-      branchwise steps data.csv --target play --node all --style html -o steps.html
+      branchwise steps data.csv --target play --node all -o steps.html
       branchwise steps data.csv -t play --algorithm c4.5 --node 2
-      branchwise steps data.csv --model tree.json --style latex -o steps.tex
+      branchwise steps data.csv --model tree.json -o steps.tex
       branchwise steps data.csv -t price -a cart --regression --style markdown
     """
     options = {**growth.options, "table_path": table_path, "target": target}
     options |= {"algorithm": algorithm, "regression": regression, "reading": reading}
     options |= {"validation": validation, "n_jobs": n_jobs}
+    if output is None or output == STANDARD_STREAM:
+        style = style or Style.TEXT
+    else:
+        style = style_of_file(output, style, _ENDINGS)
     if reveal and style is not Style.HTML:
         raise ParameterError(
             f"--reveal has no effect unless --style is html. Got {style.value}."

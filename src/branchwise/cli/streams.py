@@ -1,0 +1,285 @@
+"""Where results, notes and progress go."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+
+from branchwise.errors import DataError, ParameterError
+from branchwise.files import atomic_write, is_device
+from branchwise.plain_text import json_text, plain
+from branchwise.table.progress import telling
+from branchwise.table.read import STANDARD_STREAM
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+Style = TypeVar("Style", bound=StrEnum)
+
+#: Endings of files that hold any text.
+_ANY_TEXT = ("", ".txt", ".md")
+#: Seconds of work before a progress bar shows.
+_PATIENCE = 1.0
+
+
+class Reporter:
+    """Tells the user on standard error what happens; results go elsewhere.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether to keep notes and progress to oneself.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet
+
+    def note(self, message: str) -> None:
+        """Say something that is not a result."""
+        if not self.quiet:
+            complain(f"note: {message}")
+
+    @contextmanager
+    def working(self, task: str) -> Iterator[Callable[[str], None]]:
+        """Show a progress bar if the work takes more than a second on a terminal.
+
+        While tables are read, it also tells how much of them has been.
+
+        Parameters
+        ----------
+        task : str
+            What is being done.
+
+        Yields
+        ------
+        callable
+            Takes a text that replaces the task.
+        """
+        if self.quiet or sys.stderr is None or not sys.stderr.isatty():
+            yield lambda _: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        number = bar.add_task(task, total=None)
+        now = task
+
+        def say(text: str) -> None:
+            nonlocal now
+            now = text
+            bar.update(number, description=text)
+
+        def tell(amount: str) -> None:
+            bar.update(number, description=f"{now}: {amount}")
+
+        with _after_a_while(bar), telling(tell):
+            yield say
+
+    def reading(self, path: str) -> AbstractContextManager[Callable[[str], None]]:
+        """Show a progress bar for a table that is read, and for what follows."""
+        return self.working(
+            f"Reading {'standard input' if path == STANDARD_STREAM else path}"
+        )
+
+    @contextmanager
+    def counting(self, task: str) -> Iterator[Callable[[int, int], None]]:
+        """Show how much is done, if the work takes more than a second on a terminal.
+
+        Parameters
+        ----------
+        task : str
+            What is being done.
+
+        Yields
+        ------
+        callable
+            Takes how many things are done, and how many there are.
+        """
+        if self.quiet or sys.stderr is None or not sys.stderr.isatty():
+            yield lambda _done, _total: None
+            return
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        number = bar.add_task(task, total=None)
+        with _after_a_while(bar):
+            yield lambda done, total: bar.update(number, completed=done, total=total)
+
+
+@contextmanager
+def _after_a_while(bar: Progress) -> Iterator[None]:
+    lock = threading.Lock()
+    over = False
+
+    def show() -> None:
+        with lock:
+            if not over:
+                bar.start()
+
+    timer = threading.Timer(_PATIENCE, show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        with lock:
+            over = True
+            bar.stop()
+
+
+def complain(message: str) -> None:
+    """Write a line to standard error, whatever its encoding can show."""
+    if sys.stderr is None:
+        return
+    encoding = sys.stderr.encoding or "utf-8"
+    safe = plain(message).encode(encoding, "backslashreplace").decode(encoding)
+    print(safe, file=sys.stderr)
+
+
+@contextmanager
+def open_output(path: str | None) -> Iterator[BinaryIO]:
+    """Open a file that appears only when it is whole; None is standard output."""
+    if path is None or path == STANDARD_STREAM:
+        with _standard_output() as stream:
+            yield stream
+        return
+    with atomic_write(path) as file:
+        yield file
+
+
+@contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    stream = sys.stdout.buffer
+    if not isinstance(stream, io.RawIOBase):
+        yield stream
+        stream.flush()
+        return
+    # With PYTHONUNBUFFERED set, a write may take only a part of what it is given.
+    writer = io.BufferedWriter(stream)
+    try:
+        yield writer
+        writer.flush()
+    finally:
+        with suppress(OSError):
+            writer.detach()
+
+
+def style_of_file(
+    path: str, style: Style | None, endings: Mapping[str, Style], text: bool = False
+) -> Style:
+    """Return how to write a file: as is asked for, or as its ending says.
+
+    ``text`` tells that plain text is written in place of a style.
+    """
+    ending = Path(path).suffix.lower()
+    own = endings.get(ending)
+    if own is None and style is None and not text:
+        raise ParameterError(
+            f"-o {path}: no style is known for files that end in {ending!r}. Known "
+            f"are {', '.join(filter(None, endings))}; or say which with --style."
+        )
+    if own is None or ending in _ANY_TEXT:
+        return style or own or endings[""]
+    if text or style not in (None, own):
+        asked = f"--style {style}" if style else "text"
+        raise ParameterError(
+            f"-o {path}: a file that ends in {ending!r} is {own}, and {asked} was "
+            "asked for. Give the file another ending."
+        )
+    return own
+
+
+def check_output(
+    path: str | None, option: str = "-o", example: str = "tree.json"
+) -> None:
+    """Refuse a path that cannot be written, before any work is done.
+
+    Parameters
+    ----------
+    path : str or None
+        The file to write; None is none, or standard output.
+    option : str
+        The option that names it.
+    example : str
+        What such a file may be called.
+    """
+    if path is None or path == STANDARD_STREAM:
+        return
+    final = Path(path).resolve()
+    if final.is_dir():
+        raise DataError(
+            f"{path!r} is a directory. Give the name of a file with {option}, such as "
+            f"{path.rstrip('/')}/{example}."
+        )
+    if not final.parent.is_dir():
+        raise DataError(
+            f"There is no directory {str(final.parent)!r} to write {final.name!r} to. "
+            f"Make it first, or choose another place with {option}."
+        )
+    if not is_device(final) and not os.access(final.parent, os.W_OK):
+        raise DataError(
+            f"{str(final.parent)!r} allows no new files. Choose another place with "
+            f"{option}."
+        )
+
+
+def keep_inputs(outputs: Mapping[str, str | None], *inputs: str | None) -> None:
+    """Refuse to write over what is read, or one result over another; by options."""
+    taken: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None or path == STANDARD_STREAM or is_device(Path(path)):
+            continue
+        final = Path(path).resolve()
+        for given in inputs:
+            if given and Path(given).exists() and final == Path(given).resolve():
+                raise ParameterError(
+                    f"{option} would write over {path}, which is read. Give the result "
+                    "a name of its own."
+                )
+        if final in taken:
+            raise ParameterError(
+                f"{taken[final]} and {option} would both write {path}. Give each a "
+                "name of its own."
+            )
+        taken[final] = option
+
+
+def print_lines(lines: Iterable[str], path: str | None = None) -> None:
+    """Write lines of a result to a file, or to standard output, as UTF-8."""
+    with open_output(path) as file:
+        for line in lines:
+            file.write(line.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def print_json(document: Any, path: str | None = None) -> None:
+    """Write a result to a file, or to standard output, as JSON."""
+    print_lines([json_text(document, indent=2)], path)
