@@ -262,7 +262,10 @@ def prune_native(
     recipe: Recipe,
 ) -> Tree:
     """Collapse a tree and prune it by estimates of its errors, as the recipe says."""
-    estimate = Estimate(recipe.confidence, float(tree.weights[0].sum()))
+    prunes = recipe.pruning == "error-based"
+    # To collapse a tree takes no estimate, and so no limit of the weight.
+    total = float(tree.weights[0].sum()) if prunes else 0.0
+    estimate = Estimate(recipe.confidence, total)
     arrays = extension().prune(
         columns=plain_arrays(data.data),
         n_codes_of_columns=[column.missing_code + 1 for column in columns],
@@ -278,7 +281,7 @@ def prune_native(
         bits=estimate.bits,
         slack=estimate.slack,
         collapses=recipe.collapse,
-        prunes=recipe.pruning == "error-based",
+        prunes=prunes,
         raises=recipe.raise_subtrees,
         new_values=recipe.branching == "values",
     )

@@ -8,8 +8,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from branchwise.errors import DataError, ParameterError, json_text, plain
 from branchwise.files.atomic import atomic_write, is_device, telling
@@ -29,6 +30,10 @@ from branchwise.data.frames import Frame
 from branchwise.data.schema import Value
 from branchwise.errors import quoted
 
+Style = TypeVar("Style", bound=StrEnum)
+
+#: Endings of files that hold any text.
+_ANY_TEXT = ("", ".txt", ".md")
 #: Seconds of work before a progress bar shows.
 _PATIENCE = 1.0
 
@@ -195,6 +200,31 @@ def _standard_output() -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             writer.detach()
+
+
+def style_of_file(
+    path: str, style: Style | None, endings: Mapping[str, Style], text: bool = False
+) -> Style:
+    """Return how to write a file: as is asked for, or as its ending says.
+
+    ``text`` tells that plain text is written in place of a style.
+    """
+    ending = Path(path).suffix.lower()
+    own = endings.get(ending)
+    if own is None and style is None and not text:
+        raise ParameterError(
+            f"-o {path}: no style is known for files that end in {ending!r}. Known "
+            f"are {', '.join(filter(None, endings))}; or say which with --style."
+        )
+    if own is None or ending in _ANY_TEXT:
+        return style or own or endings[""]
+    if text or style not in (None, own):
+        asked = f"--style {style}" if style else "text"
+        raise ParameterError(
+            f"-o {path}: a file that ends in {ending!r} is {own}, and {asked} was "
+            "asked for. Give the file another ending."
+        )
+    return own
 
 
 def check_output(
