@@ -77,14 +77,14 @@ fuzz: $(VENV)/.installed fuzz-native
 fuzz-native: $(VENV)-sanitize/.installed
 	$(SANITIZED) fuzz/native_calls.py --n 50000 --seed $(SEED)
 
-$(VENV)-sanitize/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*) $(wildcard src/branchwise/*.py src/branchwise/*/*.py)
+$(VENV)-sanitize/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*/*) $(wildcard src/branchwise/*.py src/branchwise/*/*.py src/branchwise/*/*/*.py)
 	$(PYTHON) -m venv $(VENV)-sanitize
 	$(VENV)-sanitize/bin/python -m pip install --quiet --upgrade pip
 	$(VENV)-sanitize/bin/python -m pip install --quiet '.[dev]' \
 	  --config-settings=cmake.define.BRANCHWISE_SANITIZE=ON
 	touch $@
 
-$(VENV)-lowest/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*) $(wildcard src/branchwise/*.py src/branchwise/*/*.py)
+$(VENV)-lowest/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*/*) $(wildcard src/branchwise/*.py src/branchwise/*/*.py src/branchwise/*/*/*.py)
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --upgrade pip
 	$(VENV)-lowest/bin/python tests/lowest_versions.py > $(VENV)-lowest/constraints.txt
@@ -92,7 +92,7 @@ $(VENV)-lowest/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*) $(
 	  --constraint $(VENV)-lowest/constraints.txt
 	touch $@
 
-$(VENV)/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*)
+$(VENV)/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*/*)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "branchwise needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip

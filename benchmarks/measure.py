@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from branchwise.data.cache import Recognition
+from branchwise.data.cache import Fingerprints
 from branchwise.estimators import base
 from peers import OURS, Peer
 
 # A fit that is timed for the second time must not remember the first one.
-base.RECOGNITION = Recognition(room=0)
+base.FINGERPRINTS = Fingerprints(room=0)
 
 Action = Callable[[], Any]
 

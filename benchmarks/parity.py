@@ -297,8 +297,8 @@ class Report:
         names = [name for name in GOLDEN if name in self.sets]
         yield from ("", "### Printed trees, node by node", "")
         yield (
-            "Columns, cuts, labels, weights and errors (to the two decimals that J48 "
-            "prints)."
+            "Columns, thresholds, labels, weights and errors (to the two decimals that "
+            "J48 prints)."
         )
         yield ""
         yield "| set | J48 | J48 -U |"

@@ -90,7 +90,7 @@ def differences(model: Model, expected: Printed, node: int = 0) -> list[str]:
         return [] if same else [f"node {node} is not {label} ({weight}/{errors})"]
     if tree.is_leaf[node] or model.schema.names[tree.column[node]] != expected["asks"]:
         return [f"node {node} does not ask for {expected['asks']}"]
-    if "cut" in expected and tree.cut[node] != expected["cut"]:
+    if "cut" in expected and tree.threshold[node] != expected["cut"]:
         return [f"node {node} is not cut at {expected['cut']}"]
     column = model.schema.columns[tree.column[node]]
     names = ["<=", ">"] if column.is_numeric else column.categories

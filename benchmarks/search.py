@@ -27,7 +27,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from branchwise import C45Classifier, CARTClassifier, EncodedTable, ID3Classifier
-from branchwise.data.cache import Recognition
+from branchwise.data.cache import Fingerprints
 from branchwise.estimators import base
 from branchwise.evaluation import search
 
@@ -76,7 +76,7 @@ def pipeline(X: pd.DataFrame) -> Any:
 
 def seconds(work: Callable[[], Any]) -> tuple[float, float]:
     """Return the CPU seconds of a search, and its best score."""
-    base.RECOGNITION = Recognition()  # nothing is known from the search before
+    base.FINGERPRINTS = Fingerprints()  # nothing is known from the search before
     start = time.process_time()
     done = work()
     took = time.process_time() - start

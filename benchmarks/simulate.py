@@ -24,7 +24,7 @@ import numpy as np
 from branchwise.data.weights import unit_grid
 from branchwise.engines.fit_plan import Plan, Task
 from branchwise.engines.level_engine import CountColumns, PassEngine, merged
-from branchwise.engines.scan import Part, joined, look, settle
+from branchwise.engines.scan import Part, finalise, joined, scan
 from branchwise.grow.grow import grow
 from branchwise.recipe import ID3
 from branchwise.train.train import task_of
@@ -84,9 +84,9 @@ def make(n_partitions: int, rows: int) -> tuple[Plan, list[Part], float]:
     task = task_of(ID3, Task("y"))
     frames = [table.frame("str").assign(y=table.labels()) for table in tables[:4]]
     start = time.process_time()
-    facts = merged(look(frame, task) for frame in frames)
+    facts = merged(scan(frame, task) for frame in frames)
     seconds = (time.process_time() - start) / (4 * rows)
-    plan = settle(facts, task)
+    plan = finalise(facts, task)
     total = rows * n_partitions
     plan = replace(plan, n_rows=total, grid=unit_grid(total, fractions=False))
     parts = [

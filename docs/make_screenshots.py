@@ -64,7 +64,7 @@ PICTURES = {
     "viewer_case": (weather, "Play today?", try_case, DESKTOP, "light"),
     "viewer_search": (cars, "Which cars are acceptable?", search, DESKTOP, "dark"),
     "viewer_numbers": (petals, "How wide is a petal?", select, DESKTOP, "light"),
-    "viewer_narrow": (
+    "viewer_phone": (
         weather,
         "Play today?",
         select,
@@ -84,7 +84,7 @@ def show_report(browser: Any, folder: Path) -> None:
     for name, size, part in (
         ("report", {"width": 980, "height": 900}, "h1"),
         ("report_tests", {"width": 1000, "height": 860}, "#evaluation"),
-        ("report_narrow", {"width": 390, "height": 844}, "#evaluation figure"),
+        ("report_phone", {"width": 390, "height": 844}, "#evaluation figure"),
     ):
         page = browser.new_page(viewport=size, reduced_motion="reduce")
         page.goto((folder / "r.html").as_uri())

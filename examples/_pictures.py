@@ -79,7 +79,7 @@ def samples(name: str, images: np.ndarray, labels: np.ndarray, rows: int) -> Pic
 
 
 def confusion(name: str, counts: np.ndarray, labels: Sequence[str]) -> Picture:
-    """Show a confusion matrix: the truth down, the answers across."""
+    """Show a confusion matrix: true classes down, predicted classes across."""
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -90,7 +90,7 @@ def confusion(name: str, counts: np.ndarray, labels: Sequence[str]) -> Picture:
             axes.text(column, row, count, ha="center", va="center", color=colour)
         axes.set_xticks(range(len(labels)), labels)
         axes.set_yticks(range(len(labels)), labels)
-        axes.set(xlabel="answer", ylabel="truth")
+        axes.set(xlabel="prediction", ylabel="truth")
 
     side = 2 + 0.35 * len(labels)
     return Picture(name, (side, side), draw)

@@ -15,12 +15,12 @@ from branchwise.grow.criteria import entropy
 
 
 @dataclass(frozen=True)
-class Question:
-    """What asking about one column would bring.
+class Split:
+    """The split of a table on one column.
 
     ``counts`` are the class counts of each branch, ``entropies`` their entropies,
     ``shares`` their shares of the cases; ``remaining`` is the mean entropy after the
-    question and ``gain`` what the question takes away.
+    split and ``gain`` the information gain.
     """
 
     counts: dict[str, Counter[str]]
@@ -30,7 +30,7 @@ class Question:
     gain: float
 
 
-def ask(data: Dataset, column: str) -> Question:
+def split_on(data: Dataset, column: str) -> Split:
     """Work out the information gain of a column."""
     counts: dict[str, Counter[str]] = {}
     for value, label in sorted(zip(data.X[column], data.y, strict=True)):
@@ -39,7 +39,7 @@ def ask(data: Dataset, column: str) -> Question:
     shares = {value: sum(c.values()) / len(data.y) for value, c in counts.items()}
     remaining = sum(shares[value] * entropies[value] for value in counts)
     gain = entropy(list(Counter(data.y).values())) - remaining
-    return Question(counts, entropies, shares, remaining, gain)
+    return Split(counts, entropies, shares, remaining, gain)
 
 
 def where(data: Dataset, column: str, value: str) -> Dataset:
@@ -53,18 +53,18 @@ def where(data: Dataset, column: str, value: str) -> Dataset:
     return replace(data, X=others, y=list(compress(data.y, keep)))
 
 
-def work_out(title: str, data: Dataset) -> dict[str, Question]:
+def work_out(title: str, data: Dataset) -> dict[str, Split]:
     """Print and return the gain of every column of a table."""
     total = entropy(list(Counter(data.y).values()))
     print(f"{title}: {_listed(Counter(data.y))}, entropy {total:.6f}")
-    questions = {column: ask(data, column) for column in data.X}
-    for column, question in questions.items():
-        print(f"  {column}: gain {question.gain:.6f}")
-        for value, counts in question.counts.items():
-            print(f"    {value}: {_listed(counts)}, {question.entropies[value]:.6f}")
-    best = max(questions, key=lambda column: questions[column].gain)
-    print(f"  -> ask about {best}\n")
-    return questions
+    splits = {column: split_on(data, column) for column in data.X}
+    for column, split in splits.items():
+        print(f"  {column}: gain {split.gain:.6f}")
+        for value, counts in split.counts.items():
+            print(f"    {value}: {_listed(counts)}, {split.entropies[value]:.6f}")
+    best = max(splits, key=lambda column: splits[column].gain)
+    print(f"  -> split on {best}\n")
+    return splits
 
 
 def _listed(counts: Counter[str]) -> str:

@@ -88,7 +88,7 @@ print(why)
 # What would the best-priced tree say differently about the test rows?
 
 diff = small.diff(trees["CART, best price"].model_, test.X, test.y)
-print(f"{diff.answers.agreement:.1%} of the test rows get the same answer")
+print(f"{diff.predictions.agreement:.1%} of the test rows get the same prediction")
 
 # %%
 # ## Can the probabilities be trusted?
@@ -126,7 +126,7 @@ picture
 # %%
 # ## Who bears the errors?
 #
-# The tree of five leaves asks about neither sex nor race, and yet treats women and men
+# The tree of five leaves splits on neither sex nor race, and yet treats women and men
 # differently: of those who do earn more it finds fewer women.
 
 said = np.array(small.predict(test.X)) == ">50K"
@@ -146,8 +146,8 @@ figures = {
     "scores": scores,
     "path": (len(path), int(path.n_leaves[0])),
     "policies": policies,
-    "answer": why.answer,
-    "agreement": diff.answers.agreement,
+    "answer": why.prediction,
+    "agreement": diff.predictions.agreement,
     "trusted": trusted,
     "found": found,
     "pictures": [picture],

@@ -30,7 +30,7 @@ def main() -> dict[str, object]:
     print(f"\nWhat ARFF declares stays in its order: {', '.join(declared)}")
     figures["declared"] = declared
 
-    print("\nA column that names rows, and one that gives the answer away:")
+    print("\nAn identifier, and a column that determines the class on its own:")
     table = tables["CSV"]
     days = {"day": [f"day {n}" for n in range(28)], "play": table["play"].to_pylist()}
     days["cancelled"] = ["no" if play == "yes" else "yes" for play in days["play"] * 2]

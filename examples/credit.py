@@ -1,8 +1,8 @@
 """Credit: who will pay back.
 
 1000 loans of a German bank, 700 paid back (good) and 300 not (bad). The table comes
-with the costs of errors: to lend to somebody who does not pay back costs five times
-what it costs to turn away somebody who would. The study grows trees for these costs,
+with the costs of errors: a loan that is not paid back costs five times
+as much as a refused loan that would have been. The study grows trees for these costs,
 explains one refusal to the person refused, and finds what would have to change.
 """
 
@@ -41,9 +41,9 @@ scores = compare_trees(trees, train, test)
 # %%
 # ## What errors cost
 #
-# A row for each true class and a column for each answer, bad and good. With `costs` a
-# leaf gives the answer that costs least, so that it says good only where fewer than one
-# case of six is bad. That wants leaves with enough cases to tell.
+# A row for each true class and a column for each predicted class, bad and good. With
+# `costs` a leaf predicts the class that costs least, so that it predicts good only
+# where fewer than one case of six is bad. This needs leaves with enough cases.
 
 COSTS = [[0, 5], [1, 0]]
 trees |= {
@@ -53,28 +53,28 @@ trees |= {
 }
 
 
-def counted(truth: list[str], answers: list[str]) -> np.ndarray:
-    return confusion_matrix(truth, answers, labels=["bad", "good"])
+def counted(truth: list[str], predicted: list[str]) -> np.ndarray:
+    return confusion_matrix(truth, predicted, labels=["bad", "good"])
 
 
-def mean_cost(truth: list[str], answers: list[str]) -> float:
-    return float((counted(truth, answers) * COSTS).sum() / len(truth))
+def mean_cost(truth: list[str], predicted: list[str]) -> float:
+    return float((counted(truth, predicted) * COSTS).sum() / len(truth))
 
 
-answers = {
+predicted = {
     "lend to everybody": ["good"] * len(test.y),
-    "lend to nobody": ["bad"] * len(test.y),
+    "lend to no one": ["bad"] * len(test.y),
 }
-answers |= {
+predicted |= {
     name: tree.fit(train.X, train.y).predict(test.X) for name, tree in trees.items()
 }
-costs = {name: mean_cost(test.y, said) for name, said in answers.items()}
+costs = {name: mean_cost(test.y, said) for name, said in predicted.items()}
 for name, cost in costs.items():
     print(f"{name:<29} {cost:.3f} a loan")
 
 # %%
 # 300 loans are few. Ten folds use all 1000 for testing. The order is the same, and the
-# best is nearer to lending to nobody, at 0.7, than the one split made believe.
+# best is nearer to lending to no one, at 0.7, than the one split suggested.
 
 folds = StratifiedKFold(10, shuffle=True, random_state=0)
 in_folds = {
@@ -88,10 +88,10 @@ for name, cost in in_folds.items():
 
 # %%
 # The tree that costs least turns away many who would pay: that is what five to one
-# means. Rows are the truth, columns the answer.
+# means. Rows are true classes, columns predicted ones.
 
 careful = trees["CART, 20 cases a leaf, costs"]
-matrix = counted(test.y, answers["CART, 20 cases a leaf, costs"])
+matrix = counted(test.y, predicted["CART, 20 cases a leaf, costs"])
 print(matrix)
 pictures = [confusion("confusion", matrix, ["bad", "good"])]
 pictures[-1]
@@ -99,7 +99,7 @@ pictures[-1]
 # %%
 # ## Can its probabilities be trusted?
 #
-# Costs change answers, not probabilities.
+# Costs change predictions, not probabilities.
 
 bad = np.array(test.y) == "bad"
 curves, brier = {}, {}
@@ -117,8 +117,8 @@ pictures[-1]
 # %%
 # ## Rules
 #
-# Where the bank can lend with the least risk. Some ask about age: whether a bank may is
-# for the law to say, and the rules show that it is to be asked.
+# Where the bank can lend with the least risk. Some split on age: whether a bank may is
+# for the law to say, and the rules make it visible.
 
 rules = careful.model_.rules(simplify=True)
 for rule in rules.for_class("good").sort_by("confidence"):
@@ -142,8 +142,8 @@ print(why)
 # %%
 # ## What would have to change?
 #
-# The fewest changes that bring about another answer, then the smallest. Without limits
-# the tree proposes what nobody can do or should have to.
+# The fewest changes that give another prediction, then the smallest. Without limits
+# the tree proposes changes that are impossible or unreasonable.
 
 anything = careful.model_.what_if(refused, "good")
 print(anything)
@@ -182,7 +182,7 @@ figures = {
     "matrix": matrix.tolist(),
     "brier": brier,
     "rules": (len(rules), len(rules.for_class("good"))),
-    "answer": why.answer,
+    "answer": why.prediction,
     "anything": [str(change) for change in anything.changes],
     "advice": [str(change) for change in advice.changes],
     "now_good": bool(advice) and str(careful.predict([advice.best.row])[0]) == "good",

@@ -36,7 +36,7 @@ def main() -> dict[str, object]:
     model = tree.model_
     print(repr(model))
 
-    heading("Show: the first two questions of the tree")
+    heading("Show: the first two levels of the tree")
     print(model.to_text(max_depth=2))
 
     heading("Show: the five rules that cover most cars")
@@ -57,9 +57,12 @@ def main() -> dict[str, object]:
         "lug_boot": "big",
         "safety": "high",
     }
-    answer = str(tree.predict([car])[0])
-    chances = dict(zip(tree.classes_, tree.predict_proba([car])[0], strict=True))
-    print(f"{answer} ", {str(label): float(share) for label, share in chances.items()})
+    prediction = str(tree.predict([car])[0])
+    probabilities = dict(zip(tree.classes_, tree.predict_proba([car])[0], strict=True))
+    print(
+        f"{prediction} ",
+        {str(label): float(share) for label, share in probabilities.items()},
+    )
 
     heading("Evaluate: the cars held out")
     predicted = tree.predict(X_test)
@@ -83,7 +86,7 @@ def main() -> dict[str, object]:
         "nodes": len(model.tree),
         "train_accuracy": tree.score(X_train, y_train),
         "test_accuracy": accuracy,
-        "answer": answer,
+        "answer": prediction,
         "same_predictions": same,
         "same_model": opened == model,
     }

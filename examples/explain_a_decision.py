@@ -38,19 +38,19 @@ def main() -> dict[str, object]:
     divided = model.explain(rows[2])
     print(divided)
 
-    heading("What would a tree of one question say instead?")
+    heading("What would a tree of depth 1 predict instead?")
     small = ID3Classifier(max_depth=1, missing="split").fit(contracts.X, contracts.y)
     diff = model.diff(small.model_, contracts.X, contracts.y)
     print(diff)
 
     return {
-        "answer": why.answer,
+        "answer": why.prediction,
         "steps": [str(step) for step in why.steps],
         "changes": [str(one) for one in change.changes],
         "now_good": model.predict([change.best.row])[0] == "good",
         "stuck": stuck.reason,
         "shares": [round(ending.share, 3) for ending in divided.endings],
-        "agreement": None if diff.answers is None else diff.answers.agreement,
+        "agreement": None if diff.predictions is None else diff.predictions.agreement,
     }
 
 

@@ -32,7 +32,7 @@ SCRIPT_ONLY = "# %% [script only]"
 SETUP = 'import sys\n\nsys.path.insert(0, "..")'
 #: What an object can show itself as; the text is there for all.
 SHOWN = {"_repr_html_": "text/html", "_repr_png_": "image/png"}
-#: An interactive tree is longer: it is shown when somebody runs the cell.
+#: An interactive tree is longer: it is shown when the cell is run.
 LONGEST = 60_000
 
 
@@ -185,7 +185,7 @@ def _outputs(printed: str, value: object) -> list[dict[str, Any]]:
 
 
 def _rich(value: object) -> dict[str, Any]:
-    """Ask an object for what it shows besides text."""
+    """Return the rich outputs of an object."""
     made = {
         kind: getattr(value, method)()
         for method, kind in SHOWN.items()

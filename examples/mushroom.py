@@ -1,9 +1,8 @@
 """Mushroom: which may be eaten.
 
 8124 descriptions of mushrooms, 22 columns of single letters, edible (e) or poisonous
-(p). The classes can be told apart without a mistake, so the question is another one:
-with how few questions, after how few examples, and what happens to the eater who
-cannot answer a question.
+(p). The classes can be separated without an error. The study finds how few splits and
+training rows this takes, and what happens where a value, such as the odor, is missing.
 """
 
 from sklearn.metrics import confusion_matrix
@@ -15,7 +14,7 @@ from branchwise import C45Classifier, CARTClassifier, ID3Classifier
 # ## The table
 #
 # Every cell is text. `stalk-root` is missing in a third of the rows; `veil-type` has
-# one value, so no tree will ask about it.
+# one value, so no tree splits on it.
 
 mushrooms = load("mushroom")
 look_at(mushrooms)
@@ -25,7 +24,7 @@ look_at(mushrooms)
 #
 # Half of the rows to learn from, the other half to test. All trees are right or nearly
 # so; they differ in size. ID3 and C4.5 make a branch for each value, CART two groups of
-# values; scikit-learn's tree asks about one value at a time, in columns of 0 and 1.
+# values; scikit-learn's tree splits on one value at a time, in columns of 0 and 1.
 
 train, test = split(mushrooms, test_size=0.5)
 trees = {"ID3": ID3Classifier(), "C4.5": C45Classifier(), "CART": CARTClassifier()}
@@ -91,17 +90,17 @@ print(why)
 # ## With a cold
 #
 # Every tree begins with the odor. What if it cannot be smelled? C4.5 sends a case whose
-# value is missing down every branch and takes the mean; the answer for our mushroom
-# turns round.
+# value is missing down every branch and takes the mean; the prediction for our mushroom
+# changes.
 
 unsmelled = model.explain(mushroom | {"odor": None})
 print(str(unsmelled).partition("\n\n")[0])
 
 # %%
 # So a tree that is right about every mushroom calls nearly every poisonous one edible
-# for those who have a cold. What can be done: let other columns stand in for the odor
-# (surrogate splits); say what an error costs, after which C4.5 prefers to eat nothing;
-# or, best, grow a tree that never asks about it: other columns together know as much.
+# for those who have a cold. What can be done: let other columns replace the odor
+# (surrogate splits); give the cost of errors, with which C4.5 calls nothing edible; or,
+# best, grow a tree without this column: other columns together predict as well.
 
 unsmelled_test = test.X | {"odor": [None] * len(test.y)}
 without = {name: cells for name, cells in train.X.items() if name != "odor"}
@@ -130,7 +129,7 @@ figures = {
     "few": few,
     "rules": (len(rules), len(listed)),
     "listed_right": listed_right,
-    "answers": (why.answer, unsmelled.answer),
+    "answers": (why.prediction, unsmelled.prediction),
     "with_a_cold": with_a_cold,
 }
 gallery = {

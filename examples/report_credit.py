@@ -22,7 +22,7 @@ def main() -> dict[str, object]:
     report = make_report(
         table.drop_columns(["class"]),
         table["class"],
-        # Nobody can defend a rule that three applicants stand for.
+        # A rule that three applicants support is hard to defend.
         C45Classifier(min_samples_branch=20),
         target_name="class",
         title="Credit risk: who repays?",

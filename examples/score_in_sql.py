@@ -1,7 +1,7 @@
 """Score a table inside a database: the tree becomes a query, the rows stay there.
 
 A tree that tells on which days to play is exported to SQLite's dialect, verified, and
-made a view of the table of days. From then on the database answers.
+made a view of the table of days. From then on the database predicts.
 """
 
 import sqlite3
@@ -28,17 +28,17 @@ def main() -> dict[str, object]:
             f"INSERT INTO days VALUES ({marks})",  # noqa: S608
             zip(*weather.X.values(), strict=True),
         )
-        database.execute(f"CREATE VIEW answers_of_days AS {query}")
-        told = database.execute("SELECT prediction FROM answers_of_days").fetchall()
+        database.execute(f"CREATE VIEW predictions AS {query}")
+        told = database.execute("SELECT prediction FROM predictions").fetchall()
         likely = database.execute(
-            'SELECT count(*) FROM answers_of_days WHERE "probability of yes" > 0.5'
+            'SELECT count(*) FROM predictions WHERE "probability of yes" > 0.5'
         ).fetchone()[0]
     labels = [label for (label,) in told]
     same = labels == model.predict(weather.X).tolist()
     print(
         f"{len(labels)} rows scored in the database, {likely} of them likely to play."
     )
-    print(f"The same answers as the model's: {same}.")
+    print(f"The same predictions as the model's: {same}.")
     return {"verified": done.ok, "labels": labels, "likely": likely, "same": same}
 
 

@@ -12,12 +12,12 @@ from branchwise import ID3Classifier, datasets
 # %%
 # ## Five voters, by hand
 #
-# Two columns could be asked about. The gain of a column is the entropy of all voters
-# less the mean entropy of the branches that the question makes.
+# Two columns can be split on. The gain of a column is the entropy of all voters
+# less the mean entropy of the branches of the split.
 
 voters = datasets.load("voters")
-questions = work_out("Five voters", voters)
-sex, education = questions["Sex"], questions["Education"]
+splits = work_out("Five voters", voters)
+sex, education = splits["Sex"], splits["Education"]
 
 # %%
 # The document prints the entropies of the branches times their shares, too. We compare
@@ -42,7 +42,7 @@ verdicts = compare(
 # ## Ten thousand simulated votes
 #
 # Without a limit the tree makes no mistake, on new voters either: the votes were
-# simulated by a rule without chance.
+# simulated by a deterministic rule.
 
 train, test = datasets.load("votes"), datasets.load("votes_test")
 
@@ -58,7 +58,7 @@ print(f"right on train {full_right[0]} %, on test {full_right[1]} %\n")
 print(full.model_)
 
 # %%
-# With two questions at most, some voters are taken for others.
+# With a depth of 2, some voters are misclassified.
 
 short = ID3Classifier(max_depth=2).fit(train.X, train.y)
 short_right = percent_right(short, train), percent_right(short, test)
@@ -74,7 +74,7 @@ def size(tree: ID3Classifier) -> tuple[int, int, int]:
 
 
 figures = {
-    "gains": {name: question.gain for name, question in questions.items()},
+    "gains": {name: split.gain for name, split in splits.items()},
     "weighted": weighted,
     "verdicts": verdicts,
     "percent, max_depth=None": full_right,
@@ -87,6 +87,6 @@ gallery = {
     "five voters: gain of Education, in bits": education.gain,
     "votes, no limit: leaves": full.get_n_leaves(),
     "votes, no limit: right on test, %": full_right[1],
-    "votes, two questions: leaves": short.get_n_leaves(),
-    "votes, two questions: right on test, %": short_right[1],
+    "votes, two splits: leaves": short.get_n_leaves(),
+    "votes, two splits: right on test, %": short_right[1],
 }

@@ -16,11 +16,11 @@ from branchwise import ID3Classifier, datasets
 # %%
 # ## Five animals
 #
-# Can it live without surfacing, and has it flippers? The first question brings more.
+# Can it live without surfacing, and has it flippers? The first gains more.
 
 fish = datasets.load("fish")
 surfacing, flippers = fish.X
-questions = work_out("Five animals", fish)
+splits = work_out("Five animals", fish)
 
 # %%
 # The document computes with shares that were rounded to 32 bits. Doing the same gives
@@ -34,8 +34,8 @@ def single_precision_entropy(counts: list[int]) -> float:
 
 exact = {
     "all": entropy([2, 3]),
-    "surfacing = yes": 3 / 5 * questions[surfacing].entropies["yes"],
-    "flippers = yes": 4 / 5 * questions[flippers].entropies["yes"],
+    "surfacing = yes": 3 / 5 * splits[surfacing].entropies["yes"],
+    "flippers = yes": 4 / 5 * splits[flippers].entropies["yes"],
 }
 single = {
     "all": single_precision_entropy([2, 3]),
@@ -67,7 +67,7 @@ print(cars.model_.to_text(max_depth=2))
 # %% [script only]
 
 figures = {
-    "gains": {column: question.gain for column, question in questions.items()},
+    "gains": {column: split.gain for column, split in splits.items()},
     "weighted": exact,
     "single_precision": single,
     "fish_tree": str(tree.model_),
@@ -76,8 +76,8 @@ figures = {
     "car_size": (len(cars.tree_), cars.get_n_leaves(), cars.get_depth()),
 }
 gallery = {
-    "fish: gain of surfacing, in bits": questions[surfacing].gain,
-    "fish: gain of flippers, in bits": questions[flippers].gain,
+    "fish: gain of surfacing, in bits": splits[surfacing].gain,
+    "fish: gain of flippers, in bits": splits[flippers].gain,
     "fish: leaves": tree.get_n_leaves(),
     "car: leaves": cars.get_n_leaves(),
     "car: right, of 1728": right,

@@ -2,7 +2,7 @@
 
 Every entropy and gain from the root to the leaves. The document's tree is right,
 and so are its choices. Of its figures one is wrong: outlook leaves 0.694 bits, not
-0.724. Several others are cut off after three digits where they should be rounded.
+0.724. Several others are truncated after three digits, not rounded.
 """
 
 from _textbook import compare, entropy, where, work_out
@@ -11,7 +11,7 @@ from branchwise import ID3Classifier, datasets
 # %%
 # ## The root
 #
-# Four questions could be asked about the fourteen days.
+# Four columns can be split on.
 
 tennis = datasets.load("tennis")
 root = work_out("All days", tennis)
@@ -20,7 +20,7 @@ outlook = root["outlook"]
 # %%
 # ## Below the root
 #
-# Cloudy days are all alike. Sunny and rainy days are asked about further, each with
+# Cloudy days are all alike. Sunny and rainy days are split further, each with
 # the gains of its own days.
 
 sunny = work_out("Sunny days", where(tennis, "outlook", "sunny"))
@@ -62,8 +62,8 @@ figures = {
     "entropies": outlook.entropies,
     "remaining": outlook.remaining,
     "gains": {
-        place: {column: question.gain for column, question in questions.items()}
-        for place, questions in (("root", root), ("sunny", sunny), ("rainy", rainy))
+        place: {column: split.gain for column, split in splits.items()}
+        for place, splits in (("root", root), ("sunny", sunny), ("rainy", rainy))
     },
     "verdicts": verdicts,
     "tree": str(tree.model_),

@@ -1,7 +1,7 @@
 """Seed 003: the same fourteen days, but golf.
 
 The document works out the gain of the wind in full and states the others. Its tree
-is right; its gain of the outlook is cut off (0.246 for 0.247). What it calls a
+is right; its gain of the outlook is truncated (0.246 for 0.247). What it calls a
 Kullback-Leibler divergence, the information gain, is the mutual information of a
 column and the class: the script computes it that way too and gets the same figure.
 """
@@ -75,8 +75,8 @@ figures = {
     "wind_counts": wind.counts,
     "wind_entropies": wind.entropies,
     "gains": {
-        place: {column: question.gain for column, question in questions.items()}
-        for place, questions in at.items()
+        place: {column: split.gain for column, split in splits.items()}
+        for place, splits in at.items()
     },
     "mutual_information": mutual,
     "verdicts": verdicts,

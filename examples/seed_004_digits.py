@@ -2,7 +2,7 @@
 
 The document subtracts a running sum of entropies where the sum is to be subtracted
 once. Its gain therefore depends on the order in which values are declared, its toy
-tree asks the wrong questions at both branches of the root, and its digits come out
+tree has the wrong splits at both branches of the root, and its digits come out
 at 0.32 (pixels as they are) and 0.68 (pixels in three bins). ID3 as it is meant
 gives about 0.46 and 0.80. Taken as numbers, which are split at thresholds, the same
 pixels give about what scikit-learn's trees give.
@@ -39,14 +39,14 @@ small = work_out("Size s", where(toy, "size", "s"))
 large = work_out("Size l", where(toy, "size", "l"))
 
 # %%
-# The tree asks for the shape where the size is s and for the color where it is l. The
+# The tree splits on the shape where the size is s and on the color where it is l. The
 # document's tree has it the other way round.
 
 
 def empty_branches(model: Model) -> int:
-    """Count the possible values that had no case at the node that asks for them."""
-    asking = np.flatnonzero(model.tree.n_children)
-    return sum(len(absent_values(model.schema, model.tree, node)) for node in asking)
+    """Count the possible values that had no case at the node that splits on them."""
+    inner = np.flatnonzero(model.tree.n_children)
+    return sum(len(absent_values(model.schema, model.tree, node)) for node in inner)
 
 
 toy_tree = ID3Classifier(categories=toy.categories).fit(toy.X, toy.y)
@@ -103,8 +103,8 @@ def splits(n_rows: int, n_splits: int) -> Iterator[tuple[list[int], list[int]]]:
     for seed in range(n_splits):
         rows = list(range(n_rows))
         random.Random(seed).shuffle(rows)  # noqa: S311
-        cut = int(0.7 * n_rows)
-        yield rows[:cut], rows[cut:]
+        n_train = int(0.7 * n_rows)
+        yield rows[:n_train], rows[n_train:]
 
 
 train, test = next(splits(len(labels), 1))
@@ -134,7 +134,7 @@ default = scikit()
 report("confusion_default", default, raw)
 
 # %%
-# The tree is too large to draw. Its beginning: each question compares one pixel with a
+# The tree is too large to draw. Its beginning: each split compares one pixel with a
 # number.
 
 print(f"{default.tree_.node_count} nodes, {default.get_n_leaves()} leaves")
@@ -287,8 +287,8 @@ toy_size = len(toy_tree.tree_), toy_tree.get_n_leaves()
 figures = {
     "toy": {
         "gains": {
-            place: {column: question.gain for column, question in questions.items()}
-            for place, questions in (("root", root), ("s", small), ("l", large))
+            place: {column: split.gain for column, split in splits.items()}
+            for place, splits in (("root", root), ("s", small), ("l", large))
         },
         "text": toy_text,
         "size": toy_size,

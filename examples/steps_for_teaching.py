@@ -1,8 +1,8 @@
 """The worked solution of a tree for a class: on paper, on a slide, to try oneself.
 
 The table is the fourteen days of tennis of the textbooks. The root is worked out as
-one does it by hand, then a second question; the same as LaTeX and as a page that
-folds the answers away. Files are written to a temporary directory only.
+one does it by hand, then a second split; the same as LaTeX and as a page that
+hides the results. Files are written to a temporary directory only.
 """
 
 import tempfile
@@ -23,15 +23,15 @@ def main() -> dict[str, object]:
     root = model.steps(tennis.X, tennis.y)
     print(root)
 
-    heading("The same question further down, where it is sunny")
+    heading("A split further down, where it is sunny")
     sunny = next(c.node for c in root[0].children if c.condition.value == "sunny")
     below = model.steps(tennis.X, tennis.y, node=sunny)
     for candidate in below[sunny].candidates:
         gain = "-" if candidate.gain is None else f"{candidate.gain:.3f}"
         print(f"{candidate.column:<12} {gain}")
-    print("asked:", below[sunny].chosen)
+    print("chosen:", below[sunny].chosen)
 
-    heading("C4.5 asks otherwise: the gain ratio, and a bar for the gain")
+    heading("C4.5: the gain ratio, and a least gain")
     c45 = C45Classifier().fit(tennis.X, tennis.y).model_
     first = c45.steps(tennis.X, tennis.y)[0]
     for candidate in first.candidates:

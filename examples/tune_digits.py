@@ -2,7 +2,7 @@
 
 The document splits the digits 70 to 30, fits scikit-learn's tree with its defaults,
 with entropy and with parameters that a grid search found, and then an ID3 of its own,
-with pixels as they are and in three bins. Here everyone gets the same deal, ours with
+with pixels as they are and in three bins. Here all have the same rows, ours with
 one branch for each brightness, for each bin, and as CART with thresholds. What is
 tuned is tuned on the training rows alone, and is then fitted to all of them.
 """
@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
 from branchwise import CARTClassifier, ID3Classifier
-from branchwise.evaluation import Deal, compare, search
+from branchwise.evaluation import FoldAssignment, compare, search
 
 GRID = {"criterion": ["gini", "gain"], "max_depth": [5, 8, 11, 14]}
 SKLEARN_GRID = {"criterion": ["gini", "entropy"], "max_depth": [5, 8, 11, 14]}
@@ -31,7 +31,7 @@ def main() -> dict[str, object]:
     pixels, labels = load_digits(return_X_y=True)
     bins = np.digitize(pixels, [4, 10], right=True)
     # The rows that compare() will fit to, so that no row is tuned and tested on.
-    train, test = Deal(hold_out=HOLD_OUT).splits(labels, by_class=True)[0]
+    train, test = FoldAssignment(hold_out=HOLD_OUT).splits(labels, by_class=True)[0]
 
     print("Tuned by 3-fold cross-validation within the training rows:")
     cart, cart_search = tuned(

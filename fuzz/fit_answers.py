@@ -24,7 +24,7 @@ LEAST_SHARE = 2.0**-48
 def answers(model: Model, rows: Any) -> list[Any]:
     """Return all that a model predicts."""
     found = [model.predict(rows), model.apply(rows)]
-    if not model.tree.predicts_numbers:
+    if not model.tree.is_regression:
         found.append(model.predict_proba(rows))
     return found
 
@@ -78,7 +78,7 @@ def check_probabilities(case: Case) -> bool:
         return False
     rows = known_rows(case)
     predicted = model.predict(rows)
-    if case.predicts_numbers:
+    if case.is_regression:
         low, high = min(case.y), max(case.y)
         lost = _left_out(case)
         inside = (predicted >= low - lost) & (predicted <= high + lost)
@@ -112,7 +112,7 @@ def check_recount(case: Case) -> bool:
     if isinstance(model, Refusal):
         return False
     split = model.recipe.missing == "split"
-    if split and case.gaps:
+    if split and case.differences:
         return False
     tree = model.tree
     weights = case.weights or [1.0] * case.n_rows
@@ -130,7 +130,7 @@ def check_recount(case: Case) -> bool:
             tree.cases[node] == len(present),
             f"node {node} says {tree.cases[node]} cases and has {len(present)}",
         )
-        if case.predicts_numbers:
+        if case.is_regression:
             _check_mean(case, tree, node, present, weights)
         else:
             _check_weights(case, model, node, present, weights, total)
@@ -262,8 +262,8 @@ def check_explain(case: Case) -> bool:
     n = len(next(iter(rows.values())))
     explained = model.explain(rows)
     told = [explained] if n == 1 else list(explained)
-    same_bits(model.predict(rows).tolist(), [e.answer for e in told], "explain")
-    if not case.predicts_numbers:
+    same_bits(model.predict(rows).tolist(), [e.prediction for e in told], "explain")
+    if not case.is_regression:
         for expected, told_row in zip(model.predict_proba(rows), told, strict=True):
             chances = list(told_row.probabilities.values())
             same_bits(expected.tolist(), chances, "probabilities of explain")

@@ -104,12 +104,12 @@ class Case:
         return len(self.y)
 
     @property
-    def predicts_numbers(self) -> bool:
+    def is_regression(self) -> bool:
         """Whether numbers are predicted."""
         return self.estimator == "CARTRegressor"
 
     @property
-    def gaps(self) -> bool:
+    def differences(self) -> bool:
         """Whether a cell of the training table is missing."""
         return any(is_missing(c) for cells in self.columns.values() for c in cells)
 

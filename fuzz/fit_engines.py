@@ -53,9 +53,9 @@ def check_files(case: Case) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         whole, streamed = _files(case, table, folder)
         same_model(expected, fitted_by_name(case, whole), "a file, read whole")
-        part_rows = rng.choice([max(1, case.n_rows // 9), 7, 500])
+        chunk_rows = rng.choice([max(1, case.n_rows // 9), 7, 500])
         chunked = ChunkedTable(
-            replace(streamed, part_rows=part_rows), most_rows=rng.choice([0, 5])
+            replace(streamed, chunk_rows=chunk_rows), most_rows=rng.choice([0, 5])
         )
         same_model(expected, fitted_by_name(case, chunked), "files in parts")
     return True
@@ -171,7 +171,7 @@ def check_sketches(case: Case) -> bool:
         pa.parquet.write_table(table, path)
         streamed = StreamedTable((path,), missing=())
         expected = _sketched(case, ChunkedTable(streamed), max_exact)
-        parts = replace(streamed, part_rows=rng.choice([2, 7]))
+        parts = replace(streamed, chunk_rows=rng.choice([2, 7]))
         got = _sketched(case, ChunkedTable(parts, most_rows=5), max_exact)
         same_model(expected, got, f"max_exact={max_exact}, files in parts")
         if len({name.lower() for name in table.column_names}) < table.num_columns:
@@ -214,7 +214,7 @@ def check_predict_elsewhere(case: Case) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/rows.parquet"
         pa.parquet.write_table(table, path)
-        streamed = StreamedTable((path,), missing=(), part_rows=5)
+        streamed = StreamedTable((path,), missing=(), chunk_rows=5)
         batches = list(predict(model, streamed))
         got = np.concatenate([batch["prediction"] for batch in batches])
         same_bits(expected.tolist(), got.tolist(), "predictions for files")

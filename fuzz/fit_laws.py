@@ -24,7 +24,7 @@ COUNTS_CASES = (
     "min_samples_split",
     "min_samples_leaf",
     "min_samples_branch",
-    "min_significance",
+    "max_p_value",
     "max_bins",
 )
 #: Cells of a node that threads share out.
@@ -124,7 +124,7 @@ def check_renaming(case: Case) -> bool:
 
 def check_useless_columns(case: Case) -> bool:
     """A constant column, or a column a second time, changes no tree."""
-    if deals_rows(case) or "min_significance" in case.parameters:
+    if deals_rows(case) or "max_p_value" in case.parameters:
         return False
     if case.parameters.get("missing") == "surrogate":
         return False
@@ -169,13 +169,15 @@ def check_column_scale(case: Case) -> bool:
                 return False
             columns[name] = [None if is_missing(c) else 2 * c for c in cells]
     expected, got = fitted(case), fitted(replace(case, columns=columns))
-    same_tree(expected, got, "numbers times 2", "cut", "surrogate_cut")
+    same_tree(expected, got, "numbers times 2", "threshold", "surrogate_threshold")
     if isinstance(expected, Refusal) or isinstance(got, Refusal):
         return True
     scaled = np.array([scalable(cells) for cells in case.columns.values()])
     at = expected.tree.column >= 0
     factor = np.where(at & scaled[expected.tree.column], 2.0, 1.0)
-    same_bits(expected.tree.cut * factor, got.tree.cut, "thresholds times 2")
+    same_bits(
+        expected.tree.threshold * factor, got.tree.threshold, "thresholds times 2"
+    )
     return True
 
 
@@ -198,7 +200,7 @@ def check_depth(case: Case) -> bool:
         if getattr(deep.tree, name) is not None:
             one, other = (getattr(m.tree, name)[:n] for m in (deep, low))
             same_bits(one, other, f"max_depth={depth}: {name}")
-    for name in ("column", "cut", "n_children", "missing_to", "unseen_to"):
+    for name in ("column", "threshold", "n_children", "missing_to", "unseen_to"):
         one, other = (getattr(m.tree, name)[:inner] for m in (deep, low))
         same_bits(one, other, f"max_depth={depth}: {name}")
     return True
@@ -234,7 +236,7 @@ def check_weight_scale(case: Case) -> bool:
     """Weights times a power of two give the same splits and predictions."""
     if case.weights is None or case.estimator == "C45Classifier":
         return False
-    absolute = ("probabilities", "min_significance", "validation_fraction")
+    absolute = ("probabilities", "max_p_value", "validation_fraction")
     if any(name in case.parameters for name in absolute):
         return False
     if case.parameters.get("pruning") == "error-based":
@@ -321,7 +323,7 @@ def check_repeated_rows(case: Case) -> bool:
 
 def check_target_scale(case: Case) -> bool:
     """Numbers times a power of two: the same splits, the means times as much."""
-    if not case.predicts_numbers or deals_rows(case) or "min_gain" in case.parameters:
+    if not case.is_regression or deals_rows(case) or "min_gain" in case.parameters:
         return False
     if case.parameters.get("ccp_alpha", 0) or "tolerance" in case.parameters:
         return False
@@ -345,7 +347,7 @@ def check_target_scale(case: Case) -> bool:
 
 def check_target_shift(case: Case) -> bool:
     """Whole numbers plus a whole number: the same splits."""
-    if not case.predicts_numbers or deals_rows(case):
+    if not case.is_regression or deals_rows(case):
         return False
     if case.parameters.get("criterion") == "poisson":
         return False

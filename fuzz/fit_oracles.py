@@ -19,7 +19,7 @@ from fit_trials import InvariantError, Refusal, fail_unless, fitted
 
 #: What the plain implementations know.
 NAIVE = set(naive.Settings.__dataclass_fields__)
-NAIVE_C45 = {"confidence", "min_samples_branch", "prune", "raise_subtrees", "cut"}
+NAIVE_C45 = {"confidence", "min_samples_branch", "prune", "raise_subtrees", "threshold"}
 #: Rows that an oracle takes.
 MOST_ROWS = 45
 #: Weights further apart, or sums of them further from 1, are not for oracles.
@@ -154,7 +154,7 @@ def check_best_split(case: Case) -> bool:
 
 def _impurity(case: Case, rows: list[int]) -> Fraction:
     """Return cases times Gini impurity, or the squared distances from the mean."""
-    if case.predicts_numbers:
+    if case.is_regression:
         y = [Fraction(case.y[row]) for row in rows]
         return sum((v * v for v in y), Fraction()) - sum(y) ** 2 / len(y)
     labels = [case.y[row] for row in rows]

@@ -13,7 +13,7 @@ GROWTH: dict[str, tuple[Any, ...]] = {
     "min_gain": (0.01, 0.01, 0.05, 0.3, 1e-12),
     "max_bins": (2, 3, 8, 255),
     "max_leaf_nodes": (1, 2, 3, 6, 12),
-    "min_significance": (0.05, 0.5, 1.0, 1e-6),
+    "max_p_value": (0.05, 0.5, 1.0, 1e-6),
     "unseen": ("branch", "split", "largest", "node", "error"),
 }
 MISSING = ("branch", "split", "largest", "node", "error")
@@ -56,7 +56,7 @@ def _add_c45(rng: random.Random, drawn: dict[str, Any]) -> None:
     if rng.random() < 0.25:
         drawn["group_values"] = True
     if rng.random() < 0.25:
-        drawn["cut"] = "midpoint"
+        drawn["threshold"] = "midpoint"
     if rng.random() < 0.4:
         drawn["prune"] = False
 

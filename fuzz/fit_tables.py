@@ -209,7 +209,7 @@ def _check_targets(case: Case, expected: Outcome) -> None:
         "polars": pl.Series(with_none(case.y)),
         "arrow": table["y"],
     }
-    if not case.predicts_numbers:
+    if not case.is_regression:
         kinds["dictionary"] = table["y"].dictionary_encode()
         kinds["category"] = pd.Series(pd.Categorical(case.y))
     for name, y in kinds.items():

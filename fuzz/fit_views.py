@@ -35,7 +35,7 @@ def check_text(case: Case) -> bool:
             fail_unless(leaf is None, f"{row} stops, but is printed at {leaf!r}")
             continue
         fail_unless(leaf is not None, f"{row} has no leaf in print")
-        if case.predicts_numbers:
+        if case.is_regression:
             said = float(str(leaf).partition(" (")[0].replace(",", ""))
             close = math.isclose(said, label, rel_tol=1e-3, abs_tol=1e-300)
             fail_unless(close, f"{row}: printed {leaf!r}, predicted {label}")
@@ -95,7 +95,7 @@ def check_views(case: Case) -> bool:
     rows = known_rows(case)
     merged = model.merge_same_leaves()
     told, again = model.predict(rows), merged.predict(rows)
-    if case.predicts_numbers:  # means of several leaves are rounded
+    if case.is_regression:  # means of several leaves are rounded
         close = np.allclose(told, again, rtol=1e-9, atol=0)
         fail_unless(close, f"predictions of merged leaves: {told} against {again}")
     else:
@@ -117,7 +117,7 @@ def _check_steps(case: Case, model: Model) -> None:
     try:
         model.steps(case.columns, case.y, sample_weight=case.weights).to_text()
     except BranchwiseError:
-        if case.predicts_numbers:
+        if case.is_regression:
             return
         raise InvariantError(
             "the worked solution is refused for the very rows"
@@ -127,7 +127,7 @@ def _check_steps(case: Case, model: Model) -> None:
 def check_what_if(case: Case) -> bool:
     """A row that is changed as told gets the wanted prediction."""
     model = fitted(case)
-    if isinstance(model, Refusal) or case.predicts_numbers or len(model.tree) > 100:
+    if isinstance(model, Refusal) or case.is_regression or len(model.tree) > 100:
         return False
     table = known_rows(case)
     rng = case.random("what if")
@@ -136,7 +136,7 @@ def check_what_if(case: Case) -> bool:
     target = rng.choice(model.schema.classes)
     found = model.what_if(row, target, how_many=2)
     one = {name: [cell] for name, cell in row.items()}
-    same_bits(model.predict(one).tolist(), [found.answer], "answer to the row")
+    same_bits(model.predict(one).tolist(), [found.prediction], "answer to the row")
     found.to_text()
     for other in found.alternatives:
         changed = {name: [other.row[name]] for name in row}

@@ -62,7 +62,9 @@ def sources() -> list[tuple[bytes, Any, list[Any]]]:
     for number in range(N_SOURCES):
         model = random_model(number, seed=number)
         deep = np.flatnonzero((model.tree.depth == LEVELS) & ~model.tree.is_leaf)
-        content = (model.snip(*deep.tolist()) if len(deep) else model).to_bytes()
+        content = (
+            model.collapse_nodes(*deep.tolist()) if len(deep) else model
+        ).to_bytes()
         document = json.loads(content)
         found.append((content, document, paths_of(document)))
     return found
@@ -109,7 +111,7 @@ def answers(model: Model, rng: random.Random) -> None:
     labels = model.predict(X)
     nodes = model.apply(X)
     assert ((nodes >= 0) & (nodes < len(model.tree))).all()
-    if model.tree.predicts_numbers:
+    if model.tree.is_regression:
         assert np.isfinite(labels.astype(float)).all()
         return
     assert set(labels.tolist()) <= set(model.schema.classes)
@@ -139,7 +141,7 @@ def asks_what_if(model: Model, rng: random.Random) -> None:
 def differs(model: Model, rng: random.Random) -> None:
     """Compare with a valid model, itself, and a pruned one."""
     content, _, _ = rng.choice(sources())
-    for other in (Model(*persist.from_bytes(content)), model, model.snip(0)):
+    for other in (Model(*persist.from_bytes(content)), model, model.collapse_nodes(0)):
         told = model.diff(other)
         assert str(told)
         assert told.to_json()
@@ -176,8 +178,8 @@ def prunes(model: Model, rng: random.Random) -> None:
 
 
 def prunes_by_hand(model: Model, rng: random.Random) -> None:
-    """Snip a node, merge leaves that answer alike, list the pruning path."""
-    saves(model.snip(rng.randrange(len(model.tree))), rng)
+    """Collapse a node, merge leaves with the same prediction, list the pruning path."""
+    saves(model.collapse_nodes(rng.randrange(len(model.tree))), rng)
     saves(model.merge_same_leaves(change_probabilities=rng.random() < 0.5), rng)
     assert str(model.pruning_path())
 

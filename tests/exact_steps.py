@@ -3,7 +3,7 @@
 It knows the raw rows, the settings of the recipe and the printed text; nothing of the
 library. Weights are fractions and therefore exact, logarithms have 40 digits. Every
 number of the text is looked up and worked out again, and so are the choices: which
-columns are out, which cut is best, which column wins.
+columns are out, which threshold is best, which column wins.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Settings:
     min_gain: float = 0.0
     max_depth: int | None = None
     significance: float | None = None
-    cut: str = "midpoint"
+    threshold: str = "midpoint"
     pruned: bool = False
 
     @property
@@ -121,9 +121,9 @@ class Exact:
     information: Decimal = Decimal(0)
     score: Decimal = Decimal(0)
     found: bool = False
-    #: The cuts that were tried, with all about them, in order.
-    cuts: list[tuple[float, Exact]] = field(default_factory=list)
-    places: int = 0
+    #: The thresholds that were tried, with all about them, in order.
+    thresholds: list[tuple[float, Exact]] = field(default_factory=list)
+    positions: int = 0
     ways: int = 1
     reason: str | None = None
 
@@ -213,7 +213,7 @@ class Checker:
             return self.exact_groups(by_value, unknown, groups)
         sizes = [self.amount(cases) for _, cases in branches]
         if min(sizes) < self.settings.min_leaf - Fraction(1, 10**8):
-            return Exact(unknown=unknown, reason="asks for")
+            return Exact(unknown=unknown, reason="requires")
         if (
             sum(size >= self.settings.min_branch - Fraction(1, 10**8) for size in sizes)
             < 2
@@ -264,7 +264,7 @@ class Checker:
     def two_groups(self, by_value: dict[str, Cases]) -> list[list[list[str]]]:
         """Return the ways to make two groups.
 
-        With two classes, or numbers, only cuts along the order of shares or means
+        With two classes, or numbers, only thresholds along the order of shares or means
         are tried. Of all groupings the best is among these, but where every one of
         them has a side with too few cases, no other is tried.
         """
@@ -297,34 +297,36 @@ class Checker:
             least = Fraction(s.min_branch) if low else min(wanted, Fraction(25))
         tried: list[tuple[float, Exact]] = []
         for low, high in pairwise(numbers):
-            cut = low / 2 + high / 2
-            left = [c for c in known if c.row[name] <= cut]
-            right = [c for c in known if c.row[name] > cut]
+            threshold = low / 2 + high / 2
+            left = [c for c in known if c.row[name] <= threshold]
+            right = [c for c in known if c.row[name] > threshold]
             if min(self.amount(left), self.amount(right)) < least - slack:
                 continue
             if s.quinlan and not low + 1e-5 < high:
                 continue
             if third and self.amount(unknown) < s.min_leaf - slack:
                 continue
-            if s.cut == "value":
+            if s.threshold == "value":
                 table = [c.row[name] for c in self.root if c.row[name] is not None]
-                cut = max(v for v in table if v <= cut)
-            written = number(cut)
+                threshold = max(v for v in table if v <= threshold)
+            written = number(threshold)
             branches = [(f"<= {written}", left), (f"> {written}", right)]
             branches += [("(missing)", unknown)] if third else []
-            tried.append((cut, self.scored(Exact(branches, [] if third else unknown))))
+            tried.append(
+                (threshold, self.scored(Exact(branches, [] if third else unknown)))
+            )
         if not tried:
-            return self.without_cut(known, unknown, len(numbers) - 1, third)
+            return self.without_threshold(known, unknown, len(numbers) - 1, third)
         exact = self.best_of(tried)
         if not exact.found and third:
-            # No cut gains enough: whether the value is known is tried instead.
-            exact = self.without_cut(known, unknown, len(numbers) - 1, third)
-        exact.cuts = tried
+            # No threshold gains enough: whether the value is known is tried instead.
+            exact = self.without_threshold(known, unknown, len(numbers) - 1, third)
+        exact.thresholds = tried
         exact.ways = len(tried)
-        exact.places = len(numbers) - 1
+        exact.positions = len(numbers) - 1
         return exact
 
-    def without_cut(
+    def without_threshold(
         self, known: Cases, unknown: Cases, places: int, third: bool
     ) -> Exact:
         slack = Fraction(1, 10**8)
@@ -334,12 +336,12 @@ class Checker:
             >= self.settings.min_leaf - slack
         ):
             exact = self.scored(Exact([("(known)", known), ("(missing)", unknown)]))
-            exact.places = places
+            exact.positions = places
             return exact
-        reason = "no cut" if places else "all cases here have the same value"
+        reason = "no threshold" if places else "all cases here have the same value"
         if third and self.amount(unknown) < self.settings.min_leaf - slack:
             reason = "the branch of missing values"
-        return Exact(unknown=unknown, places=places, reason=reason)
+        return Exact(unknown=unknown, positions=places, reason=reason)
 
     def best_of(self, tried: list[tuple[float, Exact]]) -> Exact:
         s = self.settings
@@ -351,7 +353,7 @@ class Checker:
             best.score = best.gain / best.information
             best.found = best.gain > Decimal("1e-9")
             if not best.found:
-                best.reason = "its best cut gains"
+                best.reason = "its best threshold gains"
             return best
         enough = [t for t in tried if t[1].raw >= Decimal(s.min_gain) - Decimal("1e-9")]
         if s.min_gain and not enough:
@@ -394,7 +396,7 @@ class Checker:
         if not left:
             return None, [], average
         if s.significance is not None:
-            p_values = {name: self.luck(e, found)[1] for name, e in left.items()}
+            p_values = {name: self.p_value(e, found)[1] for name, e in left.items()}
             few = {name for name, p in p_values.items() if p <= s.significance}
             for name in left.keys() - few if few else ():
                 left.pop(name).reason = "its p-value"
@@ -402,12 +404,12 @@ class Checker:
         equal = [name for name, e in left.items() if close(e.score, top)]
         return equal[0], equal, average
 
-    def luck(self, exact: Exact, exacts: dict[str, Exact]) -> tuple[float, float]:
-        chance = self.chance(exact)
+    def p_value(self, exact: Exact, exacts: dict[str, Exact]) -> tuple[float, float]:
+        probability = self.probability(exact)
         n_candidates = sum(e.found for e in exacts.values())
-        return chance, chance * n_candidates * exact.ways
+        return probability, probability * n_candidates * exact.ways
 
-    def chance(self, exact: Exact) -> float:
+    def probability(self, exact: Exact) -> float:
         known = exact.known
         cases = self.amount(known)
         if self.settings.numbers:
@@ -466,7 +468,7 @@ class Checker:
         ) - Fraction(1, 10**8)
         if closed:
             assert not columns
-            why = bodies["The answer"]
+            why = bodies["The prediction"]
             assert ("all its" in why) == pure
             return
         assert columns == list(self.columns)
@@ -485,9 +487,9 @@ class Checker:
         if "The branches" in bodies:
             self.check_branches(bodies["The branches"], cases, depth, places)
         else:
-            lucky = "the node stays a leaf" in bodies["The choice"]
-            assert chosen is None or lucky or s.pruned
-            self.check_answer(bodies["The answer"], cases)
+            insignificant = "the node stays a leaf" in bodies["The choice"]
+            assert chosen is None or insignificant or s.pruned
+            self.check_prediction(bodies["The prediction"], cases)
 
     def same(
         self, printed: str, exact: Decimal | Fraction | float, digits: int = DIGITS
@@ -686,9 +688,9 @@ class Checker:
         self.same(value, exact.raw)
         if exact.penalty is not None:
             middle, value = right_side(next(lines), "penalty", name)
-            share, cuts = middle.split(" * log2 ")
+            share, n_thresholds = middle.split(" * log2 ")
             self.same_fractions([tuple(share.split("/"))], [Fraction(1)], total)
-            assert int(cuts) == len(exact.cuts)
+            assert int(n_thresholds) == len(exact.thresholds)
             self.same(value, exact.penalty)
             middle, value = right_side(next(lines), "lowered gain", name)
             before, after = middle.split(" - ", 1)
@@ -710,36 +712,37 @@ class Checker:
         assert list(lines) == []
 
     def check_notes(self, body: str, name: str, exact: Exact) -> None:
-        found = re.search(r"^(\d+) places? to cut", body, flags=re.M)
-        assert (found is not None) == (exact.places > 0)
+        found = re.search(r"^(\d+) positions? between", body, flags=re.M)
+        assert (found is not None) == (exact.positions > 0)
         if found is None:
             return
         self.checked += 1
-        assert int(found[1]) == exact.places
-        if not exact.cuts:
+        assert int(found[1]) == exact.positions
+        if not exact.thresholds:
             return
         tried = re.search(
-            r"; (\d+) cuts? tried.* (?:The best is (\S+?)|None of them gains enough.*)"
+            r"; (\d+) thresholds? tried.* "
+            r"(?:The best is (\S+?)|None of them gains enough.*)"
             r"(?:\.$|, the lowest of (\d+) )",
             body,
             flags=re.M,
         )
         assert tried is not None, body
-        assert int(tried[1]) == len(exact.cuts)
-        best = [cut for cut, e in exact.cuts if e is exact]
+        assert int(tried[1]) == len(exact.thresholds)
+        best = [threshold for threshold, e in exact.thresholds if e is exact]
         assert ([] if tried[2] is None else [float(tried[2])]) == best
         by = (lambda e: e.raw) if self.settings.quinlan else (lambda e: e.score)
         if best and (exact.found or self.settings.quinlan):
-            equal = sum(close(by(e), by(exact)) for _, e in exact.cuts)
+            equal = sum(close(by(e), by(exact)) for _, e in exact.thresholds)
             assert int(tried[3] or 1) == equal
-        table = re.search(r"^cut +up to it.*\n((?:.+\n)+)", body, flags=re.M)
-        assert (table is not None) == (1 < len(exact.cuts) <= 20)
+        table = re.search(r"^threshold +up to it.*\n((?:.+\n)+)", body, flags=re.M)
+        assert (table is not None) == (1 < len(exact.thresholds) <= 20)
         if table is None:
             return
         rows = [line.split() for line in table[1].strip().split("\n")]
-        assert len(rows) == len(exact.cuts)
-        for row, (cut, e) in zip(rows, exact.cuts, strict=True):
-            assert float(row[0]) == cut
+        assert len(rows) == len(exact.thresholds)
+        for row, (threshold, e) in zip(rows, exact.thresholds, strict=True):
+            assert float(row[0]) == threshold
             self.same_weight(row[1], weight(e.branches[0][1]))
             self.same_weight(row[2], weight(e.branches[1][1]))
             self.same(row[3], e.raw)
@@ -759,10 +762,10 @@ class Checker:
             self.same(figures[0], exact.gain if exact.found else exact.raw)
             if len(figures) > 1 and average is not None:
                 self.same(figures[1], average)
-        elif exact.reason == "its best cut gains":
+        elif exact.reason == "its best threshold gains":
             self.same(figures[0], exact.raw)
             self.same(figures[1], exact.penalty or Decimal(0))
-            assert f"among {len(exact.cuts)} cut" in out[1]
+            assert f"among {len(exact.thresholds)} threshold" in out[1]
 
     def check_choice(
         self,
@@ -781,7 +784,7 @@ class Checker:
         nothing = "gains nothing by itself" in body
         assert nothing == (abs(exacts[chosen].raw) < Decimal("1e-9")), body
         if self.settings.significance is not None:
-            self.check_luck(body, exacts, chosen)
+            self.check_p_value(body, exacts, chosen)
 
     def check_average(
         self, body: str, exacts: dict[str, Exact], average: Decimal | None
@@ -807,7 +810,7 @@ class Checker:
     ) -> None:
         lines = re.search(r"^column .*verdict\n((?:.+\n)+)", body, flags=re.M)
         assert lines is not None
-        lucky = "the node stays a leaf" in body
+        insignificant = "the node stays a leaf" in body
         for line, (name, exact) in zip(
             lines[1].strip().split("\n"), exacts.items(), strict=True
         ):
@@ -820,7 +823,7 @@ class Checker:
             verdict = ""
             if exact.reason is not None:
                 verdict = "out"
-            elif name == chosen and not lucky:
+            elif name == chosen and not insignificant:
                 verdict = "chosen"
             elif name in equal:
                 verdict = "equal"
@@ -851,23 +854,23 @@ class Checker:
             )
             assert close(exacts[mine[2]].score, second.score)
 
-    def check_luck(self, body: str, exacts: dict[str, Exact], chosen: str) -> None:
+    def check_p_value(self, body: str, exacts: dict[str, Exact], chosen: str) -> None:
         found = re.search(
-            r"by luck is (\S+); .* = (\S+), (at most|more than) min_", body
+            r"the p-value of .* is (\S+); .* = (\S+), (at most|more than) max_", body
         )
         assert found is not None
-        chance, total = self.luck(exacts[chosen], exacts)
-        assert math.isclose(float(found[1]), chance, rel_tol=6e-3, abs_tol=1e-12)
+        probability, total = self.p_value(exacts[chosen], exacts)
+        assert math.isclose(float(found[1]), probability, rel_tol=6e-3, abs_tol=1e-12)
         assert math.isclose(float(found[2]), total, rel_tol=6e-3, abs_tol=1e-12)
         assert (found[3] == "at most") == (total <= self.settings.significance)
         self.checked += 2
 
-    def check_answer(self, text: str, cases: Cases) -> None:
-        found = re.search(r"It answers (.*)\.$", text, flags=re.M)
+    def check_prediction(self, text: str, cases: Cases) -> None:
+        found = re.search(r"It predicts (.*)\.$", text, flags=re.M)
         assert found is not None
-        self.same_answer(found[1], cases)
+        self.same_prediction(found[1], cases)
 
-    def same_answer(self, printed: str, cases: Cases) -> None:
+    def same_prediction(self, printed: str, cases: Cases) -> None:
         self.checked += 1
         found = re.fullmatch(
             r"(\S+) \((?:weighted mean of )?([\d.e-]+)(?:/([\d.e-]+))?(?: cases?)?"
@@ -897,7 +900,7 @@ class Checker:
         places: dict[int, tuple[Cases, int]],
     ) -> None:
         items = re.findall(
-            r"^- (\S+) (.+?): node (\d+), (.+?), (?:asks about|a leaf).*$",
+            r"^- (\S+) (.+?): node (\d+), (.+?), (?:splits on|a leaf).*$",
             body,
             flags=re.M,
         )
@@ -911,8 +914,8 @@ class Checker:
         own = [int(node) for _, test, node, _ in items if test == "is missing"]
         if gone and not own:
             self.send(gone, held, body)
-        for _, _, node, answer in items:
-            self.same_answer(answer, held[int(node)])
+        for _, _, node, prediction in items:
+            self.same_prediction(prediction, held[int(node)])
             places[int(node)] = held[int(node)], depth + 1
 
     def send(self, gone: Cases, held: dict[int, Cases], body: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 #: Extras whose packages the tests run with. Spark has tests of its own.
 _EXTRAS = ("dev", "dask", "excel", "onnx", "plot", "sql")
 #: Tools that read the code, or drive a browser, and do not run with it.
-_TOOLS = {"codespell", "mypy", "playwright", "pre-commit", "ruff"}
+_TOOLS = {"basedpyright", "codespell", "mypy", "playwright", "pre-commit", "ruff"}
 
 
 def lowest(project: dict[str, object]) -> dict[str, str]:

@@ -57,7 +57,7 @@ class Node:
     weights: dict[str, Amount]
     cases: Amount
     column: str | None = None
-    cut: float | None = None
+    threshold: float | None = None
     children: dict[tuple[str, str | None], Node] = field(default_factory=dict)
 
     @property
@@ -74,7 +74,7 @@ class Candidate(NamedTuple):
     """One way to split: the cases of each branch, and those that have none."""
 
     column: str
-    cut: float | None
+    threshold: float | None
     branches: dict[tuple[str, str | None], list[Case]]
     unknown: list[Case]
 
@@ -128,7 +128,7 @@ def grow(
     if not admissible:
         return node
     best = first_best(admissible, [score(c, classes, settings) for c in admissible])
-    node.column, node.cut = best.column, best.cut
+    node.column, node.threshold = best.column, best.threshold
     for key, branch in share_out(best, settings).items():
         node.children[key] = grow(
             branch, classes, columns, settings, n_training, depth + 1
@@ -343,10 +343,10 @@ def ways_down(
         return [(node, 1)]
     elif values is not None:
         key = ("value", cell)
-    elif node.cut is None:
+    elif node.threshold is None:
         key = (KNOWN, None)
     else:
-        key = (AT_MOST if cell <= node.cut else ABOVE, None)
+        key = (AT_MOST if cell <= node.threshold else ABOVE, None)
     # A value that no training case had at this node has no branch: stop.
     return [(node.children.get(key, node), 1)]
 

@@ -40,7 +40,7 @@ class Settings:
     min_branch: int = 2
     prune: bool = True
     raise_subtrees: bool = True
-    cut: str = "value"
+    threshold: str = "value"
 
 
 class Case(NamedTuple):
@@ -56,7 +56,7 @@ class Node:
     cases: list[Case]
     classes: Sequence[str]
     column: str | None = None
-    cut: float | None = None
+    threshold: float | None = None
     children: dict[str, Node] = field(default_factory=dict)
 
     @cached_property
@@ -86,7 +86,7 @@ class Candidate(NamedTuple):
     """A way to split that is admissible: its branches, its gain and its ratio."""
 
     column: str
-    cut: float | None
+    threshold: float | None
     branches: dict[str, list[Case]]
     gain: float
     ratio: float
@@ -142,7 +142,7 @@ def grow(cases: list[Case], table: Table, settings: Settings) -> Node:
     best = chosen(candidates, table)
     if best is None:
         return node
-    node.column, node.cut = best.column, best.cut
+    node.column, node.threshold = best.column, best.threshold
     for way, part in shared_out(cases, node, ways(node, cases)).items():
         node.children[way] = grow(part, table, settings)
     return node
@@ -213,7 +213,7 @@ def best_cut(
         return None
     ratio = gain / split_information(branches, cases)
     cut = middle
-    if settings.cut == "value":  # rule 7
+    if settings.threshold == "value":  # rule 7
         cut = max(number for number in table.numbers[column] if number <= middle)
     return Candidate(column, cut, branches, gain, ratio)
 
@@ -245,9 +245,9 @@ def ways(node: Node, cases: list[Case]) -> list[str]:
 def way_of(node: Node, row: Row) -> str | None:
     """The branch that a row takes, or None if it is not known."""
     cell = row[node.column]
-    if cell is None or node.cut is None:
+    if cell is None or node.threshold is None:
         return cell
-    return AT_MOST if cell <= node.cut else ABOVE
+    return AT_MOST if cell <= node.threshold else ABOVE
 
 
 def shared_out(
@@ -278,7 +278,7 @@ def collapse(node: Node) -> None:
 
 
 def make_leaf(node: Node) -> None:
-    node.column, node.cut, node.children = None, None, {}
+    node.column, node.threshold, node.children = None, None, {}
 
 
 def pruned(node: Node, settings: Settings) -> Node:
@@ -308,7 +308,7 @@ def largest(node: Node) -> Node:
 
 def recounted(node: Node, cases: list[Case]) -> Node:
     """The same questions asked of other cases; new values get a leaf."""
-    new = Node(cases, node.classes, node.column, node.cut)
+    new = Node(cases, node.classes, node.column, node.threshold)
     if node.children:
         branches = sorted({*node.children, *ways(node, cases)})
         for way, part in shared_out(cases, node, branches).items():

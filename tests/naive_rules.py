@@ -49,7 +49,7 @@ def fulfils(conditions: Sequence[Condition], row: Row) -> bool:
 
 
 def path(model: Model, node: int) -> list[Condition]:
-    """Every question on the way to a node, as it is asked."""
+    """Every condition on the path to a node."""
     steps = []
     while node:
         steps.append(condition_of(model.schema, model.tree, node))

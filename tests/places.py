@@ -11,13 +11,13 @@ import numpy as np
 from branchwise.engines.fit_plan import Plan, Task
 from branchwise.engines.level_engine import PassEngine, merged
 from branchwise.engines.scan import (
-    Again,
-    encode_part,
+    Rescan,
+    encode_chunk,
+    finalise,
     finished,
     joined,
-    look,
-    look_again,
-    settle,
+    rescan,
+    scan,
     weigh_again,
 )
 
@@ -44,14 +44,14 @@ class ListedPlace:
         return list(self.tables[0])
 
     def learn(self, task: Task) -> Plan:
-        again = Again(
+        again = Rescan(
             lambda plan: merged(weigh_again(table, plan) for table in self.tables),
-            lambda plan: merged(look_again(table, plan) for table in self.tables),
+            lambda plan: merged(rescan(table, plan) for table in self.tables),
         )
-        return settle(merged(look(table, task) for table in self.tables), task, again)
+        return finalise(merged(scan(table, task) for table in self.tables), task, again)
 
     def engine(self, plan: Plan) -> PassEngine:
-        self.parts = [encode_part(table, plan) for table in self.tables]
+        self.parts = [encode_chunk(table, plan) for table in self.tables]
         return PassEngine(plan, self)
 
     def run(self, job: Any) -> Any:

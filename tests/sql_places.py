@@ -183,7 +183,7 @@ def in_memory(table, recipe, weighted=False, columns=None, **choices):
         weights = table["w"].cast(pa.float64()).to_numpy()
     grid = weigh(weights, table.num_rows, split, recipe.weights_are_cases)
     classes = ()
-    if recipe.predicts_numbers:
+    if recipe.is_regression:
         wanted = learn_numbers(table["y"], table.num_rows)
         target = measure(wanted, grid)
     else:

@@ -117,7 +117,7 @@ def test_costs_decide_for_whole_and_for_divided_rows():
     # Missing a b costs 7 times as much; x has 6 a, 1 b, 1 c.
     costs = ((0, 1, 1), (7, 0, 7), (1, 1, 0))
     model = fit_tree(X, y, Recipe(costs=costs, missing="split", unseen="node"))
-    assert model.tree.answer is not None
+    assert model.tree.prediction is not None
     # At x the answer a costs 7 + 1 = 8, b 6 + 1 = 7, c 6 + 7 = 13.
     assert model.predict({"c": ["x", "y"]}).tolist() == ["b", "b"]
     # Without costs a row of 8 parts x and 2 parts y is 0.6 a, 0.3 b and 0.1 c. Now a

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from branchwise import ID3Classifier, ParameterError, Recipe, datasets, fit_tree
-from branchwise.data.bins import bin_columns, cut_numbers
+from branchwise.data.bins import bin_columns, numbers_of_thresholds
 from branchwise.data.schema import Column, Columns
 
 KERNELS = ["reference", "native"]
@@ -102,7 +102,9 @@ def test_cuts_between_bins_become_cuts_between_numbers():
     cut = np.array([np.nan, 0.5, 2.0])
     column = np.array([1, 0, 0])
     edges = {0: np.array([10.0, 20.0, 30.0])}
-    np.testing.assert_array_equal(cut_numbers(cut, column, edges), [np.nan, 10, 30])
+    np.testing.assert_array_equal(
+        numbers_of_thresholds(cut, column, edges), [np.nan, 10, 30]
+    )
 
 
 @pytest.mark.parametrize("max_bins", [1, 0, 2.5, "many"])

@@ -1,4 +1,4 @@
-"""The HTML page in a real browser: what it draws, says and answers."""
+"""The HTML page in a real browser: what it draws, says and predicts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from branchwise import (
     fit_tree,
 )
 from branchwise.data.schema import Column, Schema
-from branchwise.export.base import model_answers, sample_of_rows
+from branchwise.export.base import model_predictions, sample_of_rows
 from branchwise.export.plan import make_plan
 from branchwise.export.verification import probe_rows
 from branchwise.model import Model
@@ -128,15 +128,15 @@ def test_a_small_tree_is_drawn_whole(show, weather):
     assert page.locator("#links path").count() == 7
     root = page.locator("#node-0")
     assert root.get_attribute("aria-label") == (
-        "asks outlook, 3 branches; so far yes, 9 of 14 cases, 64.3 %"
+        "split on outlook, 3 branches; prediction so far yes, 9 of 14 cases, 64.3 %"
     )
     leaf = page.locator("#node-7")
     assert leaf.get_attribute("aria-label") == (
-        "humidity > 77.5: answer no, 3 of 3 cases, 100 %"
+        "humidity > 77.5: prediction no, 3 of 3 cases, 100 %"
     )
     assert leaf.get_attribute("aria-level") == "3"
     assert leaf.get_attribute("aria-expanded") is None
-    assert page.locator("#facts").text_content() == (
+    assert page.locator("#summary").text_content() == (
         "ID3 tree · 8 nodes · 5 leaves · depth 2 · 14 cases"
     )
     widths = page.eval_on_selector_all(
@@ -266,11 +266,11 @@ def test_a_case_is_typed_and_watched(show, weather):
     page.click("#tab-case")
     labelled(page, "outlook").select_option(label="sunny")
     labelled(page, "humidity").fill("77.5")
-    assert page.locator("#result .answer").inner_text() == "yes"
+    assert page.locator("#result .prediction").inner_text() == "yes"
     assert page.locator(".card.arrived").get_attribute("id") == "node-6"
     assert page.locator("#links path.on-way").count() == 2
     labelled(page, "humidity").fill("77.6")
-    assert page.locator("#result .answer").inner_text() == "no"
+    assert page.locator("#result .prediction").inner_text() == "no"
     labelled(page, "humidity").fill("")
     assert page.locator(".card.arrived").get_attribute("id") == "node-3"
     assert "humidity is missing: stop here" in page.locator("#result").inner_text()
@@ -371,8 +371,8 @@ def test_hostile_names_do_nothing(show):
     assert any("<img" in name for name in names)
 
 
-def answers_as_the_model(page, model, n_rows):
-    """Compare the answers to rows made to break them, bit for bit."""
+def predicts_as_the_model(page, model, n_rows):
+    """Compare the predictions for rows made to break them, bit for bit."""
     rows = probe_rows(make_plan(model.schema, model.tree, model.recipe), n_rows)
     sample = sample_of_rows(rows, model.schema, model.tree)
     coded = [None] * len(model.schema.columns)
@@ -391,17 +391,17 @@ def answers_as_the_model(page, model, n_rows):
         "rows => rows.map(row => [branchwise.refusal(row), branchwise.decide(row)])",
         by_row,
     )
-    wanted = model_answers(model.schema, model.tree, model.recipe, sample)
-    for (refused, got), answer in zip(said, wanted, strict=True):
-        assert (refused is not None) == (answer is None)
-        if answer is None:
+    wanted = model_predictions(model.schema, model.tree, model.recipe, sample)
+    for (refused, got), expected in zip(said, wanted, strict=True):
+        assert (refused is not None) == (expected is None)
+        if expected is None:
             continue
-        label, chances = answer
-        if model.tree.predicts_numbers:
+        label, probabilities = expected
+        if model.tree.is_regression:
             assert got["number"] == label
         else:
             assert model.schema.classes[got["label"]] == label
-            assert got["chances"] == list(chances)
+            assert got["probabilities"] == list(probabilities)
 
 
 def speaks_as_the_model(page, model):
@@ -409,11 +409,11 @@ def speaks_as_the_model(page, model):
     nodes = model.view()["nodes"]
     every = list(range(1, len(model.tree)))
     for name, function in (("branch", "branchOf"), ("edge", "edgeOf")):
-        ask = f"nodes => nodes.map(n => branchwise.{function}(n))"
-        assert page.evaluate(ask, every) == nodes[name][1:]
+        call = f"nodes => nodes.map(n => branchwise.{function}(n))"
+        assert page.evaluate(call, every) == nodes[name][1:]
     rules = {rule.node: str(rule) for rule in model.rules()}
-    ask = "nodes => nodes.map(n => branchwise.ruleOf(n))"
-    assert page.evaluate(ask, list(rules)) == list(rules.values())
+    call = "nodes => nodes.map(n => branchwise.ruleOf(n))"
+    assert page.evaluate(call, list(rules)) == list(rules.values())
     tree = page.evaluate(
         "({parent: [...branchwise.tree.parent], depth: [...branchwise.tree.depth]})"
     )
@@ -425,25 +425,25 @@ def speaks_as_the_model(page, model):
 
 
 @pytest.mark.parametrize("kind", range(len(ESTIMATORS)))
-def test_the_page_answers_and_speaks_as_the_model_does(show, kind):
+def test_the_page_predicts_and_speaks_as_the_model_does(show, kind):
     model = random_model(kind, seed=100 + kind)
     page = show(model)
-    answers_as_the_model(page, model, 400)
+    predicts_as_the_model(page, model, 400)
     speaks_as_the_model(page, model)
 
 
 @pytest.mark.slow
-def test_many_pages_answer_as_their_models_do(show):
+def test_many_pages_predict_as_their_models_do(show):
     for model in random_models(200, seed=1000):
         page = show(model)
-        answers_as_the_model(page, model, 500)
+        predicts_as_the_model(page, model, 500)
 
 
 def test_an_example_leads_to_its_node(show, cars):
     page = show(cars)
     leaves = np.flatnonzero(cars.tree.is_leaf).tolist()
-    ask = "n => branchwise.arrivalsOf(branchwise.exampleOf(n))[0].node"
-    ends = page.evaluate(f"leaves => leaves.map({ask})", leaves)
+    call = "n => branchwise.arrivalsOf(branchwise.exampleOf(n))[0].node"
+    ends = page.evaluate(f"leaves => leaves.map({call})", leaves)
     assert ends == leaves
 
 
@@ -642,7 +642,7 @@ def test_a_tree_of_one_leaf(show):
     page = show(fit_tree({"a": ["x", "y"]}, ["yes", "yes"]))
     assert shown(page) == [0]
     page.click("#tab-case")
-    assert "asks nothing" in page.locator("#case").inner_text()
+    assert "has no split" in page.locator("#case").inner_text()
 
 
 def test_without_scripts_there_is_text(show, weather):

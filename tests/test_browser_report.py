@@ -98,7 +98,7 @@ def test_the_tree_can_be_used(show, cars):
     page = show(cars)
     page.locator("iframe.viewer").scroll_into_view_if_needed()
     tree = page.frame_locator("iframe.viewer")
-    assert "182 nodes" in tree.locator("#facts").inner_text()
+    assert "182 nodes" in tree.locator("#summary").inner_text()
     tree.locator("#node-0").click()
     assert "1,728" in tree.locator("#about").inner_text()
     tree.locator("#query").fill("vgood")

@@ -73,7 +73,7 @@ def assert_same(model: Model, node: int, expected: dict | list) -> int:
     assert not tree.is_leaf[node]
     assert model.schema.names[tree.column[node]] == expected["asks"]
     if "cut" in expected:
-        assert tree.cut[node] == expected["cut"]
+        assert tree.threshold[node] == expected["cut"]
     ways = ways_of(model, node)
     compared = 1
     for way, below in expected["ways"].items():

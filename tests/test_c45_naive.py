@@ -94,7 +94,9 @@ VARIANTS = {
     "pruned": naive_c45.Settings(),
     "unpruned": naive_c45.Settings(prune=False),
     "no raising": naive_c45.Settings(raise_subtrees=False),
-    "other settings": naive_c45.Settings(min_branch=3, confidence=0.4, cut="midpoint"),
+    "other settings": naive_c45.Settings(
+        min_branch=3, confidence=0.4, threshold="midpoint"
+    ),
 }
 
 
@@ -108,7 +110,9 @@ def as_table(rows, columns) -> dict:
 
 
 def library_model(table: Table, settings: naive_c45.Settings) -> Model:
-    recipe = replace(C45, min_samples_branch=settings.min_branch, cut=settings.cut)
+    recipe = replace(
+        C45, min_samples_branch=settings.min_branch, threshold=settings.threshold
+    )
     if settings.prune:
         recipe = replace(
             recipe,
@@ -140,8 +144,8 @@ def assert_same_tree(model: Model, expected: naive_c45.Node) -> None:
         index = int(tree.column[node])
         column = schema.names[index] if index >= 0 else None
         assert column == naive_node.column, f"node {node}"
-        cut = None if math.isnan(tree.cut[node]) else tree.cut[node]
-        assert cut == naive_node.cut, f"node {node}"
+        cut = None if math.isnan(tree.threshold[node]) else tree.threshold[node]
+        assert cut == naive_node.threshold, f"node {node}"
         assert schema.classes[tree.label[node]] == naive_node.label, f"node {node}"
         wanted = [float(naive_node.weights[name]) for name in schema.classes]
         assert tree.weights[node].tolist() == pytest.approx(wanted, rel=1e-9, abs=1e-9)
@@ -204,8 +208,8 @@ def test_random_tables_are_worth_comparing() -> None:
         split = grown.n_children > 0
         tally["split"] += bool(split.any())
         tally["deep"] += grown.max_depth >= 3
-        tally["cut"] += not np.isnan(grown.cut[split]).all()
-        tally["values"] += bool(np.isnan(grown.cut[split]).any())
+        tally["cut"] += not np.isnan(grown.threshold[split]).all()
+        tally["values"] += bool(np.isnan(grown.threshold[split]).any())
         tally["fractions"] += bool((grown.weights % 1).any())
         tally["pruned"] += len(tree) < len(grown)
         tally["pruned, not to the root"] += 1 < len(tree) < len(grown)

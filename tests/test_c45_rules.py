@@ -16,8 +16,8 @@ import pytest
 
 from branchwise import C45Classifier, Model
 from branchwise.grow.counts import Counts
-from branchwise.grow.criteria import Candidates, Criterion, Masses64
-from branchwise.grow.thresholds import Cuts, best_penalised
+from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64
+from branchwise.grow.thresholds import Thresholds, best_penalised
 from branchwise.prune.error_based import Estimate
 
 
@@ -60,7 +60,9 @@ def test_3_unknown_cases_scale_the_gain_and_are_a_part_of_the_split():
         known=np.array([[4.0, 4.0]]),
         unknown=np.array([2.0]),
     )
-    scores = Criterion("gain_ratio").score(candidates, Masses64(10.0, whole=False))
+    scores = Criterion("gain_ratio").score(
+        candidates, ImpuritySums64(10.0, whole=False)
+    )
     assert scores.gain[0] == pytest.approx(0.8)
     assert scores.gain[0] / scores.score[0] == pytest.approx(1.522, abs=5e-4)
 
@@ -68,14 +70,14 @@ def test_3_unknown_cases_scale_the_gain_and_are_a_part_of_the_split():
 def test_4_the_gain_of_a_cut_is_lowered_by_the_choice_there_was():
     weights = np.repeat([[1.0, 0.0], [0.0, 1.0]], 10, axis=0)
     counts = Counts(np.zeros(20, np.intp), np.arange(20), weights, np.ones(20))
-    cuts = Cuts.between(counts, np.arange(20.0), 1)
+    cuts = Thresholds.between(counts, np.arange(20.0), 1)
     cuts = cuts.select(cuts.fewest_cases >= 2)
     assert len(cuts.node) == 17
-    masses = Masses64(20.0, whole=True)
+    masses = ImpuritySums64(20.0, whole=True)
     candidates = cuts.candidates(np.zeros((1, 2)), False, masses)
     scores = Criterion("gain_ratio").score(candidates, masses)
     best = best_penalised(cuts, scores, candidates, masses)
-    assert best.cut.tolist() == [9.5]
+    assert best.threshold.tolist() == [9.5]
     assert best.gain[0] == pytest.approx(0.796, abs=5e-4)
 
 
@@ -88,16 +90,16 @@ def test_4_each_side_of_a_cut_needs_a_tenth_of_a_class():
     # 200 cases, 2 classes: 10 on each side. The first 9 cannot be cut off.
     y = "p" * 9 + "q" * 191
     assert root(fitted({"x": np.arange(200.0)}, y, min_samples_branch=2)) == "x"
-    cut = fitted({"x": np.arange(200.0)}, y).tree.cut[0]
+    cut = fitted({"x": np.arange(200.0)}, y).tree.threshold[0]
     assert cut == 9.0  # the nearest that leaves ten cases, not 8
 
 
 def test_4_never_more_than_25_on_a_side():
     # A tenth of a class would be 50 of 1,000 cases.
     y = "p" * 25 + "q" * 975
-    assert fitted({"x": np.arange(1000.0)}, y).tree.cut[0] == 24.0
+    assert fitted({"x": np.arange(1000.0)}, y).tree.threshold[0] == 24.0
     y = "p" * 24 + "q" * 976
-    assert fitted({"x": np.arange(1000.0)}, y).tree.cut[0] == 24.0
+    assert fitted({"x": np.arange(1000.0)}, y).tree.threshold[0] == 24.0
 
 
 def test_4_values_nearer_than_1e_5_are_not_told_apart():
@@ -109,7 +111,7 @@ def test_4_values_nearer_than_1e_5_are_not_told_apart():
 def test_4_the_cut_is_chosen_by_gain_not_by_ratio():
     # Cutting off 4: gain 0.493, ratio 0.608. Cutting off 2: gain 0.371, ratio 0.683.
     model = fitted({"x": np.arange(16.0)}, "ppqpqqqqqqqqqqqq")
-    assert model.tree.cut[0] == 3.0
+    assert model.tree.threshold[0] == 3.0
 
 
 def test_5_a_ratio_without_gain_does_not_win():
@@ -160,8 +162,8 @@ def test_7_the_cut_is_the_largest_value_of_the_file_up_to_the_midpoint():
     y = "pppqqq" + "r" * 12
     model = fitted(X, y)
     assert root(model) == "g"
-    assert np.nanmax(model.tree.cut) == 6.0
-    assert np.nanmax(fitted(X, y, cut="midpoint").tree.cut) == 6.5
+    assert np.nanmax(model.tree.threshold) == 6.0
+    assert np.nanmax(fitted(X, y, threshold="midpoint").tree.threshold) == 6.5
 
 
 def test_7_rounding_of_the_midpoint():
@@ -170,7 +172,7 @@ def test_7_rounding_of_the_midpoint():
         "x": numbers(*[3.6] * 3, *[3.8] * 3, *[3.7] * 12),
     }
     model = fitted(X, "pppqqq" + "r" * 12)
-    assert np.nanmax(model.tree.cut) == 3.7
+    assert np.nanmax(model.tree.threshold) == 3.7
 
 
 def test_8_unknown_cases_are_shared_out_by_the_known_weight():
@@ -284,7 +286,7 @@ def test_15_equal_scores_go_to_the_first_column_the_lowest_cut_the_first_class()
     X = {"b": list("uuvv"), "a": list("uuvv")}
     assert root(fitted(X, "ppqq")) == "b"
     model = fitted({"x": np.repeat([0.0, 1.0, 2.0], 4)}, "qqqqppppqqqq")
-    assert model.tree.cut[0] == 0.0
+    assert model.tree.threshold[0] == 0.0
     assert fitted({"a": list("uu")}, "qp").predict({"a": ["u"]}).tolist() == ["p"]
 
 

@@ -50,7 +50,7 @@ def test_ticks_are_round(values, ticks):
 def test_an_axis_keeps_within_its_bounds():
     shares = axis("", [0.02, 0.98], percent_figure, least=0, most=1)
     assert (shares.low, shares.high) == (0, 1)
-    assert [shares.form(tick) for tick in shares.ticks][-1] == "100 %"
+    assert [shares.tick_format(tick) for tick in shares.ticks][-1] == "100 %"
     met = axis("", [1.0, 1.0], most=1)
     assert met.low < met.high == 1
 
@@ -61,18 +61,18 @@ def test_powers_where_sizes_span_enough():
     many = axis("", [1, 1000], log=True)
     assert many.log
     assert many.ticks == (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-    assert many.place(1) == 0
-    assert many.place(1000) == 1
-    assert many.place(math.sqrt(1000)) == pytest.approx(0.5)
+    assert many.position(1) == 0
+    assert many.position(1000) == 1
+    assert many.position(math.sqrt(1000)) == pytest.approx(0.5)
     assert axis("", [1, 1e6], log=True).ticks == tuple(10.0**p for p in range(7))
 
 
 @given(st.lists(st.floats(-1e200, 1e200), min_size=1, max_size=5))
-def test_every_value_has_a_place(values):
+def test_every_value_has_a_position(values):
     found = axis("", values)
     assert found.low < found.high
     for value in values:
-        assert -1e-6 <= found.place(value) <= 1 + 1e-6
+        assert -1e-6 <= found.position(value) <= 1 + 1e-6
     assert len(found.ticks) <= 12
 
 

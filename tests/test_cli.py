@@ -50,11 +50,14 @@ from branchwise.model_file.save import from_bytes as load_bytes
 from branchwise.recipe import (
     ALIASES,
     BUILT_IN,
+    C45,
     FOR_NUMBERS,
+    ID3,
     POLICIES,
     PROBABILITIES,
     PRUNINGS,
 )
+from parts import first_fast
 
 WEATHER = datasets.path("weather")
 TENNIS = datasets.path("tennis")
@@ -102,14 +105,14 @@ def write(tmp_path):
 
 @pytest.fixture
 def model(tmp_path):
-    """Fit a bundled table or a file, and return the path of the model file."""
+    """Fit ID3 to a bundled table or a file, and return the path of the model file."""
 
     def make(table, *options, target=None):
         if table in datasets.names():
             target = datasets.load(table).target
             table = datasets.path(table)
         path = tmp_path / "tree.json"
-        output("fit", table, "--target", target, "-o", path, *options)
+        output("fit", table, "--target", target, "-o", path, "-a", "id3", *options)
         return path
 
     return make
@@ -182,7 +185,7 @@ def test_every_parameter_of_an_estimator_is_an_option(parameter):
     option = {"--categorical-features": "--categorical"}.get(named, named)
     assert f"\n  {option} " in output("fit", "--help")
     for name, estimator in ESTIMATORS.items():
-        assert algorithms.knows(name, parameter) == (
+        assert algorithms.has_parameter(name, parameter) == (
             parameter in estimator().get_params()
         )
 
@@ -209,7 +212,7 @@ def test_the_help_of_fit_has_headings():
         "Growing:",
         "Pruning:",
         "Weights, costs and probabilities:",
-        "Rows that stay where they are:",
+        "Engines, for tables larger than memory:",
     ]
     options = [line.split()[0] for line in lines if line.startswith("  -")]
     assert len(options) == len(set(options)) == 58
@@ -255,7 +258,9 @@ def test_fit_writes_the_model_that_the_library_fits(tmp_path):
         f"note: tree of 8 nodes (5 leaves, depth 2) from 14 rows written to {path}.\n"
     )
     data = datasets.load("weather")
-    assert load(path) == fit_tree(data.X, data.y, target_name="play")
+    assert load(path) == fit_tree(data.X, data.y, C45, target_name="play")
+    output("fit", WEATHER, "--target", "play", "-a", "id3", "-o", path)
+    assert load(path) == fit_tree(data.X, data.y, ID3, target_name="play")
 
 
 def test_fit_without_output_prints_the_tree():
@@ -329,7 +334,7 @@ OPTIONS = [
     ("id3", "--n-jobs=2", {"n_jobs": 2}),
     ("id3", "--max-bins=4", {"max_bins": 4}),
     ("id3", "--max-leaf-nodes=3", {"max_leaf_nodes": 3}),
-    ("id3", "--min-significance=0.2", {"min_significance": 0.2}),
+    ("id3", "--max-p-value=0.2", {"max_p_value": 0.2}),
     ("id3", "--priors=good=1,bad=9", {"priors": {"good": 1, "bad": 9}}),
     (
         "id3",
@@ -366,7 +371,7 @@ OPTIONS = [
     ("c4.5", "--no-raise-subtrees", {"raise_subtrees": False}),
     ("c4.5", "--min-samples-branch=5", {"min_samples_branch": 5}),
     ("c4.5", "--group-values", {"group_values": True}),
-    ("c4.5", "--cut=midpoint", {"cut": "midpoint"}),
+    ("c4.5", "--threshold=midpoint", {"threshold": "midpoint"}),
     ("c4.5", "--min-samples-leaf=3", {"min_samples_leaf": 3}),
     ("cart", "", {}),
     ("cart", "--criterion=log_loss", {"criterion": "log_loss"}),
@@ -438,16 +443,16 @@ def test_numbers_are_predicted_as_the_estimator_does(fitted, options, parameters
     ("options", "message"),
     [
         (
-            "--group-values",
+            "-a id3 --group-values",
             (
-                "--group-values has no effect with --algorithm id3. Those that know "
-                "it: c4.5."
+                "--group-values applies only to --algorithm c4.5. Got id3: choose "
+                "another algorithm, or leave the option out."
             ),
         ),
-        ("-a cart --cut=value", "--cut has no effect with --algorithm cart."),
+        ("-a cart --threshold=value", "--threshold applies only to --algorithm c4.5."),
         (
             "-a c4.5 --criterion=gini",
-            "Those that know it: id3, cart, cart --regression.",
+            "applies only to --algorithm id3 or cart or cart --regression. Got c4.5",
         ),
         (
             "-a c4.5 --no-prune --pruning=error-based",
@@ -460,21 +465,21 @@ def test_numbers_are_predicted_as_the_estimator_does(fitted, options, parameters
         (
             "-a cart --regression --class-weight=balanced",
             (
-                "--class-weight has no effect with --algorithm cart --regression. "
-                "Those that know it: id3, c4.5, cart."
+                "--class-weight applies only to --algorithm id3 or c4.5 or cart. Got "
+                "cart --regression"
             ),
         ),
-        ("-a cart --regression --no-raise-subtrees", "--no-raise-subtrees has no"),
-        ("--no-prune", "--no-prune has no effect with --algorithm id3."),
+        ("-a cart --regression --no-raise-subtrees", "--no-raise-subtrees applies"),
+        ("-a id3 --no-prune", "--no-prune applies only to --algorithm c4.5. Got id3"),
         (
-            "--regression",
+            "-a id3 --regression",
             (
-                "--regression has no effect with --algorithm id3. Only cart knows it: "
-                "give --algorithm cart, too."
+                "--regression applies only to --algorithm cart. Got id3: give "
+                "--algorithm cart, too."
             ),
         ),
         (
-            "--criterion=variance",
+            "-a id3 --criterion=variance",
             (
                 "--criterion must be one of gain, gain_ratio, gini, entropy, log_loss "
                 "with --algorithm id3. Got variance."
@@ -485,7 +490,7 @@ def test_numbers_are_predicted_as_the_estimator_does(fitted, options, parameters
             "--criterion must be one of gini, gain, entropy, log_loss with --algor",
         ),
         (
-            "--confidence=0.25",
+            "-a id3 --confidence=0.25",
             "--confidence has no effect unless --pruning is error-based. Got none.",
         ),
         (
@@ -496,7 +501,7 @@ def test_numbers_are_predicted_as_the_estimator_does(fitted, options, parameters
             "-a cart --pruning=none --ccp-alpha=0",
             "--ccp-alpha has no effect unless --pruning is cost-complexity. Got none.",
         ),
-        ("--ccp-alpha=1", "unless --pruning is cost-complexity. Got none."),
+        ("-a id3 --ccp-alpha=1", "unless --pruning is cost-complexity. Got none."),
         ("--validation=x.csv", "--validation has no effect unless --pruning is red"),
         (
             "--pruning=reduced-error",
@@ -529,7 +534,7 @@ def test_numbers_are_predicted_as_the_estimator_does(fitted, options, parameters
                 "between them. The classes are 'no', 'yes'."
             ),
         ),
-        ("--costs=yes:yes=1", "with 0 where the answer is right"),
+        ("--costs=yes:yes=1", "with 0 where the prediction is right"),
         (
             "--priors=yes=1",
             (
@@ -661,25 +666,21 @@ def test_a_note_on_many_numbers_as_classes(write):
 
 def test_categorical_columns_keep_their_text(write):
     path = write("zip,y\n007,a\n010,b\n007,a\n")
-    assert output("fit", path, "-t", "y", "--categorical", "zip", "-q") == (
+    fit = ["fit", path, "-t", "y", "-a", "id3", "-q"]
+    assert output(*fit, "--categorical", "zip") == (
         "zip = 007: a (2)\nzip = 010: b (1)\n"
     )
-    assert (
-        output("fit", path, "-t", "y", "-q") == "zip <= 8.5: a (2)\nzip > 8.5: b (1)\n"
-    )
+    assert output(*fit) == "zip <= 8.5: a (2)\nzip > 8.5: b (1)\n"
     both = ["--categorical", "all", "--numeric", "zip"]
-    assert output("fit", path, "-t", "y", "-q", *both).startswith("zip <= 8.5")
-    assert output("fit", path, "-t", "y", "-q", "--categorical=all").startswith(
-        "zip = 007"
-    )
+    assert output(*fit, *both).startswith("zip <= 8.5")
+    assert output(*fit, "--categorical=all").startswith("zip = 007")
 
 
 def test_columns_may_be_named_one_by_one_or_in_a_list(write):
     path = write('a,b,"c,d",y\n1,2,3,x\n4,5,6,z\n')
-    assert output("fit", path, "-t", "y", "-q", "--ignore=a,b") == (
-        "c,d <= 4.5: x (1)\nc,d > 4.5: z (1)\n"
-    )
-    assert output("fit", path, "-t", "y", "-q", "--ignore=a", "--ignore=c,d") == (
+    fit = ["fit", path, "-t", "y", "-a", "id3", "-q"]
+    assert output(*fit, "--ignore=a,b") == "c,d <= 4.5: x (1)\nc,d > 4.5: z (1)\n"
+    assert output(*fit, "--ignore=a", "--ignore=c,d") == (
         "b <= 3.5: x (1)\nb > 3.5: z (1)\n"
     )
     assert "has no column 'q'" in refusal("fit", path, "-t", "y", "--ignore=a,q")
@@ -687,7 +688,8 @@ def test_columns_may_be_named_one_by_one_or_in_a_list(write):
 
 def test_missing_marks(write):
     path = write("n,y\n1,a\nNA,b\n?,b\n,b\n3,a\n")
-    text = output("fit", path, "-t", "y", "-q", "--missing", "NA", "--missing", "?")
+    fit = ["fit", path, "-t", "y", "-a", "id3", "-q"]
+    text = output(*fit, "--missing", "NA", "--missing", "?")
     assert text == "n <= 2: a (1)\nn > 2: a (1)\nn is missing: b (3)\n"
     # A mark takes the place of the question mark, never of the empty cell.
     document = json.loads(output("schema", path, "--missing=NA", "--format=json"))
@@ -701,7 +703,7 @@ def test_declared_categories():
     expected = fit_tree(
         datasets.load("toy").X, datasets.load("toy").y, categories=_domains()
     )
-    assert output("fit", toy, "-t", "class", *options, "-q") == (
+    assert output("fit", toy, "-t", "class", "-a", "id3", *options, "-q") == (
         expected.to_text() + "\n"
     )
 
@@ -712,7 +714,7 @@ def _domains():
 
 def test_declared_categories_with_odd_names_and_values(write):
     path = write('a=b,y\n"1,2",x\n3,z\n')
-    text = output("fit", path, "-t", "y", "-q", '--categories=a=b=3,"1,2",4')
+    text = output("fit", path, "-ty", "-aid3", "-q", '--categories=a=b=3,"1,2",4')
     assert text == "a=b = 3: z (1)\na=b = 1,2: x (1)\n"
 
 
@@ -726,7 +728,7 @@ def test_weights(write):
 def test_classes_may_be_numbers(write, tmp_path):
     path = write("a,y\nx,0\nz,1\n")
     tree = tmp_path / "tree.json"
-    output("fit", path, "-t", "y", "-o", tree)
+    output("fit", path, "-t", "y", "-a", "id3", "-o", tree)
     assert load(tree).schema.classes == (0, 1)
     assert output("predict", tree, path) == "prediction\n0\n1\n"
     assert "accuracy 1.0000 (2 of 2 rows)" in output("evaluate", tree, path)
@@ -740,8 +742,8 @@ def test_notes_on_columns_without_use(write):
     err = run("fit", path, "-t", "y")[2]
     assert "note: no row has a value in columns 'void', 'gone'.\n" in err
     assert (
-        "note: column 'id' names rows rather than describes them: every row has "
-        "another value. Information gain would pick it, and new rows have other "
+        "note: column 'id' looks like an identifier: every row has a different "
+        "value. A tree would split on it, but new rows have other "
         "values: leave it out with --ignore id.\n" in err
     )
     assert run("fit", path, "-t", "y", "--quiet")[2] == ""
@@ -916,7 +918,7 @@ def test_predict_refuses_names_of_forms_that_it_does_not_write(model, tmp_path):
     for name in ("x.csv.gz", "x.json.zst", "x.zip"):
         for options in ((), ("--format", "csv")):
             said = refusal(*command, tmp_path / name, *options, code=2)
-            assert "means a packed file. Give a name without that ending" in said
+            assert "means a compressed file. Give a name without that ending" in said
         assert not (tmp_path / name).exists()
     output(*command, tmp_path / "x.tab", "--keep")
     assert "\t" in (tmp_path / "x.tab").read_text()
@@ -1277,7 +1279,7 @@ class _Pruned:
 
     def __init__(self, monkeypatch):
         self.calls = []
-        for name in ("prune", "snip", "merge_same_leaves"):
+        for name in ("prune", "collapse_nodes", "merge_same_leaves"):
             monkeypatch.setattr(Model, name, self._noting(name), raising=False)
 
     def _noting(self, name):
@@ -1304,11 +1306,11 @@ def pruned(monkeypatch):
             "--method=cost-complexity --ccp-alpha=0.01",
             [("prune", ("cost-complexity",), {"ccp_alpha": 0.01})],
         ),
-        ("--snip=3 --snip=1", [("snip", (3, 1), {})]),
+        ("--collapse=3 --collapse=1", [("collapse_nodes", (3, 1), {})]),
         ("--merge-same-leaves", [("merge_same_leaves", (False,), {})]),
         (
-            "--merge-same-leaves --change-probabilities --snip=1",
-            [("snip", (1,), {}), ("merge_same_leaves", (True,), {})],
+            "--merge-same-leaves --change-probabilities --collapse=1",
+            [("collapse_nodes", (1,), {}), ("merge_same_leaves", (True,), {})],
         ),
     ],
 )
@@ -1346,7 +1348,7 @@ def test_rows_to_prune_a_model_with(model, pruned, write):
     code, _, err = run(*prune, "--target=result", "--weight=w")
     assert code == 0
     assert err.startswith(
-        "note: rows without an answer in column 'result' are left out: 1 of 3 in "
+        "note: rows without a value in column 'result' are left out: 1 of 3 in "
         f"{data}.\nnote: tree of 1 node (1 leaf, depth 0) pruned from 8 nodes (5 "
         "leaves, depth 2); -o FILE writes it"
     )
@@ -1374,10 +1376,10 @@ def test_rows_of_numbers_to_prune_with(numbers, pruned):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("", "Nothing says how to prune. Give --method, --snip, --merge-same-leaves"),
-        ("--path --snip=1", "--path only prints a table"),
+        ("", "No pruning was requested. Give --method, --collapse, --merge-same"),
+        ("--path --collapse=1", "--path only prints a table"),
         ("--path -o x.json", "--path only prints a table"),
-        ("--method=cost-complexity", "needs the price of a leaf"),
+        ("--method=cost-complexity", "--method cost-complexity needs --ccp-alpha"),
         (
             "--method=reduced-error",
             "--method reduced-error needs rows to prune with, other than those",
@@ -1394,15 +1396,24 @@ def test_rows_of_numbers_to_prune_with(numbers, pruned):
             "--method=error-based --tolerance=0",
             "--tolerance has no effect unless --method is reduced-error. Got error-b",
         ),
-        ("--snip=1 --confidence=0.2", "unless --method is error-based. Got none."),
-        ("--snip=1 --data=x.csv", "--data has no effect unless --method is error-"),
+        (
+            "--collapse=1 --confidence=0.2",
+            "unless --method is error-based. Got none.",
+        ),
+        (
+            "--collapse=1 --data=x.csv",
+            "--data has no effect unless --method is error-",
+        ),
         (
             "--method=cost-complexity --ccp-alpha=1 --data=x.csv",
             "--data has no effect unless --method is error-based or reduced-error, ",
         ),
         ("--method=error-based --weight=w", "--weight has no effect without --method"),
         ("--path --data=x.csv --weight=w", "--weight has no effect without --method"),
-        ("--snip=1 --change-probabilities", "no effect without --merge-same-leaves"),
+        (
+            "--collapse=1 --change-probabilities",
+            "no effect without --merge-same-leaves",
+        ),
     ],
 )
 def test_prunings_that_cannot_be(model, options, message):
@@ -1459,7 +1470,7 @@ def test_prune_does_what_the_library_does(write, tmp_path, options, method, para
     other = write("\n".join([head, *rows[::3]]), "other.csv")
     tree, smaller = tmp_path / "tree.json", tmp_path / "smaller.json"
     target = datasets.load("house_votes").target
-    output("fit", train, "-t", target, "-o", tree)
+    output("fit", train, "-t", target, "-a", "id3", "-o", tree)
     data = train if method == "error-based" else other
     given = [part for part in options.split() if part != "--data"]
     known = ()
@@ -1473,7 +1484,7 @@ def test_prune_does_what_the_library_does(write, tmp_path, options, method, para
     assert len(expected.tree) < len(load(tree).tree)
 
 
-def test_snip_takes_the_numbers_that_show_tells(model):
+def test_collapse_takes_the_numbers_that_show_tells(model):
     tree = model("weather")
     assert output("show", tree, "--nodes") == (
         "0  all cases: yes (14/5)\n"
@@ -1485,7 +1496,7 @@ def test_snip_takes_the_numbers_that_show_tells(model):
         "6  |   humidity <= 77.5: yes (2)\n"
         "7  |   humidity > 77.5: no (3)\n"
     )
-    assert output("prune", tree, "--snip", "3", "-q") == (
+    assert output("prune", tree, "--collapse", "3", "-q") == (
         "outlook = overcast: yes (4)\n"
         "outlook = rainy:\n"
         "|   windy = FALSE: yes (3)\n"
@@ -1493,7 +1504,7 @@ def test_snip_takes_the_numbers_that_show_tells(model):
         "outlook = sunny: no (5/2)\n"
     )
     for wrong in ("7", "8"):
-        assert refusal("prune", tree, "--snip", wrong, code=2)
+        assert refusal("prune", tree, "--collapse", wrong, code=2)
 
 
 def test_the_real_pruning_path(voters):
@@ -1554,9 +1565,9 @@ def test_schema_finds_marks_among_numbers(write):
     path = write("count\n1\n1\nN/A\n2\n")
     assert "numeric with --missing N/A" in output("schema", path)
     assert "1 to 2" in output("schema", path, "--missing", "N/A")
-    blanks = output("schema", write("a, b\nx, ?\ny , u\n"))
-    assert "' b'    categorical  2: ' ?', ' u'        0  --missing ' ?'" in blanks
-    assert "blanks around some values are part of them" in blanks
+    spaces = output("schema", write("a, b\nx, ?\ny , u\n"))
+    assert "' b'    categorical  2: ' ?', ' u'        0  --missing ' ?'" in spaces
+    assert "spaces around some values are part of them" in spaces
 
 
 @pytest.mark.parametrize(
@@ -1692,7 +1703,7 @@ def test_a_blank_after_every_comma(write, tmp_path):
     path = write("a, b, play\nx, 1, no\ny, 2, yes\n")
     command = "fit", path, "--target", "play", "-o", tmp_path / "tree.json"
     said = refusal(*command)
-    assert "blanks around cells do not count with --separator ', '. The" in said
+    assert "--separator ', ' strips it around cells. The" in said
     output(*command, "--separator", ", ")
 
 
@@ -1745,7 +1756,7 @@ def test_too_little_memory(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(fit_module, "fit_tree", much)
-    assert "memory of this machine" in refusal("fit", WEATHER, "-t", "play")
+    assert "out of memory" in refusal("fit", WEATHER, "-t", "play")
 
 
 def test_an_interrupted_fit_leaves_the_old_file(tmp_path, monkeypatch):
@@ -1881,13 +1892,13 @@ def test_a_real_pipe(start, model):
     assert err == b""
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", first_fast(["", "1"]))
 def test_a_pipe_that_closes_early(start, tmp_path, monkeypatch, unbuffered):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     rows = "".join(f"value {n},{n % 2}\n" for n in range(20_000))
     table = tmp_path / "data.csv"
     table.write_text("a,y\n" + rows)
-    process = start("fit", table, "-t", "y", "-q")
+    process = start("fit", table, "-t", "y", "-a", "id3", "-q")
     assert process.stdout.readline() == b"a = value 0: 0 (1)\n"
     process.stdout.close()
     assert process.stderr.read() == b""
@@ -1901,7 +1912,7 @@ def test_a_pipe_that_closes_early(start, tmp_path, monkeypatch, unbuffered):
     ("sent", "code", "told"),
     [
         (signal.SIGINT, 130, b"interrupted\n"),
-        (signal.SIGTERM, 143, b"asked to end\n"),
+        (signal.SIGTERM, 143, b"terminated\n"),
     ],
 )
 def test_signals_leave_no_file(start, tmp_path, module, name, sent, code, told):

@@ -16,22 +16,22 @@ WEATHER = datasets.path("weather")
 @pytest.fixture
 def trees(tmp_path):
     old, new = tmp_path / "old.json", tmp_path / "new.json"
-    output("fit", WEATHER, "-t", "play", "-o", old)
-    output("prune", old, "--snip", 3, "-o", new)
+    output("fit", WEATHER, "-t", "play", "-a", "id3", "-o", old)
+    output("prune", old, "--collapse", 3, "-o", new)
     return old, new
 
 
 def test_with_and_without_rows(trees):
     text = output("diff", *trees)
-    assert text.endswith("asks humidity <= 77.5 -> no (5/2)\n")
+    assert text.endswith("splits on humidity <= 77.5 -> no (5/2)\n")
     assert "Answers" not in text
     text = output("diff", *trees, WEATHER)
     assert (
-        "\nAnswers: 2 of 14 rows change (85.7 % agree)\nAccuracy: 1 -> 0.8571\n" in text
+        "\nPredictions: 2 of 14 rows change (85.7 % agree)\nAccuracy: 1 -> 0.8" in text
     )
     document = json.loads(output("diff", *trees, WEATHER, "--format=json"))
-    assert [row["row"] for row in document["answers"]["changed"]] == [8, 10]
-    assert "### Question removed: 1" in output("diff", *trees, "--format=markdown")
+    assert [row["row"] for row in document["predictions"]["changed"]] == [8, 10]
+    assert "### Split removed: 1" in output("diff", *trees, "--format=markdown")
 
 
 def test_the_truth_may_be_elsewhere_or_have_gaps(trees, tmp_path):

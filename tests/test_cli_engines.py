@@ -104,7 +104,7 @@ def test_validation_rows_may_be_files(parts, tmp_path):
         (
             "-t class -a cart --ccp-alpha best",
             2,
-            "ccp_alpha='best' chooses the price by cross-validation",
+            "ccp_alpha='best' is chosen by cross-validation",
         ),
     ],
 )
@@ -141,7 +141,7 @@ def test_nan_is_missing_also_among_names(tmp_path):
         path,
     )
     for engine in ("memory", "chunked"):
-        how = ["-t", "y", "--categorical", "a", "--engine", engine]
+        how = ["-t", "y", "-a", "id3", "--categorical", "a", "--engine", engine]
         code, out, _ = run("fit", path, *how)
         assert code == 0
         assert out.splitlines() == [
@@ -160,5 +160,5 @@ def test_numbers_cannot_be_told_where_columns_have_types(tmp_path):
 
 
 def test_an_address_is_no_file():
-    with pytest.raises(DataError, match=r"is no file\. Rows of a database are told by"):
+    with pytest.raises(DataError, match=r"is not a file\. Pass a table of a database"):
         fit_tree("postgresql://a@b/c", "y")

@@ -33,8 +33,8 @@ def test_the_command_is_the_function():
     found = compare({"c4.5": own}, iris.X, iris.y, cv=5)["c4.5"]
     assert text.startswith(str(found))
     assert text.splitlines()[-1] == (
-        f"accuracy {found['accuracy'].mean:.4f}; that of answering with the most "
-        "frequent class everywhere is 0.3333."
+        f"accuracy {found['accuracy'].mean:.4f}; always predicting the most frequent "
+        "class: 0.3333."
     )
     again = output(
         "evaluate",
@@ -96,7 +96,7 @@ def test_hold_out_repeats_and_seed():
     assert sum(map(sum, one["confusion_matrix"])) == 45
     assert one["scores"] == document("--hold-out", 0.3)["scores"]
     other = document("--hold-out", 0.3, "--seed", 5)
-    assert other["deal"] == {"cv": None, "repeats": 1, "hold_out": 0.3, "seed": 5}
+    assert other["folds"] == {"cv": None, "repeats": 1, "hold_out": 0.3, "seed": 5}
     twice = document("--cv", 3, "--repeats", 2)
     assert len(twice["scores"]["accuracy"]["folds"]) == 6
     assert one["interval"] != twice["interval"]
@@ -105,7 +105,7 @@ def test_hold_out_repeats_and_seed():
 def test_numbers_and_weights(tmp_path):
     found = output("evaluate", IRIS, "-t", "petalwidth", "--regression", "--cv", 4)
     assert found.startswith("cart: 4-fold cross-validation, 150 rows")
-    assert "answering with the mean everywhere is" in found
+    assert "always predicting the mean: " in found
     rows = "".join(f"{'ab'[i % 2]},{i % 3},{'yn'[i % 2]}\n" for i in range(30))
     path = tmp_path / "w.csv"
     path.write_text("x,w,y\n" + rows, encoding="utf-8")
@@ -170,15 +170,15 @@ def test_notes_go_to_standard_error(votes):
         ),
         (
             [WEATHER, "-t", "play", "-a", "cart", "--group-values"],
-            "--group-values has no effect with --algorithm cart.",
+            "--group-values applies only to --algorithm c4.5. Got cart",
         ),
         (
             [WEATHER, "-t", "play", "--compare", "id3,cart", "--group-values"],
-            "--group-values has no effect: none of 'id3', 'cart' knows it.",
+            "--group-values has no effect: none of 'id3', 'cart' has it.",
         ),
         (
             [WEATHER, "-t", "play", "--compare", "id3,cart", "--confidence", "0.1"],
-            "--confidence has no effect: none of 'id3', 'cart' knows it.",
+            "--confidence has no effect: none of 'id3', 'cart' has it.",
         ),
         ([WEATHER, "-t", "play", "--jobs", "0"], "n_jobs must be None or a whole"),
     ],

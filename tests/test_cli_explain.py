@@ -24,14 +24,14 @@ YES = (
 @pytest.fixture
 def tree(tmp_path):
     path = tmp_path / "tree.json"
-    output("fit", WEATHER, "-t", "play", "-o", path)
+    output("fit", WEATHER, "-t", "play", "-a", "id3", "-o", path)
     return path
 
 
 def test_one_row_of_a_table(tree):
     assert output("explain", tree, WEATHER, "--row", 8).startswith("play: yes (yes 100")
     document = json.loads(output("explain", tree, WEATHER, "--row", 8, "--format=json"))
-    assert (document["row"], document["answer"]) == (8, "yes")
+    assert (document["row"], document["prediction"]) == (8, "yes")
 
 
 def test_typed_cells(tree):
@@ -74,7 +74,7 @@ def test_refusals(tree):
         f"--set fills in one row, and {WEATHER} has 14. Choose one with --row."
     )
     assert refusal("explain", tree, "--set=windy", code=2) == (
-        "--set must be COLUMN=VALUE. Got 'windy'; put it in quotes if it has blanks."
+        "--set must be COLUMN=VALUE. Got 'windy'; put it in quotes if it has spaces."
     )
     assert refusal("explain", tree, "--set=wind=TRUE", code=2) == (
         "--set must name a column of the tree. Got 'wind'; the columns are 'outlook', "
@@ -94,7 +94,7 @@ def test_booleans_and_names_with_signs(tmp_path):
     data = tmp_path / "data.csv"
     data.write_text("a=b,y\n1,p\n2,q\n", encoding="utf-8")
     path = tmp_path / "m.json"
-    output("fit", data, "-t", "y", "-o", path)
+    output("fit", data, "-t", "y", "-a", "id3", "-o", path)
     assert "a=b <= 1.5 (it is 1)" in output("explain", path, "--set", "a=b=1")
     model = load(path)
     assert model.schema.names == ["a=b"]
@@ -115,7 +115,7 @@ def test_the_page_shows_what_happens(tree, tmp_path, monkeypatch):
     Path("weather.csv").write_bytes(Path(WEATHER).read_bytes())
     new = "outlook,temperature,humidity,windy\nsunny,71,70,TRUE\nrainy,,90,?\n"
     Path("new.csv").write_text(new, encoding="utf-8")
-    output("prune", tree, "--snip", 3, "-o", "smaller.json")
+    output("prune", tree, "--collapse", 3, "-o", "smaller.json")
     examples = shown.split("$ branchwise ")[1:]
     assert len(examples) == 4
     for example in examples:

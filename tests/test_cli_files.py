@@ -14,7 +14,7 @@ import pytest
 
 from branchwise import datasets, load
 from branchwise.cli.options.shared import _OPTIONS, TableSource
-from branchwise.files.options import FORMS, make_reading
+from branchwise.files.options import FORMATS, make_reading
 from test_cli import output, refusal, run, usage_error
 
 WEATHER = Path(datasets.path("weather"))
@@ -41,7 +41,7 @@ def write(tmp_path):
 
 
 def test_the_options_are_those_of_the_library():
-    assert [source.value for source in TableSource] == list(FORMS)
+    assert [source.value for source in TableSource] == list(FORMATS)
     known = make_reading.__code__.co_varnames[: make_reading.__code__.co_argcount]
     assert {name.replace("no_header", "header") for name in _OPTIONS} == set(known)
 
@@ -85,12 +85,12 @@ def test_a_tree_from_c45_files(write, tmp_path):
     write(NAMES, "golf.names")
     write(DATA, "golf.data")
     tree = tmp_path / "tree.json"
-    output("fit", tmp_path / "golf", "-t", "class", "-o", tree)
+    output("fit", tmp_path / "golf", "-t", "class", "-a", "id3", "-o", tree)
     schema = load(tree).schema
     assert schema.names == ["outlook", "humidity"]
     assert schema.columns[0].categories == ("sunny", "overcast", "rain")
     same = output("fit", "-", "--names-file", tmp_path / "golf.names", "-t", "class",
-                  "-q", stdin=DATA)  # fmt: skip
+                  "-a", "id3", "-q", stdin=DATA)  # fmt: skip
     assert same == output("show", tree)
     assert "accuracy 1.0000" in output("evaluate", tree, tmp_path / "golf.data")
     kept = output("predict", tree, tmp_path / "golf", "--keep", "-q").splitlines()
@@ -169,7 +169,9 @@ def test_options_that_have_no_table_to_read(tmp_path):
     tree = tmp_path / "tree.json"
     output("fit", WEATHER, "-t", "play", "-o", tree)
     prune = ["prune", tree, "--method", "error-based", "--separator", ","]
-    assert "have no effect here. Give the table as --data" in refusal(*prune, code=2)
+    assert "have no effect without a table. Give the table as --data" in refusal(
+        *prune, code=2
+    )
     export = ["export", tree, "--to", "json-rules", "--no-header"]
     assert "Give the table as --verify" in refusal(*export, code=2)
     assert "--sheet has no effect on" in refusal("schema", WEATHER, "--sheet=1", code=2)
@@ -189,27 +191,26 @@ def test_warnings_of_schema(write):
     path = write(CUSTOMERS)
     text = output("schema", path, "-t", "buys").partition("\n\n")[2]
     assert text == (
-        "warning: column 'end' decides the class all alone. Is it known before the "
-        "class is? If it is made from the class, or after it, leave it out with "
-        "--ignore end.\n"
-        "warning: column 'id' names rows rather than describes them: every row has "
-        "another value. Information gain would pick it, and new rows have other "
-        "values: leave it out with --ignore id.\n"
-        "warning: column 'note' has the same value in every row. No tree can ask for "
+        "warning: column 'end' determines the class on its own. If it is derived "
+        "from the class, or known only after it, leave it out with --ignore end.\n"
+        "warning: column 'id' looks like an identifier: every row has a different "
+        "value. A tree would split on it, but new rows have other values: leave it out "
+        "with --ignore id.\n"
+        "warning: column 'note' has the same value in every row. No tree can split on "
         "it: leave it out with --ignore note.\n"
         "warning: column 'end' is missing in 45 of 60 rows (75 %). Check how missing "
         "values are treated, or leave it out with --ignore end.\n"
-        "warning: columns 'plan' and 'code' say the same: the same rows have the same "
-        "values. Importances will be shared between them by chance: leave one out with "
-        "--ignore code.\n"
+        "warning: columns 'plan' and 'code' hold the same information: their values "
+        "correspond in all rows. Importances would be divided between them "
+        "arbitrarily: leave one out with --ignore code.\n"
     )
     document = json.loads(output("schema", path, "-t", "buys", "--format", "json"))
     assert document["warnings"][0] == {
         "kind": "leak",
         "columns": ["end"],
-        "message": "Column 'end' decides the class all alone.",
-        "advice": "Is it known before the class is? If it is made from the class, or "
-        "after it, leave it out.",
+        "message": "Column 'end' determines the class on its own.",
+        "advice": "If it is derived from the class, or known only after it, leave it "
+        "out.",
     }
     without = output("schema", path, "--ignore", "id,end,note,code", "-q")
     assert "warning" not in without
@@ -256,7 +257,7 @@ def test_hundreds_of_numbers_as_classes(write, tmp_path):
         (
             "a.csv",
             gzip.compress(b"a,y\n" * 99, mtime=0)[:-9],
-            "is cut off: the packed data",
+            "is truncated: the compressed data",
         ),
         ("a.arff", b"@relation r\n@attribute", "lacks the name of an attribute"),
         ("a.parquet", b"PAR1", "is not a whole Parquet file"),
@@ -296,8 +297,8 @@ def test_a_long_pipe_that_is_cut_off(tmp_path):
     assert done.returncode == 1
     assert done.stdout == b""
     assert done.stderr.startswith(
-        b"error: standard input is cut off: it ends in line 200,002, column 5, with 1 "
-        b"of the 2 cells that its header has. Get the whole file, or take that "
+        b"error: standard input is truncated: it ends in line 200,002, column 5, with "
+        b"1 of the 2 cells that its header has. Get the whole file, or take that "
         b"line out."
     )
     assert not tree.exists()

@@ -42,7 +42,7 @@ WEATHER = Path(datasets.path("weather"))
 @pytest.fixture
 def tree(tmp_path):
     path = tmp_path / "tree.json"
-    output("fit", WEATHER, "--target", "play", "-o", path)
+    output("fit", WEATHER, "--target", "play", "-a", "id3", "-o", path)
     return path
 
 
@@ -66,7 +66,7 @@ def test_sentences(tree):
 def test_bounds_apart_or_together(tmp_path):
     table, tree = tmp_path / "data.csv", tmp_path / "tree.json"
     table.write_text("n,y\n1,a\n2,b\n3,a\n", encoding="utf-8")
-    output("fit", table, "-t", "y", "-o", tree)
+    output("fit", table, "-t", "y", "-a", "id3", "-o", tree)
 
     def conditions(*options):
         text = output("rules", tree, "--format", "csv", *options)
@@ -90,7 +90,7 @@ def test_class_and_order(tree):
 def test_classes_that_are_no_text(tmp_path):
     table, tree = tmp_path / "data.csv", tmp_path / "tree.json"
     table.write_text("c,y\na,0\nb,1\n", encoding="utf-8")
-    output("fit", table, "-t", "y", "-o", tree)
+    output("fit", table, "-t", "y", "-a", "id3", "-o", tree)
     assert output("rules", tree, "--class", "1").startswith("1. If c is b, then y is 1")
 
 
@@ -165,7 +165,7 @@ def test_rows_without_a_class_are_left_out(tree, tmp_path):
     table.write_text(text.rstrip() + "\nsunny,85,85,FALSE,?\n", encoding="utf-8")
     code, out, err = run("rules", tree, "--generalise", table)
     assert code == 0
-    assert "rows without an answer in column 'play' are left out: 1 of 14" in err
+    assert "rows without a value in column 'play' are left out: 1 of 14" in err
     assert "of 13 training" not in out
     assert "2 of 2 training cases" in out
 
@@ -242,7 +242,7 @@ def test_the_page_shows_generalised_rules(tmp_path):
     for name, part in parts.items():
         (tmp_path / f"{name}.csv").write_text("\n".join([head, *part]), "utf-8")
     tree, train = tmp_path / "votes.json", tmp_path / "train.csv"
-    output("fit", train, "-t", "Class", "-o", tree)
+    output("fit", train, "-t", "Class", "-a", "id3", "-o", tree)
     test = ("--test", tmp_path / "validation.csv")
     got = output("rules", tree, "--generalise", train, *test)
     command = "rules votes.json --generalise train.csv --test validation.csv"

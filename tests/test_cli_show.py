@@ -124,9 +124,9 @@ def test_endings_that_say_something_else(tree, tmp_path):
     )
     path = tmp_path / "t.svg"
     message = refusal("show", tree, "-o", path, "--style=box", code=2)
-    assert "ends in '.svg' is svg, and --style box was asked for" in message
+    assert "ends in '.svg' is svg. Got --style box: give" in message
     message = refusal("show", tree, "-o", path, "--rules", code=2)
-    assert "ends in '.svg' is svg, and text was asked for" in message
+    assert "ends in '.svg' is svg. Got text: give" in message
     assert list(tmp_path.glob("t.*")) == []
     for name, option in {"a.txt": "--style=svg", "b.md": "--rules"}.items():
         assert output("show", tree, "-o", tmp_path / name, option) == ""

@@ -54,11 +54,11 @@ def test_help():
 
 
 def test_the_root_of_a_tree_that_is_grown():
-    text = output("steps", TENNIS, "--target", "play tennis")
+    text = output("steps", TENNIS, "--target", "play tennis", "-a", "id3")
     assert "gain(outlook) = 0.940 - 0.694 = 0.247\n" in text
     assert text.endswith("before it.\n")
     assert "gain(outlook) = 0.94029" in output(
-        "steps", TENNIS, "-t", "play tennis", "--digits", 5
+        "steps", TENNIS, "-t", "play tennis", "-a", "id3", "--digits", 5
     )
 
 
@@ -128,13 +128,23 @@ def test_class_weights_of_a_model_are_given_again(tmp_path):
     ],
 )
 def test_styles(style, begins, holds, tmp_path):
-    text = output("steps", TENNIS, "-t", "play tennis", "--style", style)
+    text = output("steps", TENNIS, "-t", "play tennis", "-a", "id3", "--style", style)
     assert text.startswith(begins)
     assert holds in text
     assert text.endswith("\n")
     path = tmp_path / "steps"
     code, out, err = run(
-        "steps", TENNIS, "-t", "play tennis", "--style", style, "-o", path, "--node=all"
+        "steps",
+        TENNIS,
+        "-t",
+        "play tennis",
+        "-a",
+        "id3",
+        "--style",
+        style,
+        "-o",
+        path,
+        "--node=all",
     )
     assert (code, out) == (0, "")
     assert err == f"note: worked solution written to {path}.\n"
@@ -156,25 +166,29 @@ def test_styles(style, begins, holds, tmp_path):
 )
 def test_a_file_has_the_style_of_its_ending(name, begins, tmp_path):
     path = tmp_path / name
-    assert run("steps", TENNIS, "-t", "play tennis", "-o", path)[0] == 0
+    assert run("steps", TENNIS, "-t", "play tennis", "-a", "id3", "-o", path)[0] == 0
     assert path.read_text(encoding="utf-8").startswith(begins)
 
 
 def test_endings_that_do_not_suit(tmp_path):
-    asked = ["steps", TENNIS, "-t", "play tennis", "-o"]
+    asked = ["steps", TENNIS, "-t", "play tennis", "-a", "id3", "-o"]
     assert "no style is known for files that end in '.pdf'. Known are .txt" in refusal(
         *asked, tmp_path / "s.pdf", code=2
     )
-    assert "a file that ends in '.html' is html, and --style latex was" in refusal(
+    assert "a file that ends in '.html' is html. Got --style latex" in refusal(
         *asked, tmp_path / "s.html", "--style", "latex", code=2
     )
     assert not list(tmp_path.iterdir())
 
 
 def test_reveal():
-    shown = output("steps", TENNIS, "-t", "play tennis", "--style", "html", "--reveal")
+    shown = output(
+        "steps", TENNIS, "-t", "play tennis", "-a", "id3", "--style", "html", "--reveal"
+    )
     assert "<details open>" in shown
-    message = refusal("steps", TENNIS, "-t", "play tennis", "--reveal", code=2)
+    message = refusal(
+        "steps", TENNIS, "-t", "play tennis", "-a", "id3", "--reveal", code=2
+    )
     assert "--reveal has no effect unless --style is html. Got text." in message
 
 

@@ -15,7 +15,7 @@ WEATHER = datasets.path("weather")
 @pytest.fixture
 def tree(tmp_path):
     path = tmp_path / "tree.json"
-    output("fit", WEATHER, "-t", "play", "-o", path)
+    output("fit", WEATHER, "-t", "play", "-a", "id3", "-o", path)
     return path
 
 
@@ -40,7 +40,7 @@ def test_typed_cells_and_limits(tree):
     text = output("what-if", tree, *row, "--monotone=humidity=down", "--whole=humidity")
     assert "outlook from sunny to overcast" in text
     stuck = output("what-if", tree, *row, "--immutable=outlook,humidity")
-    assert "No allowed change gives any answer but no." in stuck
+    assert "No allowed change gives any class but no." in stuck
     gone = output("what-if", tree, *row, "--immutable=outlook", "--allow-missing")
     assert "humidity from 85 to " in gone
 
@@ -54,13 +54,13 @@ def test_numbers_and_classes_that_are_numbers(tmp_path):
     assert "Cost 1." in output("what-if", path, iris, "--target", ">= 1.5")
     data = tmp_path / "data.csv"
     data.write_text("a,y\nu,1\nv,2\n", encoding="utf-8")
-    output("fit", data, "-t", "y", "-o", path)
+    output("fit", data, "-t", "y", "-a", "id3", "-o", path)
     assert "a from u to v" in output("what-if", path, data, "--target=2")
 
 
 def test_refusals(tree):
     assert refusal("what-if", tree, WEATHER, "--cost=windy=much", code=2) == (
-        "--cost must be COLUMN=PRICE with a number of at least 0, or inf. Got "
+        "--cost must be COLUMN=COST with a number of at least 0, or inf. Got "
         "'windy=much'."
     )
     assert refusal("what-if", tree, WEATHER, "--target=maybe", code=2).startswith(

@@ -18,7 +18,7 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.grow.criteria import Candidates, Criterion, Masses64, Scores, log2
+from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores, log2
 from test_naive import KERNELS
 
 TENNIS_GAINS = {
@@ -73,7 +73,7 @@ def gini(weights) -> float:
 
 
 def test_entropy_of_nine_yes_and_five_no() -> None:
-    masses = Masses64(14.0, whole=True)
+    masses = ImpuritySums64(14.0, whole=True)
     got = int(masses.entropy(np.array([9.0, 5.0]))) * masses.unit / 14
     assert got == pytest.approx(0.9402859586706311, rel=1e-15)
 
@@ -89,7 +89,7 @@ def test_masses_are_weight_times_impurity(impurity, whole: bool) -> None:
         else:
             weights = [rng.choice([0.0, rng.uniform(1e-6, 9)]) for _ in range(size)]
         weights[0] += 1.0
-        masses = Masses64(sum(weights) * rng.choice([1, 16]), whole)
+        masses = ImpuritySums64(sum(weights) * rng.choice([1, 16]), whole)
         got = getattr(masses, impurity.__name__)(np.array([weights]))
         wanted = sum(weights) * impurity(weights)
         assert got.dtype == np.int64
@@ -98,7 +98,10 @@ def test_masses_are_weight_times_impurity(impurity, whole: bool) -> None:
 
 def test_masses_of_whole_numbers_agree_with_and_without_a_table() -> None:
     # Beyond the largest table the same numbers are worked out one by one.
-    small, large = Masses64(1000.0, whole=True), Masses64(2.0**23, whole=True)
+    small, large = (
+        ImpuritySums64(1000.0, whole=True),
+        ImpuritySums64(2.0**23, whole=True),
+    )
     weights = np.array([[600.0, 300.0, 100.0]])
     assert small.entropy(weights)[0] * small.unit == pytest.approx(
         large.entropy(weights)[0] * large.unit, rel=1e-12
@@ -111,7 +114,7 @@ FAR_TOTALS = [1e-300, 1e300]
 
 @pytest.mark.parametrize("total", TOTALS + FAR_TOTALS)
 def test_entropy_masses_fit_for_every_total(total: float) -> None:
-    masses = Masses64(total, whole=False)
+    masses = ImpuritySums64(total, whole=False)
     weights = np.full((1, 4), total / 4)
     assert masses.entropy(weights)[0] * masses.unit == pytest.approx(
         2 * total, rel=1e-9, abs=0
@@ -120,7 +123,7 @@ def test_entropy_masses_fit_for_every_total(total: float) -> None:
 
 @pytest.mark.parametrize("total", TOTALS + FAR_TOTALS)
 def test_gini_masses_fit_for_every_total(total: float) -> None:
-    masses = Masses64(total, whole=False)
+    masses = ImpuritySums64(total, whole=False)
     weights = np.full((1, 4), total / 4)
     assert masses.gini(weights)[0] * masses.unit == pytest.approx(
         0.75 * total, rel=1e-9, abs=0
@@ -163,7 +166,7 @@ def candidates(*branches: list[float], unknown: float = 0.0) -> Candidates:
 def scores(name: str, *branches: list[float], unknown: float = 0.0) -> Scores:
     total = float(np.sum(branches)) + unknown
     given = candidates(*branches, unknown=unknown)
-    return Criterion(name).score(given, Masses64(total, whole=True))
+    return Criterion(name).score(given, ImpuritySums64(total, whole=True))
 
 
 @pytest.mark.parametrize("column", list(TENNIS_GAINS))

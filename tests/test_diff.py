@@ -1,4 +1,4 @@
-"""What sets two models apart: questions, columns, answers."""
+"""Comparison of two models: splits, columns, predictions."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def test_in_words():
     assert str(OLD.diff(NEW, WEATHER.X, WEATHER.y)) == (
         "Old: ID3, 8 nodes, 5 leaves, depth 2\n"
         "New: ID3, 8 nodes, 5 leaves, depth 2\n"
-        "Only the old tree asks about windy.\n"
-        "Only the new tree asks about temperature.\n"
+        "Only the old tree splits on windy.\n"
+        "Only the new tree splits on temperature.\n"
         "\n"
-        "Question changed: 1\n"
-        "  - where outlook = rainy: asks windy -> asks temperature <= 66.5\n"
+        "Split changed: 1\n"
+        "  - where outlook = rainy: splits on windy -> splits on temperature <= 66.5\n"
         "\n"
         "Size changed: 3\n"
         "\n"
-        "Answers: 1 of 14 rows change (92.9 % agree)\n"
+        "Predictions: 1 of 14 rows change (92.9 % agree)\n"
         "Accuracy: 1 -> 0.9286\n"
         "  old  new  rows\n"
         "  no   no      4\n"
@@ -58,10 +58,10 @@ def test_in_words():
 
 def test_all_forms():
     diff = OLD.diff(NEW, WEATHER.X, WEATHER.y)
-    assert repr(diff) == "<diff of two models: 4 differences, 1 changed answer>"
+    assert repr(diff) == "<diff of two models: 4 differences, 1 changed prediction>"
     document = json.loads(diff.to_json())
-    assert document["answers"]["agreement"] == 1 - 1 / 14
-    assert document["answers"]["changed"][0]["row"] == 13
+    assert document["predictions"]["agreement"] == 1 - 1 / 14
+    assert document["predictions"]["changed"][0]["row"] == 13
     assert document["differences"][0]["kind"] == "size changed"
     assert "| no | yes | 1 |" in diff.to_markdown()
     assert "<td>no</td><td>yes</td><td>1</td>" in diff._repr_html_()
@@ -69,10 +69,12 @@ def test_all_forms():
 
 def test_a_model_and_itself():
     diff = OLD.diff(OLD, WEATHER.X)
-    assert diff.same_questions
-    assert diff.same_answers
+    assert diff.same_splits
+    assert diff.same_predictions
     assert diff.differences == ()
-    assert str(OLD.diff(OLD)).endswith("The trees ask and answer the same.")
+    assert str(OLD.diff(OLD)).endswith(
+        "The trees have the same splits and predictions."
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,12 +89,12 @@ def test_changed_rows_are_those_of_prediction(recipe):
     diff = halves[0].diff(halves[1], votes.X, votes.y)
     before, after = (half.predict(votes.X) for half in halves)
     wanted = np.flatnonzero(before != after).tolist()
-    assert [row.row for row in diff.answers.changed] == wanted
-    assert diff.answers.agreement == pytest.approx(np.mean(before == after))
-    assert sum(diff.answers.crosstab.values()) == len(votes.y)
-    assert diff.answers.old_score == halves[0].score(votes.X, votes.y)
-    assert diff.answers.new_score == halves[1].score(votes.X, votes.y)
-    for row in diff.answers.changed:
+    assert [row.row for row in diff.predictions.changed] == wanted
+    assert diff.predictions.agreement == pytest.approx(np.mean(before == after))
+    assert sum(diff.predictions.crosstab.values()) == len(votes.y)
+    assert diff.predictions.old_score == halves[0].score(votes.X, votes.y)
+    assert diff.predictions.new_score == halves[1].score(votes.X, votes.y)
+    for row in diff.predictions.changed:
         assert (row.old, row.new) == (before[row.row], after[row.row])
     back = halves[1].diff(halves[0], votes.X)
     assert back.by_kind.keys() == {mirrored(kind) for kind in diff.by_kind}
@@ -111,21 +113,23 @@ def kinds(old, new):
     }
 
 
-def test_questions_that_come_and_go():
-    short = OLD.snip(3)
+def test_splits_that_come_and_go():
+    short = OLD.collapse_nodes(3)
     assert kinds(OLD, short) == {
-        "question removed": ["where outlook = sunny: asks humidity <= 77.5 -> no (5/2)"]
+        "split removed": [
+            "where outlook = sunny: splits on humidity <= 77.5 -> no (5/2)"
+        ]
     }
     assert kinds(short, OLD) == {
-        "question added": ["where outlook = sunny: no (5/2) -> asks humidity <= 77.5"]
+        "split added": ["where outlook = sunny: no (5/2) -> splits on humidity <= 77.5"]
     }
 
 
-def test_cuts_and_answers_that_move():
+def test_thresholds_and_predictions_that_move():
     old = fit_tree({"n": [1, 2, 3, 4]}, ["p", "p", "q", "q"])
     moved = fit_tree({"n": [1, 2, 3, 4]}, ["p", "p", "p", "q"])
     assert kinds(old, moved) == {
-        "cut changed": ["at the root: asks n <= 2.5 -> asks n <= 3.5"],
+        "threshold changed": ["at the root: splits on n <= 2.5 -> splits on n <= 3.5"],
         "size changed": [
             "where n <= 3.5: 2 cases -> 3 cases",
             "where n > 3.5: 2 cases -> 1 case",
@@ -133,7 +137,7 @@ def test_cuts_and_answers_that_move():
     }
     turned = fit_tree({"n": [1, 2, 3, 4]}, ["q", "q", "p", "p"])
     assert kinds(old, turned) == {
-        "answer changed": [
+        "prediction changed": [
             "where n <= 2.5: p (2) -> q (2)",
             "where n > 2.5: q (2) -> p (2)",
         ]
@@ -164,7 +168,7 @@ def test_surrogates_are_compared():
     surrogate = CARTClassifier(missing="surrogate", max_depth=1)
     new = surrogate.fit(WEATHER.X, WEATHER.y).model_
     old = CARTClassifier(max_depth=1).fit(WEATHER.X, WEATHER.y).model_
-    assert "unless a surrogate answers (temp" in str(old.diff(new))
+    assert "unless a surrogate is known (temp" in str(old.diff(new))
 
 
 def test_schemas_may_differ():
@@ -182,7 +186,7 @@ def test_schemas_may_differ():
         "classes: no longer q",
         "classes: also r",
     )
-    assert not diff.same_answers
+    assert not diff.same_predictions
     assert "Columns and classes\n  - only the new" in str(diff)
 
 
@@ -190,7 +194,7 @@ def test_numbers():
     old = fit_tree({"n": [1, 2]}, [1.0, 2.0], NUMBERS)
     new = fit_tree({"n": [1, 2]}, [1.0, 2.5], NUMBERS)
     diff = old.diff(new, {"n": [1, 2]}, [1.0, 2.0])
-    assert diff.answers.largest_gap == 0.5
+    assert diff.predictions.largest_difference == 0.5
     assert "R^2: 1 -> 0.5\nLargest change: 0.5\n  - row 1: 2 (n > 1.5) -> 2.5" in str(
         diff
     )
@@ -201,17 +205,17 @@ def test_numbers():
     with pytest.raises(DataError) as caught:
         old.diff(classes, {"n": [1]})
     assert str(caught.value) == (
-        "The answers to X cannot be compared: one model predicts classes and the other "
-        "numbers. Leave out X to compare the models themselves."
+        "The predictions for X cannot be compared: one model predicts classes and the "
+        "other numbers. Leave out X to compare the models themselves."
     )
 
 
 def test_columns_that_cannot_be_compared():
     new = fit_tree({"a": ["x", "y"]}, ["p", "q"])
-    with pytest.raises(DataError, match=r"^The new model cannot answer to X\. X lacks"):
+    with pytest.raises(DataError, match=r"^The new model cannot predict X\. X lacks"):
         OLD.diff(new, WEATHER.X)
     text = fit_tree(WEATHER.X | {"humidity": list("abcdefghijklmn")}, WEATHER.y)
-    with pytest.raises(DataError, match="The new model cannot answer to X"):
+    with pytest.raises(DataError, match="The new model cannot predict X"):
         OLD.diff(text, WEATHER.X)
 
 
@@ -234,7 +238,7 @@ def test_long_lists_are_shortened():
     other = ["q" if i % 2 else "p" for i in range(n)]
     diff = fit_tree(X, labels).diff(fit_tree(X, other), X)
     assert "... (40 more)" in str(diff)
-    assert len(diff.to_dict()["answers"]["changed"]) == n
+    assert len(diff.to_dict()["predictions"]["changed"]) == n
 
 
 def test_names_are_escaped():

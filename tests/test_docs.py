@@ -171,7 +171,7 @@ def test_the_version_is_the_same_everywhere():
 def test_the_model_file_is_documented_in_full():
     """Every array, policy, recipe field and algorithm is on the page."""
     page = (ROOT / "docs" / "model_file.md").read_text(encoding="utf-8")
-    arrays = [spec.name for group in (ARRAYS, *OPTIONAL_ARRAYS) for spec in group]
+    arrays = [spec.key for group in (ARRAYS, *OPTIONAL_ARRAYS) for spec in group]
     fields = [*document.RECIPE_FIELDS, *document.RECIPE_EXTRAS]
     for name in [*arrays, *fields]:
         assert f"`{name}`" in page, name

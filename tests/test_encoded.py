@@ -22,8 +22,8 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.data.cache import Recognition
-from branchwise.data.encoded_table import EncodedLabels, Memory, Shelf, digest
+from branchwise.data.cache import Fingerprints
+from branchwise.data.encoded_table import CacheStore, EncodedLabels, LRUCache, digest
 from branchwise.data.target import learn_target
 from branchwise.estimators import base
 from branchwise.recipe import C45, CART, ID3
@@ -55,7 +55,7 @@ def mixed(n_rows=300, seed=0):
 ESTIMATORS = [
     ID3Classifier(),
     ID3Classifier(categorical_features=["whole"], missing="split"),
-    ID3Classifier(criterion="gain_ratio", max_bins=4, min_significance=0.2),
+    ID3Classifier(criterion="gain_ratio", max_bins=4, max_p_value=0.2),
     C45Classifier(),
     C45Classifier(group_values=True, class_weight="balanced"),
     CARTClassifier(),
@@ -122,7 +122,7 @@ def test_trees_that_are_cut_are_those_that_are_grown(recipe, weighted):
     X, y, numbers = mixed(250)
     given = dict(recipe)
     start = replace(given.pop("recipe"), **given)
-    wanted = numbers if start.predicts_numbers else y
+    wanted = numbers if start.is_regression else y
     weights = np.random.default_rng(0).choice([0, 0.5, 1, 2.25], len(y))
     weights = weights if weighted else None
     alone = [
@@ -217,22 +217,22 @@ def test_an_encoded_table_is_pickled_without_what_it_remembers():
 
 
 def test_what_is_kept_is_bounded_and_the_last_used_stays():
-    memory = Memory(100)
-    shelf = Shelf(memory, "rows")
+    store = CacheStore(100)
+    cache = LRUCache(store, "rows")
     for name in "abc":
-        shelf.put(name, name.upper(), 40)
-    assert [shelf.get(name) for name in "abc"] == [None, "B", "C"]
-    assert shelf.recall("b", lambda: "new", len) == "B"
-    shelf.put("d", "D", 40)
-    assert [shelf.get(name) for name in "bcd"] == ["B", None, "D"]
-    shelf.put("e", "too large", 101)
-    assert shelf.get("e") is None
+        cache.put(name, name.upper(), 40)
+    assert [cache.get(name) for name in "abc"] == [None, "B", "C"]
+    assert cache.recall("b", lambda: "new", len) == "B"
+    cache.put("d", "D", 40)
+    assert [cache.get(name) for name in "bcd"] == ["B", None, "D"]
+    cache.put("e", "too large", 101)
+    assert cache.get("e") is None
     assert digest(np.arange(3)) != digest(np.arange(3.0)) != digest(None)
 
 
 def test_little_room_changes_nothing():
     X, y, _ = mixed()
-    table = EncodedTable(X, room=0)
+    table = EncodedTable(X, cache_size=0)
     for depth in (1, 3, None, 2):
         own = ID3Classifier(max_depth=depth)
         assert own.fit(table, y).model_ == own.fit(X, y).model_
@@ -243,8 +243,8 @@ def test_little_room_changes_nothing():
 
 @pytest.fixture
 def recognition(monkeypatch):
-    fresh = Recognition()
-    monkeypatch.setattr(base, "RECOGNITION", fresh)
+    fresh = Fingerprints()
+    monkeypatch.setattr(base, "FINGERPRINTS", fresh)
     return fresh
 
 
@@ -268,11 +268,11 @@ def test_a_table_that_comes_back_is_known(form, recognition):
         return table.iloc[rows] if isinstance(table, pd.DataFrame) else table[rows]
 
     alone = ID3Classifier().fit(EncodedTable(part()), y[rows]).model_
-    first = recognition.recognised(part())
+    first = recognition.known_table(part())
     assert not isinstance(first, EncodedTable)  # once is no habit
-    kept = recognition.recognised(part())
+    kept = recognition.known_table(part())
     assert isinstance(kept, EncodedTable)
-    assert recognition.recognised(part()) is kept
+    assert recognition.known_table(part()) is kept
     assert ID3Classifier().fit(part(), y[rows]).model_ == alone
 
 
@@ -398,10 +398,10 @@ def test_gaps_count_where_all_bytes_are_the_same(recognition):
 def test_a_pandas_without_a_quick_way_is_asked_in_public(recognition, monkeypatch):
     X, _, _ = mixed()
     for _ in range(2):
-        kept = recognition.recognised(X)
+        kept = recognition.known_table(X)
     with monkeypatch.context() as other:
         other.setattr(pd.DataFrame, "_iter_column_arrays", None)
-        assert recognition.recognised(X) is kept
+        assert recognition.known_table(X) is kept
     assert isinstance(kept, EncodedTable)
 
 
@@ -423,10 +423,10 @@ def test_labels_that_come_back_are_known(form, recognition):
     X, y, _ = mixed()
     labels = LABELS[form](y)
     alone = fit_tree(X, labels)
-    assert not isinstance(recognition.recognised_labels(labels), EncodedLabels)
-    kept = recognition.recognised_labels(labels.copy())
+    assert not isinstance(recognition.known_labels(labels), EncodedLabels)
+    kept = recognition.known_labels(labels.copy())
     assert isinstance(kept, EncodedLabels)
-    assert recognition.recognised_labels(labels.copy()) is kept
+    assert recognition.known_labels(labels.copy()) is kept
     own = ID3Classifier().fit(X, labels)
     assert own.model_ == alone
     assert own.model_.schema == alone.schema
@@ -500,7 +500,7 @@ def test_cells_that_may_change_inside_are_not_kept(recognition):
     table = np.array([[cell], [2.0], [3.0], [4.0]], dtype=object)
     table[0, 0] = cell
     for _ in range(4):
-        assert recognition.recognised(table) is table
+        assert recognition.known_table(table) is table
 
 
 def test_the_trees_of_others_cannot_be_changed():
@@ -515,8 +515,8 @@ def test_the_trees_of_others_cannot_be_changed():
 def test_small_tables_and_no_room(recognition):
     X, _, _ = mixed()
     for _ in range(3):
-        assert recognition.recognised(few := X.iloc[:63]) is few
-        assert Recognition(room=0).recognised(X) is X
+        assert recognition.known_table(few := X.iloc[:63]) is few
+        assert Fingerprints(cache_size=0).known_table(X) is X
 
 
 def test_others_and_large_tables_are_left_alone(recognition, monkeypatch):
@@ -526,7 +526,7 @@ def test_others_and_large_tables_are_left_alone(recognition, monkeypatch):
     monkeypatch.setattr(recognise, "_LARGE", 100)
     for table in (X, X[["number"]].to_numpy(), X.to_dict("list"), 3, X["number"]):
         for _ in range(3):
-            assert recognition.recognised(table) is table
+            assert recognition.known_table(table) is table
 
 
 def test_searches_find_the_same_whatever_the_form(recognition):
@@ -566,3 +566,16 @@ def test_the_score_is_scikit_learns():
     assert tree.score(X, strange) == accuracy_score(strange, predicted)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         tree.score(X, y[:-1])
+
+
+def test_the_cache_can_be_switched_off(monkeypatch):
+    X = pd.DataFrame({"x": [str(i % 9) for i in range(200)]})
+    cache = Fingerprints()
+    for _ in range(2):
+        cache.known_table(X)
+    assert cache.known_table(X) is not X
+    monkeypatch.setenv("BRANCHWISE_CACHE", "off")
+    assert cache.known_table(X) is X
+    monkeypatch.setenv("BRANCHWISE_CACHE", "0")
+    with pytest.raises(ParameterError, match="BRANCHWISE_CACHE must be 'on' or 'off'"):
+        cache.known_table(X)

@@ -64,8 +64,8 @@ class Changing(ChunkedTable):
         return plan
 
 
-def changing(path, change, part_rows=90, **options):
-    place = Changing(replace(StreamedTable.of(path), part_rows=part_rows), **options)
+def changing(path, change, chunk_rows=90, **options):
+    place = Changing(replace(StreamedTable.of(path), chunk_rows=chunk_rows), **options)
     place.change = change
     return place
 
@@ -143,7 +143,7 @@ def test_no_room_for_the_pieces_of_a_tree(files, monkeypatch):
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(grafts.tempfile, "SpooledTemporaryFile", Full)
-    with pytest.raises(DataError, match=r"no room for its pieces: No space left"):
+    with pytest.raises(DataError, match=r"no space for its pieces: No space left"):
         fit_tree(files / "data.parquet", "y")
 
 
@@ -201,7 +201,7 @@ def test_changes_that_only_the_rows_show(files):
 def test_files_that_are_cut_off_are_refused(form, files):
     path = files / f"data.{form}"
     place = changing(path, lambda: os.truncate(path, path.stat().st_size // 2))
-    with pytest.raises(DataError, match=r"changed while|not a whole Parquet|cut off"):
+    with pytest.raises(DataError, match=r"changed while|not a whole Parquet|truncated"):
         fit_tree(place, "y")
 
 
@@ -242,7 +242,7 @@ def test_an_interruption_leaves_nothing_behind(
         return original(*arguments)
 
     folder = files / "temporary"
-    table = replace(StreamedTable.of(files / f"data.{form}"), part_rows=90)
+    table = replace(StreamedTable.of(files / f"data.{form}"), chunk_rows=90)
     place = ChunkedTable(table, temporary_folder=str(folder), **options)
     if where == "look":
         original = place._say

@@ -29,11 +29,11 @@ from branchwise import (
 from branchwise.cli.main import app
 from branchwise.engines.fit_plan import Task
 from branchwise.engines.level_engine import CountColumns
-from branchwise.engines.remote import Desk, Mark, Refused, done, encoded, held
-from branchwise.engines.scan import Part, Route
+from branchwise.engines.remote import Mark, Rejected, WorkerPlan, done, encoded, held
+from branchwise.engines.scan import Chunk, Route
 from branchwise.model import Model
 from branchwise.recipe import C45, CART, ID3, Recipe
-from branchwise.train.train import grown_elsewhere, task_of
+from branchwise.train.train import grown_by_engine, task_of
 from marked_files import models_of_marked_files
 from partitions import faulty, moody, slow
 from parts import first_fast
@@ -45,8 +45,8 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
 from branchwise.engines.dask import source as place_module  # noqa: E402
-from branchwise.engines.dask.cluster import ClientCrew, LocalCrew, crew_of  # noqa: E402
-from branchwise.engines.dask.source import DaskParts, DaskTable, predict  # noqa: E402
+from branchwise.engines.dask.cluster import ClientExecutor, LocalExecutor, executor_of  # noqa: E402
+from branchwise.engines.dask.source import DaskPartitions, DaskTable, predict  # noqa: E402
 
 # One cluster is enough for a machine.
 pytestmark = pytest.mark.xdist_group("dask")
@@ -115,7 +115,7 @@ def test_random_tables(client, name, seed):
     rng = np.random.default_rng([seed, 7])
     recipe = RECIPES[name]
     table = random_table(rng)
-    if recipe.predicts_numbers:
+    if recipe.is_regression:
         table["y"] = rng.normal(size=len(table))
     weighted = rng.random() < 0.5
     place = DaskTable(
@@ -153,18 +153,18 @@ def test_without_a_client(scheduler):
     table = random_table(rng)
     with dask.config.set(scheduler=scheduler):
         place = DaskTable(as_dask(in_parts(rng, table)), most_rows=40)
-        assert isinstance(place._crew, LocalCrew)
+        assert isinstance(place._executor, LocalExecutor)
         model = of_table(place, C45, sample_weight="w")
     expected = in_memory(table, C45, sample_weight=table["w"])
     assert model == expected
 
 
 def test_the_current_client_is_found(client):
-    assert isinstance(crew_of(None, 0), ClientCrew)
+    assert isinstance(executor_of(None, 0), ClientExecutor)
     with dask.config.set(scheduler="threads"):
-        assert isinstance(crew_of(None, 0), LocalCrew)
+        assert isinstance(executor_of(None, 0), LocalExecutor)
     with pytest.raises(ParameterError, match=r"client must be a distributed\.Client"):
-        crew_of("tcp://somewhere:8786", 0)
+        executor_of("tcp://somewhere:8786", 0)
 
 
 def test_pruning_with_other_rows(client):
@@ -259,7 +259,16 @@ def test_the_command_line(cluster, tmp_path):
     for at, part in enumerate(pieces(table, 3)):
         part.to_parquet(tmp_path / f"{at}.parquet")
     table.to_csv(tmp_path / "table.csv", index=False)
-    fit = ["fit", str(tmp_path / "*.parquet"), "-t", "y", "--engine", "dask"]
+    fit = [
+        "fit",
+        "-a",
+        "id3",
+        str(tmp_path / "*.parquet"),
+        "-t",
+        "y",
+        "--engine",
+        "dask",
+    ]
     expected = in_memory(table.assign(w=1), ID3)
     for further in ([], ["--scheduler", cluster.scheduler_address]):
         out = tmp_path / "tree.json"
@@ -270,9 +279,9 @@ def test_the_command_line(cluster, tmp_path):
     distributed.default_client().close()
     nobody = CliRunner().invoke(app, [*fit, "--scheduler", "nowhere://1"])
     assert nobody.exit_code == 2
-    assert "No Dask scheduler answers at 'nowhere://1'" in nobody.output
+    assert "There is no Dask scheduler at 'nowhere://1'" in nobody.output
     # Whoever could not be reached is not asked next time.
-    assert isinstance(crew_of(None, 0), LocalCrew)
+    assert isinstance(executor_of(None, 0), LocalExecutor)
     with pytest.raises(DataError, match=r"reads Parquet files\. Got .*table\.csv"):
         DaskTable.frame_of([tmp_path / "table.csv"], ["y"], ())
 
@@ -346,7 +355,7 @@ def test_what_comes_here_does_not_grow_with_the_rows(client, monkeypatch):
     sizes = {}
     for times in (100, 200):
         got: list[int] = []
-        gather = ClientCrew.get
+        gather = ClientExecutor.get
 
         def weighed(self, wanted, parts, gather=gather, got=got):
             answers = gather(self, wanted, parts)
@@ -354,7 +363,7 @@ def test_what_comes_here_does_not_grow_with_the_rows(client, monkeypatch):
             return answers
 
         with monkeypatch.context() as patch:
-            patch.setattr(ClientCrew, "get", weighed)
+            patch.setattr(ClientExecutor, "get", weighed)
             X = as_dask([some_table(300)] * times).repartition(npartitions=1)
             place = DaskTable(X, client=client, most_rows=0)
             of_table(place, recipe)
@@ -369,13 +378,13 @@ def test_jobs_leave_the_plan_at_home(client, monkeypatch):
     rng = np.random.default_rng(0)
     table = some_table(6000).assign(x=rng.random(6000))
     letters: list[int] = []
-    write = Desk.letter
+    write = WorkerPlan.payload
 
     def weighed(self, job):
         letters.append(len(write(self, job)))
         return write(self, job)
 
-    monkeypatch.setattr(Desk, "letter", weighed)
+    monkeypatch.setattr(WorkerPlan, "payload", weighed)
     place = DaskTable(as_dask(pieces(table, 3)), client=client, most_rows=2500)
     of_table(place, replace(ID3, max_depth=4))
     with place:
@@ -387,17 +396,17 @@ def test_jobs_leave_the_plan_at_home(client, monkeypatch):
 
 def test_parts_are_counted_where_they_lie(client, monkeypatch):
     asked = []
-    at_home = ClientCrew.at_home
+    each_partition = ClientExecutor.each_partition
 
     def noted(self, name, work, parts, *items, **shared):
         homes = client.who_has(parts)
-        answers = at_home(self, name, work, parts, *items, **shared)
+        answers = each_partition(self, name, work, parts, *items, **shared)
         distributed.wait(answers)  # by then the scheduler knows of them
         bound = client.run_on_scheduler(bound_to, keys=[done.key for done in answers])
         asked.extend(zip(bound, [homes[part.key] for part in parts], strict=True))
         return answers
 
-    monkeypatch.setattr(ClientCrew, "at_home", noted)
+    monkeypatch.setattr(ClientExecutor, "each_partition", noted)
     place = DaskTable(as_dask(pieces(some_table(), 4)), client=client, most_rows=0)
     of_table(place, replace(ID3, max_depth=3))
     assert len(asked) == 3 * 4
@@ -417,7 +426,7 @@ def test_rows_of_small_nodes_are_brought_together(client, monkeypatch):
     trees = []
     for most_blocks, finished in ((50_000, True), (2, False)):
         done_there: list[int] = []
-        finish = DaskParts.finish
+        finish = DaskPartitions.finish
 
         def counted(self, *given, finish=finish, done_there=done_there):
             for found in finish(self, *given):
@@ -426,7 +435,7 @@ def test_rows_of_small_nodes_are_brought_together(client, monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(place_module, "MOST_BLOCKS", most_blocks)
-            patch.setattr(DaskParts, "finish", counted)
+            patch.setattr(DaskPartitions, "finish", counted)
             place = DaskTable(as_dask(pieces(table, 4)), client=client, most_rows=350)
             trees.append(of_table(place, ID3).tree)
         assert bool(done_there) == finished
@@ -472,7 +481,7 @@ def test_bad_cells_are_told_as_in_memory(client, capfd):
     # No worker has shown where in the code of branchwise that was found.
     assert "Traceback" not in capfd.readouterr().err
     mixed = as_dask([table[["c0", "y"]], table[["y"]].assign(c0=1)])
-    with pytest.raises(DataError, match="'c0' holds numbers in some parts"):
+    with pytest.raises(DataError, match="'c0' holds numbers in some chunks"):
         DaskTable(mixed, client=client).learn(Task("y"))
     with pytest.raises(DataError, match="no column 'z' to be the target"):
         DaskTable(mixed, client=client).learn(Task("z"))
@@ -491,20 +500,20 @@ def test_a_table_that_changes_is_refused(client, tmp_path):
         plan = place.learn(UNWEIGHTED)
         with pytest.raises(DataError, match="it had 91 rows and now has 90"):
             place.engine(replace(plan, n_rows=91))
-        desk = Desk(plan)
-        part = encoded(0, held(0, table, {}), desk)
+        worker_plan = WorkerPlan(plan)
+        part = encoded(0, held(0, table, {}), worker_plan)
         log.touch()
-        other = encoded(0, held(0, X.compute(), {}), desk)
-    letter = desk.letter(CountColumns(Route(plan), (0,)))
-    assert not isinstance(done(part, part.mark, desk, letter), Refused)
-    refused = done(other, part.mark, desk, letter)
-    assert "not those that they were" in str(refused.error)
+        other = encoded(0, held(0, X.compute(), {}), worker_plan)
+    payload = worker_plan.payload(CountColumns(Route(plan), (0,)))
+    assert not isinstance(done(part, part.mark, worker_plan, payload), Rejected)
+    refused = done(other, part.mark, worker_plan, payload)
+    assert "the result differs from the first" in str(refused.error)
 
 
 def test_marks_do_not_go_by_the_order_of_rows():
     rng = np.random.default_rng(0)
     codes = tuple(rng.integers(0, 5, 20_000).astype(np.uint8) for _ in range(3))
-    part = Part(codes, rng.integers(0, 2, 20_000).astype(np.uint8), rng.random(20_000))
+    part = Chunk(codes, rng.integers(0, 2, 20_000).astype(np.uint8), rng.random(20_000))
     mark = Mark.of(part)
     assert Mark.of(part.take(rng.permutation(20_000))) == mark
     assert Mark.of(part.take(np.arange(19_999))) != mark
@@ -532,18 +541,18 @@ def test_an_interrupt_leaves_nothing_behind(client):
 def killed_after_encoding(place: DaskTable, client: Any, recipe: Recipe) -> Any:
     """Grow a tree, and kill the worker that holds the first part on the way."""
     plan = place.learn(task_of(recipe, UNWEIGHTED))
-    run, passes = DaskParts.run, []
+    run, passes = DaskPartitions.run, []
 
     def run_and_kill(self, job):
         if len(passes) == 1:
-            (address, *_) = client.who_has([self._parts[0]])[self._parts[0].key]
+            (address, *_) = client.who_has([self._chunks[0]])[self._chunks[0].key]
             os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
         passes.append(job)
         return run(self, job)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DaskParts, "run", run_and_kill)
-        return Model(plan.schema, grown_elsewhere(place, plan, recipe), recipe)
+        patch.setattr(DaskPartitions, "run", run_and_kill)
+        return Model(plan.schema, grown_by_engine(place, plan, recipe), recipe)
 
 
 @pytest.mark.parametrize("times", [1, *first_fast([2], n_fast=0)])
@@ -571,7 +580,7 @@ def test_rows_that_differ_after_a_lost_worker_are_refused(client, tmp_path):
             return found
 
         place.engine = engine_and_change
-        with pytest.raises(DataError, match=r"not those that they were.*In partition"):
+        with pytest.raises(DataError, match=r"the result differs.*In partition"):
             killed_after_encoding(place, client, ID3)
     client.wait_for_workers(2, timeout=120)
 
@@ -582,7 +591,7 @@ def test_work_that_is_lost_is_no_tree(client):
     place = DaskTable(X, client=client)
 
     def lose() -> None:
-        client.cancel(list(place._crew._futures), force=True)
+        client.cancel(list(place._executor._futures), force=True)
 
     threading.Timer(1, lose).start()
     with pytest.raises(BranchwiseError, match="The work was lost: the Dask cluster"):

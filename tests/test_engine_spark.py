@@ -79,7 +79,7 @@ def test_partitions_give_the_tree_of_the_whole(spark, case):
     rng = np.random.default_rng(seed)
     table = random_table(rng)
     recipe = replace(RECIPES[name], max_depth=4)
-    if recipe.predicts_numbers:
+    if recipe.is_regression:
         table["y"] = rng.normal(size=len(table))
     how = {"sample_weight": "w"} if rng.random() < 0.5 else {"ignore": ["w"]}
     n_partitions = int(rng.integers(1, 4))
@@ -445,8 +445,8 @@ def test_a_plan_that_is_known_does_not_travel():
 def test_pages_bring_back_what_was_cut(monkeypatch):
     monkeypatch.setattr(pages, "PAGE", 7)
     things = [(at % 2, list(range(at))) for at in range(30)]
-    batches = list(pages.pages(3, ((b, pages.packed(t)) for b, t in things)))
-    assert list(pages.pages_unpacked(batches)) == things
+    batches = list(pages.pages(3, ((b, pages.serialised(t)) for b, t in things)))
+    assert list(pages.deserialised_pages(batches)) == things
     numbers = [n for batch in batches for n in batch.column("page").to_pylist()]
     assert numbers == list(range(len(numbers)))
 

@@ -44,7 +44,7 @@ def task_of(recipe, weighted=False, **more):
         "y",
         weight="w" if weighted else None,
         ignored=() if weighted else ("w",),
-        criterion=recipe.criterion if recipe.predicts_numbers else None,
+        criterion=recipe.criterion if recipe.is_regression else None,
         weights_are_cases=recipe.weights_are_cases,
         divides=recipe.missing == "split",
         max_bins=recipe.max_bins,
@@ -78,7 +78,7 @@ def case(seed, name, most_rows=120):
         rng,
         int(rng.integers(20, most_rows)),
         0.0 if seed % 4 == 0 else 0.1,
-        recipe.predicts_numbers,
+        recipe.is_regression,
     )
     return columns, recipe, bool(seed % 2)
 
@@ -141,9 +141,9 @@ def test_queries_depend_on_levels_not_on_nodes(name, temporary, tmp_path, monkey
         plan = rows.learn(task_of(recipe))
         engine = rows.engine(plan)
         asked = []
-        ask = rows.connection.ask
+        fetch = rows.connection.fetch
         monkeypatch.setattr(
-            rows.connection, "ask", lambda *a: (asked.append(a[0]), ask(*a))[1]
+            rows.connection, "fetch", lambda *a: (asked.append(a[0]), fetch(*a))[1]
         )
         tree = grow(engine, plan.schema.columns, recipe)
     assert len(tree.column) > 20

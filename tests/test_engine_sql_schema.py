@@ -11,7 +11,7 @@ import pytest
 
 from branchwise import DataError, fit_tree, read_table
 from branchwise.engines.fit_plan import Task
-from branchwise.engines.scan import Again, look, look_again, settle, weigh_again
+from branchwise.engines.scan import Rescan, finalise, rescan, scan, weigh_again
 from branchwise.engines.sql import SqlTable
 from branchwise.files.read_table import MISSING
 from branchwise.grow.grow import grow
@@ -37,8 +37,8 @@ def agree(path, task, **options):
     """Compare the plan of a database with that of the table in memory."""
     plan = plan_of(path, task, **options)
     table = read_table(path, table="t", missing=options.get("missing", MISSING))
-    again = Again(lambda p: weigh_again(table, p), lambda p: look_again(table, p))
-    wanted = settle(look(table, task), task, again)
+    again = Rescan(lambda p: weigh_again(table, p), lambda p: rescan(table, p))
+    wanted = finalise(scan(table, task), task, again)
     assert plan.schema == wanted.schema
     assert plan.n_rows == wanted.n_rows
     assert plan.grid == wanted.grid
@@ -247,7 +247,7 @@ REFUSED = [
     ({"target": "y", "criterion": "variance"}, "y must hold numbers"),
     ({"target": "y", "weight": "colour"}, "must hold the weights"),
     ({"target": "y", "weight": "number"}, "is missing in"),
-    ({"target": "y", "refuses_missing": True}, "missing='error' allows none"),
+    ({"target": "y", "rejects_missing": True}, "missing='error' allows none"),
     ({"target": "y", "categories": {"code": [1, 2]}}, "not among its declared"),
 ]
 
@@ -311,7 +311,7 @@ def test_integers_of_sqlite_must_be_exact_and_floats_need_not(tmp_path, cells, e
     )
     if exact:
         first, *others = [way() for way in ways]
-        assert first.tree.cut[0] == sum(cells) / 2
+        assert first.tree.threshold[0] == sum(cells) / 2
         for other in others:
             assert difference(first.tree, other.tree) is None
         return

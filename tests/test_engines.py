@@ -18,7 +18,7 @@ from branchwise.data.schema import Column, Columns
 from branchwise.engines.fit_plan import NumberSummary, Task
 from branchwise.engines.level_engine import in_buckets
 from branchwise.recipe import C45, CART, ID3
-from branchwise.train.train import grown_elsewhere, refuse_rules, task_of
+from branchwise.train.train import check_rules, grown_by_engine, task_of
 from parts import first_fast
 from places import ListedPlace
 
@@ -72,13 +72,13 @@ def test_parts_give_the_tree_of_the_whole(name, seed, kernel, monkeypatch):
     for _ in range(3):
         table = random_table(rng)
         recipe = RECIPES[name]
-        if recipe.predicts_numbers:
+        if recipe.is_regression:
             table["y"] = rng.normal(size=len(table))
         weighted = rng.random() < 0.5
         place = ListedPlace(in_parts(rng, table), int(rng.choice([0, 40, 10**6])))
         task = Task("y", "w" if weighted else None, ("w",))
         plan = place.learn(task_of(recipe, task))
-        tree = grown_elsewhere(place, plan, recipe)
+        tree = grown_by_engine(place, plan, recipe)
         model = fit_tree(
             table.drop(columns=["y", "w"]),
             table["y"],
@@ -101,7 +101,7 @@ def test_classes_weigh_as_they_do_in_memory(choice):
     place = ListedPlace(in_parts(rng, table))
     estimator = CARTClassifier(**choice)
     task = task_of(estimator.recipe, Task("y", "w", **choice))
-    tree = grown_elsewhere(place, place.learn(task), estimator.recipe)
+    tree = grown_by_engine(place, place.learn(task), estimator.recipe)
     estimator.fit(table.drop(columns=["y", "w"]), table["y"], table["w"])
     assert estimator.tree_ == tree
 
@@ -112,7 +112,7 @@ def test_a_level_costs_one_pass_and_the_last_none():
     table["y"] = rng.integers(0, 2, 500).astype(str)
     place = ListedPlace([table])
     recipe = replace(ID3, max_depth=3)
-    tree = grown_elsewhere(place, place.learn(task_of(recipe, Task("y"))), recipe)
+    tree = grown_by_engine(place, place.learn(task_of(recipe, Task("y"))), recipe)
     assert tree.max_depth == 3
     assert place.passes == 3
 
@@ -122,7 +122,7 @@ def test_types_of_parts_must_agree():
         pd.DataFrame({"x": [1.5], "y": ["a"]}),
         pd.DataFrame({"x": ["b"], "y": ["a"]}),
     ]
-    with pytest.raises(DataError, match="'x' holds numbers in some parts"):
+    with pytest.raises(DataError, match="'x' holds numbers in some chunks"):
         ListedPlace(parts).learn(Task("y"))
 
 
@@ -160,7 +160,7 @@ def test_tables_without_something_to_learn(parts, complaint):
 def test_prices_by_rule_are_refused_before_work():
     recipe = replace(CART, pruning="cost-complexity", ccp_alpha="1-se")
     with pytest.raises(ParameterError, match=r"ccp_alpha='1-se'.*in a database"):
-        refuse_rules(recipe, "a database")
+        check_rules(recipe, "a database")
 
 
 # ---- summaries of numbers ---------------------------------------------------------
@@ -221,22 +221,22 @@ def test_buckets_hold_what_they_can(cases, most_rows):
 def test_rows_to_prune_with_are_divided_as_the_tree_predicts(name, monkeypatch):
     places = []
 
-    def place_of(source: object, engine: object) -> ListedPlace:
+    def source_of(source: object, engine: object) -> ListedPlace:
         places.append(engine)
         return ListedPlace([source])
 
-    monkeypatch.setattr(far, "place_of", place_of)
+    monkeypatch.setattr(far, "source_of", source_of)
     recipe = replace(RECIPES[name], pruning="reduced-error")
     rng = np.random.default_rng(5)
     for _ in range(6):
         table = random_table(rng).drop(columns="w")
-        if recipe.predicts_numbers:
+        if recipe.is_regression:
             table["y"] = rng.normal(size=len(table))
         rows, others = table.iloc[::2], table.iloc[1::2]
-        if not set(others["y"]) <= set(rows["y"]) and not recipe.predicts_numbers:
+        if not set(others["y"]) <= set(rows["y"]) and not recipe.is_regression:
             continue
         place = ListedPlace([rows])
-        model = far.fit_elsewhere(place, Task("y"), recipe, others)
+        model = far.fit_source(place, Task("y"), recipe, others)
         expected = fit_tree(rows, "y", recipe, validation=others)
         assert model.tree == expected.tree
     assert places

@@ -149,8 +149,8 @@ CASES = [
         "X is a list of dicts and others",
         lambda: fit_tree([{"a": 1}, [2]], Y),
         DataError,
-        "X is a list of dicts, but row 1 is of type list. Give every row in the "
-        "same form.",
+        "X is a list of dicts, but row 1 is of type list. Give every row as the "
+        "same type.",
     ),
     # -- X is empty or has a wrong shape
     case(
@@ -322,16 +322,15 @@ CASES = [
         lambda: fit_tree(pl.DataFrame({"a": [[1], [2]]}), Y),
         DataError,
         "Column 'a' holds nested values (List(Int64)); a cell must be one text, "
-        "number or boolean. Take the column apart first, or leave it out (--ignore on "
-        "the command line).",
+        "number or boolean. Split it into several columns first, or leave it out.",
     ),
     case(
         "a column is nested in Arrow",
         lambda: fit_tree(pa.table({"a": [{"k": 1}, {"k": 2}]}), Y),
         DataError,
         "Column 'a' holds nested values (Struct({'k': Int64})); a cell must be "
-        "one text, number or boolean. Take the column apart first, or leave it out "
-        "(--ignore on the command line).",
+        "one text, number or boolean. Split it into several columns first, or leave it "
+        "out.",
     ),
     case(
         "a column is of bytes",
@@ -869,7 +868,7 @@ CASES = [
         lambda: Recipe(costs=((0, 1e151), (1, 0))),
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row for each "
-        "true class, with 0 where the answer is right. Got ((0, 1e+151), (1, 0)).",
+        "true class, with 0 where the prediction is right. Got ((0, 1e+151), (1, 0)).",
     ),
     case(
         "criterion is unknown",
@@ -1055,7 +1054,7 @@ CASES = [
         lambda: fit_tree({"a": ["x", None]}, Y, Recipe(missing="error")),
         DataError,
         "Column 'a' is missing in row 1, and missing='error' allows no missing "
-        "values. Fill the gap or choose another policy: 'branch', 'split', "
+        "values. Fill it or choose another policy: 'branch', 'split', "
         "'largest' or 'node'.",
     ),
     case(
@@ -1063,7 +1062,7 @@ CASES = [
         lambda: fit_tree({"a": [1, 2], "b": [None, 2.5]}, Y, Recipe(missing="error")),
         DataError,
         "Column 'b' is missing in row 0, and missing='error' allows no missing "
-        "values. Fill the gap or choose another policy: 'branch', 'split', "
+        "values. Fill it or choose another policy: 'branch', 'split', "
         "'largest' or 'node'.",
     ),
     # -- prediction
@@ -1185,7 +1184,7 @@ CASES = [
         lambda: STRICT.predict({"a": ["x", None], "b": [1, 1]}),
         DataError,
         "Column 'a' is missing in row 1, and missing='error' allows no missing "
-        "values. Fill the gap or choose another policy: 'branch', 'split', "
+        "values. Fill it or choose another policy: 'branch', 'split', "
         "'largest' or 'node'.",
     ),
     case(
@@ -1193,7 +1192,7 @@ CASES = [
         lambda: STRICT.predict({"a": ["x", "x"], "b": [1, None]}),
         DataError,
         "Column 'b' is missing in row 1, and missing='error' allows no missing "
-        "values. Fill the gap or choose another policy: 'branch', 'split', "
+        "values. Fill it or choose another policy: 'branch', 'split', "
         "'largest' or 'node'.",
     ),
     case(
@@ -1244,17 +1243,17 @@ CASES = [
         "pruning='cost-complexity'.",
     ),
     case(
-        "min_significance of zero",
-        lambda: ID3Classifier(min_significance=0).fit(_CELLS, _LABELS),
+        "max_p_value of zero",
+        lambda: ID3Classifier(max_p_value=0).fit(_CELLS, _LABELS),
         ParameterError,
-        "min_significance must be None or a chance above 0 and up to 1, such as "
+        "max_p_value must be None or a probability above 0 and up to 1, such as "
         "0.05. Got 0 instead.",
     ),
     case(
-        "min_significance in percent",
-        lambda: ID3Classifier(min_significance=5).fit(_CELLS, _LABELS),
+        "max_p_value in percent",
+        lambda: ID3Classifier(max_p_value=5).fit(_CELLS, _LABELS),
         ParameterError,
-        "min_significance must be None or a chance above 0 and up to 1, such as "
+        "max_p_value must be None or a probability above 0 and up to 1, such as "
         "0.05. Got 5 instead.",
     ),
     case(
@@ -1262,14 +1261,14 @@ CASES = [
         lambda: ID3Classifier(costs=[[0, 1]]).fit(_CELLS, _LABELS),
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row "
-        "for each true class, with 0 where the answer is right. Got [[0, 1]].",
+        "for each true class, with 0 where the prediction is right. Got [[0, 1]].",
     ),
     case(
         "costs of unequal rows",
         lambda: ID3Classifier(costs=[[0, 1], [1]]).fit(_CELLS, _LABELS),
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row "
-        "for each true class, with 0 where the answer is right. Got [[0, 1], "
+        "for each true class, with 0 where the prediction is right. Got [[0, 1], "
         "[1]].",
     ),
     case(
@@ -1277,7 +1276,7 @@ CASES = [
         lambda: ID3Classifier(costs=[[0, -1], [1, 0]]).fit(_CELLS, _LABELS),
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row "
-        "for each true class, with 0 where the answer is right. Got [[0, -1], [1,"
+        "for each true class, with 0 where the prediction is right. Got [[0, -1], [1,"
         " 0]].",
     ),
     case(
@@ -1285,7 +1284,7 @@ CASES = [
         lambda: ID3Classifier(costs=[[1, 1], [1, 0]]).fit(_CELLS, _LABELS),
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row "
-        "for each true class, with 0 where the answer is right. Got [[1, 1], [1, "
+        "for each true class, with 0 where the prediction is right. Got [[1, 1], [1, "
         "0]].",
     ),
     case(
@@ -1293,7 +1292,7 @@ CASES = [
         lambda: ID3Classifier(costs=[[0, np.inf], [1, 0]]).fit(_CELLS, _LABELS),
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row "
-        "for each true class, with 0 where the answer is right. Got [[0, inf], "
+        "for each true class, with 0 where the prediction is right. Got [[0, inf], "
         "[1, 0]].",
     ),
     case(
@@ -1301,7 +1300,7 @@ CASES = [
         lambda: ID3Classifier(costs="cheap").fit(_CELLS, _LABELS),
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row "
-        "for each true class, with 0 where the answer is right. Got 'cheap'.",
+        "for each true class, with 0 where the prediction is right. Got 'cheap'.",
     ),
     case(
         "costs for other classes",
@@ -1498,7 +1497,7 @@ CASES = [
         lambda: STRICT.prune("reduced-error", {"a": [None], "b": [1]}, ["no"]),
         DataError,
         "Column 'a' is missing in row 0, and missing='error' allows no missing "
-        "values. Fill the gap or choose another policy: 'branch', 'split', "
+        "values. Fill it or choose another policy: 'branch', 'split', "
         "'largest' or 'node'.",
     ),
     case(
@@ -1607,7 +1606,7 @@ CASES = [
         lambda: MODEL.prune("cost-complexity", _CELLS, _LABELS, ccp_alpha=0.1),
         ParameterError,
         "X and y have no effect where ccp_alpha is a number. Leave them out, or "
-        "let them choose the price: ccp_alpha='best' or '1-se'.",
+        "let them choose it: ccp_alpha='best' or '1-se'.",
     ),
     case(
         "tolerance is negative",
@@ -1616,42 +1615,42 @@ CASES = [
         "tolerance must be a finite number of at least 0. Got -1 instead.",
     ),
     case(
-        "snip nothing",
-        MODEL.snip,
+        "collapse nothing",
+        MODEL.collapse_nodes,
         ParameterError,
-        "snip needs the numbers of nodes that become leaves.",
+        "collapse_nodes needs the numbers of nodes that become leaves.",
     ),
     case(
-        "snip a node that is not there",
-        lambda: MODEL.snip(99),
+        "collapse a node that is not there",
+        lambda: MODEL.collapse_nodes(99),
         ParameterError,
-        "snip takes numbers of nodes, from 0, the root, to 4. Got 99; apply() and"
-        " rules() tell the numbers.",
+        "collapse_nodes takes numbers of nodes, from 0, the root, to 4. Got 99; "
+        "apply() and rules() return the numbers.",
     ),
     case(
-        "snip by name",
-        lambda: MODEL.snip("root"),
+        "collapse by name",
+        lambda: MODEL.collapse_nodes("root"),
         ParameterError,
-        "snip takes numbers of nodes, from 0, the root, to 4. Got 'root'; apply()"
-        " and rules() tell the numbers.",
+        "collapse_nodes takes numbers of nodes, from 0, the root, to 4. Got 'root'; "
+        "apply() and rules() return the numbers.",
     ),
     case(
-        "snip a leaf",
-        lambda: MODEL.snip(2),
+        "collapse a leaf",
+        lambda: MODEL.collapse_nodes(2),
         ParameterError,
-        "Node 2 cannot be pruned: it is a leaf already. Nodes are numbered anew "
+        "Node 2 cannot be pruned: it is a leaf already. Nodes are renumbered "
         "whenever a tree is pruned.",
     ),
     case(
-        "snip a node that is snipped already",
-        lambda: MODEL.snip(1).snip(1),
+        "collapse a node that is snipped already",
+        lambda: MODEL.collapse_nodes(1).collapse_nodes(1),
         ParameterError,
-        "Node 1 cannot be pruned: it is a leaf already. Nodes are numbered anew "
+        "Node 1 cannot be pruned: it is a leaf already. Nodes are renumbered "
         "whenever a tree is pruned.",
     ),
     case(
-        "snip a node below another",
-        lambda: MODEL.snip(0, 1),
+        "collapse a node below another",
+        lambda: MODEL.collapse_nodes(0, 1),
         ParameterError,
         "Node 1 cannot be pruned: it is below node 0, which is to be pruned, too."
         " Name one of them.",

@@ -47,7 +47,10 @@ def test_escaping_is_for_delimited_text(files):
     given = ("predict", files / "m.json", files / "t.csv", "--escape-formulas")
     code, _, complaint = run(*given, "--format", "json")
     assert code == 2
-    assert "escape_formulas has no effect on what is no CSV or TSV" in complaint
+    assert (
+        "escape_formulas applies only to CSV and TSV. Got the format 'json'"
+        in complaint
+    )
     model = fit_tree({"=x": [1, 2]}, ["=a", "b"])
     assert predict(model, files / "t.csv", files / "o.csv", escape_formulas=True) == 11
     assert "'=a" in (files / "o.csv").read_text()

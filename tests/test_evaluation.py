@@ -24,7 +24,7 @@ from branchwise import (
     ParameterError,
     datasets,
 )
-from branchwise.evaluation import Deal, compare, contender, cross_validated
+from branchwise.evaluation import FoldAssignment, candidate, compare, cross_validated
 from branchwise.evaluation.cross_validate import learning_curve
 from branchwise.evaluation.metrics import (
     Reliability,
@@ -113,7 +113,7 @@ def test_a_hold_out_has_intervals_of_its_own():
     other = cross_validated(ID3Classifier(), IRIS.X, IRIS.y, hold_out=0.3, seed=1)
     first = cross_validated(ID3Classifier(), IRIS.X, IRIS.y, hold_out=0.3)
     assert other.confusion.tolist() != first.confusion.tolist()
-    assert "drawn again" in found.interval
+    assert "bootstrap" in found.interval
 
 
 def test_everyone_gets_the_same_folds_and_threads_change_nothing():
@@ -151,7 +151,7 @@ def test_calibration():
     true = np.array([0, 1, 0, 1])
     found = Reliability.of(true, chances)
     assert found.rows.tolist() == [0, 0, 0, 0, 0, 1, 0, 1, 1, 1]
-    assert found.promised[[5, 7, 8, 9]] == pytest.approx([0.6, 0.75, 0.9, 0.95])
+    assert found.mean_probability[[5, 7, 8, 9]] == pytest.approx([0.6, 0.75, 0.9, 0.95])
     assert found.error == pytest.approx((0.4 + 0.25 + 0.9 + 0.05) / 4)
     two = metrics.brier_score_loss(true, chances[:, 1])
     assert brier_by_row(true, chances).mean() == pytest.approx(two)
@@ -175,7 +175,7 @@ def test_weights_are_for_fitting():
     y = np.array(["a", "b", "b"] * 20)
     X = {"x": ["same"] * 60}
     weights = np.where(y == "a", 5.0, 1.0)
-    trees = {"id3": ID3Classifier(), "sklearn": contender("sklearn")}
+    trees = {"id3": ID3Classifier(), "sklearn": candidate("sklearn")}
     found = compare(trees, X, y, cv=4, sample_weight=weights)
     for name in ("id3", "sklearn", "baseline"):
         # All answer with a, which weighs more; a third of the rows has it.
@@ -215,7 +215,7 @@ def test_reports_as_text():
     text = str(compare(["id3"], VOTES.X, VOTES.y, cv=3))
     assert text.startswith("3-fold cross-validation, ")
     assert "\nbaseline " in text
-    assert "accuracy, and how far it is from that of id3" in text
+    assert "accuracy, and its difference from that of id3" in text
     alone = str(cross_validated("id3", VOTES.X, VOTES.y, cv=3, repeats=2))
     assert alone.startswith("id3: 3-fold cross-validation, 2 times, ")
     assert "confusion matrix" in alone
@@ -249,7 +249,7 @@ def test_what_is_no_estimator_is_refused():
 )
 def test_deals_that_cannot_be(options, message):
     with pytest.raises(ParameterError, match=message):
-        Deal(**options)
+        FoldAssignment(**options)
 
 
 @pytest.mark.parametrize(
@@ -258,20 +258,20 @@ def test_deals_that_cannot_be(options, message):
         (
             "aaaaaaaaabbbbb",
             0.05,
-            "A hold-out of 5 % of 14 rows is 1 to test on and 13 to fit to. Each part",
+            "A hold-out of 5 % of 14 rows is 1 to test on and 13 to fit to. Both need",
         ),
         ("aaaaaaaaabbbbb", 0.05, "2 rows, one for each class. Choose a larger share,"),
         ("aaaaaaaaabbbbb", 0.9, "Choose a smaller share, or pass more rows."),
         ("aaaaaaaaabbbbb", 0.95, "is 14 to test on and 0 to fit to."),
         ("aabb", 0.1, "Choose a larger share, or pass more rows."),
-        ("aab", 0.9, "must have at least 1 row. Choose a smaller share, or pass"),
-        ("a", 0.5, "of 1 row is 1 to test on and 0 to fit to. Each part must have at"),
+        ("aab", 0.9, "Both need at least 1 row. Choose a smaller share, or pass"),
+        ("a", 0.5, "of 1 row is 1 to test on and 0 to fit to. Both need at least"),
     ],
 )
 def test_hold_outs_that_cannot_be(labels, share, message):
     target = np.unique(list(labels), return_inverse=True)[1]
     with pytest.raises(DataError, match=re.escape(message)):
-        Deal(hold_out=share).splits(target, by_class=len(labels) > 1)
+        FoldAssignment(hold_out=share).splits(target, by_class=len(labels) > 1)
 
 
 def test_every_hold_out_that_is_not_refused_can_be_dealt():
@@ -281,7 +281,9 @@ def test_every_hold_out_that_is_not_refused_can_be_dealt():
             for share in np.arange(0.01, 1, 0.07):
                 with warnings.catch_warnings(), suppress(DataError):
                     warnings.simplefilter("ignore")
-                    ((training, testing),) = Deal(hold_out=share).splits(target, True)
+                    ((training, testing),) = FoldAssignment(hold_out=share).splits(
+                        target, True
+                    )
                     assert sorted([*training, *testing]) == list(range(n_rows))
 
 

@@ -48,7 +48,7 @@ def test_limbs_add_up_to_the_exact_sum(values, shuffled):
     limbs = Limbs.of(len(values), len(values), 1, lowest_bit(numbers))
     order = list(range(len(values)))
     shuffled.shuffle(order)
-    cut = limbs.cut([numbers])
+    cut = limbs.split_limbs([numbers])
     sums = np.cumsum(cut[order], axis=0)[-1:]
     assert np.array_equal(sums[0], cut.sum(axis=0))
     exact = sum(map(Fraction, numbers.tolist()), Fraction(0))
@@ -97,9 +97,11 @@ def test_splits_beside_an_outlier_are_those_without_it():
     assert beside.column[0] == 0
     below = [n for n in beside.preorder() if n and beside.depth[n] < 4]
     at = [n for n in below if n != int(np.argmax(beside.mean))]
-    found = sorted(zip(beside.column[at], beside.cut[at], strict=True), key=repr)
+    found = sorted(zip(beside.column[at], beside.threshold[at], strict=True), key=repr)
     inner = [n for n in alone.preorder() if alone.depth[n] < 3]
-    wanted = sorted(zip(alone.column[inner], alone.cut[inner], strict=True), key=repr)
+    wanted = sorted(
+        zip(alone.column[inner], alone.threshold[inner], strict=True), key=repr
+    )
     assert repr(found) == repr(wanted)
 
 
@@ -160,7 +162,7 @@ def elsewhere(folder, table):
     import duckdb
 
     path = folder / "t.parquet"
-    yield ChunkedTable(replace(StreamedTable.of(path), part_rows=7))
+    yield ChunkedTable(replace(StreamedTable.of(path), chunk_rows=7))
     with duckdb.connect(str(folder / "t.duckdb")) as connection:
         connection.execute(f"CREATE OR REPLACE TABLE t AS FROM '{path}'")
     yield SqlTable(str(folder / "t.duckdb"), "t")
@@ -216,13 +218,13 @@ def test_rows_whose_weight_vanishes_are_absent_everywhere(recipe, tmp_path):
     n = [1.0, 2.0, 2.5, 3.0, 9.0, 9.5, 4.0, 5.0]
     y = [0.1, 0.1, 700.0, 3.0, 3.0, 1e20, 0.1, 3.0]
     w = [3.0, 2.7, 1e-20, 4.0, 5.5, 1e-18, 2.0, 1.0]
-    if not recipe.predicts_numbers:
+    if not recipe.is_regression:
         y = [str(v) if v < 700 else "0.1" for v in y]
     columns = {"n": n, "y": y, "w": w, "m": [v * 2 for v in n]}
     agree(tmp_path, columns, recipe, sample_weight="w")
     model = fit_tree(pa.table(columns), "y", recipe, sample_weight="w")
     assert model.tree.cases[0] == 6
-    cuts = model.tree.cut[~np.isnan(model.tree.cut)]
+    cuts = model.tree.threshold[~np.isnan(model.tree.threshold)]
     assert not {2.25, 2.75, 9.25} & set(cuts.tolist())
 
 
@@ -252,7 +254,7 @@ def test_weights_of_classes_do_not_depend_on_the_order(priors, tmp_path):
 
 
 def test_weights_that_priors_cannot_mend():
-    with pytest.raises(ParameterError, match=r"^priors must be shares that weights"):
+    with pytest.raises(ParameterError, match=r"^priors must be reachable by"):
         fit_tree(
             {"x": [1.0, 2.0]},
             ["a", "b"],
@@ -265,12 +267,12 @@ def test_weights_that_priors_cannot_mend():
 SCALED = {
     "id3": ID3,
     "divided": replace(ID3, missing="split"),
-    "luck": replace(ID3, min_significance=0.5),
+    "luck": replace(ID3, max_p_value=0.5),
     "cart": CART,
     "1-se": replace(CART, pruning="cost-complexity", ccp_alpha="1-se"),
     "numbers": NUMBERS,
     "numbers 1-se": replace(NUMBERS, pruning="cost-complexity", ccp_alpha="1-se"),
-    "numbers luck": replace(NUMBERS, min_significance=0.5),
+    "numbers luck": replace(NUMBERS, max_p_value=0.5),
     "rates": replace(RATES, pruning="cost-complexity", ccp_alpha=0.01),
     "rates best": replace(RATES, pruning="cost-complexity", ccp_alpha="best"),
 }
@@ -292,7 +294,7 @@ def test_a_power_of_two_changes_nothing_but_the_weights(
     labels = rng.choice(["u", "v"], 30).tolist()
     numbers = rng.choice([0.0, 0.1, 2.0, 1e100], 30).tolist()
     recipe = SCALED[name]
-    y = numbers if recipe.predicts_numbers else labels
+    y = numbers if recipe.is_regression else labels
     weights = 10.0 ** rng.integers(-4, 4, 30)
     wanted = fit_tree(x, y, recipe, sample_weight=weights)
     for power in powers:
@@ -306,7 +308,7 @@ def test_a_power_of_two_changes_nothing_but_the_weights(
 @pytest.mark.parametrize("recipe", [NUMBERS, replace(CART, costs=[[0, 1e60], [3, 0]])])
 def test_a_power_of_two_leaves_the_errors_of_the_pruning_path(recipe, power):
     x, y = {"x": [*"ppqqrr"]}, [1e20, 0.1, 0.2, -1e20, 3.0, 3.5]
-    if not recipe.predicts_numbers:
+    if not recipe.is_regression:
         y = [*"uvvuvu"]
     weights = np.array([1.0, 2.0, 0.5, 4.0, 1.0, 0.25])
     wanted = fit_tree(x, y, recipe, sample_weight=weights).pruning_path()
@@ -314,11 +316,24 @@ def test_a_power_of_two_leaves_the_errors_of_the_pruning_path(recipe, power):
     assert scaled.pruning_path().to_dict() == wanted.to_dict()
 
 
+def test_weights_near_the_largest_allowed_overflow_nowhere():
+    x, y = {"n": [1.0, 2.0, 3.0]}, ["a", "b", "b"]
+    weights = np.array([3e298, 5e298, 1e299])
+    tested = replace(C45, pruning=None, max_p_value=0.05)
+    found = fit_tree(x, y, tested, sample_weight=weights)
+    assert found.tree.n_leaves == 2
+    estimate = replace(CART, probabilities="m-estimate", m=1e20)
+    wanted = fit_tree(x, y, replace(estimate, m=1e10), sample_weight=weights / 1e10)
+    found = fit_tree(x, y, estimate, sample_weight=weights)
+    assert found.predict_proba(x) == pytest.approx(wanted.predict_proba(x))
+    assert found.rules().to_text()
+
+
 @pytest.mark.parametrize("kernel", ["native", "reference"])
 def test_more_weight_than_cases_can_be(kernel, monkeypatch):
     monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
     x, y = {"n": [1.0, 2.0, 3.0, 4.0]}, ["a", "b", "a", "b"]
-    with pytest.raises(DataError, match=r"^Error-based pruning takes weights for"):
+    with pytest.raises(DataError, match=r"^Error-based pruning treats weights as"):
         fit_tree(x, y, C45, sample_weight=[1e200] * 4)
     for collapse in (False, True):
         whole = replace(C45, pruning=None, collapse=collapse)
@@ -353,7 +368,7 @@ def test_a_weight_of_three_is_the_row_three_times(name, kernel, data):
     y = np.where(
         rng.random(n) < 0.3, rng.choice(list("uvw"), n), np.where(m > 2, "u", "v")
     )
-    if recipe.predicts_numbers:
+    if recipe.is_regression:
         y = rng.choice([0.1, 3.0, 1e9], n)
     times = rng.integers(1, 5, n)
     with pytest.MonkeyPatch.context() as patch:
@@ -381,9 +396,9 @@ def test_divided_cases_of_weight_three_are_three():
         [y[i] for i in rows],
         recipe,
     ).tree
-    for name in ("column", "cut", "n_children", "codes"):
+    for name in ("column", "threshold", "n_children", "codes"):
         assert np.array_equal(
-            getattr(one, name), getattr(other, name), equal_nan=name == "cut"
+            getattr(one, name), getattr(other, name), equal_nan=name == "threshold"
         )
     # Parts of cases are rounded, one of weight 3 once and not three times.
     assert np.allclose(one.weights, other.weights, rtol=1e-12)

@@ -50,7 +50,7 @@ def check_rules_for_people(figures, output):
     assert (tree["conditions"], rules["conditions"]) == (631, 233)
     assert tree["test_accuracy"] == exactly(330 / 346)
     assert rules["test_accuracy"] == exactly(327 / 346)
-    assert "If safety is low, then the answer is unacc (460 of 460" in output
+    assert "If safety is low, then the prediction is unacc (460 of 460" in output
 
 
 def check_explain_a_decision(figures, output):
@@ -69,7 +69,7 @@ def check_explain_a_decision(figures, output):
         "agreement": exactly(47 / 57),
     }
     assert "95 % interval (Wilson) 60.6 % to 95.5 %" in output
-    assert "Answers: 10 of 57 rows change" in output
+    assert "Predictions: 10 of 57 rows change" in output
 
 
 def check_pictures(figures, output):
@@ -128,7 +128,7 @@ def check_seed_000_votes(figures, output):
     assert figures["percent, max_depth=2"] == (96.22857142857143, 95.63333333333334)
     assert figures["size, max_depth=None"] == (14, 10, 3)
     assert figures["size, max_depth=2"] == (8, 6, 2)
-    assert "ask about Education" in output
+    assert "split on Education" in output
 
 
 def check_seed_001_fish_car(figures, output):
@@ -263,7 +263,7 @@ def check_mushroom(figures, output):
         "CART, surrogates": (214, 1794),
         "C4.5, grown without odor": (0, 2104),
     }
-    assert "If odor is f, then the answer is p (1056 of 1056" in output
+    assert "If odor is f, then the prediction is p (1056 of 1056" in output
     assert "The case is divided among 9 nodes" in output
 
 
@@ -363,7 +363,7 @@ def check_any_file(figures, output):
     assert sizes == [(8, 1.0)] * 4
     assert figures["declared"] == ["sunny", "overcast", "rainy"]
     assert figures["findings"] == [("leak", "cancelled"), ("identifier", "day")]
-    assert "decides the class all alone" in output
+    assert "determines the class on its own" in output
 
 
 def check_report_credit(figures, output):

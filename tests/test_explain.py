@@ -1,4 +1,4 @@
-"""Why a row gets its answer: the way, what was missing, and how sure the leaf is."""
+"""Explanations of predictions: the path, missing values, intervals of leaves."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WEATHER = datasets.load("weather")
 MODEL = ID3Classifier().fit(WEATHER.X, WEATHER.y).model_
 HOT = {"outlook": "sunny", "temperature": 71, "humidity": 85, "windy": "TRUE"}
 HOT_TEXT = (
-    "The answer: no (no 100 %)\n"
+    "Prediction: no (no 100 %)\n"
     "  1. outlook = sunny\n"
     "  2. humidity > 77.5 (it is 85)\n"
     "Leaf 7 has 3 training cases: no 3. Share of no: 100 %, 95 % interval (Wilson) "
@@ -71,11 +71,11 @@ def test_rows_without_names():
     ):
         assert str(model.explain(row)) == expected
     numbers = fit_tree(np.array([[1.0], [2.0]]), ["a", "b"])
-    assert numbers.explain(np.array([1.0])).answer == "a"
-    assert numbers.explain(pl.Series([1.0])).answer == "a"
-    assert numbers.explain(pd.Series([1.0])).answer == "a"
+    assert numbers.explain(np.array([1.0])).prediction == "a"
+    assert numbers.explain(pl.Series([1.0])).prediction == "a"
+    assert numbers.explain(pd.Series([1.0])).prediction == "a"
     record = np.array([("sunny", 71, 85, "TRUE")], [(name, "O") for name in HOT])[0]
-    assert MODEL.explain(record).answer == "no"
+    assert MODEL.explain(record).prediction == "no"
 
 
 def test_several_rows():
@@ -84,24 +84,24 @@ def test_several_rows():
     assert repr(several) == "<explanations of 14 rows>"
     assert several[3].row == 3
     assert len(several[2:4]) == 2
-    assert str(several).startswith("Row 0\nThe answer: no (no 100 %)\n")
-    assert [e.answer for e in several] == MODEL.predict(WEATHER.X).tolist()
+    assert str(several).startswith("Row 0\nPrediction: no (no 100 %)\n")
+    assert [e.prediction for e in several] == MODEL.predict(WEATHER.X).tolist()
     assert len(several.to_dict()["rows"]) == 14
     assert len(MODEL.explain(pd.DataFrame([HOT]).iloc[:0])) == 0
 
 
 @pytest.mark.parametrize("recipe", [*RECIPES, *OF_NUMBERS])
-def test_answers_are_those_of_prediction(recipe):
+def test_predictions_are_those_of_the_model(recipe):
     """And the way leads where the shares say, for every policy."""
     rng = random.Random(repr(recipe))
     for _ in range(4):
         model = random_model(rng, recipe)
         row = random_row(rng)
         explained = model.explain(row)
-        assert explained.answer == model.predict([row])[0]
-        if not model.tree.predicts_numbers:
-            chances = model.predict_proba([row])[0].tolist()
-            assert list(explained.probabilities.values()) == chances
+        assert explained.prediction == model.predict([row])[0]
+        if not model.tree.is_regression:
+            probabilities = model.predict_proba([row])[0].tolist()
+            assert list(explained.probabilities.values()) == probabilities
         arrivals = model.arrivals([row])
         pairs = sorted((e.node, e.share) for e in explained.endings)
         assert pairs == list(zip(arrivals.node, arrivals.share, strict=True))
@@ -119,10 +119,10 @@ def check_way(model, row, ending):
     for step in ending.steps:
         assert step.value == row[step.column]
         if step.state == "known":
-            assert step.action == "answered"
+            assert step.action == "matching branch"
             assert meets(row[step.column], step.branch)
         else:
-            assert step.action != "answered"
+            assert step.action != "matching branch"
             assert (step.branch is None) == (step.action == "stopped")
             assert (step.value is None) == (step.state == "missing")
         if step.action == "surrogate":
@@ -154,14 +154,14 @@ def last_step(model, row):
 def test_missing_values_stop_or_have_a_branch():
     rainy = HOT | {"outlook": "rainy", "windy": None}
     assert last_step(MODEL, rainy) == (
-        "windy is missing: the case stops here and gets this node's answer"
+        "windy is missing: the case stops here and gets this node's prediction"
     )
     assert (
         str(MODEL.explain(rainy)).splitlines()[-1].startswith("Node 2 has 5 training")
     )
     assert last_step(MODEL, HOT | {"outlook": "foggy"}) == (
         "outlook is foggy, a value that training did not have: the case stops here "
-        "and gets this node's answer"
+        "and gets this node's prediction"
     )
     own = fit_tree({"a": ["x", "y", None]}, ["p", "q", "q"], Recipe(unseen="branch"))
     assert last_step(own, {"a": None}) == (
@@ -178,7 +178,7 @@ def test_a_known_value_without_a_branch():
     model = fit_tree(X, ["p", "q", "q", "q"])
     assert last_step(model, {"a": "x", "b": "w"}) == (
         "b is w, without a training case at this node: the case stops here and gets "
-        "this node's answer"
+        "this node's prediction"
     )
 
 
@@ -202,14 +202,14 @@ def test_the_largest_the_learned_and_another_branch():
     )
 
 
-def test_a_surrogate_answers():
+def test_a_surrogate_replaces_a_split():
     X = {"n": [1, 2, 3, 4], "m": [10, 20, 30, 40], "u": ["x", "x", "y", "z"]}
     model = fit_tree(X, ["p", "p", "q", "q"], replace(CART, missing="surrogate"))
     assert last_step(model, {"n": None, "m": 20, "u": "y"}) == (
-        "n is missing: the surrogate m <= 25 (it is 20) answers for it: n <= 2.5"
+        "n is missing: replaced by the surrogate m <= 25 (it is 20): n <= 2.5"
     )
     assert last_step(model, {"n": None, "m": None, "u": "y"}) == (
-        "n is missing: the surrogate u in {y, z} (it is y) answers for it: n > 2.5"
+        "n is missing: replaced by the surrogate u in {y, z} (it is y): n > 2.5"
     )
     assert "the largest branch" in last_step(model, {"n": None, "m": None, "u": None})
 
@@ -218,10 +218,10 @@ def test_a_divided_case():
     model = C45Classifier(prune=False).fit(WEATHER.X, WEATHER.y).model_
     gone = HOT | {"outlook": None, "windy": None}
     explained = model.explain(gone)
-    assert explained.divided
+    assert explained.fractional
     assert str(explained).startswith(
-        "The answer: no (no 50 %, yes 50 %)\n"
-        "The case is divided among 4 nodes, and their answers are averaged by its "
+        "Prediction: no (no 50 %, yes 50 %)\n"
+        "The case is divided among 4 nodes, and their predictions are averaged by its "
         "shares.\n"
         "\n"
         "35.7 % of the case: leaf 7, no\n"
@@ -268,7 +268,7 @@ def test_numbers_have_an_interval_of_the_mean():
     model = CARTRegressor(max_depth=1).fit({"n": [1, 2, 3, 4]}, [1.0, 2.0, 9.0, 9.0])
     explained = model.model_.explain({"n": 1}, level=0.9)
     assert str(explained) == (
-        "The answer: 1.5\n"
+        "Prediction: 1.5\n"
         "  1. n <= 2.5 (it is 1)\n"
         "Leaf 1 has 2 training cases: mean 1.5, standard deviation 0.5; 90 % interval "
         "of the mean (Student) -1.6569 to 4.6569."
@@ -286,19 +286,19 @@ def test_weights_are_told_where_they_are_not_the_cases():
     )
 
 
-def test_costs_decide_the_answer_but_not_the_shares():
+def test_costs_decide_the_prediction_but_not_the_shares():
     costs = ((0.0, 9.0), (1.0, 0.0))
     model = fit_tree(WEATHER.X, WEATHER.y, replace(CART, costs=costs, max_depth=1))
     explained = model.explain(HOT)
     ending = explained.endings[0]
-    assert explained.answer == "no" == ending.label
+    assert explained.prediction == "no" == ending.label
     assert ending.counts == {"no": 5.0, "yes": 5.0}
 
 
-def test_a_tree_without_questions():
+def test_a_tree_without_splits():
     model = fit_tree({"a": ["x"]}, ["p"])
     assert str(model.explain({"a": "x"})).startswith(
-        "The answer: p (p 100 %)\nLeaf 0 has"
+        "Prediction: p (p 100 %)\nLeaf 0 has"
     )
 
 
@@ -320,7 +320,7 @@ def test_nothing_escapes():
         assert "<script" not in html
         assert "</li><s" not in html
         assert "<script" not in written.to_markdown().replace("\\<", "")
-        assert json.loads(written.to_json())["answer"] == NASTY
+        assert json.loads(written.to_json())["prediction"] == NASTY
 
 
 def test_many_classes_are_counted():

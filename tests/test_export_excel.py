@@ -23,7 +23,7 @@ from branchwise import (
 from branchwise.export import excel, excel_runner
 from branchwise.export import excel_runner as biff
 from branchwise.export.excel_workbook import column_name, escaped
-from branchwise.export.plan import STOP, Field, Node, Plan, Question, make_plan
+from branchwise.export.plan import STOP, Field, Node, Plan, PlanSplit, make_plan
 from mixed_trees import HOSTILE, random_models
 
 needs_libreoffice = pytest.mark.skipif(
@@ -47,10 +47,10 @@ def parts_of(content):
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
 
-def plan_with(field, classes=("no", "yes"), cut=None):
-    question = Question(0, cut, ((0,), (1,)), STOP, STOP, (0.5, 0.5))
+def plan_with(field, classes=("no", "yes"), threshold=None):
+    split = PlanSplit(0, threshold, ((0,), (1,)), STOP, STOP, (0.5, 0.5))
     leaves = [Node(None, -1, code, (1.0 - code, float(code)), None) for code in (0, 1)]
-    root = Node(question, 1, 0, (0.5, 0.5), None)
+    root = Node(split, 1, 0, (0.5, 0.5), None)
     nodes = (root, *leaves)
     return Plan("t", "a tree", (field,), classes, nodes, False, False, None)
 
@@ -151,7 +151,7 @@ def test_what_is_too_large_is_refused(monkeypatch, weather):
     for limit in ("_MOST_COLUMNS", "_MOST_FORMULAS", "_MOST_STATES", "_MOST_FIELDS"):
         with monkeypatch.context() as patch:
             patch.setattr(excel, limit, 1)
-            with pytest.raises(ExportError, match=r"cannot carry this tree: it .*Ask"):
+            with pytest.raises(ExportError, match=r"cannot hold this tree: it .*Req"):
                 export.write(weather, "excel")
 
 
@@ -167,7 +167,7 @@ def test_numbers_that_cancel_are_refused():
 def test_hostile_texts_are_texts():
     """Every text as a value, among them formulas: none is evaluated."""
     values = tuple(text for text in HOSTILE if text)
-    question = Question(
+    question = PlanSplit(
         0, None, tuple((i,) for i in range(len(values))), STOP, STOP, (0.5, 0.5)
     )
     nodes = [Node(question, 1, 0, (1.0,) * len(values), None)]
@@ -222,7 +222,7 @@ def test_what_does_not_calculate_is_said(monkeypatch, weather):
 
 def test_too_many_columns_to_read():
     fields = tuple(Field(f"c{i}", i, "number", True, ()) for i in range(255))
-    plan = plan_with(fields[0], cut=1.0)
+    plan = plan_with(fields[0], threshold=1.0)
     plan = Plan("t", "", fields, plan.classes, plan.nodes, False, False, None)
     with pytest.raises(ExportError, match="more than 256 columns"):
         excel_runner._run(b"", plan, [])

@@ -31,8 +31,8 @@ from branchwise.export import (
 from branchwise.export.base import same
 from branchwise.export.c import compile_and_run, compiler
 from branchwise.export.code_writer import comment, identifiers
-from branchwise.export.plan import EVERY_BRANCH, STOP, Field, Node, Plan, Question
-from branchwise.export.statements import parts_of
+from branchwise.export.plan import EVERY_BRANCH, STOP, Field, Node, Plan, PlanSplit
+from branchwise.export.statements import pieces_of
 from branchwise.export.verification import probe_rows
 from mixed_trees import HOSTILE, random_models
 from test_export import follow, plan_of
@@ -105,14 +105,14 @@ def plan_of_shape(n_questions, deep, divides):
 def question_of(chance, asked, deep, to):
     two = ((0,), (1,))
     if deep:
-        return Question(0, 1000.0 - asked / 1000, two, to, STOP, (0.3, 0.7))
+        return PlanSplit(0, 1000.0 - asked / 1000, two, to, STOP, (0.3, 0.7))
     kind = chance.random()
     if kind < 0.6:
-        return Question(0, chance.gauss(0, 1), two, to, STOP, (0.3, 0.7))
+        return PlanSplit(0, chance.gauss(0, 1), two, to, STOP, (0.3, 0.7))
     if kind < 0.9:
-        return Question(2, None, two, to, STOP, (0.25, 0.75))
+        return PlanSplit(2, None, two, to, STOP, (0.25, 0.75))
     twenty = tuple((i, i + 20) for i in range(20))
-    return Question(1, None, twenty, to, to, (1 / 20,) * 20)
+    return PlanSplit(1, None, twenty, to, to, (1 / 20,) * 20)
 
 
 def rows_for(n):
@@ -131,7 +131,7 @@ def rows_for(n):
 @pytest.mark.parametrize("deep", [True, False])
 def test_trees_deeper_than_a_parser_allows(target, deep):
     plan = plan_of_shape(1200 if deep else 100, deep, divides=not deep)
-    assert len(list(parts_of(plan))) > 3
+    assert len(list(pieces_of(plan))) > 3
     assert_right(target, plan, rows_for(50))
 
 
@@ -159,10 +159,14 @@ def test_a_question_with_many_values_and_branches(target, divides):
     shares = (1 / len(wide),) * len(wide)
     nodes = [
         Node(
-            Question(1, 0.1, ((0,), (1,)), to, STOP, (0.5, 0.5)), 1, 0, (1.0, 0.0), None
+            PlanSplit(1, 0.1, ((0,), (1,)), to, STOP, (0.5, 0.5)),
+            1,
+            0,
+            (1.0, 0.0),
+            None,
         ),
-        Node(Question(0, None, wide, STOP, to, shares), 3, 1, (0.4, 0.6), None),
-        Node(Question(0, None, halves, 1, STOP, (0.5, 0.5)), 953, 0, (0.7, 0.3), None),
+        Node(PlanSplit(0, None, wide, STOP, to, shares), 3, 1, (0.4, 0.6), None),
+        Node(PlanSplit(0, None, halves, 1, STOP, (0.5, 0.5)), 953, 0, (0.7, 0.3), None),
     ]
     nodes += [
         Node(None, 0, place % 2, (place / 1000, 1 - place / 1000), None)

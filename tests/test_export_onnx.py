@@ -79,7 +79,7 @@ def test_half_a_surrogate_pair_is_refused():
 
 
 def test_large_trees_that_divide_are_refused(monkeypatch):
-    monkeypatch.setattr(target, "_MOST_DIVIDED_NODES", 2)
+    monkeypatch.setattr(target, "_MOST_FRACTIONAL_NODES", 2)
     table = datasets.load("weather")
     model = ID3Classifier(missing="split").fit(table.X, table.y).model_
     with pytest.raises(ExportError, match="8 nodes; at most 2 are allowed"):

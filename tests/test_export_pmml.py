@@ -79,10 +79,13 @@ def test_whole_numbers_beside_gaps_are_labels():
     # pandas turns a column of whole numbers with a gap into one of floats.
     from branchwise.export import pmml_driver
 
-    answer = pmml_driver.answer({"y": 1.0, "p": 0.5}, "y", ["0", "1"], ["p"])
+    answer = pmml_driver.prediction({"y": 1.0, "p": 0.5}, "y", ["0", "1"], ["p"])
     assert answer == [1, 0.5]
-    assert pmml_driver.answer({"y": True, "p": 1.0}, "y", ["true"], ["p"]) == [0, 1.0]
-    assert pmml_driver.answer({"y": float("nan")}, "y", ["0", "1"], ["p"]) is None
+    assert pmml_driver.prediction({"y": True, "p": 1.0}, "y", ["true"], ["p"]) == [
+        0,
+        1.0,
+    ]
+    assert pmml_driver.prediction({"y": float("nan")}, "y", ["0", "1"], ["p"]) is None
 
 
 def test_a_tree_that_asks_nothing():

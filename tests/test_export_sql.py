@@ -20,7 +20,7 @@ from branchwise import (
     fit_tree,
 )
 from branchwise.export import verification
-from branchwise.export.plan import STOP, Field, Node, Plan, Question
+from branchwise.export.plan import STOP, Field, Node, Plan, PlanSplit
 from branchwise.export.sql import (
     cases as sql_case,
 )
@@ -54,8 +54,8 @@ def plan_with(fields, question, classes=("no", "yes"), **changes):
     leaves = [Node(None, -1, code, (1.0 - code, float(code)), None) for code in (0, 1)]
     root = Node(question, 1, 0, (0.5, 0.5), None)
     of_plan = {
-        "refuses_missing": False,
-        "refuses_unseen": False,
+        "rejects_missing": False,
+        "rejects_unseen": False,
         "costs": None,
         **changes,
     }
@@ -63,7 +63,7 @@ def plan_with(fields, question, classes=("no", "yes"), **changes):
 
 
 def text_plan(name="colour", values=TEXT, classes=("no", "yes")):
-    question = Question(0, None, ((0,), (1,)), STOP, STOP, (0.5, 0.5))
+    question = PlanSplit(0, None, ((0,), (1,)), STOP, STOP, (0.5, 0.5))
     return plan_with([Field(name, 0, "text", False, values)], question, classes)
 
 
@@ -213,7 +213,7 @@ def test_the_case_of_letters_counts_whatever_the_table_says():
 
 
 def number_plan(cut, missing_to=STOP):
-    question = Question(0, cut, ((0,), (1,)), missing_to, STOP, (0.5, 0.5))
+    question = PlanSplit(0, cut, ((0,), (1,)), missing_to, STOP, (0.5, 0.5))
     return plan_with([Field("x", 0, "number", True, ())], question)
 
 
@@ -241,12 +241,12 @@ def test_nan_is_missing(missing_to):
 
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
 def test_numbers_and_booleans_as_values(dialect):
-    question = Question(0, None, ((0, 2), (1,)), STOP, STOP, (0.5, 0.5))
+    question = PlanSplit(0, None, ((0, 2), (1,)), STOP, STOP, (0.5, 0.5))
     fields = [Field("true", 0, "number", False, (1, 0.1, -7))]
     rows = [(1,), (0.1,), (-7.0,), (math.nextafter(0.1, 1),), (None,)]
     plan = plan_with(fields, question, (1, 2.5))
     assert labels(plan, rows, dialect) == [1, 2.5, 1, 1, 1]
-    question = Question(0, None, ((0,), (1,)), 1, STOP, (0.5, 0.5))
+    question = PlanSplit(0, None, ((0,), (1,)), 1, STOP, (0.5, 0.5))
     # To SQLite, TRUE is the column of that name.
     fields = [Field("true", 0, "boolean", False, (False, True))]
     plan = plan_with(fields, question, (False, True))
@@ -277,7 +277,7 @@ def chain(depth):
     """Return a tree that goes ever deeper, a leaf at each level."""
     nodes = []
     for level in range(depth):
-        question = Question(0, float(depth - level), ((1,), (0,)), 1, STOP, (0.5, 0.5))
+        question = PlanSplit(0, float(depth - level), ((1,), (0,)), 1, STOP, (0.5, 0.5))
         nodes.append(Node(question, 2 * level + 1, 0, (0.5, 0.5), None))
         nodes.append(Node(None, -1, level % 2, (1.0, 0.0), None))
     nodes.append(Node(None, -1, 0, (0.0, 1.0), None))
@@ -400,7 +400,7 @@ def test_values_that_cannot_be(dialect, value, reason):
 
 
 def test_numbers_that_cannot_be():
-    question = Question(0, None, ((0,), (1,)), STOP, STOP, (0.5, 0.5))
+    question = PlanSplit(0, None, ((0,), (1,)), STOP, STOP, (0.5, 0.5))
     fields = [Field("n", 0, "number", False, (2**53 + 1, 1))]
     with pytest.raises(ExportError, match=r"'n' has the value 9007199254740993: whole"):
         sql.write(plan_with(fields, question), options())

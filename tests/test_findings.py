@@ -98,8 +98,8 @@ def test_classes_with_one_row():
     y = ["a"] * 5 + ["b"] + ["c"] * 3 + ["d"]
     (found,) = inspect_table({"x": list("pqpqpqpqpq")}, y, "play")
     assert str(found) == (
-        "The classes 'b', 'd' of 'play' have only one row. Nothing can be learnt or "
-        "tested from one: join classes, or find more rows."
+        "The classes 'b', 'd' of 'play' have only one row. It cannot be both in "
+        "training and in test rows: merge classes, or add rows."
     )
     (found,) = inspect_table({"x": [1.5, 2.5] * 4}, [7, 7, 7, 7, 9, 8, 8, 8])
     assert found.message == "The class 9 of 'target' has only one row."
@@ -193,8 +193,8 @@ def test_a_finding_in_words():
     (found,) = inspect_table(pd.DataFrame({"one": ["x"] * 12}))
     assert isinstance(found, branchwise.Finding)
     assert str(found) == (
-        "Column 'one' has the same value in every row. No tree can ask for it: leave "
-        "it out."
+        "Column 'one' has the same value in every row. No tree can split on it: "
+        "leave it out."
     )
 
 

@@ -66,14 +66,14 @@ def test_runs_of_blanks(write):
     assert cells(read_table(write(text))) == wanted
     assert cells(read_table(write(text.replace("\n", "\r\n")))) == wanted
     quoted = write('a   b\n"x  y"  1\n  z 2  \n')
-    assert cells(read_table(quoted, separator="blanks")) == {
+    assert cells(read_table(quoted, separator="whitespace")) == {
         "a": ["x  y", "z"],
         "b": [1, 2],
     }
     assert "3 cells in line 4, but 2" in error(write("a b\n1 2\n\n3 4 5\n"), **BLANKS)
 
 
-BLANKS = {"separator": "blanks"}
+BLANKS = {"separator": "whitespace"}
 
 
 def test_blanks_around_cells(write):
@@ -144,7 +144,7 @@ def test_text_that_is_not_in_the_given_encoding(write, monkeypatch, chunk):
     assert message.startswith(
         "data.csv is not text in cp1252: see line 3, column 3 (character maps to"
     )
-    assert message.endswith("Give another --encoding, or leave it out for UTF-8.")
+    assert message.endswith("Give another encoding, or leave it out for UTF-8.")
     half = write("a,b\n1,2\n".encode("utf-16")[:-1])
     assert "is not text in utf-16: see line 2, column 4 (truncated" in error(half)
 
@@ -190,7 +190,7 @@ def test_without_a_header(write):
     listed = write("n\n\n w \n", "columns.txt")
     assert cells(read_table(path, names_file=listed))["w"] == ["x", "y"]
     file = TableFile(path, make_reading(header=False))
-    assert file.place(1) == "line 2"
+    assert file.location(1) == "line 2"
 
 
 def test_names_that_do_not_fit(write):
@@ -210,7 +210,7 @@ def test_names_that_do_not_fit(write):
     both = {"names": ["a", "b"], "names_file": "x"}
     assert "Give only one" in error(path, ParameterError, **both)
     empty = write("\n", "none.txt")
-    assert "must have the names of all columns, one a line" in error(
+    assert "must have the names of all columns, one per line" in error(
         path, names_file=empty
     )
     latin = write("é".encode("latin-1"), "latin.txt")
@@ -220,7 +220,7 @@ def test_names_that_do_not_fit(write):
 def test_a_header_in_the_middle(write):
     assert error(write("a,b\n1,2\n\na,b\n3,4\n")) == (
         "data.csv has its header once more in line 4. Take that line out; or, if the "
-        "first line is a row like the others, add --no-header."
+        "first line is a row like the others, read the file without a header."
     )
     assert "in line 3" in error(write(b"\xef\xbb\xbfa,b\r\n1,2\r\na,b\r\n"))
     assert "in line 2" in error(write("a,b\na,b"))
@@ -259,18 +259,18 @@ def test_packed_files(write, ending):
 def test_packed_files_that_are_not_whole(write, ending):
     packed = PACKERS[ending](WEATHER.read_bytes())
     assert error(write(packed[:-10])) == (
-        "data.csv is cut off: the packed data have no end. Copy or download it again."
+        "data.csv is truncated: the compressed data have no end. Copy or download it "
+        "again."
     )
-    assert "data.csv cannot be unpacked: " in error(write(packed + b"rest rest"))
-    assert "is packed twice" in error(write(PACKERS[ending](packed)))
+    assert "data.csv cannot be decompressed: " in error(write(packed + b"rest rest"))
+    assert "is compressed twice" in error(write(PACKERS[ending](packed)))
 
 
 def test_a_bomb_is_refused_before_it_takes_memory(write, monkeypatch):
     path = write(gzip.compress(b"a,b\n" + b"0,0\n" * 1_000_000))
     assert error(path, max_size="1.5 MB") == (
         "data.csv has more than 1.5 MB of data when it is read. If that is what it "
-        "should have, allow more with max_size (--max-size on the command line), such "
-        "as 50GB."
+        "should have, allow more with max_size, such as 50GB."
     )
     assert read_table(path, max_size="5MB").num_rows == 1_000_000
     # What is large goes to a temporary file.
@@ -295,9 +295,7 @@ def test_no_room_for_a_stream(monkeypatch):
 
     monkeypatch.setattr("tempfile.SpooledTemporaryFile", lambda **_: Full())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n1\n")))
-    assert "has no room for it: No space left on device. Name another place" in error(
-        "-"
-    )
+    assert "has no space for it: No space left on device. Set TMPDIR" in error("-")
 
 
 # Arrow
@@ -371,7 +369,7 @@ def test_arff_domains_are_declared_categories(write):
     assert values(table, "a") == ["z", "y", "never"]
     model = fit_tree(table.select(["a"]), table["c"])
     assert model.schema.columns[0].categories == ("z", "y", "never")
-    assert TableFile(path).place(1) == "line 6"
+    assert TableFile(path).location(1) == "line 6"
 
 
 def test_arff_is_known_by_its_content(write, monkeypatch):
@@ -391,7 +389,7 @@ HEAD = "@relation r\n@attribute n numeric\n@attribute c {x, y}\n@attribute s str
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has no @data line, so it has no rows. Is it cut off?"),
+        ("", "has no @data line, so it has no rows. Is it truncated?"),
         ("@relation r\n@data\n1\n", "has no @attribute before its @data: see line 2"),
         ("@attribute a real\n", "has '@attribute', where ARFF has @relation first"),
         ("@relation r\nrow\n", "has 'row', where ARFF has @relation first"),
@@ -409,7 +407,7 @@ HEAD = "@relation r\n@attribute n numeric\n@attribute c {x, y}\n@attribute s str
         (HEAD + "@data\n1,x\n", "has 2 cells in line 6, but 3 in its attributes"),
         (HEAD + "@data\n1,x,'s','t'\n", "has 4 cells, but there are 3 attributes"),
         (HEAD + "@data\n1,x,'s\n", "opens a quotation mark that is never closed"),
-        (HEAD + "@data\n1,x,a b\n", "a value with blanks must be in quotes"),
+        (HEAD + "@data\n1,x,a b\n", "a value with whitespace must be in quotes"),
         (HEAD + "@data\n1,z,a\n", "has 'z' in line 6, which is none of its declared"),
         (
             HEAD + "@data\n\n?,x,a\none,x,a\n",
@@ -503,7 +501,7 @@ def test_c45_files(golf, name):
     assert not table["outlook"].type.ordered
     file = TableFile(golf.with_name(name))
     assert file.label == str(golf)
-    assert file.place(2) == "line 4"
+    assert file.location(2) == "line 4"
 
 
 def test_c45_test_files_and_streams(golf, monkeypatch):
@@ -516,11 +514,13 @@ def test_c45_test_files_and_streams(golf, monkeypatch):
 
 def test_c45_beside_csv(golf, write):
     test = golf.with_name("golf.test")
-    assert read_table(test, form="csv", header=False).num_columns == 8
+    assert read_table(test, file_format="csv", header=False).num_columns == 8
     alone = write("1,2\n3,4\n", "alone.data")
     assert cells(read_table(alone, header=False)) == {"x0": [1, 3], "x1": [2, 4]}
-    assert "There is no file" in error(alone, form="c4.5")
-    assert "alone.names', which must declare the columns" in error(alone, form="c4.5")
+    assert "There is no file" in error(alone, file_format="c4.5")
+    assert "alone.names', which must declare the columns" in error(
+        alone, file_format="c4.5"
+    )
     write(NAMES, "lone.names")
     assert "There is no file" in error(alone.with_name("lone"))
 
@@ -700,8 +700,8 @@ def test_workbooks_that_cannot_be_read(write, monkeypatch):
         "'first', 'the other', 'empty'."
     )
     assert "The sheets are" in error(path, sheet="4")
-    assert "has nothing on that sheet" in error(path, sheet="empty")
-    assert "has 6 columns, but --names has 1 names" in error(path, names=["a"])
+    assert "has no cells on that sheet" in error(path, sheet="empty")
+    assert "has 6 columns, but names has 1 names" in error(path, names=["a"])
     assert "has more than 1 kB of data when it is read" in error(path, max_size=1000)
     assert "zip archive or a damaged workbook" in error(write(content[:-50]))
     broken = content.replace(b"PK\x01\x02", b"PK\x01\x02", 1)
@@ -804,14 +804,14 @@ def test_the_only_table_of_a_database(tmp_path):
 def test_queries_that_do_more_than_look(database, query):
     before = database.read_bytes()
     message = error(database, query=query)
-    assert "Check --table or --query" in message or "one select" in message
+    assert "Check the table or the query" in message or "one select" in message
     assert database.read_bytes() == before
     assert [path.name for path in database.parent.iterdir()] == [database.name]
 
 
 def test_a_database_that_cannot_be_read(database, write, monkeypatch):
     assert error(database, ParameterError) == (
-        "data ?#%.sqlite is a database: say what to read with --table or --query. Its "
+        "data ?#%.sqlite is a database: say what to read with table or query. Its "
         "tables are 'my \"table', 'other', 'seen'."
     )
     assert error(database, table="othr").startswith(
@@ -826,10 +826,10 @@ def test_a_database_that_cannot_be_read(database, write, monkeypatch):
     both = {"table": "a", "query": "b"}
     assert "Give only one" in error(database, ParameterError, **both)
     packed = write(gzip.compress(database.read_bytes()), "d.gz")
-    assert "cannot be packed or come through a pipe" in error(packed, table="other")
+    assert "cannot be compressed or come through a pipe" in error(packed, table="other")
     content = database.read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-    assert "standard input is no plain SQLite file" in error("-", table="other")
+    assert "standard input is not a plain SQLite file" in error("-", table="other")
     half = write(content[:5000], "half.sqlite")
     assert "half.sqlite cannot be read: database disk image" in error(half, table="x")
 
@@ -868,7 +868,7 @@ def test_duckdb(tmp_path, monkeypatch):
         "select * from table",
     ):
         message = error(path, query=query)
-        assert "Check --table or --query" in message or "one select" in message
+        assert "Check the table or the query" in message or "one select" in message
     assert "Did you mean 't'?" in error(path, table="tt")
     assert secret.read_text() == "a\n1\n"
     assert path.read_bytes() == before
@@ -883,20 +883,20 @@ def test_options_without_effect_are_refused(write, golf):
     path = write(parquet_bytes(), "data.parquet")
     assert error(path, ParameterError, separator=";") == (
         "separator has no effect on data.parquet, which is read as Parquet. It is for "
-        "CSV, TSV; leave it out, or say what the file is with form."
+        "CSV, TSV; leave it out, or say what the file is with file_format."
     )
     for options in ({"header": False}, {"names": ["a"]}, {"sheet": 1}, {"table": "t"}):
         assert "has no effect on data.parquet" in error(path, ParameterError, **options)
     assert "header has no effect on golf.data, which is read as C4.5" in error(
         golf, ParameterError, header=False
     )
-    said = error(path, ParameterError, form="pickle")
-    assert said.startswith("form must be one of 'csv', 'tsv'")
+    said = error(path, ParameterError, file_format="pickle")
+    assert said.startswith("file_format must be one of 'csv', 'tsv'")
 
 
 def test_the_command_line_names_its_own_options(write):
     for options, flag in (
-        ({"form": "pickle"}, "--from"),
+        ({"file_format": "pickle"}, "--from"),
         ({"separator": "::"}, "--separator"),
         ({"encoding": "none"}, "--encoding"),
         ({"names": []}, "--names"),
@@ -928,13 +928,13 @@ def test_a_further_table_takes_the_options_that_fit(write):
 
 def test_the_form_that_is_said(write):
     path = write("a,b\n1,2\n", "data.arff")
-    assert cells(read_table(path, form="csv")) == {"a": [1], "b": [2]}
+    assert cells(read_table(path, file_format="csv")) == {"a": [1], "b": [2]}
     tabs = write("a,b\tc\n1,2\t3\n")
-    assert cells(read_table(tabs, form="tsv")) == {"a,b": ["1,2"], "c": [3]}
-    assert "is not a whole Parquet file" in error(path, form="parquet")
-    assert "is not a whole Arrow file" in error(path, form="arrow")
-    assert "is no plain SQLite file" in error(path, form="sqlite")
-    assert "is no plain DuckDB file" in error(path, form="duckdb")
-    assert "has 'a'" in error(write("a,b\n"), form="arff")
+    assert cells(read_table(tabs, file_format="tsv")) == {"a,b": ["1,2"], "c": [3]}
+    assert "is not a whole Parquet file" in error(path, file_format="parquet")
+    assert "is not a whole Arrow file" in error(path, file_format="arrow")
+    assert "is not a plain SQLite file" in error(path, file_format="sqlite")
+    assert "is not a plain DuckDB file" in error(path, file_format="duckdb")
+    assert "has 'a'" in error(write("a,b\n"), file_format="arff")
     pytest.importorskip("python_calamine")
-    assert "is not a whole workbook" in error(path, form="excel")
+    assert "is not a whole workbook" in error(path, file_format="excel")

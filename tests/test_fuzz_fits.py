@@ -59,7 +59,7 @@ def test_cases_are_worth_trying() -> None:
         assert case == make_case(SEED, index)
         tally.update([case.estimator, *case.parameters])
         tally["weights"] += case.weights is not None
-        tally["gaps"] += case.gaps
+        tally["gaps"] += case.differences
         tally["one row"] += case.n_rows == 1
         tally["one class"] += len(set(map(repr, case.y))) == 1
     scarce = {what: times for what, times in tally.items() if times < 5}

@@ -268,7 +268,7 @@ def chosen_sides(table: Table, model: Model) -> tuple[str, list[Side]]:
     column = model.schema.columns[int(tree.column[0])]
     present = set(table.cells[column.name]) - {None}
     if column.is_numeric:
-        below = frozenset(v for v in present if v <= tree.cut[0])
+        below = frozenset(v for v in present if v <= tree.threshold[0])
         sides = [below, frozenset(present) - below]
         return column.name, [side for side in sides if side]
     codes = [tree.codes_of(child) for child in tree.children(0)]

@@ -99,17 +99,17 @@ def test_hostile_names_stay_data():
     assert data_of(page)["columns"] == model.view()["columns"]
 
 
-def test_packing_loses_nothing():
+def test_compacting_loses_nothing():
     for model in random_models(28, seed=5):
         view = json.loads(json.dumps(model.view()))
-        kept = json.loads(json.dumps(html.packed(view), allow_nan=False))
+        kept = json.loads(json.dumps(html.compact(view), allow_nan=False))
         nodes = view["nodes"]
-        asking = [i for i, n in enumerate(nodes["n_children"]) if n]
-        for name in ("column", "cut", "missing_to", "unseen_to"):
-            assert kept[name] == [nodes[name][i] for i in asking]
+        splitting = [i for i, n in enumerate(nodes["n_children"]) if n]
+        for name in ("column", "threshold", "missing_to", "unseen_to"):
+            assert kept[name] == [nodes[name][i] for i in splitting]
         codes = [[c] if isinstance(c, int) else c for c in kept["codes"]]
         assert codes == nodes["codes"]
-        assert kept["gain"] == pytest.approx([nodes["gain"][i] for i in asking])
+        assert kept["gain"] == pytest.approx([nodes["gain"][i] for i in splitting])
         if view["predicts"] == "numbers":
             assert kept["mean"] == nodes["mean"]
             continue
@@ -177,7 +177,7 @@ def test_a_notebook_shows_the_first_levels_of_large_trees():
     assert len(shown["n_children"]) > 100
 
 
-def test_a_notebook_shows_at_least_one_question():
+def test_a_notebook_shows_at_least_one_split():
     values = tuple(f"v{i:05}" for i in range(3000))
     schema = Schema((Column("k", "categorical", values),), ("no", "yes"))
     builder = TreeBuilder(schema, weights=[3000, 0])

@@ -44,7 +44,7 @@ def table_and_model(recipe, path):
 
 def columns_for(recipe, seed=4):
     rng = np.random.default_rng(seed)
-    columns = random_columns(rng, 80, 0.1, recipe.predicts_numbers)
+    columns = random_columns(rng, 80, 0.1, recipe.is_regression)
     return {**columns, "id": list(range(80))}
 
 

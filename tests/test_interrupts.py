@@ -59,7 +59,7 @@ def interrupted():
 
 @pytest.mark.parametrize("view", ENDLESS)
 def test_an_endless_view_is_not_counted_for_ever(database, view):
-    with pytest.raises(DataError, match=r"gave no row for 0\.3 seconds.*by timeout"):
+    with pytest.raises(DataError, match=r"gave no row for 0\.3 seconds.*raise timeout"):
         fit_tree(SqlTable(str(database), view, timeout=0.3), "y")
 
 

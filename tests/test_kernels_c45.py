@@ -60,7 +60,7 @@ def c45_problem(seed: int):
         min_samples_branch=int(rng.choice([1, 2, 2, 5])),
         missing="split" if rng.random() < 0.7 else base.missing,
         unseen=base.unseen,
-        cut=str(rng.choice(["value", "midpoint"])),
+        threshold=str(rng.choice(["value", "midpoint"])),
         confidence=float(rng.choice([0.01, 0.25, 0.5])),
         raise_subtrees=bool(rng.random() < 0.8),
     )

@@ -72,7 +72,7 @@ def uneven_weights(rng: np.random.Generator, n: int, kind: int):
     return rng.random(n) if kind == 2 else 10.0 ** rng.integers(-12, 3, n)
 
 
-@pytest.mark.parametrize("part", first_fast(range(8), 4))
+@pytest.mark.parametrize("part", first_fast(range(8)))
 def test_same_tree_of_records(part, monkeypatch):
     for seed in range(part, 1200, 8):
         rng = np.random.default_rng(seed)

@@ -26,7 +26,7 @@ from parts import examples
 from test_naive import KERNELS, as_table, random_table
 
 law = settings(
-    derandomize=True, deadline=None, max_examples=examples(60), database=None
+    derandomize=True, deadline=None, max_examples=examples(40), database=None
 )
 
 #: Every policy that neither raises nor asks which of equal branches comes first.
@@ -38,7 +38,7 @@ UNPRUNED_C45 = replace(C45, pruning=None, collapse=False)
 OTHERS = st.sampled_from(
     [
         C45,
-        replace(C45, confidence=0.5, raise_subtrees=False, cut="midpoint"),
+        replace(C45, confidence=0.5, raise_subtrees=False, threshold="midpoint"),
         replace(UNPRUNED_C45, min_samples_branch=1),
         replace(C45, branching="groups", min_samples_branch=1),
         CART,
@@ -406,13 +406,13 @@ def test_a_row_twice_is_a_row_of_weight_two_for_cart(
         st.lists(st.integers(1, 3), min_size=table.n_rows, max_size=table.n_rows)
     )
     recipe = replace(CART, missing=missing, criterion=criterion)
-    if recipe.predicts_numbers:
+    if recipe.is_regression:
         table = data.draw(with_numbers(table))
     often = table.rows([i for i, n in enumerate(times) for _ in range(n)]).fit(recipe)
     heavy = replace(table, weights=[float(n) for n in times]).fit(recipe)
     assert shape_of(often) == shape_of(heavy)
     np.testing.assert_allclose(often.tree.weights, heavy.tree.weights, rtol=1e-9)
-    if recipe.predicts_numbers:
+    if recipe.is_regression:
         # Sums are on a grid that the largest number has a say in.
         np.testing.assert_allclose(often.tree.mean, heavy.tree.mean, 1e-9, atol=1e-6)
 
@@ -619,7 +619,7 @@ def test_a_model_comes_back_from_its_file(
 @law
 @given(tables(weights=["none", "floats"]), st.one_of(OTHERS, OF_NUMBERS), st.data())
 def test_models_of_c45_and_cart_come_back_from_their_files(table, recipe, data) -> None:
-    if recipe.predicts_numbers:
+    if recipe.is_regression:
         table = data.draw(with_numbers(table))
     model = table.fit(recipe)
     content = model.to_bytes()
@@ -629,7 +629,7 @@ def test_models_of_c45_and_cart_come_back_from_their_files(table, recipe, data) 
     rows = data.draw(strange_rows(table))
     assert back.predict(rows).tolist() == model.predict(rows).tolist()
     assert back.apply(rows).tolist() == model.apply(rows).tolist()
-    if not recipe.predicts_numbers:
+    if not recipe.is_regression:
         assert back.predict_proba(rows).tobytes() == model.predict_proba(rows).tobytes()
 
 

@@ -98,13 +98,13 @@ def test_subtrees_are_as_close_as_they_can_be(shape):
         moving = set(descendants(n_children, firsts, last))
         siblings = range(firsts[node], last)
         still = {m for s in siblings for m in descendants(n_children, firsts, s)}
-        gaps = [
+        spacings = [
             x[right] - widths[right] / 2 - x[left] - widths[left] / 2
             for level in levels(n_children)
             for left, right in pairwise(level)
             if left in still and right in moving
         ]
-        assert min(gaps) == pytest.approx(GAP, abs=SLACK)
+        assert min(spacings) == pytest.approx(GAP, abs=SLACK)
 
 
 @given(sized_shapes())
@@ -126,7 +126,7 @@ def test_a_mirrored_tree_is_as_wide(shape):
         assert [mirror[node] for node in range(len(x))] == pytest.approx(x, abs=SLACK)
 
 
-def test_small_subtrees_between_large_ones_have_equal_gaps():
+def test_small_subtrees_between_large_ones_have_equal_spacings():
     # Four children: the outer ones have wide families of their own.
     n_children = [4, 5, 0, 0, 5] + [0] * 10
     x = tidy(n_children, first_children(n_children), [10.0] * len(n_children), GAP)
@@ -149,7 +149,7 @@ class Counting(list):
 
 
 def ladder(levels):
-    """A tree that asks one question after the other."""
+    """A tree with one split after the other."""
     return [2] + [0, 2] * (levels - 1) + [0, 0]
 
 

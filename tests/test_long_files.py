@@ -101,8 +101,8 @@ def test_random_tables_are_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("end", "message"),
     [
-        ("5,re", "is cut off: it ends in line 402, column 4, with 2 of the 3 cells"),
-        ('5,"re', "is cut off: it ends in line 402, column 5, with 2 of the 3 cells"),
+        ("5,re", "is truncated: it ends in line 402, column 4, with 2 of the 3 cells"),
+        ('5,"re', "is truncated: it ends in line 402, column 5, with 2 of the 3 cells"),
         ('5,red,"y', "has a quotation mark in line 402, column 7 that is never closed"),
         ('5,red,"1', "has a quotation mark in line 402, column 7 that is never closed"),
     ],

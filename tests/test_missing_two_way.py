@@ -38,7 +38,7 @@ from branchwise.text.conditions import surrogates_of
 from branchwise.train.train import Training
 from branchwise.tree.tree import ARRAYS, SURROGATE_ARRAYS, Tree
 from branchwise.tree.validate import validate
-from parts import first_fast
+from parts import examples, first_fast
 from test_naive import KERNELS
 
 Row = dict[str, Any]
@@ -152,7 +152,7 @@ class Candidate:
     """A way to split: known rows on either side, the side of the others, a score."""
 
     column: str
-    cut: float | None
+    threshold: float | None
     known: tuple[list[int], list[int]]
     missing_to: int | None
     score: float
@@ -214,7 +214,7 @@ def root_sides(model: Model, table: Table) -> tuple[list[int], list[int]]:
             branch = int(tree.missing_to[0])
         else:
             code = (
-                int(row[name] > tree.cut[0])
+                int(row[name] > tree.threshold[0])
                 if column.is_numeric
                 else column.code_of[row[name]]
             )
@@ -271,7 +271,7 @@ def test_number_tables_have_the_very_cut_and_side(first: int) -> None:
             continue
         best = first_best(list(learned_candidates(table, list(range(len(table.rows))))))
         assert model.schema.names[int(model.tree.column[0])] == best.column, seed
-        assert model.tree.cut[0] == best.cut, seed
+        assert model.tree.threshold[0] == best.threshold, seed
         if best.missing_to is not None:
             assert model.tree.missing_to[0] == best.missing_to, seed
 
@@ -333,7 +333,7 @@ def test_missing_cases_count_for_the_least_cases_of_a_branch() -> None:
     x = np.array([1, 2, 3, 4, 5, np.nan, np.nan])
     y = list("abbbbaa")
     tree = CARTClassifier(missing="learned", min_samples_leaf=3, max_depth=1)
-    assert tree.fit({"x": x}, y).tree_.cut[0] == 1.5
+    assert tree.fit({"x": x}, y).tree_.threshold[0] == 1.5
     assert tree.tree_.cases.tolist() == [7, 3, 4]
 
 
@@ -353,14 +353,14 @@ class Naive:
 
     column: str
     agreement: float
-    cut: float | None
+    threshold: float | None
     branch: dict[Any, int]
 
-    def answer(self, cell: Any) -> int | None:
+    def prediction(self, cell: Any) -> int | None:
         if cell is None:
             return None
-        if self.cut is not None:
-            return self.branch["<=" if cell <= self.cut else ">"]
+        if self.threshold is not None:
+            return self.branch["<=" if cell <= self.threshold else ">"]
         return self.branch.get(cell)
 
 
@@ -428,7 +428,9 @@ def primary_branch(model: Model, node: int, row: Row) -> int | None:
     cell = row[column.name]
     if cell is None:
         return None
-    code = int(cell > tree.cut[node]) if column.is_numeric else column.code_of[cell]
+    code = (
+        int(cell > tree.threshold[node]) if column.is_numeric else column.code_of[cell]
+    )
     first = int(tree.first_child[node])
     ways = [b for b in (0, 1) if code in tree.codes_of(first + b)]
     return ways[0] if ways else -1
@@ -450,7 +452,7 @@ def shown(model: Model, node: int) -> list[tuple[str, float | None, dict[Any, in
     return result
 
 
-@pytest.mark.parametrize("first", first_fast(range(0, 120, 30), 2))
+@pytest.mark.parametrize("first", first_fast(range(0, 120, 30)))
 def test_surrogates_are_those_of_the_definition(first: int) -> None:
     """At every node: the surrogates, and where they send the rows without a value."""
     number = used = kinds = most = 0
@@ -474,21 +476,21 @@ def test_surrogates_are_those_of_the_definition(first: int) -> None:
             }
             name = model.schema.names[int(tree.column[node])]
             expected = naive_surrogates(table, rows, name, side)
-            wanted = [(s.column, s.cut, s.branch) for s in expected]
+            wanted = [(s.column, s.threshold, s.branch) for s in expected]
             assert shown(model, node) == wanted, (seed, node)
             first_child = int(tree.first_child[node])
             at[first_child], at[first_child + 1] = [], []
             for i in rows:
                 branch = side.get(i)
                 if branch is None:
-                    answers = [s.answer(table.rows[i][s.column]) for s in expected]
+                    answers = [s.prediction(table.rows[i][s.column]) for s in expected]
                     known = [a for a in answers if a is not None]
                     branch = known[0] if known else int(tree.missing_to[node])
                     used += bool(known)
                 at[first_child + branch].append(i)
             number += len(expected)
             most = max(most, len(expected))
-            kinds |= sum(1 << (s.cut is None) for s in expected[:1])
+            kinds |= sum(1 << (s.threshold is None) for s in expected[:1])
         arrived = dict.fromkeys(range(len(tree)), 0)
         for node in model.apply(table.cells()).tolist():
             arrived[node] += 1
@@ -528,7 +530,7 @@ def test_new_rows_are_answered_by_the_first_surrogate_that_knows(
                 if branch is None:
                     branch = int(tree.missing_to[node])
                     for name, cut, way in shown(model, node):
-                        answer = Naive(name, 0.0, cut, way).answer(row[name])
+                        answer = Naive(name, 0.0, cut, way).prediction(row[name])
                         if answer is not None:
                             followed += answer != branch
                             branch = answer
@@ -592,7 +594,10 @@ def test_the_rules_of_rpart_on_a_small_table() -> None:
     cells, y = weight_and_height()
     model = CARTClassifier(missing="surrogate", max_depth=1).fit(cells, y).model_
     tree = model.tree
-    assert (model.schema.names[int(tree.column[0])], tree.cut[0]) == ("weight", 5.5)
+    assert (model.schema.names[int(tree.column[0])], tree.threshold[0]) == (
+        "weight",
+        5.5,
+    )
     # Ours lies between cases that know both columns, 3 and 5; rpart's at 3.5.
     assert shown(model, 0) == [("height", 4.0, {"<=": 0, ">": 1})]
     assert tree.missing_to[0] == 1
@@ -669,7 +674,7 @@ def same_but_for_surrogates(one: Tree, other: Tree) -> bool:
 
 @pytest.mark.parametrize("missing", ["learned", "surrogate"])
 def test_without_gaps_the_tree_is_that_of_largest(missing: str) -> None:
-    for seed in range(100):
+    for seed in range(examples(80)):
         table = random_table(seed, gaps=0.0)
         options = {"min_samples_leaf": 1 + seed % 3}
         tree = table.fit(missing, **options).tree
@@ -679,7 +684,7 @@ def test_without_gaps_the_tree_is_that_of_largest(missing: str) -> None:
 @pytest.mark.parametrize("missing", ["learned", "surrogate"])
 def test_the_order_of_rows_does_not_matter(missing: str) -> None:
     rng = random.Random(1)
-    for seed in range(60):
+    for seed in range(examples(60)):
         table = random_table(seed)
         order = list(range(len(table.rows)))
         rng.shuffle(order)
@@ -697,7 +702,7 @@ def test_the_order_of_rows_does_not_matter(missing: str) -> None:
 def test_a_weight_is_as_good_as_that_many_rows() -> None:
     """For the learnt side; surrogates want a number of cases, whatever they weigh."""
     rng = random.Random(2)
-    for seed in range(60):
+    for seed in range(examples(60)):
         table = random_table(seed)
         times = [rng.randint(1, 3) for _ in table.rows]
         weighted = replace(table, weights=[float(n) for n in times])
@@ -721,7 +726,7 @@ def test_a_weight_is_as_good_as_that_many_rows() -> None:
     [
         {},
         {"max_bins": 3},
-        {"cut": "value"},
+        {"threshold": "value"},
         {"max_leaf_nodes": 4},
         {"pruning": "cost-complexity", "ccp_alpha": 0.02},
     ],
@@ -731,7 +736,7 @@ def test_training_rows_arrive_where_growth_has_put_them(
     missing: str, options: dict[str, Any]
 ) -> None:
     kept = 0
-    for seed in range(60):
+    for seed in range(examples(60)):
         table = random_table(seed)
         model = table.fit(missing, **options)
         tree = model.tree
@@ -739,12 +744,12 @@ def test_training_rows_arrive_where_growth_has_put_them(
         arrived = np.bincount(model.apply(table.cells()), minlength=len(tree))
         assert arrived[tree.is_leaf].tolist() == tree.cases[tree.is_leaf].tolist(), seed
         kept += tree.n_surrogates is not None
-    assert (kept > 20) == (missing == "surrogate")
+    assert (kept > 10) == (missing == "surrogate")
 
 
 @pytest.mark.parametrize("missing", ["learned", "surrogate"])
 def test_raised_branches_keep_what_they_do_with_gaps(missing: str) -> None:
-    for seed in range(60):
+    for seed in range(examples(60)):
         table = random_table(seed)
         if table.criterion not in ("gini", "gain"):
             continue
@@ -778,7 +783,7 @@ def test_counting_again_changes_nothing(missing: str) -> None:
 
 
 def test_pruned_nodes_lose_their_surrogates_and_others_keep_them() -> None:
-    for seed in range(40):
+    for seed in range(examples(40)):
         table = random_table(seed)
         full = table.fit("surrogate")
         small = table.fit("surrogate", max_depth=1)
@@ -860,9 +865,9 @@ def test_the_arrays_say_what_they_should() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"surrogate_cut": None}, "all of the arrays 'n_surrogates', "),
+        ({"surrogate_threshold": None}, "all of the arrays 'n_surrogates', "),
         ({"n_surrogates": [2, 0]}, "array 'n_surrogates' has shape"),
-        ({"surrogate_cut": [3.5]}, "array 'surrogate_cut' has shape"),
+        ({"surrogate_threshold": [3.5]}, "array 'surrogate_cut' has shape"),
         ({"surrogate_n_codes": [1, 1]}, "array 'surrogate_n_codes' has shape"),
         ({"n_surrogates": [1, 0, 0]}, "n_surrogates must add up"),
         ({"n_surrogates": [3, -1, 0]}, "n_surrogates must add up"),
@@ -870,10 +875,22 @@ def test_the_arrays_say_what_they_should() -> None:
         ({"surrogate_column": [0, 2]}, "a surrogate on the node's own column"),
         ({"surrogate_column": [1, 3]}, "one beyond those of the schema"),
         ({"surrogate_column": [-1, 2]}, "one beyond those of the schema"),
-        ({"surrogate_cut": [np.nan, np.nan]}, "a surrogate needs a cut on numbers"),
-        ({"surrogate_cut": [3.5, 1.0]}, "a surrogate needs a cut on numbers"),
-        ({"surrogate_cut": [np.inf, np.nan]}, "a surrogate needs a cut on numbers"),
-        ({"surrogate_cut": [3.5, np.inf]}, "a surrogate needs a cut on numbers"),
+        (
+            {"surrogate_threshold": [np.nan, np.nan]},
+            "a surrogate needs a threshold on numbers",
+        ),
+        (
+            {"surrogate_threshold": [3.5, 1.0]},
+            "a surrogate needs a threshold on numbers",
+        ),
+        (
+            {"surrogate_threshold": [np.inf, np.nan]},
+            "a surrogate needs a threshold on numbers",
+        ),
+        (
+            {"surrogate_threshold": [3.5, np.inf]},
+            "a surrogate needs a threshold on numbers",
+        ),
         ({"surrogate_n_codes": [1, 1, 3, 0]}, "surrogate_n_codes must add up"),
         ({"surrogate_n_codes": [1, 1, 1, 1]}, "surrogate_n_codes must add up"),
         ({"surrogate_codes": [0, 2, 0, 2, 1]}, "no value of a surrogate's column"),

@@ -15,7 +15,7 @@ from branchwise import CARTClassifier, Recipe, fit_tree
 from branchwise.data.arrow import number_texts
 from branchwise.data.schema import Column
 from branchwise.grow import native_kernel as native
-from branchwise.grow.criteria import SERIES, Masses64
+from branchwise.grow.criteria import SERIES, ImpuritySums64
 from branchwise.recipe import C45
 
 _native = pytest.importorskip(
@@ -56,12 +56,12 @@ def growth(**changed):
         "cases_in_branch": 0.0,
         "branching": 0,
         "quinlan": False,
-        "cut_at_value": False,
+        "threshold_at_value": False,
         "few_values": [True, True],
         "min_gain": 0.0,
         "missing": 0,
         "unseen": 3,
-        "bits": Masses64(4.0, whole=True).bits,
+        "bits": ImpuritySums64(4.0, whole=True).bits,
         "series": list(SERIES),
         "total": 4.0,
         "whole": True,
@@ -84,7 +84,7 @@ def pruning(**changed):
         "weight_step": 1.0,
         "case_step": 1.0,
         "column": ints(0, 0, -1, -1, -1),
-        "cut": np.full(5, np.nan),
+        "threshold": np.full(5, np.nan),
         "n_children": ints(2, 2, 0, 0, 0),
         "missing_to": ints(-1, -1, -1, -1, -1),
         "unseen_to": ints(-1, -1, -1, -1, -1),
@@ -261,7 +261,7 @@ def leaf_walk():
     zero = np.zeros(1, dtype=np.int64)
     return _native.Walk(
         column=nothing,
-        cut=np.array([np.nan]),
+        threshold=np.array([np.nan]),
         n_children=zero,
         missing_to=nothing,
         unseen_to=nothing,
@@ -283,7 +283,7 @@ def test_arrays_are_held_whatever_becomes_of_their_list():
     columns = [np.tile(CODES, 50_000), np.random.default_rng(0).normal(size=200_000)]
     labels = np.tile(np.array([0, 1, 1, 1], dtype=np.uint32), 50_000)
     given = growth(columns=columns, labels=labels, total=200_000.0)
-    given["bits"] = Masses64(200_000.0, whole=True).bits
+    given["bits"] = ImpuritySums64(200_000.0, whole=True).bits
     given["progress"] = lambda _: columns.clear()
     assert len(_native.grow(**given)["column"]) > 1
     assert not columns

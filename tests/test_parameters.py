@@ -102,9 +102,9 @@ TRIES: dict[str, list[Try]] = {
     "class_weight": [Try("balanced"), Try({"a": 5.0})],
     "max_bins": [Try(2)],
     "max_leaf_nodes": [Try(3)],
-    "min_significance": [Try(0.001)],
+    "max_p_value": [Try(0.001)],
     "group_values": [Try(True)],
-    "cut": [Try("midpoint")],
+    "threshold": [Try("midpoint")],
     "prune": [Try(False)],
     "pruning": [
         Try("error-based"),
@@ -143,7 +143,7 @@ def outcome(estimator):
 
 def _answers(model, rows):
     try:
-        chances = [] if model.tree.predicts_numbers else model.predict_proba(rows)
+        chances = [] if model.tree.is_regression else model.predict_proba(rows)
         return model.predict(rows).tolist(), np.asarray(chances).tolist()
     except BranchwiseError as error:
         return str(error)
@@ -211,19 +211,19 @@ CONTEXT = click.Context(COMMAND)
 SUBCOMMANDS = COMMAND.list_commands(CONTEXT)
 #: What each subcommand is run with besides; {} is the folder of the files.
 USUAL = {
-    "fit": "fit {}/rows.csv -t y --ignore w",
+    "fit": "fit {}/rows.csv -t y -a id3 --ignore w",
     "predict": "predict {}/tree.json {}/rows.csv",
     "show": "show {}/tree.json",
     "view": "view {}/tree.json -o - --no-open",
     "rules": "rules {}/tree.json",
-    "steps": "steps {}/rows.csv -t y --ignore w",
+    "steps": "steps {}/rows.csv -t y -a id3 --ignore w",
     "explain": "explain {}/tree.json {}/rows.csv",
     "what-if": "what-if {}/tree.json {}/rows.csv --row 2",
     "diff": "diff {}/tree.json {}/other.json {}/rows.csv",
-    "evaluate": "evaluate {}/rows.csv -t y --ignore w --cv 2",
-    "tune": "tune {}/rows.csv -t y --ignore w --cv 2 --grid min_gain=0,0.01",
+    "evaluate": "evaluate {}/rows.csv -t y -a id3 --ignore w --cv 2",
+    "tune": "tune {}/rows.csv -t y -a id3 --ignore w --cv 2 --grid min_gain=0,0.01",
     "report": "report {}/rows.csv -t y --ignore w --cv 2 -o {}/page.html",
-    "prune": "prune {}/tree.json --snip 3",
+    "prune": "prune {}/tree.json --collapse 3",
     "export": "export {}/tree.json --to json",
     "schema": "schema {}/rows.csv",
 }
@@ -257,9 +257,9 @@ GROWING = {
     "--min-samples-leaf": Row("--min-samples-leaf 60"),
     "--min-samples-branch": Row("--min-samples-branch 60", C45),
     "--min-gain": Row("--min-gain 0.5"),
-    "--min-significance": Row("--min-significance 1e-9"),
+    "--max-p-value": Row("--max-p-value 1e-9"),
     "--group-values": Row("--group-values", C45),
-    "--cut": Row("--cut midpoint", C45),
+    "--threshold": Row("--threshold midpoint", C45),
     "--missing-policy": Row("--missing-policy error"),
     "--unseen-policy": Row("--unseen-policy error"),
     "--max-bins": Row("--max-bins 2"),
@@ -358,7 +358,7 @@ OWN = {
     ("evaluate", "--min-samples-branch"): Row("--min-samples-branch 60", WHOLE),
     ("evaluate", "--group-values"): Row("--group-values", WHOLE),
     # Of one table hardly a row lies between the two; other algorithms refuse it.
-    ("evaluate", "--cut"): Row("--cut midpoint"),
+    ("evaluate", "--threshold"): Row("--threshold midpoint"),
     ("evaluate", "--confidence"): Row("--confidence 0.5", f"{C45} --format json"),
     ("evaluate", "--no-raise-subtrees"): Row(
         "--no-raise-subtrees", f"{C45} --confidence 0.5 --format json"
@@ -398,7 +398,7 @@ OWN = {
         "--tolerance 0.3", "--method reduced-error --data {}/rows.csv"
     ),
     ("prune", "--ccp-alpha"): Row("--ccp-alpha 0.1", "--method cost-complexity"),
-    ("prune", "--snip"): Row("--snip 2"),
+    ("prune", "--collapse"): Row("--collapse 2"),
     ("prune", "--merge-same-leaves"): Row("--merge-same-leaves --change-probabilities"),
     ("prune", "--change-probabilities"): Row(
         "--change-probabilities", "--merge-same-leaves"
@@ -452,7 +452,7 @@ def folder_of_files(tmp_path_factory):
             row = ["?" if cell is None else cell for cell in cells]
             written.writerow([*row, 1 + at % 3, label])
     for name, options in (
-        ("tree", "--max-depth 6"),
+        ("tree", "-a id3 --max-depth 6"),
         ("other", "-a cart --max-depth 2"),
     ):
         run(

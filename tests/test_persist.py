@@ -41,6 +41,7 @@ from branchwise.recipe import C45, CART
 from branchwise.tree.builder import TreeBuilder
 from branchwise.tree.validate import validate
 from model_mutations import REMOVE, Path_, changed, damage_bytes, damage_value, paths_of
+from parts import examples
 
 GOLDEN = Path(__file__).parent / "golden"
 TABLES = ("tennis", "golf", "labor", "iris", "toy", "votes")
@@ -53,8 +54,8 @@ RECIPES = {
         max_depth=2, min_samples_split=0.1, min_samples_leaf=3, min_gain=0.01
     ),
     "C4.5": replace(C45, confidence=0.1, raise_subtrees=False),
-    "groups": replace(C45, branching="groups", pruning=None, cut="midpoint"),
-    "CART": replace(CART, max_leaf_nodes=7, min_significance=0.9, max_bins=50),
+    "groups": replace(C45, branching="groups", pruning=None, threshold="midpoint"),
+    "CART": replace(CART, max_leaf_nodes=7, max_p_value=0.9, max_bins=50),
     "pruned": replace(
         CART, pruning="cost-complexity", ccp_alpha=0.02, probabilities="laplace"
     ),
@@ -180,7 +181,7 @@ def test_a_model_of_numbers_in_full(tmp_path):
     "estimator",
     [
         ID3Classifier(pruning="reduced-error", validation_fraction=0.3),
-        ID3Classifier(costs=COSTS, min_significance=0.5),
+        ID3Classifier(costs=COSTS, max_p_value=0.5),
         C45Classifier(),
         C45Classifier(group_values=True, costs=COSTS, prune=False),
         CARTClassifier(ccp_alpha="1-se"),
@@ -206,7 +207,12 @@ def test_every_estimator_has_a_file(estimator):
 
 def test_every_field_of_a_recipe_has_a_place():
     """A new one must be written, and its absence must mean what it means today."""
-    known = {field.name: field.default for field in fields(Recipe) if field.init}
+    in_file = {name: key for key, name in document.RECIPE_NAMES.items()}
+    known = {
+        in_file.get(field.name, field.name): field.default
+        for field in fields(Recipe)
+        if field.init
+    }
     assert {*document.RECIPE_FIELDS, *document.RECIPE_EXTRAS} == known.keys()
     assert {n: known[n] for n in document.RECIPE_EXTRAS} == document.RECIPE_EXTRAS
     numbers = {n for n, v in known.items() if type(v) in (int, float)}
@@ -238,7 +244,8 @@ def test_every_field_of_a_recipe_has_a_place():
     ],
 )
 def test_fields_are_written_where_they_say_something(tennis, field, value, others):
-    recipe = Recipe(**{field: value}, **others)
+    name = document.RECIPE_NAMES.get(field, field)
+    recipe = Recipe(**{name: value}, **others)
     content = persist.to_bytes(tennis.schema, tennis.tree, recipe)
     written = json.loads(content)["recipe"]
     usual = json.loads(tennis.to_bytes())["recipe"]
@@ -249,7 +256,7 @@ def test_fields_are_written_where_they_say_something(tennis, field, value, other
 def test_numpy_numbers_in_other_parameters():
     recipe = Recipe(
         max_leaf_nodes=np.int16(9),
-        min_significance=np.float32(0.5),
+        max_p_value=np.float32(0.5),
         probabilities="m-estimate",
         m=np.int64(3),
     )
@@ -265,8 +272,8 @@ def test_costs_are_written_with_the_answers():
     assert b'\n"answer": [' in model.to_bytes()
     loaded = reopened(model)
     assert loaded.recipe.costs == COSTS
-    assert loaded.tree.answer is not None
-    assert loaded.tree.answer.tolist() == model.tree.answer.tolist()
+    assert loaded.tree.prediction is not None
+    assert loaded.tree.prediction.tolist() == model.tree.prediction.tolist()
 
 
 def test_a_loaded_model_needs_no_other_library(tmp_path):
@@ -879,7 +886,7 @@ ABSURD: dict[str, tuple[Any, str]] = {
     ),
     "a cut that is not there": (
         small(((T, "cut", 0), None)),
-        "two sides of a number without a cut",
+        "two sides of a number without a threshold",
     ),
     "a column beyond the schema": (
         small(((T, "column", 0), 2)),
@@ -930,11 +937,11 @@ ABSURD: dict[str, tuple[Any, str]] = {
     ),
     "a cut on values": (
         small(((T, "cut", 1), 0.5)),
-        "a cut on a column without numbers",
+        "a threshold on a column without numbers",
     ),
     "a cut on a leaf": (
         small(((T, "cut", 7), 0.5)),
-        "a cut on a column without numbers",
+        "a threshold on a column without numbers",
     ),
     "a negative weight": (
         small(((T, "weights", 0, 0), -1)),
@@ -982,7 +989,7 @@ REFUSED |= {
     ),
     "means and answers": (
         changed(NUMBERS, (T, "answer"), [0] * 8),
-        "'tree' has both means and answers.",
+        "'tree' has both 'mean' and 'answer'.",
     ),
     "a mean that is null": (
         changed(NUMBERS, (T, "mean", 1), None),
@@ -1058,11 +1065,11 @@ ABSURD |= {
     ),
     "an answer beyond the classes": (
         changed(ANSWERS, (T, "answer", 0), 2),
-        "an answer that is none of the classes",
+        "a prediction that is none of the classes",
     ),
     "a negative answer": (
         changed(ANSWERS, (T, "answer", 0), -1),
-        "an answer that is none of the classes",
+        "a prediction that is none of the classes",
     ),
 }
 
@@ -1100,7 +1107,7 @@ def test_what_is_no_tree_is_refused(document, message):
 
 def test_an_infinite_cut_is_refused():
     content = json.dumps(SMALL).replace("[0.5, null", "[1e999, null").encode()
-    assert refusal(content) == f"{INSANE}Not a sane tree: an infinite cut."
+    assert refusal(content) == f"{INSANE}Not a sane tree: an infinite threshold."
 
 
 def test_infinite_numbers_are_refused():
@@ -1130,11 +1137,11 @@ def test_infinite_numbers_are_refused():
         ("branching", ["groups"], "branching must be 'values' or 'groups' or "),
         ("min_samples_branch", -1, "min_samples_branch must be a whole number of at "),
         ("min_samples_branch", None, "min_samples_branch must be a whole number of "),
-        ("quinlan_cuts", 1, "quinlan_cuts must be True or False. "),
+        ("quinlan_cuts", 1, "quinlan_thresholds must be True or False. "),
         ("average_gain", "yes", "average_gain must be True or False. "),
-        ("cut", "mean", "cut must be 'midpoint' or 'value'. "),
+        ("cut", "mean", "threshold must be 'midpoint' or 'value'. "),
         ("max_leaf_nodes", 0, "max_leaf_nodes must be None or a whole number of at "),
-        ("min_significance", 2, "min_significance must be None or a chance above 0 "),
+        ("min_significance", 2, "max_p_value must be None or a probability above 0 "),
         ("collapse", None, "collapse must be True or False. "),
         ("pruning", "hard", "pruning must be None or 'error-based' or "),
         ("pruning", {}, "pruning must be None or 'error-based' or "),
@@ -1266,7 +1273,7 @@ def _use(content: bytes) -> bool:
     except DataError:
         assert "error" in (recipe.missing, recipe.unseen)
     else:
-        if tree.predicts_numbers:
+        if tree.is_regression:
             assert np.isfinite(labels.astype(float)).all()
         else:
             chances = model.predict_proba(cells)
@@ -1302,7 +1309,7 @@ DAMAGED = {
     ).to_bytes(),
     "regression": lambda: grow_numbers(REGRESSION["divided"]).to_bytes(),
 }
-MUTATIONS = 1200
+MUTATIONS = examples(1200)
 
 
 def _fuzz(damage: Callable[[random.Random], bytes], seed: str) -> int:

@@ -31,11 +31,11 @@ from branchwise.render.picture import (
     ON_DARK,
     OTHERS,
     class_colours,
-    drawn,
+    drawing,
     fitted,
     text_width,
 )
-from branchwise.render.scene import LABEL_ROOM, scene
+from branchwise.render.scene import LABEL_SPACE, scene
 from branchwise.render.svg import xml
 from branchwise.tree.builder import TreeBuilder
 
@@ -120,7 +120,7 @@ TREES = {name: estimator.model_ for name, estimator in trees()}
 
 
 def own(missing):
-    """A tree with branches for missing values, and one that asks what is known."""
+    """A tree with branches for missing values, and one that splits on what is known."""
     X = {"n": [1.0, 1.0, None, None], "c": ["x", "y", None, "x"]}
     return fit_tree(X, ["a", "a", "b", "c"], Recipe(missing=missing))
 
@@ -132,7 +132,7 @@ TREES |= {f"missing: {policy}": own(policy) for policy in ("branch", "split", "n
 
 
 def test_every_node_is_drawn(weather):
-    picture = drawn(weather.view())
+    picture = drawing(weather.view())
     assert picture.node == list(range(8))
     assert picture.head == [
         "outlook", "yes", "windy", "humidity", "yes", "no", "yes", "no"
@@ -143,24 +143,24 @@ def test_every_node_is_drawn(weather):
 
 
 def test_what_is_left_out_is_counted(weather):
-    by_depth = drawn(weather.view(), max_depth=1)
+    by_depth = drawing(weather.view(), max_depth=1)
     assert by_depth.head == [
         "outlook", "yes", "windy", "humidity", "… 2 more", "… 2 more"
     ]  # fmt: skip
     assert by_depth.n_children == [3, 0, 1, 1, 0, 0]
     assert by_depth.parent[4:] == [2, 3]
-    assert drawn(weather.view(), max_depth=0).head == ["outlook", "… 7 more"]
+    assert drawing(weather.view(), max_depth=0).head == ["outlook", "… 7 more"]
     # Branches come together or not at all, upper levels first.
-    assert drawn(weather.view(), max_nodes=3).head == ["outlook", "… 7 more"]
-    assert drawn(weather.view(), max_nodes=5).left_out == [0, 0, 0, 0, 2, 2]
-    assert drawn(weather.view(), max_nodes=6).left_out.count(2) == 1
-    assert drawn(weather.view(), max_nodes=8).left_out == [0] * 8
+    assert drawing(weather.view(), max_nodes=3).head == ["outlook", "… 7 more"]
+    assert drawing(weather.view(), max_nodes=5).left_out == [0, 0, 0, 0, 2, 2]
+    assert drawing(weather.view(), max_nodes=6).left_out.count(2) == 1
+    assert drawing(weather.view(), max_nodes=8).left_out == [0] * 8
 
 
 @pytest.mark.parametrize("name", TREES)
 @pytest.mark.parametrize("limits", [{}, {"max_depth": 1}, {"max_nodes": 9}])
 def test_nothing_is_lost(name, limits):
-    picture = drawn(TREES[name].view(), **limits)
+    picture = drawing(TREES[name].view(), **limits)
     shown = sum(not out for out in picture.left_out)
     assert shown + sum(picture.left_out) == len(TREES[name].tree)
     assert shown <= limits.get("max_nodes", len(TREES[name].tree))
@@ -232,7 +232,7 @@ def test_long_lists_are_there_in_full():
     ],
 )
 def test_where_missing_values_go(name, said):
-    picture = drawn(TREES[name].view())
+    picture = drawing(TREES[name].view())
     assert picture.missing(0).startswith(said)
 
 
@@ -241,19 +241,19 @@ def test_missing_values_may_ask_other_columns():
     model = (
         CARTClassifier(missing="surrogate", max_depth=2).fit(table.X, table.y).model_
     )
-    picture = drawn(model.view())
+    picture = drawing(model.view())
     assert picture.missing(0) == "missing values: surrogates, else > 2.45"
 
 
 def test_missing_values_may_be_refused():
     strict = fit_tree({"c": ["x", "y"]}, ["a", "b"], Recipe(missing="error"))
-    assert drawn(strict.view()).missing(0) == "missing values are refused"
+    assert drawing(strict.view()).missing(0) == "missing values are refused"
 
 
 def test_known_numbers_are_no_list():
     model = own("branch")
-    asks = [c for c in model.view(1)["nodes"]["branch"] if c.endswith("is known")]
-    assert asks
+    known = [c for c in model.view(1)["nodes"]["branch"] if c.endswith("is known")]
+    assert known
     assert model.view(1)["shortened"] == {}
 
 
@@ -263,12 +263,12 @@ def test_known_numbers_are_no_list():
 @pytest.mark.parametrize("name", TREES)
 def test_boxes_and_their_words_do_not_overlap(name):
     for limits in ({}, {"max_depth": 2}):
-        picture = scene(drawn(TREES[name].view(), **limits))
+        picture = scene(drawing(TREES[name].view(), **limits))
         areas = []
-        for i in range(len(picture.drawn)):
+        for i in range(len(picture.drawing)):
             label = text_width(picture.label[i], 12) if picture.label[i] else 0.0
             half = max(picture.width[i], label) / 2
-            top = picture.y[i] - (LABEL_ROOM if label else 0.0)
+            top = picture.y[i] - (LABEL_SPACE if label else 0.0)
             x, bottom = picture.x[i], picture.y[i] + picture.height[i]
             areas.append((x - half, top, x + half, bottom))
         for one, other in combinations(areas, 2):
@@ -373,16 +373,16 @@ def test_a_picture_in_full(weather):
     assert told.get("id") == root.get("aria-describedby")
     assert told.text.splitlines() == [
         "8 nodes, 5 leaves, depth 2.",
-        "all cases: yes (14/5); asks outlook",
+        "all cases: yes (14/5); splits on outlook",
         "outlook = overcast: yes (4)",
-        "outlook = rainy: yes (5/2); asks windy",
+        "outlook = rainy: yes (5/2); splits on windy",
         "windy = FALSE: yes (3)",
         "windy = TRUE: no (2)",
-        "outlook = sunny: no (5/2); asks humidity",
+        "outlook = sunny: no (5/2); splits on humidity",
         "humidity <= 77.5: yes (2)",
         "humidity > 77.5: no (3)",
     ]
-    picture = drawn(weather.view())
+    picture = drawing(weather.view())
     assert texts(root, "h") == picture.head
     assert texts(root, "t") == picture.note
     assert texts(root, "b") == picture.label[1:]
@@ -391,7 +391,7 @@ def test_a_picture_in_full(weather):
     assert hints[0].splitlines() == [
         "all cases",
         "yes (14/5)",
-        "asks outlook",
+        "splits on outlook",
         "missing values: stop, yes",
         "no: 5",
         "yes: 9",
@@ -436,7 +436,7 @@ def test_every_tree_is_valid(name):
 
 def test_names_are_shown_as_they_are(hostile):
     root = parsed(hostile)
-    picture = scene(drawn(hostile.view(4)))
+    picture = scene(drawing(hostile.view(4)))
     assert texts(root, "h") == picture.head
     assert texts(root, "b") == picture.label[1:]
     tags = {element.tag.removeprefix(SVG) for element in root.iter()}
@@ -456,8 +456,8 @@ def test_numbers_have_a_scale():
     low, high, said = texts(root, "s m")
     assert said == "(mean ± deviation)"
     assert float(low) < float(high)
-    picture = scene(drawn(TREES["numbers"].view()))
-    for i in range(len(picture.drawn)):
+    picture = scene(drawing(TREES["numbers"].view()))
+    for i in range(len(picture.drawing)):
         start, mean, stop = picture.spread(i)
         assert 12 - 1e-9 <= start <= mean <= stop
         assert stop <= 12 + picture.bar_width(i) + 1e-9
@@ -559,7 +559,7 @@ def dot_label(string):
 
 
 def check_dot(model, **limits):
-    picture = drawn(model.view(4), **limits)
+    picture = drawing(model.view(4), **limits)
     statements = dot_statements(model.to_dot(**limits))
     nodes = {n: a for n, a in statements if re.fullmatch(r"n\d+", n)}
     edges = {n: a for n, a in statements if "->" in n}
@@ -613,7 +613,7 @@ def mermaid_label(label):
 
 
 def check_mermaid(model, **limits):
-    picture = drawn(model.view(4), **limits)
+    picture = drawing(model.view(4), **limits)
     first, *lines = model.to_mermaid(**limits).split("\n")
     assert first == "flowchart TD"
     nodes, edges = {}, {}
@@ -675,8 +675,8 @@ def test_trees_of_one_branch_each():
     """A tree cut to its first level is drawn from left to right in branch order."""
     table = datasets.load("car")
     model = fit_tree(table.X, table.y, replace(CART, max_depth=3))
-    picture = scene(drawn(model.view()))
-    for parent in range(len(picture.drawn)):
-        first = picture.drawn.first_child[parent]
-        children = range(first, first + picture.drawn.n_children[parent])
+    picture = scene(drawing(model.view()))
+    for parent in range(len(picture.drawing)):
+        first = picture.drawing.first_child[parent]
+        children = range(first, first + picture.drawing.n_children[parent])
         assert all(picture.x[a] < picture.x[b] for a, b in pairwise(children))

@@ -17,7 +17,7 @@ from branchwise import (
     fit_tree,
 )
 from branchwise.plot import plot_tree
-from branchwise.render.picture import drawn
+from branchwise.render.picture import drawing
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -44,7 +44,7 @@ def words(ax):
 def test_the_words_of_a_tree(weather):
     ax = plot_tree(weather)
     ax.figure.canvas.draw()
-    picture = drawn(weather.view(4))
+    picture = drawing(weather.view(4))
     assert sorted(words(ax)) == sorted(picture.head + picture.note + picture.label[1:])
     legend = ax.get_legend()
     assert legend.get_title().get_text() == "play"

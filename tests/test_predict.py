@@ -7,7 +7,7 @@ import pytest
 
 from branchwise import DataError, ID3Classifier, Model, Recipe, fit_tree
 from branchwise.data.schema import Column, Columns, Schema
-from branchwise.export.base import Answer, model_answers, sample_of_rows
+from branchwise.export.base import Prediction, model_predictions, sample_of_rows
 from branchwise.export.plan import Row, make_plan
 from branchwise.export.verification import probe_rows
 from branchwise.tree.apply import Walker, visited
@@ -267,9 +267,9 @@ def test_a_label_does_not_depend_on_the_rows_beside_it() -> None:
     plan = make_plan(model.schema, model.tree, model.recipe)
     rows = probe_rows(plan, 60)
 
-    def answers(some: list[Row]) -> list[Answer]:
+    def answers(some: list[Row]) -> list[Prediction]:
         sample = sample_of_rows(some, model.schema, model.tree)
-        return model_answers(model.schema, model.tree, model.recipe, sample)
+        return model_predictions(model.schema, model.tree, model.recipe, sample)
 
     assert answers(rows) == [answers([row])[0] for row in rows]
 
@@ -361,7 +361,7 @@ def test_growing_gives_missing_numbers_a_third_branch() -> None:
 def test_growing_tells_known_from_missing_where_there_is_no_cut() -> None:
     table = {"a": np.array([7.0, 7.0, np.nan])}
     model = fit_tree(table, ["no", "no", "yes"])
-    assert np.isnan(model.tree.cut).all()
+    assert np.isnan(model.tree.threshold).all()
     numbers = np.array([-1e300, 7.0, 1e300, np.nan])
     assert model.predict({"a": numbers}).tolist() == ["no", "no", "no", "yes"]
 
@@ -380,7 +380,7 @@ def test_growing_tells_known_from_missing_where_there_is_no_cut() -> None:
 def test_growing_cuts_between_any_two_numbers(low: float, high: float) -> None:
     numbers = {"a": np.array([low, high, low])}
     model = fit_tree(numbers, ["no", "yes", "no"])
-    assert low <= model.tree.cut[0] < high
+    assert low <= model.tree.threshold[0] < high
     assert model.tree.weights.tolist() == [[2, 1], [2, 0], [0, 1]]
     assert model.predict(numbers).tolist() == ["no", "yes", "no"]
 
@@ -390,7 +390,7 @@ def test_growing_shares_out_by_the_sides_of_a_cut_that_is_a_number() -> None:
     low, high = 1.0, np.nextafter(1.0, 2.0)
     numbers = {"a": np.array([low, low, high, np.nan])}
     model = fit_tree(numbers, ["no", "no", "yes", "yes"], Recipe(missing="split"))
-    assert model.tree.cut[0] == low
+    assert model.tree.threshold[0] == low
     np.testing.assert_allclose(model.tree.weights, [[2, 2], [2, 2 / 3], [0, 4 / 3]])
 
 

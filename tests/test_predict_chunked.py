@@ -71,7 +71,7 @@ def joined(batches):
 def test_answers_are_those_for_the_whole_table(name, form, files, monkeypatch):
     monkeypatch.setattr(part_files, "BLOCK_BYTES", 300)
     model, rows = fitted(name), rows_of()
-    source = StreamedTable((str(files / f"data.{form}"),), part_rows=17)
+    source = StreamedTable((str(files / f"data.{form}"),), chunk_rows=17)
     found = joined(predict(model, source, what=["classes", "leaves"]))
     assert list(found) == ["prediction", "leaf"]
     assert np.array_equal(found["prediction"], model.predict(rows))
@@ -91,7 +91,7 @@ def test_answers_are_those_for_the_whole_table(name, form, files, monkeypatch):
 def test_files_are_written_part_by_part(form, keep, files):
     model = fitted("id3")
     path = files / f"answers.{form}"
-    source = StreamedTable((str(files / "data.parquet"),), part_rows=17)
+    source = StreamedTable((str(files / "data.parquet"),), chunk_rows=17)
     written = predict(model, source, path, ["classes", "probabilities"], keep)
     assert written == 90
     if form == "json":
@@ -180,7 +180,7 @@ def test_an_unseen_value_is_told_with_its_line(files):
     path = files / "other.csv"
     path.write_text("kind\na\na\nz\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"'z' in row 0.*\(Row 0 is line 4 of"):
-        list(predict(model, StreamedTable((str(path),), part_rows=2)))
+        list(predict(model, StreamedTable((str(path),), chunk_rows=2)))
 
 
 def test_outputs_that_cannot_be(files):
@@ -221,7 +221,7 @@ def test_an_interruption_leaves_the_old_file(form, files, monkeypatch):
         return answer(*arguments)
 
     monkeypatch.setattr(type(model), "predict", interrupted)
-    source = StreamedTable((str(files / "data.parquet"),), part_rows=17)
+    source = StreamedTable((str(files / "data.parquet"),), chunk_rows=17)
     before = sorted(files.iterdir())
     with pytest.raises(KeyboardInterrupt):
         predict(model, source, path)

@@ -34,7 +34,12 @@ from branchwise.prune.cost_complexity import leaf_risk
 from branchwise.prune.error_based import Estimate
 from branchwise.recipe import C45, CART, unpruned
 from branchwise.tree.builder import TreeBuilder
-from branchwise.tree.edit import rearranged, snipped, stopped_weights, subtree_sums
+from branchwise.tree.edit import (
+    rearranged,
+    stopped_weights,
+    subtree_sums,
+    with_collapsed,
+)
 from branchwise.tree.tree import Tree
 from branchwise.tree.validate import validate
 
@@ -72,23 +77,23 @@ def nothing(tree: Tree) -> np.ndarray:
 # -- surgery
 
 
-def test_snipping_nothing_changes_nothing():
+def test_collapsing_nothing_changes_nothing():
     tree = grown(0, Recipe()).tree
-    assert snipped(tree, nothing(tree)).tree == tree
+    assert with_collapsed(tree, nothing(tree)).tree == tree
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_snipping_keeps_everything_else(seed):
+def test_collapsing_keeps_everything_else(seed):
     model = grown(seed, Recipe(missing="split"), gaps=True)
     tree = model.tree
     rng = np.random.default_rng(seed)
     leaves = nothing(tree)
     leaves[rng.choice(inner(tree), 4, replace=False)] = True
-    new = snipped(tree, leaves)
+    new = with_collapsed(tree, leaves)
     validate(new.tree, model.schema)
-    assert np.array_equal(new.source, new.place)
+    assert np.array_equal(new.source, new.position)
     assert np.array_equal(new.tree.weights, tree.weights[new.source])
-    # The nodes that are left are those with no snipped node above them.
+    # The nodes that are left are those with no collapsed node above them.
     below = np.zeros(len(tree), dtype=bool)
     for node in range(1, len(tree)):
         parent = tree.parent[node]
@@ -108,7 +113,7 @@ def test_raising_a_child_into_the_place_of_its_parent():
     raised = np.full(len(tree), -1)
     raised[node] = child
     new = rearranged(tree, raised, nothing(tree))
-    at = new.place.tolist().index(node)
+    at = new.position.tolist().index(node)
     assert new.source[at] == child
     # The question is the child's, the way there is the parent's.
     assert new.tree.column[at] == tree.column[child]
@@ -218,7 +223,7 @@ def test_error_based_pruning_without_raising(seed, confidence):
     leaves = nothing(tree)
     leaves[list(naive_error_based(tree, confidence))] = True
     found = error_based.pruned(tree, confidence, None)
-    assert found == snipped(tree, leaves).tree
+    assert found == with_collapsed(tree, leaves).tree
     assert len(found) < len(tree)
 
 
@@ -300,7 +305,7 @@ def test_the_best_of_all_prunings(recipe, seed):
         )
         cut = nothing(tree)
         cut[list(best)] = True
-        expected = snipped(tree, cut & ~tree.is_leaf).tree
+        expected = with_collapsed(tree, cut & ~tree.is_leaf).tree
         assert cost_complexity.pruned(tree, alpha, recipe.criterion) == expected
 
 
@@ -314,7 +319,7 @@ def test_the_path_says_what_its_trees_are(seed):
     assert path.n_leaves[-1] == 1
     risk = leaf_risk(tree, "gain")
     assert path.risks[-1] == pytest.approx(risk[0])
-    assert path.cut_risks[-1] == pytest.approx(risk[0])
+    assert path.pruned_risks[-1] == pytest.approx(risk[0])
     ones = np.ones(len(tree))
     for alpha, size in zip(path.alphas, path.n_leaves, strict=True):
         assert cost_complexity.pruned(tree, alpha, "gain").n_leaves == size
@@ -337,7 +342,14 @@ def single_branches(tree: Tree) -> Tree:
         tree,
         **{
             name: np.concatenate([getattr(tree, name)[:1], getattr(tree, name)])
-            for name in ("column", "cut", "missing_to", "unseen_to", "weights", "cases")
+            for name in (
+                "column",
+                "threshold",
+                "missing_to",
+                "unseen_to",
+                "weights",
+                "cases",
+            )
         },
         n_children=np.concatenate([[1], tree.n_children]),
         n_codes=np.concatenate([[0, 1], tree.n_codes[1:]]),
@@ -439,7 +451,7 @@ def test_the_price_of_rates():
 def way(tree: Tree, x: float) -> list[int]:
     node, nodes = 0, [0]
     while tree.children(node):
-        node = tree.children(node)[int(x > tree.cut[node])]
+        node = tree.children(node)[int(x > tree.threshold[node])]
         nodes.append(node)
     return nodes
 
@@ -452,7 +464,9 @@ def naive_reduced_error(model: Model, X, y, tolerance: float) -> Model:
     leaves = nothing(model.tree)
 
     def errors(mask) -> int:
-        pruned = Model(model.schema, snipped(model.tree, mask).tree, model.recipe)
+        pruned = Model(
+            model.schema, with_collapsed(model.tree, mask).tree, model.recipe
+        )
         return int(np.count_nonzero(pruned.predict(X) != y))
 
     for node in reversed(inner(model.tree)):
@@ -460,7 +474,7 @@ def naive_reduced_error(model: Model, X, y, tolerance: float) -> Model:
         tried[node] = True
         if errors(tried) <= errors(leaves) + tolerance * len(y):
             leaves = tried
-    return Model(model.schema, snipped(model.tree, leaves).tree, model.recipe)
+    return Model(model.schema, with_collapsed(model.tree, leaves).tree, model.recipe)
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.02])
@@ -491,7 +505,7 @@ def test_reduced_error_pruning_of_numbers():
     # Nothing that is left could go without harm.
     best = np.mean((pruned.predict(new) - wanted) ** 2)
     for node in inner(pruned.tree):
-        worse = np.mean((pruned.snip(node).predict(new) - wanted) ** 2)
+        worse = np.mean((pruned.collapse_nodes(node).predict(new) - wanted) ** 2)
         assert worse > best
 
 
@@ -525,7 +539,7 @@ def naive_best_first(tree: Tree, max_leaves: int, criterion: str) -> Tree:
         leaves.extend(tree.children(node))
     cut = nothing(tree)
     cut[leaves] = True
-    return snipped(tree, cut & ~tree.is_leaf).tree
+    return with_collapsed(tree, cut & ~tree.is_leaf).tree
 
 
 @pytest.mark.parametrize("max_leaves", [1, 2, 3, 5, 8, 20, 1000])

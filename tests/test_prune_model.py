@@ -29,7 +29,7 @@ from branchwise.data.target import learn_target
 from branchwise.plot import plot_pruning_path
 from branchwise.prune import cost_complexity, error_based
 from branchwise.recipe import CART
-from branchwise.train.hold_out import choose_alpha, dealt, held_out
+from branchwise.train.hold_out import assigned, choose_alpha, held_out
 from branchwise.train.prune_model import PruningTable
 from branchwise.train.train import Training, grown
 from branchwise.tree.tree import Tree
@@ -60,13 +60,13 @@ def permuted(X, order) -> dict[str, np.ndarray]:
     return {name: cells[order] for name, cells in X.items()}
 
 
-# -- snipping by hand
+# -- collapsing nodes
 
 
-def test_snipping_makes_leaves_and_leaves_the_old_model_alone():
+def test_collapsing_makes_leaves_and_leaves_the_old_model_alone():
     model = ID3Classifier().fit(TENNIS.X, TENNIS.y).model_
     before = model.to_bytes()
-    small = model.snip(3)
+    small = model.collapse_nodes(3)
     assert str(small).splitlines() == [
         "outlook = cloudy: yes (4)",
         "outlook = rainy:",
@@ -74,17 +74,17 @@ def test_snipping_makes_leaves_and_leaves_the_old_model_alone():
         "|   wind = weak: yes (3)",
         "outlook = sunny: no (5/2)",
     ]
-    assert str(model.snip(3, 2)) == str(small.snip(2))
-    assert str(model.snip(np.int64(0))) == "yes (14/5)"
+    assert str(model.collapse_nodes(3, 2)) == str(small.collapse_nodes(2))
+    assert str(model.collapse_nodes(np.int64(0))) == "yes (14/5)"
     assert model.to_bytes() == before
     assert small.recipe == model.recipe
 
 
-def test_a_snipped_model_predicts_and_saves(tmp_path):
+def test_a_collapsed_model_predicts_and_saves(tmp_path):
     X, y = noisy(0)
     model = ID3Classifier().fit(X, y).model_
     inner = np.flatnonzero(model.tree.n_children)
-    small = model.snip(*inner[inner >= 3][:4].tolist()[:1])
+    small = model.collapse_nodes(*inner[inner >= 3][:4].tolist()[:1])
     small.save(tmp_path / "small.json")
     again = load(tmp_path / "small.json")
     assert again == small
@@ -220,7 +220,7 @@ def test_deep_trees_are_pruned_in_linear_time(levels):
     # The price of a subtree is the higher, the larger: one goes after the other.
     tree = deep(levels, power=2).tree
     path = cost_complexity.pruning_path(tree, "gini")
-    assert len(path.cut_alphas) == levels + 1
+    assert len(path.pruned_alphas) == levels + 1
     assert path.n_leaves[-2:].tolist() == [2, 1]
     assert np.flatnonzero(path.step == 1)[-1] > len(tree) // 2
     rows = {"x": [0.0, 1.0]}
@@ -407,7 +407,7 @@ def test_the_plot():
         "legend()",
     ]
     plain = Paper()
-    plot_pruning_path(model.snip(0).pruning_path(), ax=plain)
+    plot_pruning_path(model.collapse_nodes(0).pruning_path(), ax=plain)
     assert list(plain.lines) == ["training"]
     assert "set_xscale('log',)" not in plain.calls
 
@@ -453,7 +453,7 @@ def test_rows_are_dealt_by_what_they_contain(weighted):
     order = rng.permutation(len(y))
 
     def hands(X, y, weights) -> list[list[tuple[object, ...]]]:
-        hand = dealt(encoded(X, y, weights), 5)
+        hand = assigned(encoded(X, y, weights), 5)
         extra = np.ones(len(y)) if weights is None else weights
         rows = list(zip(*X.values(), y, extra, strict=True))
         return [sorted(rows[i] for i in np.flatnonzero(hand == k)) for k in range(5)]
@@ -464,7 +464,7 @@ def test_rows_are_dealt_by_what_they_contain(weighted):
 
 def test_every_hand_gets_its_share_of_every_class():
     X, y = noisy(16, 203)
-    hand = dealt(encoded(X, y), 10)
+    hand = assigned(encoded(X, y), 10)
     for label in ("no", "yes"):
         counts = np.bincount(hand[y == label], minlength=10)
         assert counts.max() - counts.min() <= 1
@@ -474,9 +474,9 @@ def test_rows_of_weight_zero_change_no_hand():
     X, y = noisy(17, 60)
     idle = np.arange(60) % 4 == 0
     weights = np.where(idle, 0.0, 1.0)
-    whole = dealt(encoded(X, y, weights), 3)
+    whole = assigned(encoded(X, y, weights), 3)
     part = encoded(X, y, weights).take(np.flatnonzero(~idle))
-    assert np.array_equal(whole[~idle], dealt(part, 3))
+    assert np.array_equal(whole[~idle], assigned(part, 3))
 
 
 @pytest.mark.parametrize("fraction", [0.01, 0.1, 0.25, 0.3, 0.5, 0.7, 0.99])
@@ -520,7 +520,7 @@ def naive_alpha(training: Training, recipe: Recipe, rule: str) -> float:
     path = cost_complexity.pruning_path(grown(training, recipe), recipe.criterion)
     alphas = path.alphas
     prices = [*np.sqrt(alphas[:-1] * alphas[1:]), np.inf]
-    hand = dealt(training, 10)
+    hand = assigned(training, 10)
     wrong = np.zeros((len(prices), len(hand)))
     for fold in range(10):
         aside = np.flatnonzero(hand == fold)
@@ -543,7 +543,7 @@ def answer(tree, training: Training, row: int) -> int:
         column = tree.column[node]
         cell = training.data.data[column][row]
         if training.columns[column].is_numeric:
-            cell = int(cell > tree.cut[node])
+            cell = int(cell > tree.threshold[node])
         ways = [c for c in tree.children(node) if int(cell) in tree.codes_of(c)]
         if not ways:
             break

@@ -309,9 +309,8 @@ def test_names_in_brackets_are_names(write):
 def test_another_encoding(write, wanted):
     path = write("a,b\n1,x\n2,café\n".encode("latin1"))
     assert error(path, **wanted) == (
-        "data.csv is not UTF-8 text: see line 3, column 6 (byte 0xe9). Say what it is "
-        "with --encoding: cp1252 is usual for files from Windows, latin-1 for older "
-        "ones from elsewhere."
+        "data.csv is not UTF-8 text: see line 3, column 6 (byte 0xe9). Set encoding: "
+        "cp1252 is usual for files from Windows, latin-1 for other older files."
     )
     header = write("a,café\n1,x\n".encode("latin1"))
     assert "see line 1, column 6 (byte 0xe9)" in error(header)
@@ -325,7 +324,7 @@ def test_names_that_occur_twice(write):
     assert error(path) == (
         "data.csv has more than one column named 'a'. Every column needs a name of its "
         "own: rename them in the header, or ignore them. If the first line is a row "
-        "like the others, add --no-header."
+        "like the others, read the file without a header."
     )
     assert cells(read_table(path, ignore=["a"])) == {"b": [2]}
 
@@ -335,7 +334,7 @@ def test_columns_without_a_name(write):
     assert error(path) == (
         "Column 1 of data.csv has no name. Every column needs one: add it to the "
         "header, or ignore what has none (''). If the first line is a row like the "
-        "others, add --no-header."
+        "others, read the file without a header."
     )
     assert cells(read_table(path, ignore=[""])) == {"a": [1]}
     assert error(write("a,, \n0,1,2\n")).startswith("Columns 2, 3 of data.csv have no")
@@ -353,11 +352,11 @@ def test_names_that_are_not_there(write):
 def test_names_with_blanks_around_them(write):
     path = write("a, b ,c\n1, 2,3\n")
     said = error(path, ignore=["b"])
-    assert "Did you mean ' b '? The blanks belong to the name; blanks around" in said
-    assert "do not count with separator ', '. The columns are" in said
+    assert "Did you mean ' b '? The whitespace is part of the name; separator" in said
+    assert "separator ', ' strips it around cells. The columns are" in said
     assert read_table(path, separator=", ", ignore=["b"]).column_names == ["a", "c"]
     semicolons = write("a; b\n1; 2\n")
-    assert "with separator '; '." in error(semicolons, ignore=["b"])
+    assert "separator '; ' strips it" in error(semicolons, ignore=["b"])
     # Where it would not help, it is not said.
     assert "separator" not in error(write("a,b\n1,2\n"), ignore=[" b"])
     assert "separator" not in error(write("a\t b\n1\t2\n"), ignore=["b"])
@@ -374,13 +373,12 @@ def test_text_where_numbers_must_be(write):
     path = write('a,b\n1,"x\ny"\n,z\n"n/a",z\n2,z\n')
     assert error(path, number_columns=["a"]) == (
         "Column 'a' must hold numbers, but line 5 of data.csv has 'n/a'. Correct the "
-        "cell, or let such cells count as missing with --missing n/a."
+        "cell, or add it to the values that count as missing (missing)."
     )
     # Words that are no exception are no missing values.
     assert error(write("a\n1\nno\nyes\n"), number_columns=["a"]) == (
         "Column 'a' must hold numbers, but line 3 of data.csv has 'no', and many cells "
-        "are like it. Is this the column that is meant? Choose another, or correct the "
-        "cells."
+        "are like it. Check the name of the column, or correct the cells."
     )
     assert "--missing" not in error(write("a,b\n,1\n,2\nx,3\n"), number_columns=["a"])
     assert "has 'TRUE'" in error(write("a\nTRUE\n"), number_columns=["a"])
@@ -478,7 +476,7 @@ def test_parquet_dots_in_names_and_row_labels_of_pandas(tmp_path):
 def test_parquet_nested_columns_have_no_text(write_parquet):
     path = write_parquet({"a": [[1, 2]], "b": [1]})
     assert error(path, text_columns=["a"]).endswith(
-        "which has no text to take. Leave it out with --ignore a."
+        "which cannot be read as text. Leave it out (ignore)."
     )
 
 

@@ -285,10 +285,10 @@ def test_the_first_split_is_worked_out(iris):
 @pytest.mark.parametrize(
     ("tree", "said"),
     [
-        (C45Classifier(), "The tree asks nothing"),
+        (C45Classifier(), "The tree is a single leaf"),
         (
             ID3Classifier(pruning="reduced-error", validation_fraction=0.3),
-            "set aside for pruning",
+            "held out for pruning",
         ),
     ],
 )
@@ -316,15 +316,15 @@ def test_large_tables_are_sampled_and_it_is_said(monkeypatch):
     monkeypatch.setattr(making, "_WORKED_ROWS", 100)
     report = make_report(FRAME, LABELS)
     sections = report.sections
-    assert "one part is set aside" in sections["evaluation"]["note"]
+    assert "a hold-out replaces" in sections["evaluation"]["note"]
     assert sections["evaluation"]["rows"] == 45
     assert sections["learning"]["note"] == "Drawn from 100 of the 150 rows."
     assert sections["importances"]["note"] == (
-        "Columns were shuffled in 20 rows of each test part."
+        "Columns were shuffled in 20 rows of each test set."
     )
     assert "branchwise steps" in sections["root_split"]["left_out"]
     page = report.to_html()
-    for note in ("Drawn from 100", "in 20 rows", "one part is set aside"):
+    for note in ("Drawn from 100", "in 20 rows", "a hold-out replaces"):
         assert note in page
 
 
@@ -354,7 +354,7 @@ def test_every_kind_of_tree(tree):
     if tree.class_weight is not None:
         assert report.model.tree.weights[0] == pytest.approx([20, 20])
     shown = report.to_html()
-    assert ("What each answer costs" in shown) == (tree.costs is not None)
+    assert ("Cost of each predicted class" in shown) == (tree.costs is not None)
     assert shown.endswith("</html>\n")
 
 
@@ -423,7 +423,7 @@ def test_a_page_that_cannot_be_written_is_named(iris, tmp_path):
         iris.save(tmp_path / "none" / "x.html")
     assert str(caught.value) == (
         f"There is no directory {str(tmp_path / 'none')!r} to write 'x.html' to. Make "
-        "it first, or choose another place."
+        "it first, or choose another path."
     )
 
 
@@ -462,7 +462,7 @@ def purity(_, branches):
         ({"cv": 3, "hold_out": 0.3}, ParameterError, "Give one of them"),
         ({"hold_out": 1.5}, ParameterError, "hold_out must be None or a share"),
         ({"test": (IRIS.X, ["new"] * 150)}, DataError, "do not have: 'new'"),
-        ({"y": ["same"] * 150}, DataError, "All rows have the same answer"),
+        ({"y": ["same"] * 150}, DataError, "All rows have the same target value"),
         ({"y": None}, DataError, "y must have a class"),
         ({"X": {"a": [1]}, "y": ["a"]}, DataError, "at least two rows"),
         ({"cv": 100}, DataError, "Choose fewer folds"),

@@ -413,19 +413,19 @@ def test_lower_confidence_leaves_fewer_conditions():
     )
 
 
-def test_a_tree_of_one_leaf_has_no_rules_but_an_answer():
+def test_a_tree_of_one_leaf_has_no_rules_but_a_prediction():
     X, y = {"c": ["x", "y", "x"]}, ["no", "yes", "yes"]
     model = fit_tree(X, y, Recipe(max_depth=0))
     rules = model.generalised_rules(X, y)
     assert (len(rules), rules.default) == (0, "yes")
     assert rules.predict({"c": ["x", "z"]}).tolist() == ["yes", "yes"]
     assert rules.to_text().splitlines()[1] == (
-        "Otherwise, the answer is yes (2 of 3 training cases)."
+        "Otherwise, the prediction is yes (2 of 3 training cases)."
     )
     assert json.loads(rules.to_json())["rules"] == []
 
 
-def test_answers_that_cost_choose_the_classes_of_rules():
+def test_predictions_that_cost_choose_the_classes_of_rules():
     X = {"c": ["x"] * 6 + ["y"] * 6, "n": [float(at) for at in range(12)]}
     y = ["no"] * 4 + ["yes"] * 2 + ["no"] * 6
     recipe = Recipe(costs=((0.0, 1.0), (9.0, 0.0)), max_depth=1)
@@ -459,11 +459,11 @@ def test_unseen_values_are_missing_ones_where_the_tree_takes_them_so():
     X = {"c": ["x"] * 9 + ["y"] * 9 + [None] * 9}
     y = ["a"] * 9 + ["b"] * 9 + ["d"] * 9
     new = {"c": ["z", None, "x"]}
-    for unseen, first_answer in (("branch", "d"), ("node", None)):
+    for unseen, first_prediction in (("branch", "d"), ("node", None)):
         rules = fit_tree(X, y, Recipe(unseen=unseen)).generalised_rules(X, y)
         assert "c is missing" in {str(c) for rule in rules for c in rule.conditions}
         assert rules.default != "d"
-        expected = [first_answer or rules.default, "d", "a"]
+        expected = [first_prediction or rules.default, "d", "a"]
         assert rules.predict(new).tolist() == expected
 
 
@@ -578,7 +578,7 @@ def test_what_is_refused():
     number = CARTRegressor().fit({"x": [1.0, 2.0]}, [1.0, 2.0]).model_
     assert refused(lambda: number.generalised_rules(X, y), ParameterError) == (
         "generalised_rules needs a tree that predicts classes: it counts wrong "
-        "answers. Got one that predicts numbers; use rules()."
+        "predictions. Got one that predicts numbers; use rules()."
     )
     wrong = ["maybe", *y[1:]]
     assert refused(lambda: model.generalised_rules(X, wrong), DataError) == (

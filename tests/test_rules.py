@@ -196,7 +196,7 @@ def test_weighted_rules_count_cases_and_name_weights():
         "if c = y then yes (1 of 1 cases, 100 %; 100 % of weight)",
     ]
     assert model.rules()[0].sentence() == (
-        "If c is x, then the answer is yes (1 of 2 training cases, 50 %; 81.8 % of "
+        "If c is x, then the prediction is yes (1 of 2 training cases, 50 %; 81.8 % of "
         "weight; covers 67 % of all cases, 73 % of all weight; 95 % interval 9-91 %)."
     )
 
@@ -226,7 +226,7 @@ def test_long_sets_are_narrowed_quickly():
 # -- Numbers and costs
 
 
-def test_rules_that_answer_with_numbers():
+def test_rules_that_predict_numbers():
     X = {"x": [1.0, 2.0, 3.0, 8.0, 9.0], "c": list("abbab")}
     recipe = replace(CART, criterion="variance", max_depth=2)
     model = fit_tree(X, [1.0, 2.0, 4.0, 9.5, 9.5], recipe)
@@ -274,7 +274,7 @@ def test_classes_have_no_deviation():
     assert {rule.deviation for rule in grow("tennis").rules()} == {None}
 
 
-def test_costs_choose_the_answer_of_a_rule():
+def test_costs_choose_the_prediction_of_a_rule():
     X = {"c": ["x", "x", "x", "y"]}
     recipe = Recipe(costs=((0.0, 1.0), (5.0, 0.0)))
     rules = fit_tree(X, ["no", "no", "yes", "no"], recipe).rules()

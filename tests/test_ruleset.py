@@ -127,15 +127,15 @@ def test_one_rule_at_most_holds_and_it_is_what_the_tree_says(table, recipe, seed
     }
     if any(isinstance(v, int) for c in model.schema.columns for v in c.categories):
         return  # a column without any value
-    nodes, answers = model.apply(rows).tolist(), model.predict(rows).tolist()
-    for at, (node, answer) in enumerate(zip(nodes, answers, strict=True)):
+    nodes, predictions = model.apply(rows).tolist(), model.predict(rows).tolist()
+    for at, (node, prediction) in enumerate(zip(nodes, predictions, strict=True)):
         row = {name: cells[at] for name, cells in rows.items()}
         holding = [rule for rule in rules if fulfils(rule.conditions, row)]
         if model.tree.n_children[node]:
             assert holding == []
         else:
             (rule,) = holding
-            assert (rule.node, rule.label) == (node, answer)
+            assert (rule.node, rule.label) == (node, prediction)
 
 
 SCHEMA = Schema(
@@ -240,8 +240,8 @@ def test_a_sentence_without_conditions_and_without_a_target():
     model = fit_tree({"c": ["x", "y"]}, ["no", "no"])
     (rule,) = model.rules()
     assert rule.sentence() == (
-        "In every case, the answer is no (2 of 2 training cases, 100 %; covers 100 % "
-        "of all; 95 % interval 34-100 %)."
+        "In every case, the prediction is no (2 of 2 training cases, 100 %; covers 100 "
+        "% of all; 95 % interval 34-100 %)."
     )
 
 
@@ -434,7 +434,7 @@ def test_markdown_shows_names_as_they_are():
     first = model.rules().to_markdown().splitlines()[0]
     assert first.startswith(
         r"1. If a\|b \<script\> \*x\* \[y\](https\://z.org) \`q\` m\_n www\.z.org "
-        r"x\@z.org is \</p\>, then the answer is =cmd\|' /C calc'!A0 ("
+        r"x\@z.org is \</p\>, then the prediction is =cmd\|' /C calc'!A0 ("
     )
 
 
@@ -548,12 +548,12 @@ def noted(recipe: Recipe, **columns: list[Any]) -> str:
     return fit_tree(X, ["a", "b", "a", "b"], recipe).rules().note
 
 
-KNOWN = "The rules speak of known values. A missing value"
+KNOWN = "The rules are about known values. A missing value"
 ELSEWHERE = (
-    " A value that training did not have at a question, though elsewhere, gets the "
-    "answer of that node."
+    " A value that training had, but not at this split, gets the prediction of the "
+    "node."
 )
-STOPS = "stops at the question and gets the answer of that node"
+STOPS = "stops at the split and gets the prediction of that node"
 
 
 @pytest.mark.parametrize(
@@ -587,7 +587,7 @@ def test_the_note_on_branches_of_missing_values_and_on_surrogates():
     X = {"n": [1.0, 2.0, 3.0, 4.0, 5.0, None], "m": [1.0, 2.0, 2.5, 4.0, 5.0, 3.0]}
     model = CARTClassifier(missing="surrogate").fit(X, list("aaabbb")).model_
     assert model.tree.surrogates is not None
-    assert "is made up for by other columns (surrogates)" in model.rules().note
+    assert "is replaced by other columns (surrogates)" in model.rules().note
     numeric = fit_tree({"n": [1.0, 2.0]}, ["a", "b"], Recipe(missing="node"))
     assert numeric.rules().note == f"{KNOWN} {STOPS}."
     assert fit_tree({"n": [1.0, 1.0]}, ["a", "b"]).rules().note == ""

@@ -28,7 +28,7 @@ from branchwise import (
 )
 from branchwise.evaluation import SearchResults, learning_curve, search
 from branchwise.evaluation.grids import candidates, check_scoring, default_grid
-from branchwise.evaluation.trials import Tried
+from branchwise.evaluation.trials import Trial
 from branchwise.evaluation.tune import SearchInterrupted
 
 
@@ -84,7 +84,7 @@ def test_a_search_finds_what_scikit_learns_does(estimator, grid):
 
 
 def plain(results):
-    return [(t.parameters, t.rows, t.test.tolist(), t.leaves) for t in results.tried]
+    return [(t.parameters, t.rows, t.test.tolist(), t.leaves) for t in results.trials]
 
 
 def test_threads_and_order_change_nothing():
@@ -92,7 +92,7 @@ def test_threads_and_order_change_nothing():
     three = search(ID3Classifier(), VOTES.X, VOTES.y, SMALL, cv=3, n_jobs=3)
     assert plain(one) == plain(three)
     assert one.scoring == "accuracy"
-    assert one.best_params_ == one.tried[0].parameters
+    assert one.best_params_ == one.trials[0].parameters
 
 
 def test_usual_grids_are_valid_and_searched():
@@ -184,7 +184,7 @@ def test_halving_gives_more_rows_to_fewer_candidates():
     X, y = CAR.X, CAR.y
     grid = {"max_depth": [1, 2, 3, 4, 5, 6], "min_samples_leaf": [1, 5, 20]}
     found = search(ID3Classifier(), X, y, grid, method="halving", cv=3)
-    rows = [one.rows for one in found.tried]
+    rows = [one.rows for one in found.trials]
     assert rows == sorted(rows, reverse=True)
     assert {n: rows.count(n) for n in rows} == {1152: 2, 384: 4, 128: 12}
     assert plain(found) == plain(
@@ -255,7 +255,7 @@ def test_finished_candidates_of_a_stopped_search():
         search(ID3Classifier(), VOTES.X, VOTES.y, SMALL, cv=3, progress=Stop(9))
     found = stopped.value.results
     assert not found.complete
-    assert {one.parameters["min_samples_leaf"] for one in found.tried} == {1}
+    assert {one.parameters["min_samples_leaf"] for one in found.trials} == {1}
 
 
 def test_a_line_that_was_cut_off_is_done_again(tmp_path):
@@ -274,7 +274,7 @@ def test_a_line_that_was_cut_off_is_done_again(tmp_path):
         cv=2,
         state=state,
     )
-    assert len(more.tried) == 4  # of another grid what is the same is not done again
+    assert len(more.trials) == 4  # of another grid what is the same is not done again
 
 
 def test_the_state_of_another_search_is_refused(tmp_path):
@@ -305,7 +305,7 @@ def test_the_state_of_another_search_is_refused(tmp_path):
 
 
 def tried(leaves, *scores, rows=100, **parameters):
-    return Tried(
+    return Trial(
         parameters, rows, np.ones(len(scores)), np.array(scores), 0.1, 0.1, leaves, 2.0
     )
 
@@ -323,11 +323,11 @@ def test_the_best_first_and_the_smallest_within_one_standard_error():
         "grid",
         3,
     )
-    assert [one.parameters["a"] for one in found.tried] == [2, 1, 3, None, 9]
+    assert [one.parameters["a"] for one in found.trials] == [2, 1, 3, None, 9]
     # Equal scores: the smaller tree; its folds are equal, so nothing else is near.
     assert found.best is found.one_se
     spread = SearchResults.ranked(
-        [tried(9.0, 0.8, 0.9, 1.0, a=1), found.tried[2]], "", "grid", 3
+        [tried(9.0, 0.8, 0.9, 1.0, a=1), found.trials[2]], "", "grid", 3
     )
     assert spread.one_se.parameters == {"a": 3}
     rows = list(csv.reader(io.StringIO(found.to_csv())))
@@ -397,7 +397,7 @@ def test_scores_against_each_parameter(plt):
     best = found.best_params_
     by = {
         (o.parameters["max_depth"], o.parameters["min_samples_leaf"]): o
-        for o in found.tried
+        for o in found.trials
     }
     wanted = [by[d, best["min_samples_leaf"]] for d in (1, 3, None)]
     drawn = lines_of(depth)

@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import classification_report
 
 from branchwise import ID3Classifier, datasets
-from branchwise.grow.criteria import Candidates, Criterion, Masses64
+from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64
 from branchwise.text.conditions import absent_values, condition_of
 
 
@@ -27,7 +27,7 @@ def exactly(figure):
 def entropy(weights):
     """Entropy in bits, by the library's arithmetic."""
     weights = np.array(weights, dtype=np.float64)
-    masses = Masses64(weights.sum(), bool((weights == np.rint(weights)).all()))
+    masses = ImpuritySums64(weights.sum(), bool((weights == np.rint(weights)).all()))
     return float(masses.entropy(weights) * masses.unit / weights.sum())
 
 
@@ -41,7 +41,7 @@ def gain(branches):
         known=branches.sum(axis=0, keepdims=True),
         unknown=np.array([0.0]),
     )
-    masses = Masses64(branches.sum(), whole=True)
+    masses = ImpuritySums64(branches.sum(), whole=True)
     return float(Criterion("gain").score(candidates, masses).gain[0])
 
 

@@ -11,9 +11,9 @@ import scipy.stats
 from branchwise import CARTRegressor, ID3Classifier, Recipe, fit_tree
 from branchwise.grow import significance
 from branchwise.grow.significance import (
-    log_chance_of_classes,
-    log_chance_of_numbers,
     log_groupings,
+    log_p_values_of_classes,
+    log_p_values_of_numbers,
 )
 from branchwise.stats import log_chi_square_tail, log_f_tail
 
@@ -105,17 +105,17 @@ def test_a_table_of_branches_and_classes():
     expected = [
         np.log(scipy.stats.chi2_contingency(t, correction=False).pvalue) for t in tables
     ]
-    found = log_chance_of_classes(np.concatenate(tables), starts, cases)
+    found = log_p_values_of_classes(np.concatenate(tables), starts, cases)
     assert found == pytest.approx(expected)
     # Weights count for shares only: half the weight for every case changes nothing.
-    halves = log_chance_of_classes(np.concatenate(tables) / 2, starts, cases)
+    halves = log_p_values_of_classes(np.concatenate(tables) / 2, starts, cases)
     assert halves == pytest.approx(expected)
 
 
 def test_a_class_that_is_not_there_does_not_count():
     table = np.array([[8.0, 0.0, 2.0], [3.0, 0.0, 7.0]])
     expected = scipy.stats.chi2_contingency(table[:, ::2], correction=False).pvalue
-    found = log_chance_of_classes(table, np.array([0]), np.array([20.0]))
+    found = log_p_values_of_classes(table, np.array([0]), np.array([20.0]))
     assert np.exp(found) == pytest.approx(expected)
 
 
@@ -125,13 +125,13 @@ def test_branches_of_numbers():
     whole = np.var(np.concatenate(groups)) * 17
     within = sum(np.var(g) * len(g) for g in groups)
     expected = scipy.stats.f_oneway(*groups).pvalue
-    found = log_chance_of_numbers(
+    found = log_p_values_of_numbers(
         *(np.array([each]) for each in (whole, within, len(groups), 17.0))
     )
     assert np.exp(found) == pytest.approx(expected)
     # One case a branch: nothing to compare the difference with.
     alone = (np.array([each]) for each in (4.5, 0.0, 2, 2.0))
-    assert log_chance_of_numbers(*alone) == 0.0
+    assert log_p_values_of_numbers(*alone) == 0.0
 
 
 def table(seed: int, gaps: bool) -> tuple[dict[str, list[object]], np.ndarray]:
@@ -189,7 +189,7 @@ def root_column(columns, y, branching, bar) -> int:
         criterion="gain",
         max_depth=1,
         branching=branching,
-        min_significance=bar,
+        max_p_value=bar,
     )
     return int(fit_tree(columns, y, recipe).tree.column[0])
 
@@ -229,10 +229,10 @@ def test_noise_of_many_values_does_not_hide_a_signal():
     y = np.where(rng.random(300) < 0.25, 1 - sound, sound)
     X = {"noise": noise, "sound": sound.astype(str)}
     assert ID3Classifier(max_depth=1).fit(X, y).tree_.column[0] == 0
-    strict = ID3Classifier(max_depth=1, min_significance=0.01).fit(X, y)
+    strict = ID3Classifier(max_depth=1, max_p_value=0.01).fit(X, y)
     assert strict.tree_.column[0] == 1
     text = str(strict.model_.steps(X, y))
-    assert "its p-value is above min_significance=0.01" in text
+    assert "its p-value is above max_p_value=0.01" in text
     assert "the split stands" in text
 
 
@@ -241,7 +241,7 @@ def test_noise_grows_no_tree_and_a_signal_does():
     X = rng.normal(size=(400, 10))
     noise = rng.integers(0, 2, 400)
     signal = np.where(rng.random(400) < 0.1, noise, X[:, 3] > 0.2)
-    strict = ID3Classifier(min_significance=0.001)
+    strict = ID3Classifier(max_p_value=0.001)
     assert strict.fit(X, noise).get_n_leaves() == 1
     assert strict.fit(X, signal).get_n_leaves() == 2
     assert ID3Classifier().fit(X, noise).get_n_leaves() > 50
@@ -251,7 +251,7 @@ def test_weights_that_sum_to_one_do_not_stop_the_tree():
     rng = np.random.default_rng(6)
     X, w = rng.normal(size=(100, 2)), np.full(100, 0.01)
     y = X[:, 0] > 0
-    strict = ID3Classifier(min_significance=0.05)
+    strict = ID3Classifier(max_p_value=0.05)
     assert strict.fit(X, y).tree_.n_leaves == strict.fit(X, y, w).tree_.n_leaves == 2
 
 
@@ -259,17 +259,17 @@ def test_numbers_are_tested_by_their_means():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(200, 5))
     noise = rng.normal(size=200)
-    strict = CARTRegressor(min_significance=0.01)
+    strict = CARTRegressor(max_p_value=0.01)
     assert strict.fit(X, noise).get_n_leaves() == 1
     assert strict.fit(X, noise + 3 * (X[:, 2] > 0)).get_n_leaves() == 2
     y = noise + 0.7 * (X[:, 2] > 0)
     one = CARTRegressor(max_depth=1).fit(X, y).tree_
-    low = X[:, one.column[0]] <= one.cut[0]
+    low = X[:, one.column[0]] <= one.threshold[0]
     # Five columns with 199 cuts each.
     adjusted = scipy.stats.f_oneway(y[low], y[~low]).pvalue * 5 * 199
     assert 1e-9 < adjusted < 0.9
     for bar, leaves in ((adjusted * 1.0001, 2), (adjusted * 0.9999, 1)):
-        grown = CARTRegressor(max_depth=1, min_significance=bar).fit(X, y)
+        grown = CARTRegressor(max_depth=1, max_p_value=bar).fit(X, y)
         assert grown.get_n_leaves() == leaves
 
 
@@ -278,6 +278,6 @@ def test_every_node_is_asked():
     rng = np.random.default_rng(8)
     X = rng.integers(0, 4, (300, 6)).astype(str)
     y = np.where(rng.random(300) < 0.2, rng.integers(0, 2, 300), X[:, 0] > "1")
-    strict = ID3Classifier(min_significance=0.001).fit(X, y).tree_
+    strict = ID3Classifier(max_p_value=0.001).fit(X, y).tree_
     assert strict.column[0] == 0
     assert strict.n_leaves == 4

@@ -120,10 +120,10 @@ def test_digits():
 def test_c45_shows_ratio_penalty_and_average():
     text = str(steps(C45Classifier(), WEATHER))
     assert "gain ratio(outlook) = 0.247 / 1.577 = 0.156" in text
-    assert "9 places to cut between neighbouring numbers; 7 cuts tried" in text
+    assert "9 positions between neighbouring numbers; 7 thresholds tried" in text
     assert "penalty(humidity) = 1/14 * log2 7 = 0.201" in text
     assert "lowered gain(humidity) = 0.152 - 0.201 = -0.049" in text
-    assert "humidity is out: its best cut gains 0.152, no more than the penalty" in text
+    assert "humidity is out: its best threshold gains 0.152, no more than the" in text
     assert "average gain(S) = 1/2 * (0.247 + 0.048) = 0.147" in text
     assert "windy is out: its gain, 0.048, is below the average gain" in text
 
@@ -208,8 +208,8 @@ def test_bins_are_cut_where_the_model_cuts():
     model = fit_tree(X, y, recipe)
     nodes = model.steps(X, y, "all")
     assert all(s.as_chosen for s in nodes.nodes)
-    assert nodes[0].candidates[0].cut == float(model.tree.cut[0])
-    assert f"x <= {nodes[0].candidates[0].cut:g}" in str(nodes)
+    assert nodes[0].candidates[0].threshold == float(model.tree.threshold[0])
+    assert f"x <= {nodes[0].candidates[0].threshold:g}" in str(nodes)
 
 
 # Reasons
@@ -223,7 +223,7 @@ def test_the_first_of_equals_is_taken():
     assert re.search(r"^a +1\.000  equal$", text, flags=re.M)
 
 
-def test_the_lowest_of_equal_cuts_is_taken():
+def test_the_lowest_of_equal_thresholds_is_taken():
     text = text_of(ID3, {"x": [1.0, 2.0, 3.0]}, ["n", "y", "n"])
     assert "The best is 1.5, the lowest of 2 that are equally good." in text
 
@@ -262,7 +262,7 @@ def test_figures_that_look_alike_get_more_digits():
         (
             replace(ID3, min_samples_leaf=2),
             {"a": list("pqqq")},
-            "a is out: a = p has 1 case, and min_samples_leaf asks for 2 in every",
+            "a is out: a = p has 1 case, and min_samples_leaf requires 2 in every",
         ),
         (
             replace(C45, pruning=None, collapse=False),
@@ -277,7 +277,7 @@ def test_figures_that_look_alike_get_more_digits():
         (
             replace(ID3, min_samples_leaf=3),
             {"x": [1.0, 2.0, 3.0, 4.0]},
-            "x is out: no cut leaves 3 cases on both sides.",
+            "x is out: no threshold leaves 3 cases on both sides.",
         ),
         (
             replace(ID3, min_samples_leaf=2),
@@ -314,9 +314,9 @@ def test_a_criterion_may_refuse():
     ("recipe", "said"),
     [
         (ID3, "because all its cases have one class."),
-        (replace(ID3, max_depth=1), "max_depth=1 allows no further question"),
+        (replace(ID3, max_depth=1), "max_depth=1 allows no further split"),
         (replace(ID3, min_samples_split=6), "a split needs 6 cases"),
-        (replace(ID3, min_significance=1e-9), "its best split may be luck"),
+        (replace(ID3, max_p_value=1e-9), "the p-value of its best split is too large"),
         (replace(ID3, min_gain=0.98), "no column can split it"),
         (replace(CART, max_leaf_nodes=2), "pruned away afterwards (max_leaf_nodes=2)"),
         (
@@ -329,18 +329,19 @@ def test_why_a_leaf_is_a_leaf(recipe, said):
     assert said in text_of(recipe, TENNIS.X, TENNIS.y, "all")
 
 
-def test_luck_is_worked_out():
-    text = text_of(replace(ID3, min_significance=0.05), TENNIS.X, TENNIS.y)
-    assert "By a chi-square test the chance that outlook splits so well by luck" in text
-    assert "0.17 * 4 columns = 0.679, more than min_significance=0.05" in text
+def test_the_p_value_is_worked_out():
+    text = text_of(replace(ID3, max_p_value=0.05), TENNIS.X, TENNIS.y)
+    assert "By a chi-square test the p-value of the split on outlook is" in text
+    assert "0.17 * 4 columns = 0.679, more than max_p_value=0.05" in text
     assert "the node stays a leaf" in text
 
 
 def test_a_tree_cut_by_hand():
-    model = ID3Classifier().fit(TENNIS.X, TENNIS.y).model_.snip(0)
+    model = ID3Classifier().fit(TENNIS.X, TENNIS.y).model_.collapse_nodes(0)
     text = str(model.steps(TENNIS.X, TENNIS.y))
     assert (
-        "But the subtree was cut off by hand afterwards, so the node is a leaf" in text
+        "But the subtree was collapsed by hand afterwards, so the node is a leaf"
+        in text
     )
 
 
@@ -349,7 +350,7 @@ def test_a_raised_branch_and_a_tree_made_by_hand():
     mixed = replace_column(model)
     text = str(mixed.steps(TENNIS.X, TENNIS.y))
     assert (
-        "But the tree asks about wind here: it was changed after it was grown." in text
+        "But the tree splits on wind here: it was changed after it was grown." in text
     )
     raised = type(mixed)(
         mixed.schema, mixed.tree, replace(mixed.recipe, pruning="error-based")
@@ -360,7 +361,7 @@ def test_a_raised_branch_and_a_tree_made_by_hand():
 
 
 def replace_column(model):
-    """Return a model that asks about the wind first, whatever the search says."""
+    """Return a model that splits on the wind first, whatever the search says."""
     wind = {"wind": TENNIS.X["wind"]}
     small = ID3Classifier().fit(wind, TENNIS.y).model_
     tree = replace(small.tree, column=np.where(small.tree.column == 0, 3, -1))
@@ -380,7 +381,7 @@ def test_costs_and_absent_values():
     model = ID3Classifier(categories=toy.categories).fit(toy.X, toy.y).model_
     assert "no case here; such cases stop here" in str(model.steps(toy.X, toy.y, "all"))
     costly = CARTClassifier(costs=[[0, 9], [1, 0]]).fit(TENNIS.X, TENNIS.y).model_
-    assert "costs least" in str(costly.steps(TENNIS.X, TENNIS.y, "all"))
+    assert "least expected cost" in str(costly.steps(TENNIS.X, TENNIS.y, "all"))
 
 
 @pytest.mark.parametrize(

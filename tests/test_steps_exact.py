@@ -55,13 +55,13 @@ def random_recipe(rng: random.Random, kind: str, weights) -> tuple[Recipe, Setti
         "min_samples_split": rng.choice([2, 2, 4]),
         "min_gain": rng.choice([0.0, 0.0, 0.05]),
         "max_depth": rng.choice([None, None, 1]),
-        "min_significance": rng.choice([None, None, None, 0.2]),
+        "max_p_value": rng.choice([None, None, None, 0.2]),
     }
     told = Settings(
         min_split=bars["min_samples_split"],
         min_gain=bars["min_gain"],
         max_depth=bars["max_depth"],
-        significance=bars["min_significance"],
+        significance=bars["max_p_value"],
     )
     if kind.startswith("c4.5"):
         groups = kind.endswith("groups")
@@ -76,7 +76,7 @@ def random_recipe(rng: random.Random, kind: str, weights) -> tuple[Recipe, Setti
             quinlan=True,
             min_leaf=0,
             min_branch=2,
-            cut="value",
+            threshold="value",
             pruned=recipe.collapse,
         )
     leaf = rng.choice([1, 1, 2])
@@ -88,7 +88,7 @@ def random_recipe(rng: random.Random, kind: str, weights) -> tuple[Recipe, Setti
         missing = rng.choice(["largest", "split", "node"])
         criterion = rng.choice(criteria)
         if numbers and missing == "split":
-            bars["min_significance"] = None  # whole degrees of freedom only
+            bars["max_p_value"] = None  # whole degrees of freedom only
             told = replace(told, significance=None)
         recipe = replace(CART, criterion=criterion, missing=missing, **bars)
         return recipe, replace(

@@ -135,8 +135,8 @@ def test_files_do_not_depend_on_the_order_of_rows(tmp_path, form, column):
     for order in ORDERS:
         WRITERS[form](arrow_table(*rows(order), column), path)
         assert fit_tree(read_table(path), "y", CART).to_bytes() == expected
-        for part_rows in (1, 2, 100):
-            parts = StreamedTable((str(path),), part_rows=part_rows)
+        for chunk_rows in (1, 2, 100):
+            parts = StreamedTable((str(path),), chunk_rows=chunk_rows)
             made = fit_tree(ChunkedTable(parts), "y", CART)
             assert made.to_bytes() == expected
         printed.add(output("fit", path, "-t", "y", "--algorithm", "cart"))

@@ -68,7 +68,7 @@ def test_quinlan_is_the_default(weather):
 
 def test_a_target_without_a_name():
     model = fit_tree({"c": ["x", "y"]}, ["no", "yes"])
-    assert model.to_text(style="box").splitlines()[0] == "answer"
+    assert model.to_text(style="box").splitlines()[0] == "target"
     named = fit_tree({"c": ["x", "y"]}, ["no", "yes"], target_name="")
     assert named.to_text(style="box").splitlines()[0] == "''"
 

@@ -12,7 +12,7 @@ from branchwise import DataError, Model, Recipe, fit_tree, load
 from branchwise.data.schema import Column, Schema
 from branchwise.data.ties import first_best, first_best_of_rows
 from branchwise.tree.builder import TreeBuilder
-from branchwise.tree.tree import ARRAYS, Tree
+from branchwise.tree.tree import ARRAYS, ArraySpec, Tree
 from branchwise.tree.validate import validate
 from parts import first_fast
 from test_naive import KERNELS
@@ -48,8 +48,8 @@ def tree() -> Tree:
 
 def test_nodes_are_numbered_level_by_level(tree: Tree) -> None:
     assert tree.column.tolist() == [0, 1, 1, -1, -1, -1, -1]
-    assert tree.cut[0] == 1.5
-    assert np.isnan(tree.cut[1:]).all()
+    assert tree.threshold[0] == 1.5
+    assert np.isnan(tree.threshold[1:]).all()
     assert tree.n_children.tolist() == [2, 2, 2, 0, 0, 0, 0]
     assert tree.weights.tolist() == [
         [7, 9],
@@ -132,7 +132,7 @@ def test_the_builder_refuses() -> None:
         ("size", {}, "exactly one of .* Got 0"),
         ("weight", {"at_most": 1}, "'weight' is not a column"),
         ("colour", {"values": ["red"]}, "children on another column"),
-        ("size", {"above": 2.5}, "cut at 1.5 already"),
+        ("size", {"above": 2.5}, "has the threshold 1.5 already"),
         ("size", {"values": ["red"]}, "'size' is numeric: give at_most"),
     ]
     for column, arguments, complaint in refused:
@@ -206,11 +206,11 @@ def test_no_nodes_at_all() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [spec.name for spec in ARRAYS if spec.name not in ("column", "codes")]
+    "spec", [spec for spec in ARRAYS if spec.name not in ("column", "codes")]
 )
-def test_arrays_of_another_length(tree: Tree, name: str) -> None:
-    said = complaint(tree, **{name: getattr(tree, name)[:-1]})
-    assert f"array {name!r} has shape (6" in said
+def test_arrays_of_another_length(tree: Tree, spec: ArraySpec) -> None:
+    said = complaint(tree, **{spec.name: getattr(tree, spec.name)[:-1]})
+    assert f"array {spec.key!r} has shape (6" in said
 
 
 def test_a_column_array_of_another_length(tree: Tree) -> None:
@@ -273,14 +273,16 @@ def test_a_column_that_the_schema_has_not(tree: Tree) -> None:
 
 def test_cuts(tree: Tree) -> None:
     for node in (1, 6):
-        said = complaint(tree, cut=with_entry(tree.cut, node, 0.5))
-        assert "a cut on a column without numbers" in said
+        said = complaint(tree, threshold=with_entry(tree.threshold, node, 0.5))
+        assert "a threshold on a column without numbers" in said
     for wrong in (np.inf, -np.inf):
-        assert "an infinite cut" in complaint(tree, cut=with_entry(tree.cut, 0, wrong))
+        assert "an infinite threshold" in complaint(
+            tree, threshold=with_entry(tree.threshold, 0, wrong)
+        )
 
 
 def test_two_sides_of_no_cut(tree: Tree) -> None:
-    complaint(tree, cut=with_entry(tree.cut, 0, np.nan))
+    complaint(tree, threshold=with_entry(tree.threshold, 0, np.nan))
 
 
 def test_codes(tree: Tree) -> None:

@@ -49,12 +49,12 @@ def test_a_view_in_full(weather):
         "> 77.5",
     ]
     assert nodes["summary"][0] == "yes (14/5)"
-    assert nodes["answer"][:2] == ["yes", "yes"]
+    assert nodes["prediction"][:2] == ["yes", "yes"]
     assert nodes["tally"][:2] == ["14 cases, 5 errors", "4 cases"]
     assert seen["shortened"] == {}
     assert nodes["weights"][0] == [5, 9]
-    assert nodes["cut"][3] == 77.5
-    assert nodes["cut"][0] is None
+    assert nodes["threshold"][3] == 77.5
+    assert nodes["threshold"][0] is None
     assert nodes["impurity"][0] == pytest.approx(entropy([5, 9]))
     assert nodes["gain"][0] == pytest.approx(0.24674981977443933)
     assert nodes["gain"][1] == 0
@@ -104,7 +104,7 @@ def test_a_view_is_plain_and_agrees_with_the_model(estimator):
     nodes = seen["nodes"]
     reached = model.apply(X)
     if seen["predicts"] == "classes":
-        shown = np.array(nodes["chances"])[reached]
+        shown = np.array(nodes["probabilities"])[reached]
         undivided = model.arrivals(X).undivided
         assert not undivided or np.array_equal(shown, model.predict_proba(X))
         gains = np.array(nodes["gain"])

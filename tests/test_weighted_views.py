@@ -17,7 +17,7 @@ from branchwise.model import Model
 from branchwise.model_file.save import from_bytes
 from branchwise.native import available
 from branchwise.recipe import C45, CART, ID3
-from branchwise.render.viewer import packed
+from branchwise.render.viewer import compact
 from branchwise.rules.rule import INTERVAL
 from branchwise.stats import share_interval
 from branchwise.text.conditions import amount, percent, share
@@ -160,7 +160,7 @@ def check_model(model, rows, y, each):
     by_class = [list(here.counts.values()) for here in nodes]
     assert tree.class_cases.tolist() == by_class
     assert tree.cases.tolist() == [here.n for here in nodes]
-    page = packed(view)
+    page = compact(view)
     assert page["cases"] == view["nodes"]["cases"] == tree.cases.tolist()
     assert page["class_cases"] == view["nodes"]["class_cases"] == by_class
     for node, here in enumerate(nodes):
@@ -197,7 +197,7 @@ def test_car_in_balance():
         "safety = med: good (576/537, 42.5 % of weight)"
     )
     assert model.rules()[0].sentence() == (
-        "If safety is high, then the answer is vgood (65 of 576 training cases, "
+        "If safety is high, then the prediction is vgood (65 of 576 training cases, "
         "11.3 %; 45.6 % of weight; covers 33 % of all cases, 55 % of all weight; 95 % "
         "interval 8-15 %)."
     )
@@ -302,7 +302,7 @@ def test_numbers_have_weighted_means_of_cases():
         "0.433)"
     )
     assert low.sentence() == (
-        "If x is at most 5, then the answer is 1 on weighted average (2 training "
+        "If x is at most 5, then the prediction is 1 on weighted average (2 training "
         "cases, weighted standard deviation 0; covers 50 % of all cases, 33 % of all "
         "weight)."
     )
@@ -436,7 +436,7 @@ def test_divided_cases_tell_what_costs_decided():
     costs = ((0.0, 1.0), (20.0, 0.0))
     recipe = replace(ID3, missing="split", unseen="split", costs=costs)
     told = fit_tree(X, y, recipe).explain({"x": None})
-    assert told.answer == "yes"
+    assert told.prediction == "yes"
     assert told.reason == "decided by costs: expected cost 0.9 against 2 for no"
     assert told.reason in str(told)
     assert told.to_dict()["decided_by"] == told.reason

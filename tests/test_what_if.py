@@ -1,4 +1,4 @@
-"""The smallest change that flips an answer: equal to brute force, and in words."""
+"""The smallest change that changes a prediction: equal to brute force, and in words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from branchwise import (
 )
 from branchwise.data.schema import Column, Schema
 from branchwise.explain import solver as search
-from branchwise.explain.constraints import cut_span
+from branchwise.explain.constraints import threshold_span
 from branchwise.recipe import C45, CART
 from branchwise.tree.builder import TreeBuilder
 
@@ -58,14 +58,14 @@ LETTERS = "abc"
 
 
 def random_cells(rng: random.Random, n: int, gaps: float) -> dict[str, list[Any]]:
-    def gap(cell: Any) -> Any:
+    def cell_or_missing(cell: Any) -> Any:
         return None if rng.random() < gaps else cell
 
     return {
-        "u": [gap(rng.choice(LETTERS)) for _ in range(n)],
-        "n": [gap(rng.randrange(6)) for _ in range(n)],
-        "v": [gap(rng.choice("xy")) for _ in range(n)],
-        "m": [gap(rng.randrange(4) / 2) for _ in range(n)],
+        "u": [cell_or_missing(rng.choice(LETTERS)) for _ in range(n)],
+        "n": [cell_or_missing(rng.randrange(6)) for _ in range(n)],
+        "v": [cell_or_missing(rng.choice("xy")) for _ in range(n)],
+        "m": [cell_or_missing(rng.randrange(4) / 2) for _ in range(n)],
     }
 
 
@@ -87,27 +87,29 @@ def random_row(rng: random.Random) -> dict[str, Any]:
     return row
 
 
-def domain(model: Model, name: str, now: Any, wishes: dict[str, Any]) -> list[Any]:
+def domain(model: Model, name: str, now: Any, constraints: dict[str, Any]) -> list[Any]:
     """All cells that may make a difference, the present one first."""
     index = model.schema.names.index(name)
     column, tree = model.schema.columns[index], model.tree
-    if name in wishes.get("immutable", ()):
+    if name in constraints.get("immutable", ()):
         return [now]
     values: list[Any] = list(column.categories)
     if column.is_numeric:
-        cuts = tree.cut[tree.column == index].tolist()
+        thresholds = tree.threshold[tree.column == index].tolist()
         if tree.surrogate_column is not None:
-            cuts += tree.surrogate_cut[tree.surrogate_column == index].tolist()
-        known = [cut for cut in cuts if not math.isnan(cut)]
-        values = [*known, *(math.nextafter(cut, math.inf) for cut in known)]
-        if name in wishes.get("whole", ()):
+            thresholds += tree.surrogate_threshold[
+                tree.surrogate_column == index
+            ].tolist()
+        known = [threshold for threshold in thresholds if not math.isnan(threshold)]
+        values = [*known, *(math.nextafter(threshold, math.inf) for threshold in known)]
+        if name in constraints.get("whole", ()):
             values = [float(number) for number in range(-1, 8)]
         elif now is None:
-            # A missing number may become any: also one between all cuts.
+            # A missing number may become any: also one between all thresholds.
             values += [0.0, *(low for low in [min(known, default=0.0)])]
-    if wishes.get("allow_missing"):
+    if constraints.get("allow_missing"):
         values.append(None)
-    direction = wishes.get("monotone", {}).get(name)
+    direction = constraints.get("monotone", {}).get(name)
     if direction and now is not None:
         values = [
             v
@@ -117,54 +119,54 @@ def domain(model: Model, name: str, now: Any, wishes: dict[str, Any]) -> list[An
     return [now, *(value for value in dict.fromkeys(values) if value != now)]
 
 
-def price_of(wishes: dict[str, Any], name: str, old: Any, new: Any) -> float:
-    cost = wishes.get("costs", {}).get(name, 1.0)
+def cost_of_change(constraints: dict[str, Any], name: str, old: Any, new: Any) -> float:
+    cost = constraints.get("costs", {}).get(name, 1.0)
     if callable(cost):
         return cost(old, new)
     return cost.get((old, new), 1.0) if isinstance(cost, dict) else cost
 
 
-def cost_of(model: Model, wishes: dict[str, Any], old: Any, new: Any) -> tuple:
-    prices, sizes = [], []
+def cost_of(model: Model, constraints: dict[str, Any], old: Any, new: Any) -> tuple:
+    costs, sizes = [], []
     for index, name in enumerate(model.schema.names):
         if old[name] == new[name]:
             continue
-        prices.append(price_of(wishes, name, old[name], new[name]))
+        costs.append(cost_of_change(constraints, name, old[name], new[name]))
         column = model.schema.columns[index]
         if column.is_numeric and None not in (old[name], new[name]):
-            cost = wishes.get("costs", {}).get(name, 1.0)
+            cost = constraints.get("costs", {}).get(name, 1.0)
             weight = cost if isinstance(cost, (int, float)) else 1.0
-            half = cut_span(model.tree, index)[0]
+            half = threshold_span(model.tree, index)[0]
             sizes.append(weight * (abs(new[name] / 2 - old[name] / 2) / half))
-    return math.fsum(prices), math.fsum(sizes)
+    return math.fsum(costs), math.fsum(sizes)
 
 
-def answers_one_by_one(model: Model, rows: list[Any]) -> list[Any]:
+def predict_one_by_one(model: Model, rows: list[Any]) -> list[Any]:
     """Predict rows as if each came alone: divided ones do not sit among others."""
     arrivals = model.arrivals(rows)
     parts = np.bincount(arrivals.row, minlength=len(rows))
-    answers: list[Any] = [None] * len(rows)
+    predictions: list[Any] = [None] * len(rows)
     for chosen in (np.flatnonzero(parts == 1), np.flatnonzero(parts > 1)):
         if len(chosen):
             predicted = model.predict([rows[at] for at in chosen])
-            for at, answer in zip(chosen, predicted, strict=True):
-                answers[at] = answer
-    return answers
+            for at, prediction in zip(chosen, predicted, strict=True):
+                predictions[at] = prediction
+    return predictions
 
 
-def brute_force(model: Model, row: Any, wanted: Any, wishes: Any) -> tuple | None:
+def brute_force(model: Model, row: Any, wanted: Any, constraints: Any) -> tuple | None:
     """Try every row; return the least cost, or None."""
     used = {model.schema.names[index] for index in model.tree.used_columns}
     domains = [
-        domain(model, name, row[name], wishes) if name in used else [row[name]]
+        domain(model, name, row[name], constraints) if name in used else [row[name]]
         for name in model.schema.names
     ]
     rows = [dict(zip(row, cells, strict=True)) for cells in product(*domains)]
-    answers = answers_one_by_one(model, rows)
+    predictions = predict_one_by_one(model, rows)
     costs = [
-        cost_of(model, wishes, row, one)
-        for one, answer in zip(rows, answers, strict=True)
-        if wanted(answer)
+        cost_of(model, constraints, row, one)
+        for one, prediction in zip(rows, predictions, strict=True)
+        if wanted(prediction)
     ]
     finite = [cost for cost in costs if math.isfinite(cost[0])]
     return min(finite, default=None)
@@ -174,10 +176,10 @@ def by_distance(old: float | None, new: float | None) -> float:
     return 0.5 if old is None or new is None else 0.5 + abs(new - old)
 
 
-def random_wishes(rng: random.Random) -> dict[str, Any]:
-    wishes: dict[str, Any] = {}
+def random_constraints(rng: random.Random) -> dict[str, Any]:
+    constraints: dict[str, Any] = {}
     if rng.random() < 0.3:
-        wishes["immutable"] = rng.sample("unvm", rng.randrange(1, 3))
+        constraints["immutable"] = rng.sample("unvm", rng.randrange(1, 3))
     if rng.random() < 0.3:
         table = {
             (a, b): rng.choice([0.5, 2.0, math.inf])
@@ -185,63 +187,67 @@ def random_wishes(rng: random.Random) -> dict[str, Any]:
             for b in LETTERS
             if rng.random() < 0.7
         }
-        wishes["costs"] = {
+        constraints["costs"] = {
             "u": table,
             "v": rng.choice([0.0, 0.25, 3.0]),
             "n": rng.choice([2.0, by_distance, math.inf]),
         }
     if rng.random() < 0.3:
-        wishes["monotone"] = {rng.choice("nm"): rng.choice(["up", "down"])}
+        constraints["monotone"] = {rng.choice("nm"): rng.choice(["up", "down"])}
     if rng.random() < 0.2:
-        wishes["whole"] = ["n"]
+        constraints["whole"] = ["n"]
     if rng.random() < 0.2:
-        wishes["allow_missing"] = True
-    return wishes
+        constraints["allow_missing"] = True
+    return constraints
 
 
 def check_against_brute_force(rng: random.Random, recipe: Recipe) -> bool:
     """Compare one random case; returns whether there was a change to be found."""
-    model, row, wishes = random_model(rng, recipe), random_row(rng), random_wishes(rng)
+    model, row, constraints = (
+        random_model(rng, recipe),
+        random_row(rng),
+        random_constraints(rng),
+    )
     now = model.predict([row])[0]
-    if model.tree.predicts_numbers:
+    if model.tree.is_regression:
         low = rng.randrange(5) - 0.25
         target: Any = (low, low + rng.choice([0.5, 1.0]))
 
-        def wanted(answer: Any) -> bool:
-            return target[0] <= answer <= target[1]
+        def wanted(prediction: Any) -> bool:
+            return target[0] <= prediction <= target[1]
     else:
         target = rng.choice([None, *model.schema.classes])
 
-        def wanted(answer: Any) -> bool:
-            return bool(answer != now if target is None else answer == target)
+        def wanted(prediction: Any) -> bool:
+            return bool(prediction != now if target is None else prediction == target)
 
-    result = model.what_if(row, target, **wishes)
-    best = brute_force(model, row, wanted, wishes)
+    result = model.what_if(row, target, **constraints)
+    best = brute_force(model, row, wanted, constraints)
     if best is None:
-        assert not result.alternatives, (recipe, row, wishes, str(result))
+        assert not result.alternatives, (recipe, row, constraints, str(result))
         assert result.reason
         return False
     (one,) = result.alternatives
-    assert (one.cost, one.size) == best, (recipe, row, wishes, str(result))
-    assert cost_of(model, wishes, row, one.row) == best
+    assert (one.cost, one.size) == best, (recipe, row, constraints, str(result))
+    assert cost_of(model, constraints, row, one.row) == best
     check_row(model, one, wanted)
     check_conditions(model, one, wanted)
     return bool(one.changes)
 
 
 def check_row(model: Model, one: Any, wanted: Any) -> None:
-    answer = model.predict([one.row])[0]
-    assert wanted(answer)
-    assert one.answer == answer
-    if not model.tree.predicts_numbers:
-        chances = model.predict_proba([one.row])[0].tolist()
-        assert list(one.probabilities.values()) == chances
+    prediction = model.predict([one.row])[0]
+    assert wanted(prediction)
+    assert one.prediction == prediction
+    if not model.tree.is_regression:
+        probabilities = model.predict_proba([one.row])[0].tolist()
+        assert list(one.probabilities.values()) == probabilities
     nodes = model.arrivals([one.row]).node.tolist()
     assert list(one.nodes) == nodes
 
 
 def check_conditions(model: Model, one: Any, wanted: Any) -> None:
-    """Every value that the words allow gives a wanted answer, too."""
+    """Every value that the words allow gives a wanted prediction, too."""
     for change in one.changes:
         others: list[Any] = []
         for condition in change.conditions:
@@ -302,7 +308,7 @@ def test_the_words_of_changes():
     assert result.changes[0].new == "overcast"
 
 
-def test_prices_decide_first_and_the_first_column_last():
+def test_costs_decide_first_and_the_first_column_last():
     cheap = MODEL.what_if(HOT, costs={"outlook": 2})
     assert [str(c) for c in cheap.changes] == ["humidity from 85 to 77.5 or less"]
     table = {("sunny", "overcast"): 5.0}
@@ -354,7 +360,7 @@ def test_a_range_of_numbers():
     model = fit_tree({"n": [1, 2, 3]}, [10.0, 20.0, 30.0], OF_NUMBERS[0])
     for target in (">= 15", "> 15", (15, 25), "15 to 25", (15, None), "< 30"):
         result = model.what_if({"n": 1}, target)
-        assert result.best.answer == (10 if target == "< 30" else 20), target
+        assert result.best.prediction == (10 if target == "< 30" else 20), target
     assert (
         str(model.what_if({"n": 1}, (25, 30)).changes[0]) == "n from 1 to more than 2.5"
     )
@@ -364,7 +370,7 @@ def test_a_range_of_numbers():
 
 def test_nothing_needs_to_change():
     result = MODEL.what_if(HOT, "no", how_many=3)
-    assert str(result) == "Now: no (no 100 %)\nThe answer is no already."
+    assert str(result) == "Now: no (no 100 %)\nThe prediction is no already."
     assert result.changes == ()
     assert repr(result) == "<what if: nothing changes>"
 
@@ -387,7 +393,7 @@ def test_why_there_is_no_change():
     dear = MODEL.what_if(HOT, immutable="outlook", costs={"humidity": math.inf})
     assert not dear
     never = fit_tree({"a": ["x", "x", "x"]}, ["p", "p", "q"]).what_if({"a": "x"}, "q")
-    assert never.reason == "No change gives q: no node of the tree answers so."
+    assert never.reason == "No change gives q: no node of the tree predicts it."
 
 
 def test_only_missing_values_get_there():
@@ -405,7 +411,7 @@ def test_only_missing_values_get_there():
     assert str(change) == "n from missing to any number"
 
 
-def test_a_mean_may_answer_what_no_node_does():
+def test_a_mean_may_predict_what_no_node_does():
     """Two leaves say p and q, their mean says r; only a divided row gets it."""
     schema = Schema((Column("a", "categorical", ("x", "y")),), ("p", "q", "r"))
     builder = TreeBuilder(schema, weights=[6, 6, 8])
@@ -420,7 +426,7 @@ def test_a_mean_may_answer_what_no_node_does():
 
 
 def test_a_stop_is_reached_by_a_known_value():
-    """A value without a branch gets the answer of the node."""
+    """A value without a branch gets the prediction of the node."""
     X = {"a": ["x", "x", "y", "z", "z"], "b": ["u", "u", "v", "u", "v"]}
     model = fit_tree(X, ["p", "p", "p", "q", "p"], categories={"a": list("wxyz")})
     stopped = model.what_if({"a": "z", "b": "u"}, "p", immutable="b")
@@ -458,8 +464,8 @@ def test_a_deep_tree():
     X = {"n": list(range(n))}
     model = fit_tree(X, [i % 2 for i in range(n)], replace(CART, max_leaf_nodes=None))
     row = {"n": 0}
-    assert model.what_if(row).best.answer == 1
-    assert model.explain(row).answer == 0
+    assert model.what_if(row).best.prediction == 1
+    assert model.explain(row).prediction == 0
 
 
 def test_a_search_without_end_is_given_up(monkeypatch):
@@ -469,8 +475,8 @@ def test_a_search_without_end_is_given_up(monkeypatch):
         MODEL.what_if(HOT)
     assert str(caught.value) == (
         "what_if has looked at too many combinations of changes: the row has missing "
-        "or unseen values that are sent down every branch, and so is in many places at "
-        "once. Fill in some of them, or name columns that must not change in immutable."
+        "or unseen values that are sent down every branch, and so reaches many leaves. "
+        "Fill in some of them, or name columns that must not change in immutable."
     )
 
 
@@ -522,8 +528,8 @@ def case(call, error, *message):
             lambda: MODEL.what_if(HOT, monotone={"windy": "up"}),
             ParameterError,
             "monotone is for numbers and for categories in an order. Got 'windy', ",
-            "whose values have none; name it in immutable, or price its changes in ",
-            "costs.",
+            "whose values have none; name it in immutable, or set the costs of its ",
+            "changes in costs.",
         ),
         case(
             lambda: MODEL.what_if(HOT, monotone={"humidity": "left"}),
@@ -582,3 +588,23 @@ def test_messages(call, error, message):
     with pytest.raises(error) as caught:
         call()
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("missing", ["largest", "split"])
+def test_what_costs_have_decided_is_said(missing):
+    table = {"a": [*"ppppqqqq"]}
+    recipe = replace(CART, costs=((0.0, 1.0), (9.0, 0.0)), missing=missing)
+    model = fit_tree(table, [*"nnnynnnn"], recipe)
+    found = model.what_if({"a": ["q"]}, "y")
+    told = "decided by costs: expected cost 0.75 against 2.25 for n"
+    assert (found.decided_by, found.best.decided_by) == ("", told)
+    assert f"y (n 75 %, y 25 %); {told}, if this changes:" in str(found)
+    assert found.to_dict()["alternatives"][0]["decided_by"] == told
+    back = model.what_if({"a": ["p"]}, "n")
+    assert (back.decided_by, back.best.decided_by) == (told, "")
+    assert str(back).splitlines()[0].endswith(f"; {told}")
+    assert back.decided_by == model.explain({"a": ["p"]}).reason
+    assert back.to_dict()["decided_by"] == told
+    # A case that is divided between both leaves.
+    gap = model.what_if({"a": [None]}, "n")
+    assert gap.decided_by == model.explain({"a": [None]}).reason

@@ -13,9 +13,6 @@ from branchwise.text.conditions import (
     Condition,
     absent_values,
     amount,
-    answer,
-    answer_to_none,
-    answer_to_stopped,
     branch,
     condition_of,
     deviation,
@@ -27,6 +24,9 @@ from branchwise.text.conditions import (
     number,
     phrase,
     plain,
+    prediction,
+    prediction_of_none,
+    prediction_of_stopped,
     rounded,
     share,
     word,
@@ -248,7 +248,7 @@ def test_the_conditions_of_a_tree(tree):
 
 
 def test_answers(tree):
-    answers = [answer(SCHEMA, tree, node) for node in range(len(tree))]
+    answers = [prediction(SCHEMA, tree, node) for node in range(len(tree))]
     assert answers == [
         "no (12/6)",
         "no (5/2)",
@@ -269,7 +269,7 @@ def test_errors_are_not_lost_in_a_sum():
         ([0.1, 0.7, 0.2], "b (1/0.3)"),
     ]:
         tree = TreeBuilder(schema, weights=weights).build()
-        assert answer(schema, tree, 0) == expected
+        assert prediction(schema, tree, 0) == expected
 
 
 def test_absent_values(tree):
@@ -323,7 +323,7 @@ def numbers(tree: Tree) -> Tree:
 
 
 def test_answers_that_are_numbers(numbers):
-    answers = [answer(NUMBERS, numbers, node) for node in range(len(numbers))]
+    answers = [prediction(NUMBERS, numbers, node) for node in range(len(numbers))]
     assert answers == [
         "4.5 (12, ± 1.2)",
         "-4.3333 (5, ± 0.333)",
@@ -346,8 +346,8 @@ def test_the_parts_of_an_answer(tree, numbers):
 
 
 def test_answers_to_nobody(tree, numbers):
-    assert answer_to_none(SCHEMA, tree, 0) == "no (0)"
-    assert answer_to_none(NUMBERS, numbers, 0) == "4.5 (0)"
+    assert prediction_of_none(SCHEMA, tree, 0) == "no (0)"
+    assert prediction_of_none(NUMBERS, numbers, 0) == "4.5 (0)"
 
 
 def test_answers_to_those_that_stop():
@@ -357,17 +357,17 @@ def test_answers_to_those_that_stop():
     tree = builder.build(missing="node")
     assert missing_stops(tree, 0)
     assert not missing_stops(tree, 1)
-    assert answer_to_stopped(SCHEMA, tree, 0) == "yes (4.5/2)"
+    assert prediction_of_stopped(SCHEMA, tree, 0) == "yes (4.5/2)"
     means = np.array([2.0, 1.0, 3.0])
     weights = tree.weights.sum(axis=1, keepdims=True)
     numbers = replace(tree, weights=weights, mean=means, deviation=means)
-    assert answer_to_stopped(NUMBERS, numbers, 0) == "2 (4.5)"
+    assert prediction_of_stopped(NUMBERS, numbers, 0) == "2 (4.5)"
 
 
 def test_answers_that_costs_have_chosen(tree):
     """Errors are counted against the answer, whatever is more frequent."""
-    chosen = replace(tree, answer=np.array([1, 1, 1, 0, 1, 1, 0, 1]))
-    answers = [answer(SCHEMA, chosen, node) for node in range(len(tree))]
+    chosen = replace(tree, prediction=np.array([1, 1, 1, 0, 1, 1, 0, 1]))
+    answers = [prediction(SCHEMA, chosen, node) for node in range(len(tree))]
     assert answers == [
         "yes (12/6)",
         "yes (5/3)",
@@ -378,7 +378,7 @@ def test_answers_that_costs_have_chosen(tree):
         "no (2.75/0.25)",
         "yes (3.25/0.5)",
     ]
-    assert answer_to_none(SCHEMA, chosen, 0) == "yes (0)"
+    assert prediction_of_none(SCHEMA, chosen, 0) == "yes (0)"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The exceptions of branchwise, and the form of their messages.
+"""Exceptions and warnings, and helpers that format their messages.
 
 A message has four parts in one or two sentences: which parameter or column, what
 is allowed, what was got, and what to do. Every class is a ``ValueError`` too, so
@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 from numbers import Integral
 
-#: The largest number that scikit-learn and NumPy take to deal rows by.
+#: The largest random seed that scikit-learn and NumPy accept.
 MOST_SEED = 2**32 - 1
 
 
@@ -32,11 +32,11 @@ class DataError(BranchwiseError):
 
 
 class ModelFileError(BranchwiseError):
-    """A file is not a whole and sane branchwise model."""
+    """A file is not a complete and valid branchwise model."""
 
 
 class ExportError(BranchwiseError):
-    """A model cannot be exported as asked without changing an answer."""
+    """A model cannot be exported as requested without changing a prediction."""
 
 
 class BranchwiseWarning(UserWarning):
@@ -62,7 +62,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def check_limit(name: str, limit: object, least: int, optional: bool = True) -> None:
-    """Refuse a limit of what is shown that is no whole number, or too low a one."""
+    """Raise unless a limit is a whole number that is large enough."""
     if limit is None and optional:
         return
     whole = isinstance(limit, Integral) and not isinstance(limit, bool)
@@ -74,7 +74,7 @@ def check_limit(name: str, limit: object, least: int, optional: bool = True) -> 
 
 
 def check_seed(seed: object) -> int:
-    """Return the number of a deal; refuse what deals no rows."""
+    """Return a random seed; raise unless it is a whole number in range."""
     whole = isinstance(seed, Integral) and not isinstance(seed, bool)
     if not whole or not 0 <= seed <= MOST_SEED:  # type: ignore[operator]
         raise ParameterError(
@@ -84,7 +84,7 @@ def check_seed(seed: object) -> int:
 
 
 def plain(text: str) -> str:
-    """Show characters that do not print as escapes."""
+    """Return a text with non-printing characters as escapes."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
@@ -93,7 +93,7 @@ def plain(text: str) -> str:
 def json_text(
     document: object, indent: int | None = None, allow_nan: bool = True
 ) -> str:
-    """Write plain values as JSON, characters that do not print as escapes of JSON."""
+    """Write plain values as JSON, non-printing characters as JSON escapes."""
     written = json.dumps(
         document, ensure_ascii=False, allow_nan=allow_nan, indent=indent
     )
@@ -101,7 +101,7 @@ def json_text(
 
 
 def _escaped(line: str) -> str:
-    # Outside of texts JSON is ASCII, so that what does not print is part of a text.
+    # Outside of strings JSON is ASCII: non-printing characters are within strings.
     if line.isprintable():
         return line
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)

@@ -1,4 +1,4 @@
-"""The whole pipeline on one screen: table -> schema and codes -> tree -> model."""
+""":func:`fit_tree`: from a table or another source to a model."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from branchwise.data.encode import learn_columns, shelf_of_rows
+from branchwise.data.encode import cache_of_rows, learn_columns
 from branchwise.data.frames import Frame, open_table
 from branchwise.data.schema import Schema, Value
 from branchwise.data.target import learn_numbers, learn_target
 from branchwise.data.weights import check_weights, with_class_weights
-from branchwise.engines.base import Place, is_files, place_of
+from branchwise.engines.base import Source, is_files, source_of
 from branchwise.engines.fit_plan import MAX_EXACT, Task, check_columns
 from branchwise.engines.scan import attributes_of, special, weights_in
 from branchwise.errors import DataError, ParameterError, check_limit, quoted
-from branchwise.files.dataset import files_of
-from branchwise.files.read_table import TableFile
 from branchwise.grow.grow import Progress
 from branchwise.model import Model
 from branchwise.recipe import ID3, Recipe
@@ -30,17 +28,17 @@ from branchwise.train.hold_out import (
 from branchwise.train.train import (
     Training,
     check_costs,
+    check_rules,
     grown,
-    grown_elsewhere,
+    grown_by_engine,
     plan_for,
-    prune_elsewhere,
-    refuse_rules,
+    prune_by_engine,
     task_of,
     warn_of_order,
 )
-from branchwise.tree.splits import refuse_missing
+from branchwise.tree.splits import check_missing
 
-#: Classes -> a row for each true class, with what each answer costs.
+#: From classes to a cost matrix: a row for each true class, a column per prediction.
 CostsOf = Callable[[Sequence[Value]], tuple[tuple[float, ...], ...]]
 
 
@@ -50,7 +48,7 @@ def task_by_names(
     max_exact: int | None,
     validation_fraction: float | None,
 ) -> Task:
-    """Return what is wanted of rows elsewhere, by the names of their columns."""
+    """Return the task of fitting a source, by the names of its columns."""
     for name, given in (("target", target), ("sample_weight", sample_weight)):
         if not isinstance(given, str) and (name == "target" or given is not None):
             raise ParameterError(
@@ -67,8 +65,8 @@ def task_by_names(
     return Task(str(target), sample_weight, max_exact=exact)  # type: ignore[arg-type]
 
 
-def fit_elsewhere(
-    place: Place,
+def fit_source(
+    data_source: Source,
     task: Task,
     recipe: Recipe,
     validation: object = None,
@@ -76,29 +74,29 @@ def fit_elsewhere(
     target_name: str | None = None,
     costs_of: CostsOf | None = None,
 ) -> Model:
-    """Grow a tree from rows that stay where they are.
+    """Grow a tree from the rows of a source, without loading them all into memory.
 
-    ``costs_of`` tells what wrong answers cost, once the classes are known.
+    ``costs_of`` returns the costs of wrong predictions, once the classes are known.
     """
-    refuse_rules(recipe, place.label)
+    check_rules(recipe, data_source.label)
     task = task_of(recipe, task)
-    others = _others(place, recipe, validation)
-    with place:
-        check_columns(task, place.label, place.names)
-        plan = place.learn(task)
+    others = _others(data_source, recipe, validation)
+    with data_source:
+        check_columns(task, data_source.label, data_source.names)
+        plan = data_source.learn(task)
         warn_of_order(plan.schema.columns, recipe)
         if costs_of is not None:
             recipe = replace(recipe, costs=costs_of(plan.schema.classes))
-        tree = grown_elsewhere(place, plan, recipe, progress)
+        tree = grown_by_engine(data_source, plan, recipe, progress)
     if others is not None:
         with others:
-            tree = prune_elsewhere(tree, others, plan_for(others, plan, tree), recipe)
+            tree = prune_by_engine(tree, others, plan_for(others, plan, tree), recipe)
     name = task.target if target_name is None else target_name
     return Model(replace(plan.schema, target=name), tree, recipe)
 
 
-def _others(place: Place, recipe: Recipe, validation: object) -> Place | None:
-    """Return where the rows to prune with are, if the recipe needs some."""
+def _others(data_source: Source, recipe: Recipe, validation: object) -> Source | None:
+    """Return the source of validation rows, if the recipe needs some."""
     if (validation is not None) != (recipe.pruning == "reduced-error"):
         raise ParameterError(
             "validation, a source with rows to prune with, goes with "
@@ -108,7 +106,7 @@ def _others(place: Place, recipe: Recipe, validation: object) -> Place | None:
         )
     if validation is None:
         return None
-    return place_of(validation, place.engine_name)
+    return source_of(validation, data_source.engine_name)
 
 
 def named_columns(
@@ -137,6 +135,9 @@ def named_columns(
 
 def _read(source: object) -> object:
     """Read a file into memory."""
+    from branchwise.files.dataset import files_of  # noqa: PLC0415  (only for files)
+    from branchwise.files.read_table import TableFile  # noqa: PLC0415
+
     files = files_of(source)
     if len(files) > 1:
         raise ParameterError(
@@ -170,10 +171,10 @@ def fit_tree(
 
     Parameters
     ----------
-    source : table, files, or a table elsewhere
+    source : table, files, or a remote table
         A pandas, polars or pyarrow table, a numpy array, a dict of columns or a
-        list of dicts. Or rows that stay where they are: a path, a pattern such as
-        ``"data/*.parquet"`` or a list of them, a table of a database
+        list of dicts. Or rows that are not loaded into memory: a path, a pattern such
+        as ``"data/*.parquet"`` or a list of them, a table of a database
         (:class:`~branchwise.engines.sql.SqlTable`), a DataFrame of Dask or Spark; see
         ``docs/scale.md``.
     target : sequence or str
@@ -185,7 +186,7 @@ def fit_tree(
         The weight of each row, or with a named target the column that has it; rows of
         weight 0 are left out.
     categorical_features : "from_dtype", "all", mask, indices or names
-        Number columns whose values are names.
+        Number columns whose values are categories.
     categories : dict or None
         The possible values of columns, in order, by name or index.
     classes : sequence or None
@@ -194,17 +195,17 @@ def fit_tree(
         Rows for reduced-error pruning that the tree is not grown from; with a named
         target a source that has that column.
     validation_fraction : float or None
-        The share of the rows that is set aside for that instead.
+        The share of the rows that is held out for that instead.
     target_name : str or None
-        What views call the target; by default the name of the series.
+        The name of the target in views; by default the name of the series.
     n_jobs : int or None
         Threads to read the table and to grow with; None is one, -1 all cores. The
         tree is the same.
     progress : callable or None
-        Called now and then with the number of nodes so far.
+        Called from time to time with the number of nodes so far.
     engine : {"memory", "chunked", "sql", "dask", "spark"} or None
-        Who holds the rows and adds up the counts; by default the one that suits the
-        source. The tree is the same.
+        Where the rows are held and counted; by default the engine of the source. The
+        tree is the same.
     ignore : sequence of str
         With a named target: columns that are no attributes.
     class_weight : "balanced", dict or None
@@ -212,8 +213,9 @@ def fit_tree(
     priors : dict or None
         The share of all weight that each class is to have.
     max_exact : int or None
-        Of rows elsewhere: the most distinct numbers of a column that are kept apart;
-        columns with more are cut between bins of a summary. By default 10,000.
+        For rows that are not in memory: the most distinct numbers of a column with
+        exact thresholds; columns with more are split between bins of a summary. By
+        default 10,000.
 
     Returns
     -------
@@ -226,10 +228,10 @@ def fit_tree(
             f"ignore must be a list of names of columns. Got {ignore!r}; put it in a "
             "list."
         )
-    # A list of text is no list of files unless a column of theirs is the target.
+    # A list of text is a list of files only if the target is a column name.
     rows_only = engine is None and not isinstance(target, str) and is_files(source)
-    place = None if rows_only else place_of(source, engine)
-    if place is not None:
+    data_source = None if rows_only else source_of(source, engine)
+    if data_source is not None:
         task = task_by_names(target, sample_weight, max_exact, validation_fraction)
         task = replace(
             task,
@@ -240,8 +242,8 @@ def fit_tree(
             class_weight=class_weight,
             priors=priors,
         )
-        return fit_elsewhere(place, task, recipe, validation, progress, target_name)
-    _refuse_max_exact(max_exact)
+        return fit_source(data_source, task, recipe, validation, progress, target_name)
+    _check_max_exact(max_exact)
     if isinstance(target, str):
         named = named_columns(source, target, sample_weight, ignore)
         source, target, sample_weight, name = named
@@ -258,7 +260,7 @@ def fit_tree(
     warn_of_order(columns, recipe)
     possible, wanted = _wanted(target, frame.n_rows, recipe, classes)
     if recipe.missing == "error":
-        refuse_missing(enumerate(columns), data)
+        check_missing(enumerate(columns), data)
     weights = None
     if sample_weight is not None:
         weights = check_weights(sample_weight, frame.n_rows)
@@ -267,14 +269,14 @@ def fit_tree(
         target_name = _name_of(target)
     schema = Schema(columns, possible, target_name, frame.named)
     check_costs(recipe.costs, possible)
-    shelf = shelf_of_rows(frame, categorical_features, categories)
-    training = Training(columns, data, wanted, len(possible), weights, shelf)
+    cache = cache_of_rows(frame, categorical_features, categories)
+    training = Training(columns, data, wanted, len(possible), weights, cache)
     return _fitted(
         schema, training, recipe, validation, validation_fraction, threads, progress
     )
 
 
-def _refuse_max_exact(max_exact: int | None) -> None:
+def _check_max_exact(max_exact: int | None) -> None:
     if max_exact is not None:
         raise ParameterError(
             "max_exact has no effect on rows in memory, whose numbers are all kept "
@@ -291,7 +293,7 @@ def _wanted(
             "Growing a tree requires y to be passed, but the target y is None. Pass "
             "one label for each row."
         )
-    if recipe.predicts_numbers:
+    if recipe.is_regression:
         return (), learn_numbers(target, n_rows, recipe.criterion)
     return learn_target(target, n_rows, classes)
 
@@ -325,7 +327,7 @@ def _set_aside(
     validation: tuple[object, object] | None,
     fraction: float | None,
 ) -> tuple[Training, Training] | None:
-    """Return rows to grow from and rows to prune with, where pruning needs them."""
+    """Return rows to grow from, and validation rows if pruning needs them."""
     given = [validation is not None, fraction is not None]
     if recipe.pruning != "reduced-error":
         if any(given):

@@ -1,4 +1,9 @@
-"""A model as far as it answers: rows in, classes, probabilities or numbers out."""
+"""Models: schema, tree and recipe, with all that they can do as methods.
+
+:class:`ModelPredictions` predicts, :class:`Reading` has rules, explanations, steps and
+pictures, and :class:`Model` saves, exports and prunes as well. Modules that prediction
+does not need are imported lazily, to keep ``import branchwise`` fast.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +24,8 @@ from branchwise.grow.importance import column_importances
 from branchwise.recipe import Recipe
 from branchwise.text.reasons import reasons_of
 from branchwise.threads import cached_property, n_threads
-from branchwise.tree.apply import Arrivals, Walker, visited, with_answers
-from branchwise.tree.splits import refuse_missing
+from branchwise.tree.apply import Arrivals, Walker, visited, with_predictions
+from branchwise.tree.splits import check_missing
 from branchwise.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -47,13 +52,13 @@ from branchwise.train import prune_model as pruning
 from branchwise.train.prune_model import PruningTable, Rows
 
 
-class Answering:
-    """The parts of a model, and the answers they give."""
+class ModelPredictions:
+    """Schema, tree and recipe of a model, and its predictions."""
 
     def __init__(self, schema: Schema, tree: Tree, recipe: Recipe) -> None:
         self.schema = schema
         # Trees made by hand, and files of earlier versions, may lack predictions.
-        self.tree = with_answers(tree, recipe) if tree.answer is None else tree
+        self.tree = with_predictions(tree, recipe) if tree.prediction is None else tree
         self.recipe = recipe
 
     def __getstate__(self) -> dict[str, object]:
@@ -79,7 +84,7 @@ class Answering:
         threads = n_threads(n_jobs)
         data = encode_columns(frame, self.schema, used, allow_unseen, threads)
         if self.recipe.missing == "error":
-            refuse_missing(((j, self.schema.columns[j]) for j in used), data)
+            check_missing(((j, self.schema.columns[j]) for j in used), data)
         return data
 
     def arrivals(self, X: object, n_jobs: int | None = None) -> Arrivals:
@@ -91,7 +96,7 @@ class Answering:
 
     def predict(self, X: object, n_jobs: int | None = None) -> NDArray[np.generic]:
         """Return the most probable class, or the expected number, of each row."""
-        if self.tree.predicts_numbers:
+        if self.tree.is_regression:
             return self.walker.numbers(self.arrivals(X, n_jobs))
         return self.schema.class_array.take(self.class_codes(X, n_jobs))
 
@@ -101,7 +106,7 @@ class Answering:
 
     def predict_proba(self, X: object, n_jobs: int | None = None) -> Floats:
         """Return the probability of each class, in the order of ``schema.classes``."""
-        if self.tree.predicts_numbers:
+        if self.tree.is_regression:
             raise ParameterError(
                 "predict_proba needs a tree that predicts classes. Got one that "
                 "predicts numbers; use predict."
@@ -112,9 +117,9 @@ class Answering:
         """Return the share of rows whose class is predicted right.
 
         Where numbers are predicted, return the share of their variance that the
-        tree explains (R squared): 1 at best, 0 for answering with their mean.
+        tree explains (R squared): 1 at best, 0 for predicting their mean.
         """
-        if self.tree.predicts_numbers:
+        if self.tree.is_regression:
             got = self.predict(X).astype(np.float64)
             return _explained(learn_numbers(y, len(got)), got)
         return float(np.mean(self.predict(X) == np.asarray(y)))
@@ -146,11 +151,10 @@ def _explained(wanted: Floats, got: Floats) -> float:
     return 1.0 - left / whole
 
 
-class Reading(Answering):
-    """What can be read off a model.
+class Reading(ModelPredictions):
+    """Rules, explanations and worked solutions of a model.
 
-    The rooms behind these doors are opened when somebody knocks: most who import
-    branchwise want to fit and predict.
+    Their modules are imported lazily, to keep ``import branchwise`` fast.
     """
 
     def rules(self, simplify: bool = False) -> Rules:
@@ -185,7 +189,7 @@ class Reading(Answering):
         X, y : table and sequence
             The rows that the tree was grown from.
         confidence : float or None
-            The chance that the true error is above its estimate, as in error-based
+            The probability that the true error is above its estimate, as in error-based
             pruning; None is what the recipe has.
         sample_weight : sequence of float or None
             The weights of the rows.
@@ -201,12 +205,12 @@ class Reading(Answering):
     def steps(
         self, X: object, y: object, node: object = 0, sample_weight: object = None
     ) -> Steps:
-        """Work out how the split of a node was found, as one writes it by hand.
+        """Return the worked solution of nodes: how their splits were chosen.
 
         Parameters
         ----------
         X, y : table and sequence
-            The very rows that the tree was grown from.
+            The rows that the tree was grown from.
         node : int, list of int or "all", default=0
             Which nodes; 0 is the root.
         sample_weight : sequence of float or None
@@ -225,7 +229,7 @@ class Reading(Answering):
         )
 
     def explain(self, X: object, level: float = 0.95) -> Explanation | Explanations:
-        """Tell why rows get their answers: the way in words, and how sure the leaf is.
+        """Explain the predictions for rows: paths in words, and confidence intervals.
 
         Parameters
         ----------
@@ -260,18 +264,18 @@ class Reading(Answering):
         allow_missing: bool = False,
         how_many: int = 1,
     ) -> WhatIf:
-        """Find the smallest change of a row that brings about an answer: exactly.
+        """Find the smallest change of a row that leads to a prediction, exactly.
 
         Of two changes the one that costs less is smaller, by default the one of fewer
         columns; then the one by which numbers move less, each measured by the span of
-        its column's cuts in the tree; then the one of earlier columns and values.
+        its column's thresholds in the tree; then the one of earlier columns and values.
 
         Parameters
         ----------
         row : dict, list, series, array or table of one row
             The row as it is.
         target : class, pair of numbers, str or None
-            The wanted answer. For numbers a range: ``(10, 20)``, ``(10, None)`` or
+            The wanted prediction. For numbers a range: ``(10, 20)``, ``(10, None)`` or
             ``">= 10"``. None is any other class than now.
         immutable : collection of str
             Columns that must stay as they are.
@@ -292,38 +296,42 @@ class Reading(Answering):
         Returns
         -------
         WhatIf
-            The changes in words, the new row, its answer and the cost; or the reason
-            why there is no such change.
+            The changes in words, the new row, its prediction and the cost; or the
+            reason why there is no such change.
         """
-        from branchwise.explain.constraints import Wishes  # noqa: PLC0415
-        from branchwise.explain.what_if import Asker  # noqa: PLC0415
+        from branchwise.explain.constraints import Constraints  # noqa: PLC0415
+        from branchwise.explain.what_if import WhatIfQuery  # noqa: PLC0415
 
         frame = open_rows(row)
         data, cells = self._encoded_frame(frame), Cells(frame, self.schema)
-        asker = Asker(self.schema, self.tree, self.recipe, self.walker, cells, data)
-        wishes = Wishes(immutable, costs, monotone, whole, allow_missing)
-        return asker.what_if(target, wishes, how_many)
+        query = WhatIfQuery(
+            self.schema, self.tree, self.recipe, self.walker, cells, data
+        )
+        constraints = Constraints(immutable, costs, monotone, whole, allow_missing)
+        return query.what_if(target, constraints, how_many)
 
-    def diff(self, other: Answering, X: object = None, y: object = None) -> ModelDiff:
-        """Tell what sets a newer model apart from this one.
+    def diff(
+        self, other: ModelPredictions, X: object = None, y: object = None
+    ) -> ModelDiff:
+        """Compare a newer model with this one.
 
         Parameters
         ----------
         other : Model
             The newer model.
         X : table or None
-            Rows whose answers are compared, too.
+            Rows whose predictions are compared, too.
         y : sequence or None
-            The true answers to them.
+            Their true classes or numbers.
 
         Returns
         -------
         ModelDiff
-            Which questions moved, and which rows change answer.
+            Which splits changed, and the predictions of which rows.
         """
         from branchwise.explain.diff import diff_models  # noqa: PLC0415
 
-        if not isinstance(other, Answering):
+        if not isinstance(other, ModelPredictions):
             raise ParameterError(
                 f"other must be a branchwise Model. Got {type(other).__name__}; a "
                 "fitted estimator has it as model_."
@@ -333,7 +341,7 @@ class Reading(Answering):
         return diff_models(_side(self), _side(other), X, y)
 
 
-def _side(model: Answering) -> Side:
+def _side(model: ModelPredictions) -> Side:
     from branchwise.explain.diff import Side  # noqa: PLC0415
 
     return Side(
@@ -355,7 +363,7 @@ _WORKED_NODES = 200
 _WHY_LESS = 'so that the notebook stays small: to_html("tree.html") writes all of it'
 
 
-class Showing(Answering):
+class Showing(ModelPredictions):
     """How a model shows itself.
 
     Pictures and pages are made by rooms that are opened when they are wanted.
@@ -381,7 +389,7 @@ class Showing(Answering):
         Parameters
         ----------
         max_depth : int or None
-            How many levels of questions to show.
+            How many levels of splits to show.
         max_values : int
             How many values of a list to show before the rest is only counted.
         empty_branches : bool
@@ -389,9 +397,9 @@ class Showing(Answering):
         missing : bool
             Whether to show where missing values go: ``or missing`` after the branch
             that takes them, a line of their own where they stop and get the node's
-            answer. Where neither is there, they go down every branch.
+            prediction. Where neither is there, they go down every branch.
         style : {"quinlan", "box", "markdown"}
-            Quinlan's form; lines as the program ``tree`` draws them; or a nested list
+            Quinlan's format; lines as the program ``tree`` draws them; or a nested list
             in Markdown.
         """
         missing = missing and self.recipe.missing != "error"
@@ -409,7 +417,7 @@ class Showing(Answering):
         Parameters
         ----------
         max_depth : int or None
-            How many levels of questions to show.
+            How many levels of splits to show.
         max_nodes : int or None
             How many nodes to show, those of upper levels first. What is left out is
             counted in the picture.
@@ -483,9 +491,9 @@ class Showing(Answering):
         title : str or None
             The heading of the page; by default what is predicted.
         X, y, sample_weight : table, sequence and sequence, or None
-            The very rows that the tree was grown from, and their weights. With them
+            The rows that the tree was grown from, and their weights. With them
             the page shows at each node what every column would have gained (for the
-            first 200 nodes that ask).
+            first 200 split nodes).
         """
         from branchwise.render import viewer as html  # noqa: PLC0415
 
@@ -502,11 +510,11 @@ class Showing(Answering):
     def _repr_html_(self) -> str:
         """Show the page in a notebook; of large trees the first levels."""
         from branchwise.render import viewer as html  # noqa: PLC0415
-        from branchwise.train.prune_model import snip  # noqa: PLC0415
+        from branchwise.train.prune_model import collapse_nodes  # noqa: PLC0415
 
-        text, cut = str(self), html.beyond_a_notebook(self.tree)
-        tree = snip(self.tree, cut) if cut else self.tree
-        seen = _page_view(Answering(self.schema, tree, self.recipe))
+        text, depth_limit = str(self), html.beyond_a_notebook(self.tree)
+        tree = collapse_nodes(self.tree, depth_limit) if depth_limit else self.tree
+        seen = _page_view(ModelPredictions(self.schema, tree, self.recipe))
         page = html.page(html.abridged(seen, len(self.tree), _WHY_LESS), text)
         return html.in_frame(page, text)
 
@@ -520,17 +528,19 @@ class Showing(Answering):
 
     def __repr__(self) -> str:
         n_classes = len(self.schema.classes)
-        answers = "numbers" if not n_classes else counted(n_classes, "class", "classes")
+        predictions = (
+            "numbers" if not n_classes else counted(n_classes, "class", "classes")
+        )
         return (
             f"<branchwise {self.recipe.algorithm} model: "
             f"{counted(len(self.tree), 'node')}, "
             f"{counted(self.tree.n_leaves, 'leaf', 'leaves')}, "
             f"depth {self.tree.max_depth:,}, "
-            f"{counted(len(self.schema.columns), 'column')}, {answers}>"
+            f"{counted(len(self.schema.columns), 'column')}, {predictions}>"
         )
 
 
-def _page_view(model: Answering) -> dict[str, Any]:
+def _page_view(model: ModelPredictions) -> dict[str, Any]:
     from branchwise.render import viewer as html  # noqa: PLC0415
 
     lists = html.lists_for(model.tree)
@@ -538,16 +548,16 @@ def _page_view(model: Answering) -> dict[str, Any]:
 
 
 def _candidates(
-    model: Answering, X: object, y: object, sample_weight: object
+    model: ModelPredictions, X: object, y: object, sample_weight: object
 ) -> dict[str, list[dict[str, Any]]]:
     """Return, by node, what every column would have gained there."""
     from branchwise.steps.result import worked_solution  # noqa: PLC0415
 
-    asking = np.flatnonzero(model.tree.n_children)[:_WORKED_NODES].tolist()
-    if not asking:
+    splitting = np.flatnonzero(model.tree.n_children)[:_WORKED_NODES].tolist()
+    if not splitting:
         return {}
     worked = worked_solution(
-        model.schema, model.tree, model.recipe, X, y, asking, sample_weight
+        model.schema, model.tree, model.recipe, X, y, splitting, sample_weight
     )
     return {
         str(node.node): [
@@ -565,7 +575,7 @@ def _candidates(
 
 
 class Model(Reading, Showing):
-    """A fitted tree with the words to speak of it.
+    """A fitted tree with its schema and recipe.
 
     Parameters
     ----------
@@ -603,11 +613,11 @@ class Model(Reading, Showing):
         Parameters
         ----------
         method : {"error-based", "reduced-error", "cost-complexity"}
-            How subtrees are judged: by pessimistic estimates of their errors in
+            How subtrees are pruned: by pessimistic estimates of their errors in
             training, by their errors on other rows, or by what their leaves cost.
         X, y : table and sequence, or None
             "reduced-error": rows that the tree was not grown from. "error-based": the
-            very rows that it was grown from, which are counted again where a branch
+            rows that it was grown from, which are counted again where a branch
             takes the place of its parent; without them no branch does.
             "cost-complexity": rows for choosing ``ccp_alpha``.
         confidence : float, default=0.25
@@ -619,8 +629,8 @@ class Model(Reading, Showing):
             "reduced-error": by how much the accuracy on X may suffer with each subtree
             that goes.
         ccp_alpha : float, "best" or "1-se", default=0.0
-            "cost-complexity": what a leaf costs; or the price whose tree errs least on
-            X, or the largest within one standard error of that.
+            "cost-complexity": the complexity parameter; or the one whose tree has the
+            least error on X, or the largest within one standard error of that.
         sample_weight : sequence of float or None
             The weights of the rows of X.
 
@@ -636,14 +646,14 @@ class Model(Reading, Showing):
         tree, recipe = pruning.pruned(self.schema, self.tree, recipe, rows, self.recipe)
         return Model(self.schema, tree, recipe)
 
-    def snip(self, *nodes: int) -> Model:
+    def collapse_nodes(self, *nodes: int) -> Model:
         """Return a new model in which some nodes are leaves.
 
         Nodes are numbered level by level from the root, 0; those of the new model are
         numbered anew. Its recipe stays: it tells how the tree was grown, not what was
-        cut by hand.
+        collapsed by hand.
         """
-        return Model(self.schema, pruning.snip(self.tree, nodes), self.recipe)
+        return Model(self.schema, pruning.collapse_nodes(self.tree, nodes), self.recipe)
 
     def merge_same_leaves(self, change_probabilities: bool = False) -> Model:
         """Return a new model in which leaves that say the same are one.
@@ -652,9 +662,9 @@ class Model(Reading, Showing):
         leaf; leaves of a node that say the same share a branch. By default nodes say
         the same if they, and what they are together, give every class the same
         probability, so nothing but the length of the tree changes. With
-        ``change_probabilities`` the same answer will do: answers stay, except that
-        of rows that go down several branches, and probabilities may change. Numbers
-        must be equal in any case.
+        ``change_probabilities`` the same prediction will do: predictions stay,
+        except those of fractional cases, and probabilities may change. Numbers must be
+        equal in any case.
         """
         tree = pruning.merged(self.tree, self.recipe, change_probabilities)
         return Model(self.schema, tree, self.recipe)
@@ -691,8 +701,8 @@ class Model(Reading, Showing):
         path : str, path or None
             Where to write it to.
         verify : bool or table
-            The export is run, and every answer compared with the model's: on rows made
-            to break it (True), or on those of a table. False writes it as it is.
+            The export is run, and every prediction compared with the model's: on rows
+            made to break it (True), or on those of a table. False writes it as it is.
         **options : str
             What the target lets choose.
 

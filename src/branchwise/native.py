@@ -1,4 +1,4 @@
-"""The compiled extension: whether it is there, and whether it is wanted."""
+"""Loading of the compiled extension, and conversion of arrays for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from branchwise.errors import BranchwiseWarning, ParameterError
 
-#: Forces a kernel: "reference" or "native".
+#: Environment variable that forces a kernel: "reference" or "native".
 VARIABLE = "BRANCHWISE_KERNEL"
 
 
@@ -28,7 +28,7 @@ def extension() -> Any:
 
 
 def available() -> bool:
-    """Whether the compiled twin is to be used at all."""
+    """Whether the compiled extension is installed and not turned off."""
     wanted = os.environ.get(VARIABLE, "")
     if wanted not in ("", "reference", "native"):
         raise ParameterError(
@@ -58,7 +58,7 @@ def _say_once() -> None:
 
 
 def plain_array(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array as the extension reads it: entries side by side and aligned."""
+    """Return an array as the extension reads it: contiguous and aligned."""
     return np.require(array, requirements=["C", "A"])
 
 

@@ -15,12 +15,12 @@ from branchwise.evaluation.plots import (
     plot_search,
 )
 from branchwise.model import Model
-from branchwise.render import scene as drawing
+from branchwise.render import scene as layout
 from branchwise.render.picture import (
     CLASS_COLOURS,
     NUMBER_COLOUR,
     PICTURED_VALUES,
-    drawn,
+    drawing,
     mixed,
 )
 from branchwise.render.scene import Scene, scene
@@ -122,7 +122,7 @@ def plot_tree(
     ax : matplotlib axes or None
         Where to draw; by default on a figure of its own, as large as the tree needs.
     max_depth : int or None
-        How many levels of questions to show.
+        How many levels of splits to show.
     max_nodes : int or None
         How many nodes to show, those of upper levels first. What is left out is
         counted in the picture.
@@ -137,7 +137,7 @@ def plot_tree(
         The drawing.
     """
     view = _model(model).view(max_values)
-    picture = scene(drawn(view, max_depth, max_nodes))
+    picture = scene(drawing(view, max_depth, max_nodes))
     width, height = picture.size
     if ax is None:
         scale = min(1.0 / _PER_INCH, _LONGEST / max(width, height))
@@ -170,8 +170,8 @@ def _artists(picture: Scene) -> Iterator[Any]:
     """Yield the parts of a picture: few collections, and the words."""
     from matplotlib.collections import PatchCollection, PathCollection  # noqa: PLC0415
 
-    every = range(len(picture.drawn))
-    dashes = ["--" if out else "-" for out in picture.drawn.left_out[1:]]
+    every = range(len(picture.drawing))
+    dashes = ["--" if out else "-" for out in picture.drawing.left_out[1:]]
     yield PathCollection(
         [_curve(picture, index) for index in every[1:]],
         facecolors="none",
@@ -192,7 +192,7 @@ def _artists(picture: Scene) -> Iterator[Any]:
 
 def _points(picture: Scene, index: int) -> float:
     """Return the width of a branch in points, which do not grow with the axes."""
-    return 1.0 if picture.drawn.left_out[index] else picture.edge_width(index) / 2
+    return 1.0 if picture.drawing.left_out[index] else picture.edge_width(index) / 2
 
 
 def _curve(picture: Scene, index: int) -> Any:
@@ -207,7 +207,7 @@ def _curve(picture: Scene, index: int) -> Any:
 def _box(picture: Scene, index: int) -> Any:
     from matplotlib.patches import BoxStyle, FancyBboxPatch  # noqa: PLC0415
 
-    tree = picture.drawn
+    tree = picture.drawing
     width, height = picture.width[index], picture.height[index]
     line, fill, stroke = _LINE, _BOX, 0.8
     if tree.is_leaf(index):
@@ -228,31 +228,31 @@ def _box(picture: Scene, index: int) -> Any:
 def _leaf_colour(picture: Scene, index: int) -> str:
     if picture.scale is not None:
         return NUMBER_COLOUR
-    return CLASS_COLOURS[picture.colour_of[picture.drawn.get("label", index)]]
+    return CLASS_COLOURS[picture.colour_of[picture.drawing.get("label", index)]]
 
 
 def _tint(picture: Scene, index: int) -> float:
     if picture.scale is None:
         return _TINT
-    return 0.05 + 0.3 * picture.strength(picture.drawn.get("mean", index))
+    return 0.05 + 0.3 * picture.strength(picture.drawing.get("mean", index))
 
 
 def _bars(picture: Scene, index: int) -> Iterator[Any]:
     """Yield the rectangles of a node's bar."""
-    if picture.drawn.left_out[index]:
+    if picture.drawing.left_out[index]:
         return
     left = picture.x[index] - picture.width[index] / 2
-    top, thick = picture.y[index] + drawing.BAR_TOP, drawing.BAR_HEIGHT
-    room = picture.bar_width(index)
+    top, thick = picture.y[index] + layout.BAR_TOP, layout.BAR_HEIGHT
+    space = picture.bar_width(index)
     if picture.scale is None:
-        yield _bar(left + drawing.PADDING, top, room, thick, _TRACK)
+        yield _bar(left + layout.PADDING, top, space, thick, _TRACK)
         for x, width, colour in picture.segments(index):
             yield _bar(left + x, top, width, thick, CLASS_COLOURS[colour])
         return
     low, mean, high = picture.spread(index)
     middle = top + thick / 2
     band = mixed(NUMBER_COLOUR, _WHITE, 0.55)
-    yield _bar(left + drawing.PADDING, middle - 1.5, room, 3.0, _TRACK)
+    yield _bar(left + layout.PADDING, middle - 1.5, space, 3.0, _TRACK)
     yield _bar(left + low, middle - 2.5, high - low, 5.0, band)
     yield _bar(left + mean - 1.5, top - 1.0, 3.0, thick + 2.0, _INK)
 
@@ -268,15 +268,15 @@ def _texts(
 ) -> Iterator[tuple[float, float, str, float, dict[str, str]]]:
     """Yield the words of a node: where, what, how large, and how."""
     x, y = picture.x[index], picture.y[index]
-    if picture.drawn.left_out[index]:
-        yield x, y + 16.0, picture.head[index], drawing.NOTE, {"color": _FAINT}
+    if picture.drawing.left_out[index]:
+        yield x, y + 16.0, picture.head[index], layout.NOTE, {"color": _FAINT}
         return
     bold = {"color": _INK, "fontweight": "bold"}
-    yield x, y + drawing.HEAD_LINE, picture.head[index], drawing.HEAD, bold
-    yield x, y + drawing.NOTE_LINE, picture.note[index], drawing.NOTE, {"color": _FAINT}
+    yield x, y + layout.HEAD_LINE, picture.head[index], layout.HEAD, bold
+    yield x, y + layout.NOTE_LINE, picture.note[index], layout.NOTE, {"color": _FAINT}
     if label := picture.label[index]:
-        above = y + drawing.LABEL_LINE - drawing.LABEL_ROOM
-        yield x, above, label, drawing.LABEL, {"color": _INK}
+        above = y + layout.LABEL_LINE - layout.LABEL_SPACE
+        yield x, above, label, layout.LABEL, {"color": _INK}
 
 
 def _fitted_text() -> Any:
@@ -324,7 +324,7 @@ def _add_legend(picture: Scene, ax: Any) -> None:
         frameon=False,
         fontsize="small",
     )
-    names = [picture.drawn.view["target"], *(name for _, name in named)]
+    names = [picture.drawing.view["target"], *(name for _, name in named)]
     # Put in afterwards: as labels, those that begin with _ would be left out.
     for text, name in zip(
         [legend.get_title(), *legend.get_texts()], names, strict=True

@@ -1,4 +1,4 @@
-"""Answers of a model for tables in files of any size, part by part."""
+"""Batch prediction: tables in files, in databases and on Spark."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from branchwise.export.plan import Field, make_plan
 from branchwise.export.sql.dialects import DIALECTS, Dialect, Names
 from branchwise.export.verification import Exportable, exported, write
 from branchwise.files.atomic import atomic_write
-from branchwise.files.dataset import StreamedTable, TablePart
+from branchwise.files.dataset import StreamedTable, TableChunk
 from branchwise.files.options import ENDINGS
-from branchwise.files.write_table import FileFormat, form_of_name, part_writer
+from branchwise.files.write_table import FileFormat, chunk_writer, format_of_name
 from branchwise.model import Model
 from branchwise.text.conditions import word
 from branchwise.tree.tree import Tree
@@ -41,7 +41,7 @@ Batch = dict[str, NDArray[Any]]
 
 
 class Predicting(Protocol):
-    """A model, as far as it is needed here."""
+    """The methods of a model that prediction needs."""
 
     schema: Schema
     tree: Tree
@@ -96,7 +96,7 @@ def predict(
         The files. Columns are found by name, and read as the model has learnt them.
     output : str, path or None
         The file to write: its name ends with .csv, .tsv, .json, .parquet, .arrow or
-        .feather. It appears when it is whole, or not at all.
+        .feather. It is written atomically.
     what : {"classes", "probabilities", "leaves"} or several of them
         "classes" is the column ``prediction``, the class or the number; "probabilities"
         the columns ``probability of ...``, one for each class; "leaves" the column
@@ -104,37 +104,37 @@ def predict(
     keep : bool
         Whether the columns of the table come before these, as they are in the files.
     escape_formulas : bool
-        Whether texts that a spreadsheet would take for a formula (they begin with =,
+        Whether texts that a spreadsheet would treat as a formula (they begin with =,
         +, -, @, a tab or a carriage return) get an apostrophe in front, in a CSV or TSV
         file; numbers stay numbers.
 
     Returns
     -------
     iterator of dict, or int
-        Without an output one dict of arrays by name after the other, for some rows
-        each; with one how many rows were written.
+        Without an output an iterator of dicts of arrays by name, each for a chunk of
+        rows; with one the number of rows written.
     """
     table = StreamedTable.of(source)
-    answers = Answers(model_of(model), table, what, keep)
+    batches_found = Predictions(model_of(model), table, what, keep)
     if output is None:
         if escape_formulas:
             raise ParameterError(
                 "escape_formulas has no effect without an output, which it is for. "
                 "Leave it out, or name a CSV or TSV file."
             )
-        return answers.batches()
-    form = _form_of(output)
+        return batches_found.batches()
+    file_format = _format_of(output)
     if Path(output).resolve() in {Path(path).resolve() for path in table.paths}:
         raise ParameterError(
-            f"output would write over {os.fspath(output)!r}, which is read. Give the "
-            "answers a file of their own."
+            f"output would write over {os.fspath(output)!r}, which is read. Give "
+            "another name."
         )
     with atomic_write(output) as file:
-        return answers.write(file, form, escape_formulas=escape_formulas)
+        return batches_found.write(file, file_format, escape_formulas=escape_formulas)
 
 
-class Answers:
-    """What a model says of the rows of files, part by part."""
+class Predictions:
+    """The predictions of a model for the rows of files, in chunks."""
 
     def __init__(
         self,
@@ -149,14 +149,14 @@ class Answers:
         names = table.names
         self._own = columns_for(model.schema, names, table.label)
         columns = model.schema.columns
-        # A tree that asks nothing needs a column all the same: to count the rows.
+        # A tree without splits needs a column as well, to count the rows.
         used = {columns[at].name for at in model.tree.used_columns or [0]}
         read = {name: c for name, c in self._own.items() if c.name in used}
         self._table = replace(table, ignore=(), only=list(read)).for_columns(read)
         if keep:
-            self._refuse_double(names)
+            self._check_double(names)
 
-    def _refuse_double(self, names: Sequence[str]) -> None:
+    def _check_double(self, names: Sequence[str]) -> None:
         double = [name for name in self.names if name in names]
         if double:
             raise DataError(
@@ -177,39 +177,39 @@ class Answers:
         return [name for what in self._wanted for name in named[what]]
 
     def batches(self) -> Iterator[Batch]:
-        """Yield columns by name, part by part."""
-        for kept, added in self._parts():
+        """Yield columns by name, chunk by chunk."""
+        for kept, added in self._chunks():
             yield as_arrays(kept) | added
 
     def write(
         self,
         file: BinaryIO,
-        form: FileFormat,
+        file_format: FileFormat,
         progress: Callable[[int], None] | None = None,
         escape_formulas: bool = False,
     ) -> int:
-        """Write a file; return how many rows it has, which ``progress`` is told."""
+        """Write a file; return its number of rows; ``progress`` is called with it."""
         n_rows = 0
-        with part_writer(file, form, escape_formulas) as writer:
-            for kept, added in self._parts():
+        with chunk_writer(file, file_format, escape_formulas) as writer:
+            for kept, added in self._chunks():
                 writer.write(kept | added)
                 n_rows += len(next(iter(added.values())))
                 if progress is not None:
                     progress(n_rows)
         return n_rows
 
-    def _parts(self) -> Iterator[tuple[dict[str, Any], Batch]]:
+    def _chunks(self) -> Iterator[tuple[dict[str, Any], Batch]]:
         """Yield the columns that are kept, and those that are added."""
-        with closing(self._table.parts(self._keep)) as parts:
-            for part in parts:
+        with closing(self._table.chunks(self._keep)) as chunks:
+            for chunk in chunks:
                 try:
-                    added = self._answered(part)
+                    added = self._predicted_rows(chunk)
                 except DataError as error:
-                    raise part.located(error) from None
-                yield dict(part.as_is), added
+                    raise chunk.located(error) from None
+                yield dict(chunk.as_is), added
 
-    def _answered(self, part: TablePart) -> Batch:
-        rows = _framed(part.frame, self._own, self._model.schema)
+    def _predicted_rows(self, chunk: TableChunk) -> Batch:
+        rows = _framed(chunk.frame, self._own, self._model.schema)
         found: list[NDArray[Any]] = []
         for what in self._wanted:
             if what == "probabilities":
@@ -223,7 +223,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class _Unread:
-    """Stands in for a column that the tree does not ask about."""
+    """Placeholder of a column that the tree does not split on."""
 
     name: str
 
@@ -256,18 +256,18 @@ def _checked(model: Predicting, what: What | Sequence[What]) -> tuple[What, ...]
     return wanted
 
 
-def _form_of(output: str | os.PathLike[str]) -> FileFormat:
-    form = form_of_name(output)
-    if form is None:
-        endings = [end for end in (*ENDINGS, ".json") if form_of_name(f"x{end}")]
+def _format_of(output: str | os.PathLike[str]) -> FileFormat:
+    file_format = format_of_name(output)
+    if file_format is None:
+        endings = [end for end in (*ENDINGS, ".json") if format_of_name(f"x{end}")]
         raise ParameterError(
             f"output must be a file whose name ends with {quoted(endings, 99)}. Got "
             f"{os.fspath(output)!r}."
         )
-    return form
+    return file_format
 
 
-#: What a query calls the rows that it answers.
+#: The name of the rows in a query.
 _ROWS = "rows of branchwise"
 #: Types whose text is not what a table in memory has for them.
 _OTHER_TEXT = ("TIME", "INTERVAL", "timestamp", "timetz", "time", "interval")
@@ -276,18 +276,18 @@ _OTHER_TEXT = ("TIME", "INTERVAL", "timestamp", "timetz", "time", "interval")
 def prediction_query(
     model: Exportable, table: SqlTable, keep: Sequence[str] = (), verify: bool = True
 ) -> str:
-    """Return the query that answers every row of a table.
+    """Return a query with the prediction for every row of a table.
 
     Parameters
     ----------
     model : Model
         The tree.
     table : SqlTable
-        The rows; it must have the columns that the tree asks for.
+        The rows; it must have the columns that the tree splits on.
     keep : sequence of str
-        Columns of the table to return with the answers, such as its key.
+        Columns of the table to return with the predictions, such as its key.
     verify : bool
-        Whether the query is tried against the model first, in an engine at hand.
+        Whether the query is verified against the model first, in a local database.
 
     Returns
     -------
@@ -301,10 +301,10 @@ def prediction_query(
 def predictions(
     model: Exportable, table: SqlTable, keep: Sequence[str] = (), verify: bool = True
 ) -> Iterator[tuple[Any, ...]]:
-    """Return an answer for every row of a table; see :func:`prediction_query`.
+    """Return the prediction for every row of a table; see :func:`prediction_query`.
 
-    They come in the order in which the database has them, which may be any: ``keep``
-    the columns that tell rows apart.
+    The order of rows is that of the database, which is not defined: ``keep`` the
+    columns that identify rows.
     """
     with _opened(table) as rows:
         query = _query(model, rows, keep, verify)
@@ -318,7 +318,7 @@ def write_predictions(
     keep: Sequence[str] = (),
     verify: bool = True,
 ) -> None:
-    """Create a table with the answers; the connection must be one that may write.
+    """Create a table with the predictions; the connection must allow writing.
 
     Parameters
     ----------
@@ -368,11 +368,13 @@ def _query(model: Exportable, rows: SqlRows, keep: Sequence[str], verify: bool) 
     cells = ", ".join(wanted) or "1 AS nothing"
     given = f"SELECT {cells} FROM {rows.source.relation} AS source"  # noqa: S608
     names = Names(plan, dialect, _ROWS)
-    outputs = [f"answered.{kept} AS {name}" for name, kept in named]
-    outputs += [f"answered.{each}" for each in (names.prediction, *names.chances)]
+    outputs = [f"predicted.{kept} AS {name}" for name, kept in named]
+    outputs += [
+        f"predicted.{each}" for each in (names.prediction, *names.probabilities)
+    ]
     return (
         f"WITH {names.table} AS ({given}) SELECT {', '.join(outputs)} "  # noqa: S608
-        f"FROM (\n{content.decode()}) AS answered"
+        f"FROM (\n{content.decode()}) AS predicted"
     )
 
 
@@ -392,22 +394,22 @@ def _cell(rows: SqlRows, field: Field, dialect: Dialect) -> str:
         return cells.raw
     if cells.type.startswith(_OTHER_TEXT):
         raise DataError(
-            f"Column {field.name!r} is of type {cells.type}, whose text depends on who "
-            "writes it. Cast it to text in a query, for fitting and for predicting."
+            f"Column {field.name!r} is of type {cells.type}, whose text depends on the "
+            "database. Cast it to text in a query, for fitting and for predicting."
         )
     text = f"CAST({cells.raw} AS {dialect.types['text']})"
     marks = ", ".join(dialect.value(mark) for mark in rows.source.missing)
     return f"CASE WHEN {text} IN ({marks}) THEN NULL ELSE {text} END" if marks else text
 
 
-ANSWERS = ("classes", "probabilities", "leaves")
+PREDICTIONS = ("classes", "probabilities", "leaves")
 _TYPES = {bool: "boolean", int: "long", float: "double", str: "string"}
 
 
 def spark_predict(model: Model, frame: Any, what: str = "classes") -> Any:
-    """Return a DataFrame with columns added for what a model says of its rows.
+    """Return a DataFrame with the predictions of a model as further columns.
 
-    Nothing is computed before Spark is asked for the rows.
+    Nothing is computed before the rows are collected or written.
 
     Parameters
     ----------
@@ -423,8 +425,8 @@ def spark_predict(model: Model, frame: Any, what: str = "classes") -> Any:
     model = model_of(model)
     if not hasattr(frame, "mapInArrow"):
         raise DataError(
-            f"frame must be a DataFrame of Spark. Got {type(frame).__name__}; a table "
-            "in memory is answered by model.predict."
+            f"frame must be a DataFrame of Spark. Got {type(frame).__name__}; use "
+            "model.predict for a table in memory."
         )
     added = _added(model, what)
     names = [column.name for column in model.schema.columns]
@@ -440,21 +442,23 @@ def spark_predict(model: Model, frame: Any, what: str = "classes") -> Any:
             f"There would be two columns {quoted(double)}: the table has one of that "
             "name already. Rename it first."
         )
-    # By position on the way: Spark takes dots in names for parts.
+    # By position: Spark treats dots in names as access to fields.
     numbered = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))
     schema = deepcopy(numbered.schema)
     for at, kind in enumerate(added.values()):
         schema.add(f"added{at}", kind)
-    places = {name: frame.columns.index(name) for name in names}
+    positions = {name: frame.columns.index(name) for name in names}
     new = tuple(schema.names[len(frame.columns) :])
-    answered = mapped(numbered, _Predict(model, what, places, new), schema)
-    return answered.toDF(*frame.columns, *added)
+    predicted_rows = mapped(numbered, _Predict(model, what, positions, new), schema)
+    return predicted_rows.toDF(*frame.columns, *added)
 
 
 def _added(model: Model, what: str) -> dict[str, str]:
     """Return the columns that are added, with their types."""
-    if what not in ANSWERS:
-        raise ParameterError(f"what must be one of {quoted(ANSWERS)}. Got {what!r}.")
+    if what not in PREDICTIONS:
+        raise ParameterError(
+            f"what must be one of {quoted(PREDICTIONS)}. Got {what!r}."
+        )
     if what == "leaves":
         return {"leaf": "long"}
     classes = model.schema.classes
@@ -474,15 +478,15 @@ class _Predict:
 
     model: Model
     what: str
-    places: dict[str, int]
+    positions: dict[str, int]
     names: tuple[str, ...]
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
-            asked = table_of(batch, self.places)
-            yield with_columns(batch, self.names, self._answers(asked))
+            chosen = table_of(batch, self.positions)
+            yield with_columns(batch, self.names, self._predictions(chosen))
 
-    def _answers(self, table: Any) -> list[Any]:
+    def _predictions(self, table: Any) -> list[Any]:
         if self.what == "leaves":
             return [self.model.apply(table)]
         if self.what == "classes":

@@ -1,7 +1,7 @@
-"""A recipe: everything that tells one tree-growing algorithm from another.
+""":class:`Recipe`: the parameters of a tree-growing algorithm, and their checks.
 
-An algorithm is a value, not a subclass. :data:`ID3`, :data:`C45` and :data:`CART`
-are three; the estimators are shells that fill in a recipe from their parameters.
+An algorithm is a value, not a subclass: :data:`ID3`, :data:`C45` and :data:`CART`. The
+estimators build a recipe from their parameters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from branchwise.data.arrays import Floats
 from branchwise.data.ties import TIE
 from branchwise.errors import ParameterError
 
-#: The names of algorithms: what views and exports print is one of these.
+#: The names of algorithms, as views and exports print them.
 ALGORITHMS = ("ID3", "C4.5", "CART")
 Branching = Literal["values", "groups", "two-way"]
 BRANCHINGS: tuple[Branching, ...] = ("values", "groups", "two-way")
@@ -24,28 +24,28 @@ Pruning = Literal["error-based", "reduced-error", "cost-complexity"]
 PRUNINGS: tuple[Pruning, ...] = ("error-based", "reduced-error", "cost-complexity")
 
 Policy = Literal["branch", "split", "largest", "node", "error", "learned", "surrogate"]
-#: What a value may do that training did not have.
+#: Policies of values that training did not have.
 UNSEEN_POLICIES: tuple[Policy, ...] = ("branch", "split", "largest", "node", "error")
-#: What these do is learnt from missing values, and only for two branches.
+#: Policies that are learnt from missing values, only for two-way splits.
 TWO_WAY_POLICIES: tuple[Policy, ...] = ("learned", "surrogate")
-#: What a missing value may do.
+#: Policies of missing values.
 POLICIES: tuple[Policy, ...] = UNSEEN_POLICIES + TWO_WAY_POLICIES
 #: A criterion written by a user: class weights of k nodes, shape (k, classes), and
 #: of their branches, shape (k, branches, classes), give k scores. Branches are those
 #: that have cases, in the order of their values, followed by rows of zeros.
 CriterionFunction = Callable[[Floats, Floats], Floats]
-#: Criteria for classes and for numbers, and the masses they are made of.
+#: Criteria of classification and regression, and the impurities they use.
 BUILT_IN = ("gain", "gain_ratio", "gini")
 FOR_NUMBERS = ("variance", "poisson")
 #: Other names of criteria, those of scikit-learn.
 ALIASES = {"entropy": "gain", "log_loss": "gain", "squared_error": "variance"}
 Probabilities = Literal["frequencies", "laplace", "m-estimate"]
 PROBABILITIES: tuple[Probabilities, ...] = ("frequencies", "laplace", "m-estimate")
-#: How cross-validation chooses the price of a leaf.
+#: Rules by which cross-validation chooses ``ccp_alpha``.
 ALPHA_RULES = ("best", "1-se")
 #: Squares of costs up to this are finite.
 _LARGEST_COST = 1e150
-#: What only one way of pruning knows.
+#: Parameters of only one pruning method.
 _ONLY_WITH = {
     "confidence": "error-based",
     "raise_subtrees": "error-based",
@@ -56,41 +56,41 @@ _ONLY_WITH = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to grow a tree.
+    """The parameters of growing and pruning a tree.
 
     Parameters
     ----------
     algorithm : {"ID3", "C4.5", "CART"}
-        The name that views, exports and model files give it.
+        Its name in views, exports and model files.
     criterion : {"gain", "gain_ratio", "gini"} or callable
-        What makes a split good; "entropy" and "log_loss" are other names of "gain",
+        The score of splits; "entropy" and "log_loss" are other names of "gain",
         "squared_error" of "variance", and are replaced by them. A callable gets the
         class weights of k nodes, shape (k, classes), and of their branches, shape
         (k, branches, classes), and returns k scores, the higher the better.
     max_depth : int or None
-        The largest number of questions from the root to a leaf; None is no limit,
-        0 the root alone.
+        The largest number of splits from the root to a leaf; None is no limit, 0 the
+        root alone.
     min_samples_split : int or float
-        The fewest cases a node needs to be split; a float is a share of the
+        The least number of cases of a node that is split; a float is a share of the
         training cases.
     min_samples_leaf : int or float
-        The fewest cases that each branch of a split must get; a float is a share.
+        The least number of cases in each branch of a split; a float is a share.
     min_gain : float
-        The least gain that a split must bring.
+        The least gain of a split.
     max_bins : int or None
-        At most so many ranges of about equal size that a number column is cut
-        between; None tries every exact threshold.
+        The most bins, of about equal size, between which a numeric column is split;
+        None considers every exact threshold.
     min_samples_branch : int or float
-        The fewest cases that at least two branches of a split must get (Quinlan's
-        -m); a float is a share, 0 is no bar.
-    quinlan_cuts : bool
-        Whether numbers are cut as C4.5 does it: the cut by gain, with enough cases
-        on each side, and the gain lowered for the number of cuts there were.
+        The least number of cases in at least two branches of a split (Quinlan's -m); a
+        float is a share, 0 is no limit.
+    quinlan_thresholds : bool
+        Whether thresholds are chosen as in C4.5: by gain, with enough cases on each
+        side, and the gain reduced for the number of thresholds.
     average_gain : bool
         Whether a split must gain about as much as splits of the node do on average.
-    cut : {"midpoint", "value"}
-        Whether a cut lies in the middle between two neighbours of the node, or at
-        the largest number of the training table that is not above it.
+    threshold : {"midpoint", "value"}
+        Whether a threshold is the midpoint between two neighbouring numbers of the
+        node, or the largest number of the training table that is not above it.
     missing, unseen : {"branch", "split", "largest", "node", "error"}
         What happens to a missing value, and to one that training did not have.
         ``missing`` may also be "learned" or "surrogate" where branching is "two-way".
@@ -98,29 +98,29 @@ class Recipe:
         Whether a category column has one branch per value, one per group of values,
         or two branches.
     max_leaf_nodes : int or None
-        The most leaves; splits that take away most impurity come first.
-    min_significance : float or None
+        The most leaves; splits with the largest impurity decrease come first.
+    max_p_value : float or None
         The largest p-value of a split, by a chi-square test that accounts for the
         number of values and of columns; splits with a larger one are not made.
     collapse : bool
         Whether subtrees that err no less than a leaf become leaves.
     pruning : {"error-based", "reduced-error", "cost-complexity"} or None
-        How the tree is made smaller after it is grown.
+        The method of pruning after growth.
     confidence, raise_subtrees
-        Error-based pruning: the chance that the true error is above its estimate,
-        and whether a branch may take the place of its parent.
+        Error-based pruning: the probability that the true error is above its estimate,
+        and whether a branch may replace its parent.
     ccp_alpha : float, "best" or "1-se"
-        Cost-complexity pruning: what a leaf costs, in units of impurity, or how
-        cross-validation is to choose it.
+        Cost-complexity pruning: the complexity parameter, in units of impurity, or the
+        rule by which cross-validation chooses it.
     tolerance : float
-        Reduced-error pruning: by how much accuracy may suffer.
+        Reduced-error pruning: by how much the accuracy may decrease.
     costs : tuple of tuples or None
-        What the answer j costs where class i is right, a row for each class i.
+        The cost of the prediction j where class i is true, a row for each class i.
     probabilities : {"frequencies", "laplace", "m-estimate"}
         How weights become probabilities: as they are, with one case more for every
-        class, or with ``m`` cases more that are shared out as in the root.
+        class, or with ``m`` cases more in the proportions of the root.
     m : float
-        Those cases.
+        The number of these cases.
     """
 
     algorithm: str = "ID3"
@@ -134,11 +134,11 @@ class Recipe:
     max_bins: int | None = None
     branching: Branching = "values"
     min_samples_branch: float = 0
-    quinlan_cuts: bool = False
+    quinlan_thresholds: bool = False
     average_gain: bool = False
-    cut: Literal["midpoint", "value"] = "midpoint"
+    threshold: Literal["midpoint", "value"] = "midpoint"
     max_leaf_nodes: int | None = None
-    min_significance: float | None = None
+    max_p_value: float | None = None
     collapse: bool = False
     pruning: Pruning | None = None
     confidence: float = 0.25
@@ -160,7 +160,7 @@ class Recipe:
             "None or a whole number of at least 0",
         )
         _check_samples("min_samples_split", self.min_samples_split, least=2, whole=True)
-        # Fractional cases may be less than one; C4.5 has another bar for them.
+        # Fractional cases may be less than one; C4.5 has another limit for them.
         least = 0 if self.min_samples_branch else 1
         _check_samples("min_samples_leaf", self.min_samples_leaf, least)
         _check(
@@ -195,7 +195,7 @@ class Recipe:
     def _check_shape(self) -> None:
         _check_samples("min_samples_branch", self.min_samples_branch, least=0)
         _check_choice("branching", self.branching, BRANCHINGS)
-        _check_choice("cut", self.cut, ("midpoint", "value"))
+        _check_choice("threshold", self.threshold, ("midpoint", "value"))
         _check(
             "max_leaf_nodes",
             self.max_leaf_nodes,
@@ -203,12 +203,17 @@ class Recipe:
             "None or a whole number of at least 1",
         )
         _check(
-            "min_significance",
-            self.min_significance,
+            "max_p_value",
+            self.max_p_value,
             lambda v: v is None or (_is_real(v) and 0 < v <= 1),
-            "None or a chance above 0 and up to 1, such as 0.05",
+            "None or a probability above 0 and up to 1, such as 0.05",
         )
-        for name in ("quinlan_cuts", "average_gain", "collapse", "raise_subtrees"):
+        for name in (
+            "quinlan_thresholds",
+            "average_gain",
+            "collapse",
+            "raise_subtrees",
+        ):
             _check(name, getattr(self, name), _is_flag, "True or False")
 
     def _check_pruning(self) -> None:
@@ -229,7 +234,7 @@ class Recipe:
             _check(
                 name, getattr(self, name), _is_amount, "a finite number of at least 0"
             )
-        if self.pruning == "error-based" and self.predicts_numbers:
+        if self.pruning == "error-based" and self.is_regression:
             raise ParameterError(
                 "pruning='error-based' counts wrong classes, and this tree predicts "
                 "numbers. Use 'reduced-error' or 'cost-complexity'."
@@ -252,14 +257,14 @@ class Recipe:
                 f"m={self.m!r} has no effect unless probabilities is 'm-estimate'. Got "
                 f"probabilities={self.probabilities!r}."
             )
-        if self.probabilities != "frequencies" and self.predicts_numbers:
+        if self.probabilities != "frequencies" and self.is_regression:
             raise ParameterError(
                 f"probabilities={self.probabilities!r} is for classes, and this tree "
                 "predicts numbers. Leave it out."
             )
 
     @property
-    def predicts_numbers(self) -> bool:
+    def is_regression(self) -> bool:
         """Whether the tree is to predict numbers, not classes."""
         return (
             self.criterion in FOR_NUMBERS if isinstance(self.criterion, str) else False
@@ -279,7 +284,7 @@ class Recipe:
         twice as much as others.
         """  # noqa: D205
         return (
-            self.quinlan_cuts
+            self.quinlan_thresholds
             or self.average_gain
             or self.min_samples_branch > 0
             or self.branching == "groups"
@@ -301,7 +306,7 @@ class Recipe:
 
 
 def unpruned(recipe: Recipe) -> Recipe:
-    """Return the recipe that grows the same tree and leaves it whole."""
+    """Return the recipe that grows the same tree without pruning."""
     usual: dict[str, Any] = {
         name: Recipe.__dataclass_fields__[name].default for name in _ONLY_WITH
     }
@@ -309,12 +314,12 @@ def unpruned(recipe: Recipe) -> Recipe:
 
 
 def _as_cases(value: float, n_cases: float) -> float:
-    # More cases than there are is never enough, however many more.
+    # A limit above the number of cases is never reached.
     return min(int(value), 2**62) if _is_int(value) else math.ceil(value * n_cases)
 
 
 def _nearly(cases: float) -> float:
-    """Lower a bar a little: three thirds of a case, each rounded, are one case."""
+    """Lower a limit slightly: three thirds of a case, each rounded, are one case."""
     return cases * (1 - TIE)
 
 
@@ -342,7 +347,7 @@ def _is_amount(value: Any) -> bool:
 
 
 def _checked_costs(costs: Any) -> tuple[tuple[float, ...], ...] | None:
-    """Return a cost matrix as tuples, refusing what is none."""
+    """Return a cost matrix as tuples; raise if it is not valid."""
     if costs is None:
         return None
     try:
@@ -358,7 +363,7 @@ def _checked_costs(costs: Any) -> tuple[tuple[float, ...], ...] | None:
     if not sound:
         raise ParameterError(
             "costs must be None or a square of numbers from 0 to 1e150, a row for "
-            f"each true class, with 0 where the answer is right. Got {costs!r}."
+            f"each true class, with 0 where the prediction is right. Got {costs!r}."
         )
     return tuple(tuple(float(cost) for cost in row) for row in rows)
 
@@ -366,7 +371,7 @@ def _checked_costs(costs: Any) -> tuple[tuple[float, ...], ...] | None:
 def _check(
     name: str, value: Any, allowed: Callable[[Any], bool], description: str
 ) -> None:
-    # `in` on a tuple compares with ==, which an array answers with an array.
+    # `in` on a tuple compares with ==, which gives an array for arrays.
     acceptable = isinstance(value, (str, numbers.Number, type(None))) and allowed(value)
     if not acceptable:
         raise ParameterError(f"{name} must be {description}. Got {value!r} instead.")
@@ -390,7 +395,7 @@ def _check_criterion(criterion: object) -> None:
 
 
 def _check_samples(name: str, value: object, least: int, whole: bool = False) -> None:
-    """Refuse what is neither a number of cases nor a share below 1.
+    """Raise unless a value is a number of cases or a share below 1.
 
     ``whole`` allows 1.0, all cases, too: no branch of a split can have them.
     """
@@ -424,9 +429,9 @@ C45 = Recipe(
     missing="split",
     unseen="split",
     min_samples_branch=2,
-    quinlan_cuts=True,
+    quinlan_thresholds=True,
     average_gain=True,
-    cut="value",
+    threshold="value",
     collapse=True,
     pruning="error-based",
 )

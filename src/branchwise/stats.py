@@ -12,10 +12,10 @@ import numpy as np
 from branchwise.data.arrays import Floats
 from branchwise.errors import ParameterError
 
-#: Newton's method for Student's t stops here; five steps are usual.
+#: The most steps of Newton's method for Student's t; five are usual.
 _NEWTON_STEPS = 60
 _CLOSE = 1e-13
-#: Degrees of freedom from which on a series is as exact, and does not take longer.
+#: Degrees of freedom from which a series is as exact and as fast.
 _MANY = 1e6
 
 
@@ -32,7 +32,7 @@ def share_interval(share: float, n: float, level: float) -> tuple[float, float]:
     """Return Wilson's interval of a share that was found in ``n`` cases.
 
     Wilson, "Probable Inference, the Law of Succession, and Statistical Inference",
-    1927. It stays within 0 and 1, and says something of 3 cases out of 3, too.
+    1927. It stays within 0 and 1, and is not empty for 3 cases out of 3.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def share_interval(share: float, n: float, level: float) -> tuple[float, float]:
     if n <= 0:
         return 0.0, 1.0
     z = NormalDist().inv_cdf((1 + level) / 2)
-    # Nothing is divided by n: of tiny weights it would be beyond all numbers.
+    # No division by n, which would overflow for tiny weights.
     whole = n + z * z
     middle = (share * n + z * z / 2) / whole
     half = z * math.sqrt(share * (1 - share) * n + z * z / 4) / whole
@@ -54,7 +54,7 @@ def share_interval(share: float, n: float, level: float) -> tuple[float, float]:
 def mean_interval(
     mean: float, deviation: float, n: float, level: float
 ) -> tuple[float, float] | None:
-    """Return Student's interval of the mean of ``n`` numbers; None for one alone.
+    """Return Student's interval of the mean of ``n`` numbers; None for a single one.
 
     ``deviation`` is that of the numbers themselves (the sum of squares divided by
     ``n``), as a tree has it.
@@ -67,7 +67,7 @@ def mean_interval(
 
 @lru_cache(maxsize=1024)
 def student(level: float, freedom: float) -> float:
-    """Return how far from 0 Student's t stays with this probability.
+    """Return the two-sided quantile of Student's t distribution.
 
     Examples
     --------
@@ -76,13 +76,13 @@ def student(level: float, freedom: float) -> float:
     """
     t = NormalDist().inv_cdf((1 + level) / 2)
     if freedom > _MANY:
-        # Cornish and Fisher's series: what it leaves out is below all digits.
+        # Cornish and Fisher's series: the remainder is below the last bit.
         second = (5 * t**5 + 16 * t**3 + 3 * t) / (96 * freedom) / freedom
         return t + (t**3 + t) / (4 * freedom) + second
     wanted = math.log1p(-level)
     front = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)
     front -= math.log(freedom * math.pi) / 2
-    # Newton's method on logarithms, where the tail is nearly a straight line.
+    # Newton's method on logarithms, where the tail is nearly linear.
     for _ in range(_NEWTON_STEPS):
         tail = float(log_f_tail(np.array([t * t]), np.ones(1), np.array([freedom]))[0])
         density = front - (freedom + 1) / 2 * math.log1p(t * t / freedom)
@@ -146,8 +146,8 @@ def log_f_tail(ratio: Floats, between: Floats, within: Floats) -> Floats:
 
 
 def _log_gamma(values: Floats) -> Floats:
-    distinct, place = np.unique(values, return_inverse=True)
-    logs: Floats = np.array([math.lgamma(v) for v in distinct.tolist()])[place]
+    distinct, position = np.unique(values, return_inverse=True)
+    logs: Floats = np.array([math.lgamma(v) for v in distinct.tolist()])[position]
     return logs
 
 
@@ -164,7 +164,7 @@ def _gamma_series(a: Floats, x: Floats) -> Floats:
 
 
 def _gamma_fraction(a: Floats, x: Floats) -> Floats:
-    """Work out 1/(x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- ...)))."""
+    """Compute 1/(x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- ...)))."""
     return _continued(
         x + 1 - a,
         lambda step: -step * (step - a),
@@ -173,7 +173,7 @@ def _gamma_fraction(a: Floats, x: Floats) -> Floats:
 
 
 def _beta_fraction(a: Floats, b: Floats, x: Floats) -> Floats:
-    """Work out the continued fraction of the incomplete beta function."""
+    """Compute the continued fraction of the incomplete beta function."""
 
     def numerator(step: int) -> Floats:
         m, odd = divmod(step, 2)
@@ -189,7 +189,7 @@ def _continued(
     numerator: Callable[[int], Floats],
     denominator: Callable[[int], Floats],
 ) -> Floats:
-    """Work out 1/(first + n1/(d1 + n2/(d2 + ...))) from the front (Lentz 1976)."""
+    """Compute 1/(first + n1/(d1 + n2/(d2 + ...))) from the front (Lentz 1976)."""
     c = np.full_like(first, 1 / _TINY)
     d = 1.0 / _not_zero(first)
     result = d.copy()

@@ -20,7 +20,7 @@ else:
         """``functools.cached_property`` of Python 3.12, which has no lock.
 
         That of 3.11 holds one lock for all instances while it computes. Threads that
-        ask at the same time compute the same value twice.
+        read it at the same time compute the same value twice.
         """
 
         def __init__(self, compute: Any) -> None:
@@ -74,7 +74,7 @@ def as_done(
 ) -> Iterator[tuple[int, Result]]:
     """Call a function for every item, and yield (position, result) as it is done.
 
-    When the caller goes away (Ctrl-C, an error), what has not begun is not begun.
+    When the caller stops (Ctrl-C, an error), pending items are cancelled.
     """
     if threads == 1:
         for at, item in enumerate(items):

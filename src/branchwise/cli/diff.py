@@ -1,4 +1,4 @@
-"""``branchwise diff``: what sets two models apart."""
+"""``branchwise diff``: differences between two models."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 import typer
 
 from branchwise.cli.options.shared import (
-    MissingMarks,
     ModelPath,
+    NAValues,
     Quiet,
-    missing_marks,
-    refuse_without_table,
+    check_without_table,
+    read_na_values,
 )
-from branchwise.cli.support.models import open_model, read_for_model, refuse_two_streams
+from branchwise.cli.support.models import check_two_streams, open_model, read_for_model
 from branchwise.cli.support.rows import (
     OptionalTable,
-    WordsForm,
+    TextFormat,
     WordsFormat,
     print_written,
     true_classes,
@@ -30,7 +30,7 @@ from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
 from branchwise.model import Model
 
-#: The exit code that --exit-code asks for where answers differ.
+#: The exit code of --exit-code where predictions differ.
 DIFFERENT = 1
 
 
@@ -44,7 +44,7 @@ def diff(
             "--target",
             "-t",
             metavar="COLUMN",
-            help="The column of TABLE with the true answers.",
+            help="The column of TABLE with the true classes or numbers.",
             show_default="the target of the new model, if TABLE has it",
         ),
     ] = None,
@@ -52,20 +52,20 @@ def diff(
         bool,
         typer.Option(
             "--exit-code",
-            help="End with code 1 if answers differ: those to the rows of TABLE, or, "
-            "without one, questions or answers of the trees.",
+            help="Exit with code 1 if predictions differ: those for the rows of TABLE, "
+            "or, without TABLE, if splits or leaf values of the trees differ.",
         ),
     ] = False,
-    missing: MissingMarks = None,
-    form: WordsFormat = WordsForm.TEXT,
+    missing: NAValues = None,
+    output_format: WordsFormat = TextFormat.TEXT,
     quiet: Quiet = False,
     *,
     reading: Reading,
 ) -> None:
-    """Tell what sets a new model apart from an old one.
+    """Compare a new model with an old one.
 
-    Which questions moved, which columns are new, and, with a table, which rows change
-    answer.
+    Which splits differ, which columns are new, and, with a table, for which rows the
+    prediction changes.
 
     \b
     Examples:
@@ -74,8 +74,8 @@ def diff(
       branchwise diff old.json new.json test.csv --target play --format json
       branchwise diff old.json new.json test.csv --exit-code
     """
-    refuse_two_streams(OLD=old_path, NEW=new_path, TABLE=table_path)
-    refuse_without_table(reading, "TABLE", table_path)
+    check_two_streams(OLD=old_path, NEW=new_path, TABLE=table_path)
+    check_without_table(reading, "TABLE", table_path)
     old, new = open_model(old_path), open_model(new_path)
     if table_path is None:
         if target is not None:
@@ -86,8 +86,8 @@ def diff(
         with reporter.reading(table_path):
             table = TableFile(table_path, reading)
             found = _compared(old, new, table, target, missing, reporter)
-    print_written(found, form)
-    if exit_code and not found.same_answers:
+    print_written(found, output_format)
+    if exit_code and not found.same_predictions:
         raise typer.Exit(DIFFERENT)
 
 
@@ -99,7 +99,7 @@ def _compared(
     missing: list[str] | None,
     reporter: Reporter,
 ) -> ModelDiff:
-    marks = missing_marks(missing)
+    na_values = read_na_values(missing)
     if target is None and new.schema.target in file.names:
         target = new.schema.target
     if target is not None:
@@ -108,16 +108,16 @@ def _compared(
     sides = []
     for which, model in (("old", old), ("new", new)):
         try:
-            named, table = read_for_model(model, file, marks, reporter, besides)
+            named, table = read_for_model(model, file, na_values, reporter, besides)
         except DataError as error:
             raise DataError(f"The {which} model cannot read it. {error}") from None
         sides.append(_side(named, table))
-    truth = None if target is None else _truth(new, file, target, marks)
+    truth = None if target is None else _truth(new, file, target, na_values)
     return diff_models(sides[0], sides[1], X=table, y=truth)
 
 
 def _side(model: Model, table: Any) -> Side:
-    """Return a model that reads the table in its own way, whatever it is asked."""
+    """Return a model with the table encoded by its own schema."""
 
     def score(_: object, truth: Any) -> float:
         known = np.array([label is not None for label in truth])
@@ -135,10 +135,12 @@ def _side(model: Model, table: Any) -> Side:
     )
 
 
-def _truth(model: Model, file: TableFile, target: str, marks: tuple[str, ...]) -> Any:
-    """Read the true answers; None where there is none."""
-    if model.tree.predicts_numbers:
-        numbers = true_numbers(file, target, marks).tolist()
+def _truth(
+    model: Model, file: TableFile, target: str, na_values: tuple[str, ...]
+) -> Any:
+    """Read the true classes or numbers; None where there are none."""
+    if model.tree.is_regression:
+        numbers = true_numbers(file, target, na_values).tolist()
         return [None if number != number else number for number in numbers]
-    truth = true_classes(file, target, model.schema, marks)
+    truth = true_classes(file, target, model.schema, na_values)
     return [None if code < 0 else truth.labels[code] for code in truth.codes.tolist()]

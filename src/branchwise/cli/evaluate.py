@@ -1,4 +1,4 @@
-"""``branchwise evaluate``: how well a tree does on rows whose answer is known."""
+"""``branchwise evaluate``: scores of a model, or cross-validation of algorithms."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import typer
 from numpy.typing import NDArray
 
 from branchwise.cli.options.algorithm import (
-    DEALING,
-    AlgorithmOf,
+    EVALUATION,
+    EvaluatedAlgorithm,
+    EvaluatedRegression,
     FitsAtOnce,
     Folds,
-    Regression,
     Repeats,
     Seed,
     option_of,
 )
-from branchwise.cli.options.shared import Form, Format, Quiet, missing_marks
+from branchwise.cli.options.shared import Format, OutputFormat, Quiet, read_na_values
 from branchwise.cli.support.cross_validation import (
     OF_COLUMNS,
-    Dealing,
+    FoldOptions,
     Growth,
     NumberScores,
     evaluate_table,
     takes_growing_options,
 )
 from branchwise.cli.support.models import (
+    check_two_streams,
     located,
     open_model,
     read_for_model,
-    refuse_two_streams,
 )
 from branchwise.cli.support.rows import Truth, true_classes, true_column, true_numbers
 from branchwise.cli.support.streams import Reporter, print_json, print_lines
@@ -65,7 +65,7 @@ def evaluate(
         str | None,
         typer.Argument(
             metavar="TABLE",
-            help="The rows to try the model on.",
+            help="The rows to test the model on.",
             show_default=False,
         ),
     ] = None,
@@ -79,19 +79,19 @@ def evaluate(
             show_default="the target of the model",
         ),
     ] = None,
-    form: Format = Form.TEXT,
+    output_format: Format = OutputFormat.TEXT,
     quiet: Quiet = False,
-    algorithm: AlgorithmOf = None,
-    regression: Regression = False,
+    algorithm: EvaluatedAlgorithm = None,
+    regression: EvaluatedRegression = False,
     compare: Annotated[
         str | None,
         typer.Option(
             "--compare",
             metavar="NAME,...",
-            help="Algorithms to set side by side: id3, c4.5, cart, sklearn. The "
-            "growing options go to those that know them.",
+            help="Algorithms to compare: id3, c4.5, cart, sklearn. Each growing option "
+            "is passed to the algorithms that have it.",
             show_default=False,
-            rich_help_panel=DEALING,
+            rich_help_panel=EVALUATION,
         ),
     ] = None,
     cv: Folds = None,
@@ -103,7 +103,7 @@ def evaluate(
             metavar="SHARE",
             help="In place of folds: the share of the rows to test on.",
             show_default=False,
-            rich_help_panel=DEALING,
+            rich_help_panel=EVALUATION,
         ),
     ] = None,
     seed: Seed = None,
@@ -112,14 +112,14 @@ def evaluate(
     growth: Growth,
     reading: Reading,
 ) -> None:
-    """Tell how well trees do on rows whose answer is known.
+    """Score a model on labelled rows, or cross-validate an algorithm on a table.
 
     With a model and a table the predictions of the model are compared with the true
     classes: accuracy, a report for each class, the confusion matrix; for numbers R^2,
     the mean absolute error and the root mean squared error.
 
-    With a table alone trees are grown from one part of its rows and tested on the
-    other: by cross-validation, or with a hold-out. The deal is the same each time.
+    With a table alone, trees are grown from some of its rows and tested on the others:
+    by cross-validation, or with a hold-out. The same --seed gives the same folds.
 
     \b
     Examples:
@@ -131,7 +131,7 @@ def evaluate(
       branchwise evaluate data.csv -t price -a cart --regression
     """
     reporter = Reporter(quiet)
-    dealing = {
+    fold_options = {
         "--algorithm": algorithm,
         "--regression": regression or None,
         "--compare": compare,
@@ -142,27 +142,31 @@ def evaluate(
         "--jobs": jobs,
     }
     if table_path is None:
-        _refuse_unseen(growth)
-        dealt = Dealing(algorithm, regression, compare, cv, repeats, hold_out, seed)
-        evaluate_table(first_path, target, growth, dealt, reading, jobs, form, reporter)
+        _check_unseen(growth)
+        folds = FoldOptions(algorithm, regression, compare, cv, repeats, hold_out, seed)
+        evaluate_table(
+            first_path, target, growth, folds, reading, jobs, output_format, reporter
+        )
         return
-    _refuse_growing(growth, dealing)
+    _check_growing(growth, fold_options)
     missing = growth.of_columns("missing")
-    _evaluate_model(first_path, table_path, target, missing, reading, form, reporter)
+    _evaluate_model(
+        first_path, table_path, target, missing, reading, output_format, reporter
+    )
 
 
-def _refuse_unseen(growth: Growth) -> None:
-    """Refuse a policy for values that no fold has."""
+def _check_unseen(growth: Growth) -> None:
+    """Reject a policy for unseen values, which no fold has."""
     if growth.options["unseen_policy"] is not None:
         raise ParameterError(
-            "--unseen-policy has no effect here: trees of all folds know the values of "
-            "the whole table. Leave it out."
+            "--unseen-policy has no effect here: the categories of all folds are those "
+            "of the whole table. Leave it out."
         )
 
 
-def _refuse_growing(growth: Growth, dealing: dict[str, Any]) -> None:
-    """Refuse what says how to grow a tree: the model is there already."""
-    names = [name for name, value in dealing.items() if value is not None]
+def _check_growing(growth: Growth, fold_options: dict[str, Any]) -> None:
+    """Reject growing options: the model is grown already."""
+    names = [name for name, value in fold_options.items() if value is not None]
     names += [option_of(name) for name in growth.given]
     for name in OF_COLUMNS:
         if name != "missing" and growth.of_columns(name):
@@ -180,18 +184,18 @@ def _evaluate_model(
     target: str | None,
     missing: list[str] | None,
     reading: Reading,
-    form: Form,
+    output_format: OutputFormat,
     reporter: Reporter,
 ) -> None:
-    refuse_two_streams(MODEL=model_path, TABLE=table_path)
+    check_two_streams(MODEL=model_path, TABLE=table_path)
     model = open_model(model_path)
-    marks = missing_marks(missing)
+    na_values = read_na_values(missing)
     scores: ClassScores | NumberScores
     with reporter.reading(table_path) as say:
         file = TableFile(table_path, reading)
         target = true_column(model.schema, target, file)
-        truth = _true_answers(model, file, target, marks)
-        named_model, table = read_for_model(model, file, marks, reporter, [target])
+        truth = _true_targets(model, file, target, na_values)
+        named_model, table = read_for_model(model, file, na_values, reporter, [target])
         say("Predicting")
         with located(file):
             predicted = named_model.predict(table)
@@ -202,16 +206,16 @@ def _evaluate_model(
             scores = NumberScores.compare(truth, predicted.astype(np.float64))
     for note in scores.notes(target, file):
         reporter.note(note)
-    if form is Form.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(scores.document())
     else:
         print_lines(scores.lines())
 
 
-def _true_answers(
+def _true_targets(
     model: Model, file: TableFile, target: str, missing: tuple[str, ...]
 ) -> Truth | NDArray[np.float64]:
-    if model.tree.predicts_numbers:
+    if model.tree.is_regression:
         return true_numbers(file, target, missing)
     return true_classes(file, target, model.schema, missing)
 
@@ -257,13 +261,13 @@ class ClassScores:
             zero_division=0,
         )
         correct = int((true == guess).sum())
-        # Nothing is ever predicted to be a class that the tree does not know.
+        # Classes that the tree does not have are never predicted.
         matrix = confusion(true, guess, len(labels))
         known = matrix[:, : len(model.schema.classes)]
         return cls(truth, len(true), correct, report, known)
 
     def notes(self, target: str, file: TableFile) -> Iterator[str]:
-        """Tell what else there is to know of the rows."""
+        """Yield notes about rows and classes."""
         truth = self.truth
         without = int((truth.codes < 0).sum())
         if without:

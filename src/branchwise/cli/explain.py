@@ -1,4 +1,4 @@
-"""``branchwise explain``: why rows get their answers."""
+"""``branchwise explain``: explanations of the predictions for rows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from branchwise.cli.options.shared import MissingMarks, ModelPath, Quiet
-from branchwise.cli.support.models import located, open_model, refuse_two_streams
+from branchwise.cli.options.shared import ModelPath, NAValues, Quiet
+from branchwise.cli.support.models import check_two_streams, located, open_model
 from branchwise.cli.support.rows import (
     OptionalTable,
     Settings,
-    WordsForm,
+    TextFormat,
     WordsFormat,
     print_written,
     read_rows,
@@ -40,13 +40,13 @@ def explain(
     level: Annotated[
         float, typer.Option("--level", help="The confidence of the intervals.")
     ] = 0.95,
-    missing: MissingMarks = None,
-    form: WordsFormat = WordsForm.TEXT,
+    missing: NAValues = None,
+    output_format: WordsFormat = TextFormat.TEXT,
     quiet: Quiet = False,
     *,
     reading: Reading,
 ) -> None:
-    """Explain the answers to the rows of a table, or to one that is typed in.
+    """Explain the predictions for the rows of a table, or for one row given by --set.
 
     Tells the way through the tree in words, what was missing or unseen and what was
     done about it, and how sure the leaf is.
@@ -58,7 +58,7 @@ def explain(
       branchwise explain tree.json --set outlook=sunny --set humidity=70
       branchwise explain tree.json new.csv --format json
     """
-    refuse_two_streams(MODEL=model_path, TABLE=table_path)
+    check_two_streams(MODEL=model_path, TABLE=table_path)
     reporter = Reporter(quiet)
     model = open_model(model_path)
     rows = read_rows(model, table_path, row, settings, missing, reporter, reading)
@@ -66,4 +66,4 @@ def explain(
         explained = rows.model.explain(rows.rows, level)
     if isinstance(explained, Explanation):
         explained = replace(explained, row=rows.first)
-    print_written(explained, form)
+    print_written(explained, output_format)

@@ -9,18 +9,18 @@ import typer
 
 from branchwise import export as exports
 from branchwise.cli.options.shared import (
-    MissingMarks,
     ModelPath,
+    NAValues,
     Output,
     Quiet,
-    missing_marks,
-    refuse_without_table,
+    check_without_table,
+    read_na_values,
 )
 from branchwise.cli.support.models import (
+    check_two_streams,
     located,
     open_model,
     read_for_model,
-    refuse_two_streams,
 )
 from branchwise.cli.support.streams import (
     Reporter,
@@ -63,21 +63,21 @@ def export(
         typer.Option(
             "--verify",
             metavar="TABLE",
-            help="Rows to verify the export with, in place of rows made to break it.",
+            help="Rows to verify the export with, in place of generated edge cases.",
             show_default=False,
         ),
     ] = None,
     no_verify: Annotated[
         bool, typer.Option("--no-verify", help="Write without running the export.")
     ] = False,
-    missing: MissingMarks = None,
+    missing: NAValues = None,
     quiet: Quiet = False,
     *,
     reading: Reading,
 ) -> None:
     """Write a tree as code, rules or a file of another program.
 
-    The export is run here, and every answer compared with the model's, bit for bit.
+    The export is run, and every prediction compared with the model's, bit for bit.
     If one differs, nothing is written and the exit code is 1. docs/export.md lists
     the targets and their options.
 
@@ -89,11 +89,11 @@ def export(
     """
     if verify is not None and no_verify:
         raise ParameterError("--verify and --no-verify exclude each other. Give one.")
-    refuse_without_table(reading, "--verify", verify, missing=missing)
+    check_without_table(reading, "--verify", verify, missing=missing)
     reporter = Reporter(quiet)
     target = exports.target_named(to)
-    refuse_two_streams(MODEL=model_path, TABLE=verify)
-    _refuse_binary_on_screen(target.name, target.binary, output)
+    check_two_streams(MODEL=model_path, TABLE=verify)
+    _check_binary_on_screen(target.name, target.binary, output)
     check_output(output)
     keep_inputs({"-o": output}, model_path, verify)
     model = open_model(model_path)
@@ -108,7 +108,7 @@ def export(
         stream.write(content)
 
 
-def _refuse_binary_on_screen(name: str, binary: bool, output: str | None) -> None:
+def _check_binary_on_screen(name: str, binary: bool, output: str | None) -> None:
     if binary and output is None:
         raise ParameterError(
             f"--to {name} writes a file that is no text. Say where to with -o FILE; "
@@ -143,8 +143,8 @@ def _verified(
     else:
         with reporter.reading(verify) as say:
             file = TableFile(verify, reading)
-            marks = missing_marks(missing)
-            model, table = read_for_model(model, file, marks, reporter)
+            na_values = read_na_values(missing)
+            model, table = read_for_model(model, file, na_values, reporter)
             say("Verifying")
             with located(file):
                 content, done = exports.exported(model, target, table, **options)

@@ -11,6 +11,9 @@ import typer
 
 from branchwise.cli.options import growing
 from branchwise.cli.options.algorithm import (
+    AlgorithmName,
+    Regression,
+    chosen_algorithm,
     costs_by_class,
     given_recipe,
     only_given,
@@ -26,27 +29,27 @@ from branchwise.cli.options.engine import (
     TemporaryFolder,
     TemporaryTables,
     Timeout,
+    check_remote_options,
     engine_for,
-    far_source,
-    refuse_far_options,
+    remote_source,
 )
 from branchwise.cli.options.growing import Algorithm
 from branchwise.cli.options.shared import (
     READING,
     Categorical,
-    Form,
     Format,
     Ignore,
-    MissingMarks,
+    NAValues,
     Numeric,
+    OutputFormat,
     Quiet,
     Table,
     TablePaths,
-    missing_marks,
+    read_na_values,
     remark_header,
 )
 from branchwise.cli.show import report_model, size_of, write_model
-from branchwise.cli.support.models import located, refuse_known_rows, refuse_two_streams
+from branchwise.cli.support.models import check_known_rows, check_two_streams, located
 from branchwise.cli.support.streams import Reporter, check_output, keep_inputs
 from branchwise.cli.support.training import (
     Roles,
@@ -55,8 +58,8 @@ from branchwise.cli.support.training import (
     by_class,
     case_weights,
     class_weights,
+    features_and_target,
     number_or_rule,
-    parted,
     prior_weights,
     remark_columns,
     remark_findings,
@@ -64,11 +67,11 @@ from branchwise.cli.support.training import (
     samples,
     validation_rows,
 )
-from branchwise.engines.base import place_of
+from branchwise.engines.base import source_of
 from branchwise.errors import counted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
-from branchwise.fit import fit_elsewhere, fit_tree, task_by_names
+from branchwise.fit import fit_source, fit_tree, task_by_names
 from branchwise.model import Model
 from branchwise.recipe import Recipe
 from branchwise.text.conditions import number
@@ -80,8 +83,8 @@ _AS_THEY_ARE = (
     "max_depth",
     "max_leaf_nodes",
     "min_gain",
-    "min_significance",
-    "cut",
+    "max_p_value",
+    "threshold",
     "max_bins",
     "pruning",
     "confidence",
@@ -121,27 +124,14 @@ def fit(
             show_default=False,
         ),
     ] = None,
-    algorithm: Annotated[
-        Algorithm,
-        typer.Option(
-            "--algorithm",
-            "-a",
-            help="One branch per value by gain; Quinlan's C4.5, node by node; "
-            "Breiman's two-way splits.",
-        ),
-    ] = Algorithm.ID3,
-    regression: Annotated[
-        bool,
-        typer.Option(
-            "--regression", help="cart: predict the numbers of the target, not classes."
-        ),
-    ] = False,
-    form: Format = Form.TEXT,
+    algorithm: AlgorithmName = None,
+    regression: Regression = False,
+    output_format: Format = OutputFormat.TEXT,
     quiet: Quiet = False,
     categorical: Categorical = None,
     numeric: Numeric = None,
     ignore: Ignore = None,
-    missing: MissingMarks = None,
+    missing: NAValues = None,
     categories: Annotated[
         list[str] | None,
         typer.Option(
@@ -159,9 +149,9 @@ def fit(
     min_samples_leaf: growing.MinSamplesLeaf = None,
     min_samples_branch: growing.MinSamplesBranch = None,
     min_gain: growing.MinGain = None,
-    min_significance: growing.MinSignificance = None,
+    max_p_value: growing.MaxPValue = None,
     group_values: growing.GroupValues = False,
-    cut: growing.CutAt = None,
+    threshold: growing.ThresholdAt = None,
     missing_policy: growing.MissingPolicy = None,
     unseen_policy: growing.UnseenPolicy = None,
     max_bins: growing.MaxBins = None,
@@ -212,17 +202,17 @@ def fit(
       branchwise fit sales/*.parquet -t churn -o tree.json    (larger than memory)
       branchwise fit postgresql://reader@db/shop --table sales -t churn
     """
-    options = dict(locals())  # by name, as the verbs that grow share them
+    options = dict(locals())  # by name, as the subcommands that grow share them
     recipe = recipe_of(algorithm, regression, options)
     reporter = Reporter(quiet)
-    refuse_two_streams(TABLE=table_paths[0], **{"--validation": validation})
+    check_two_streams(TABLE=table_paths[0], **{"--validation": validation})
     check_output(output)
     keep_inputs({"-o": output}, *table_paths, validation)
-    refuse_known_rows(table_paths[0], "--validation", validation)
+    check_known_rows(table_paths[0], "--validation", validation)
     if engine_for(table_paths, engine) is not None:
-        fit_far(table_paths, recipe, options, reporter)
+        fit_remote(table_paths, recipe, options, reporter)
         return
-    refuse_far_options(options)
+    check_remote_options(options)
     table_path = table_paths[0]
     with reporter.reading(table_path) as say:
         file = TableFile(table_path, reading)
@@ -240,14 +230,17 @@ def fit(
         chosen = number(float(model.recipe.ccp_alpha))
         reporter.note(f"cross-validation chose --ccp-alpha {chosen}.")
     rows = counted(len(grown.labels), "row")
-    report_model(model, f"{size_of(model)} from {rows}", output, form, reporter)
+    report_model(
+        model, f"{size_of(model)} from {rows}", output, output_format, reporter
+    )
 
 
 def recipe_of(
-    algorithm: Algorithm, regression: bool, options: Mapping[str, Any]
+    algorithm: Algorithm | None, regression: bool, options: Mapping[str, Any]
 ) -> Recipe:
-    """Fill in a recipe with the options of a verb that grows, by parameter."""
-    return given_recipe(algorithm, regression, growing_options(options))
+    """Fill in a recipe with the growing options of a subcommand."""
+    chosen = chosen_algorithm(algorithm, regression)
+    return given_recipe(chosen, regression, growing_options(options))
 
 
 def growing_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -267,7 +260,7 @@ def growing_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def roles_of(file: Table, options: Mapping[str, Any]) -> Roles:
-    """Find out what every column is for, as the options of a verb that grows say."""
+    """Assign a role to every column, by the options of a subcommand that grows."""
     names = ("weight", "categorical", "numeric", "ignore", "categories", "regression")
     return assign_roles(file, options["target"], **{n: options[n] for n in names})
 
@@ -289,15 +282,15 @@ def grown_from(
     options: Mapping[str, Any],
     say: Callable[[str], None],
 ) -> Grown:
-    """Read a table and grow a tree from it, as the options of a verb say."""
-    marks = missing_marks(options["missing"])
+    """Read a table and grow a tree from it, by the options of a subcommand."""
+    na_values = read_na_values(options["missing"])
     table = file.read(
-        missing=marks,
+        missing=na_values,
         text_columns=roles.text,
         number_columns=roles.numbers,
         ignore=roles.ignored,
     )
-    labels, attributes = parted(table, roles, file)
+    labels, attributes = features_and_target(table, roles, file)
     weights = case_weights(table, roles.weight, file)
     weights = class_weights(options["class_weight"], labels, weights)
     weights = prior_weights(options["priors"], labels, weights)
@@ -306,7 +299,7 @@ def grown_from(
     aside = None
     if options["validation"] is not None:
         aside = validation_rows(
-            options["validation"], table, roles, marks, options["reading"]
+            options["validation"], table, roles, na_values, options["reading"]
         )
     say(_GROWING)
     with located(file, aside is None):
@@ -325,25 +318,25 @@ def grown_from(
     return Grown(model, attributes, labels, weights)
 
 
-def fit_far(
+def fit_remote(
     table_paths: Sequence[str],
     recipe: Recipe,
     options: Mapping[str, Any],
     reporter: Reporter,
 ) -> None:
-    """Grow a tree from rows that stay where they are, and write it."""
+    """Grow a tree from rows that an engine counts where they are, and write it."""
     output = options["output"]
     levels = count(1)
     with reporter.working(f"Opening {table_paths[0]}") as say:
-        far = far_source(table_paths, options, say)
-        roles = roles_of(far, options)
+        remote = remote_source(table_paths, options, say)
+        roles = roles_of(remote, options)
         validation = None
         if options["validation"] is not None:
-            others = far_source([options["validation"]], options, say)
+            others = remote_source([options["validation"]], options, say)
             validation = others.source(roles)
-        place = place_of(far.source(roles), str(far.engine))
-        if place is None:
-            raise AssertionError("rows in memory are read elsewhere")
+        data_source = source_of(remote.source(roles), str(remote.engine))
+        if data_source is None:
+            raise AssertionError("rows in memory have no remote source")
         task = replace(
             task_by_names(
                 roles.target,
@@ -353,12 +346,12 @@ def fit_far(
             ),
             ignored=tuple(roles.ignored),
             categories=roles.categories or None,
-            categorical_features=far.categorical_features(roles),
+            categorical_features=remote.categorical_features(roles),
             class_weight=by_class("--class-weight", options["class_weight"]),
             priors=by_class("--priors", options["priors"]),
         )
-        model = fit_elsewhere(
-            place,
+        model = fit_source(
+            data_source,
             task,
             recipe,
             validation,
@@ -368,5 +361,5 @@ def fit_far(
         if output is not None:
             say("Writing")
             write_model(model, output)
-    summary = f"{size_of(model)} from {far.label} by the engine {far.engine}"
-    report_model(model, summary, output, options["form"], reporter)
+    summary = f"{size_of(model)} from {remote.label} by the engine {remote.engine}"
+    report_model(model, summary, output, options["output_format"], reporter)

@@ -1,8 +1,8 @@
-"""``branchwise``: the verbs, and what becomes of errors.
+"""``branchwise``: the application with its subcommands, and its exit codes.
 
-Exit codes: 0 done, 1 bad data or a file that cannot be read or written, 2 bad
-usage, 130 interrupted by Ctrl-C, 141 nobody reads standard output any more, 143
-asked to end.
+Exit codes: 0 success, 1 bad data or a file that cannot be read or written, 2 bad
+usage, 130 interrupted by Ctrl-C, 141 standard output was closed, 143 terminated by
+SIGTERM.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ ENDED = 143
 
 
 class _Ended(KeyboardInterrupt):
-    """The system asks to end, as it does before it shuts down."""
+    """SIGTERM, such as before the system shuts down."""
 
 
-class _Verb(TyperCommand):
+class _Subcommand(TyperCommand):
     """Lists options under the headings that they name, in plain text.
 
     What would be a warning in Python is a note here.
@@ -72,14 +72,14 @@ class _Verb(TyperCommand):
                 formatter.write_dl(records)
 
 
-class _Verbs(TyperGroup):
-    """Runs a verb; every foreseeable error becomes one line and an exit code."""
+class _Subcommands(TyperGroup):
+    """Runs a subcommand; expected errors become one line and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except _Ended:
-            _stop("asked to end", ENDED)
+            _stop("terminated", ENDED)
         except KeyboardInterrupt:
             _stop("interrupted", INTERRUPTED)
         except BrokenPipeError:
@@ -92,7 +92,7 @@ class _Verbs(TyperGroup):
         except OSError as error:
             _stop(f"error: {_about(error)}", BAD_DATA)
         except MemoryError:
-            _stop("error: the memory of this machine does not suffice", BAD_DATA)
+            _stop("error: out of memory", BAD_DATA)
 
 
 def _stop(message: str, code: int) -> NoReturn:
@@ -106,7 +106,7 @@ def _about(error: OSError) -> str:
 
 
 def _silence_output() -> None:
-    """Let Python's last flush of standard output go nowhere."""
+    """Redirect standard output to the null device, for Python flushes it at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -124,7 +124,7 @@ def _warnings_as_notes(quiet: bool) -> Iterator[None]:
 
 
 app = typer.Typer(
-    cls=_Verbs,
+    cls=_Subcommands,
     name="branchwise",
     no_args_is_help=True,
     add_completion=False,
@@ -132,7 +132,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (
+for subcommand in (
     fit,
     predict,
     show,
@@ -149,7 +149,7 @@ for verb in (
     export,
     schema,
 ):
-    app.command(cls=_Verb)(with_reading(verb))
+    app.command(cls=_Subcommand)(with_reading(subcommand))
 
 
 def _print_version(wanted: bool) -> None:
@@ -192,9 +192,9 @@ def _branchwise(
       branchwise diff old.json new.json test.csv
 
     Tables are CSV, TSV, ARFF, C4.5, Parquet, Arrow, Excel, SQLite or DuckDB files,
-    text also packed with gzip or zstd; - is a standard stream. Results go to standard
-    output, notes to standard error. The exit code is 0, 1 for bad data or 2 for bad
-    usage.
+    text also compressed with gzip or zstd; - is a standard stream. Results go to
+    standard output, notes to standard error. The exit code is 0, 1 for bad data or 2
+    for bad usage.
     """
 
 
@@ -204,6 +204,6 @@ def _end(*_: object) -> NoReturn:
 
 def main() -> None:
     """Run the command line."""
-    # Else nothing would be cleaned up: temporary files, tables, workers.
+    # Without a handler temporary files, tables and workers would not be cleaned up.
     signal.signal(signal.SIGTERM, _end)
     app(prog_name="branchwise")

@@ -9,19 +9,19 @@ import typer
 
 from branchwise.cli.options.engine import EngineName, engine_for
 from branchwise.cli.options.shared import (
-    MissingMarks,
     ModelPath,
+    NAValues,
     Output,
     Quiet,
     TablePaths,
-    missing_marks,
+    read_na_values,
 )
 from branchwise.cli.support.models import (
+    check_two_streams,
     columns_of,
     located,
     open_model,
     read_for_model,
-    refuse_two_streams,
 )
 from branchwise.cli.support.streams import (
     Reporter,
@@ -35,19 +35,19 @@ from branchwise.files.options import Reading
 from branchwise.files.read_table import STANDARD_STREAM, TableFile
 from branchwise.files.write_table import (
     FileFormat,
-    form_of_name,
-    is_packed_name,
-    unwritten_form,
+    format_of_name,
+    is_compressed_name,
+    unwritten_format,
     write_columns,
 )
 from branchwise.model import Model
-from branchwise.predict import Answers, What
+from branchwise.predict import Predictions, What
 from branchwise.text.conditions import word
 
 PREDICTION = "prediction"
 
 
-class TableForm(StrEnum):
+class TableFormat(StrEnum):
     """How a table is written."""
 
     CSV = "csv"
@@ -85,9 +85,9 @@ def predict(
             "would take for a formula.",
         ),
     ] = False,
-    missing: MissingMarks = None,
-    form: Annotated[
-        TableForm | None,
+    missing: NAValues = None,
+    output_format: Annotated[
+        TableFormat | None,
         typer.Option(
             "--format", help="How to write.", show_default="by the name of FILE, or csv"
         ),
@@ -96,8 +96,8 @@ def predict(
         PredictEngine | None,
         typer.Option(
             "--engine",
-            help="Read all rows into memory, or part by part: CSV, TSV, Parquet and "
-            "Arrow files of any size. The answers are the same.",
+            help="Read all rows into memory, or in chunks: CSV, TSV, Parquet and Arrow "
+            "files of any size. The predictions are the same.",
             show_default="chunked for patterns and folders, else memory",
         ),
     ] = None,
@@ -119,29 +119,29 @@ def predict(
       branchwise predict tree.json new/*.parquet -o out.parquet
     """
     reporter = Reporter(quiet)
-    written = _table_form(form, output)
-    refuse_two_streams(MODEL=model_path, TABLE=table_paths[0])
+    written = _table_format(output_format, output)
+    check_two_streams(MODEL=model_path, TABLE=table_paths[0])
     check_output(output)
     keep_inputs({"-o": output}, model_path, *table_paths)
     model = open_model(model_path)
-    if proba and model.tree.predicts_numbers:
+    if proba and model.tree.is_regression:
         raise ParameterError(
             "--proba adds the probabilities of classes, and this model has none: it "
             "predicts numbers. Do without --proba."
         )
-    marks = missing_marks(missing)
+    na_values = read_na_values(missing)
     given = None if engine is None else EngineName(engine)
     if engine_for(table_paths, given) is not None:
-        streamed = StreamedTable(files_of(table_paths), reading, marks)
+        streamed = StreamedTable(files_of(table_paths), reading, na_values)
         keep_inputs({"-o": output}, *streamed.paths)
         columns_of(model, streamed, reporter)
         what: list[What] = ["classes", "probabilities"] if proba else ["classes"]
-        answers = Answers(model, streamed, what, keep)
+        predictions = Predictions(model, streamed, what, keep)
         with (
             reporter.working(f"Reading {streamed.label}") as say,
             open_output(output) as stream,
         ):
-            n_rows = answers.write(
+            n_rows = predictions.write(
                 stream,
                 cast("FileFormat", written),
                 lambda n: say(f"Predicted {counted(n, 'row')}"),
@@ -152,12 +152,12 @@ def predict(
     table_path = table_paths[0]
     with reporter.reading(table_path) as say:
         file = TableFile(table_path, reading)
-        model, table = read_for_model(model, file, marks, reporter)
+        model, table = read_for_model(model, file, na_values, reporter)
         say("Predicting")
         columns = file.read_as_is() if keep else {}
         with located(file):
             added = _predicted(model, table, proba)
-        _refuse_double(columns, added)
+        _check_double(columns, added)
         say("Writing")
         with open_output(output) as stream:
             write_columns(
@@ -174,28 +174,29 @@ def _tell(n_rows: int, output: str | None, reporter: Reporter) -> None:
         reporter.note(f"{counted(n_rows, 'row')} written to {output}.")
 
 
-def _table_form(form: TableForm | None, output: str | None) -> TableForm:
-    _refuse_misnamed(form, output)
-    if form is not None:
-        return form
-    return TableForm(form_of_name(output or "") or "csv")
+def _table_format(output_format: TableFormat | None, output: str | None) -> TableFormat:
+    _check_misnamed(output_format, output)
+    if output_format is not None:
+        return output_format
+    return TableFormat(format_of_name(output or "") or "csv")
 
 
-def _refuse_misnamed(form: TableForm | None, output: str | None) -> None:
-    """Refuse a name that means a form which is not written."""
-    if output is None or (form is not None and not is_packed_name(output)):
+def _check_misnamed(output_format: TableFormat | None, output: str | None) -> None:
+    """Reject a file name whose format cannot be written."""
+    if output is None or (output_format is not None and not is_compressed_name(output)):
         return
-    meant = unwritten_form(output)
+    meant = unwritten_format(output)
     if meant is None:
         return
     advice = (
-        "Give a name without that ending, and pack the file afterwards"
-        if is_packed_name(output)
+        "Give a name without that ending, and compress the file afterwards"
+        if is_compressed_name(output)
         else "Give a name that ends so, or say what to write with --format"
     )
     raise ParameterError(
-        f"-o must name a file of a form that predict writes: {', '.join(TableForm)}. "
-        f"Got {output!r}, whose ending means {meant}. {advice}."
+        "-o must name a file of a format that predict writes: "
+        f"{', '.join(TableFormat)}. Got {output!r}, whose ending means {meant}. "
+        f"{advice}."
     )
 
 
@@ -208,7 +209,7 @@ def _predicted(model: Model, table: Any, proba: bool) -> dict[str, list[Any]]:
     return added
 
 
-def _refuse_double(columns: dict[str, list[Any]], added: dict[str, list[Any]]) -> None:
+def _check_double(columns: dict[str, list[Any]], added: dict[str, list[Any]]) -> None:
     double = [name for name in added if name in columns]
     if double:
         raise DataError(

@@ -1,4 +1,4 @@
-"""``branchwise prune``: a model file -> a smaller one, without growing it anew."""
+"""``branchwise prune``: a model file -> a smaller one, without growing it again."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import typer
 from branchwise.cli.options.algorithm import check_method, only_given
 from branchwise.cli.options.growing import Pruning
 from branchwise.cli.options.shared import (
-    Form,
     Format,
-    MissingMarks,
     ModelPath,
+    NAValues,
+    OutputFormat,
     Quiet,
-    missing_marks,
-    refuse_without_table,
+    check_without_table,
+    read_na_values,
 )
 from branchwise.cli.show import report_model, size_of, write_model
-from branchwise.cli.support.models import located, open_model, refuse_two_streams
+from branchwise.cli.support.models import check_two_streams, located, open_model
 from branchwise.cli.support.rows import KnownRows, read_known_rows
 from branchwise.cli.support.streams import (
     Reporter,
@@ -37,7 +37,7 @@ from branchwise.files.read_table import TableFile
 from branchwise.model import Model
 from branchwise.text.conditions import aligned
 
-#: What only one method knows.
+#: Parameters of one method only.
 _ONLY_WITH = {
     "confidence": Pruning.ERROR_BASED,
     "raise_subtrees": Pruning.ERROR_BASED,
@@ -77,9 +77,9 @@ def prune(
     method: Annotated[
         Method | None,
         typer.Option(
-            help="By pessimistic estimates (with --data, the training rows, branches "
-            "may rise, too), by the errors on the rows of --data, or by a price for "
-            "leaves.",
+            help="The pruning method: by pessimistic error estimates (with --data, the "
+            "training rows, also subtree raising), by the errors on the rows of "
+            "--data, or by cost-complexity.",
             show_default=False,
         ),
     ] = None,
@@ -124,15 +124,14 @@ def prune(
         bool,
         typer.Option(
             "--no-raise-subtrees",
-            help="error-based with --data: no branch takes the place of its parent.",
+            help="error-based with --data: no subtree raising.",
         ),
     ] = False,
     tolerance: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="reduced-error: by how much accuracy may suffer with each subtree "
-            "that goes.",
+            help="reduced-error: the loss of accuracy allowed for each pruned subtree.",
             show_default="0",
         ),
     ] = None,
@@ -140,13 +139,13 @@ def prune(
         str | None,
         typer.Option(
             metavar="NUMBER|best|1-se",
-            help="cost-complexity: what a leaf costs, in units of impurity (--path "
-            "lists the prices that matter); or the price that errs least on --data, "
-            "or the largest within one standard error of that.",
+            help="cost-complexity: the complexity parameter, in units of impurity "
+            "(--path lists the effective values); or the one with the least error on "
+            "--data, or the largest within one standard error of that.",
             show_default=False,
         ),
     ] = None,
-    snip: Annotated[
+    collapse: Annotated[
         list[int] | None,
         typer.Option(
             metavar="NODE",
@@ -159,33 +158,36 @@ def prune(
         bool,
         typer.Option(
             "--merge-same-leaves",
-            help="Make one leaf of leaves that say the same, probabilities included.",
+            help="Merge sibling leaves with the same prediction and probabilities.",
         ),
     ] = False,
     change_probabilities: Annotated[
         bool,
         typer.Option(
             "--change-probabilities",
-            help="With --merge-same-leaves: the same answer will do.",
+            help="With --merge-same-leaves: leaves with the same predicted class are "
+            "merged, too.",
         ),
     ] = False,
     path: Annotated[
         bool,
         typer.Option(
             "--path",
-            help="Print only what each price of leaves would leave: its leaves, their "
-            "error in training and, with --data, on those rows.",
+            help="Print only the cost-complexity pruning path: for each effective "
+            "alpha the number of leaves, the training error and, with --data, the "
+            "error on those rows.",
         ),
     ] = False,
-    missing: MissingMarks = None,
-    form: Format = Form.TEXT,
+    missing: NAValues = None,
+    output_format: Format = OutputFormat.TEXT,
     quiet: Quiet = False,
     *,
     reading: Reading,
 ) -> None:
-    """Make the tree of a model file smaller, without growing it anew.
+    """Make the tree of a model file smaller, without growing it again.
 
-    Nodes of --snip go first, then the method prunes, then leaves are merged.
+    Nodes of --collapse first become leaves, then the method prunes, then leaves
+    are merged.
 
     \b
     Examples:
@@ -195,7 +197,7 @@ def prune(
       branchwise prune tree.json --path --data validation.csv
       branchwise prune tree.json --method cost-complexity --ccp-alpha 0.01
       branchwise prune tree.json --method cost-complexity --ccp-alpha 1-se --data v.csv
-      branchwise prune tree.json --snip 3 --snip 7 --merge-same-leaves
+      branchwise prune tree.json --collapse 3 --merge-same-leaves
     """
     given = only_given(
         confidence=confidence,
@@ -203,7 +205,7 @@ def prune(
         tolerance=tolerance,
         ccp_alpha=number_or_rule("--ccp-alpha", ccp_alpha),
     )
-    changes = method is not None or bool(snip) or merge_same_leaves
+    changes = method is not None or bool(collapse) or merge_same_leaves
     _check_request(path, changes, output)
     _check_method(method, given)
     _check_data(method, given, data_path is not None, path, weight)
@@ -211,23 +213,25 @@ def prune(
         raise ParameterError(
             "--change-probabilities has no effect without --merge-same-leaves."
         )
-    refuse_without_table(reading, "--data", data_path, missing=missing, target=target)
+    check_without_table(reading, "--data", data_path, missing=missing, target=target)
     reporter = Reporter(quiet)
-    refuse_two_streams(MODEL=model_path, **{"--data": data_path})
+    check_two_streams(MODEL=model_path, **{"--data": data_path})
     check_output(output)
     keep_inputs({"-o": output}, data_path)  # a model may be pruned in its place
     model = open_model(model_path)
     with reporter.working(f"Reading {data_path or model_path}") as say:
         rows = KnownRows(model)
         if data_path is not None:
-            marks = missing_marks(missing)
+            na_values = read_na_values(missing)
             file = TableFile(data_path, reading)
-            rows = read_known_rows(model, file, target, weight, marks, reporter)
+            rows = read_known_rows(model, file, target, weight, na_values, reporter)
         say("Pruning")
         if path:
             table = rows.model.pruning_path(rows.X, rows.y)
         else:
-            smaller = rows.model.snip(*snip) if snip else rows.model
+            smaller = rows.model
+            if collapse:
+                smaller = smaller.collapse_nodes(*collapse)
             if method is not None:
                 smaller = _pruned(smaller, rows, method, given)
             if merge_same_leaves:
@@ -238,23 +242,23 @@ def prune(
             say("Writing")
             write_model(smaller, output)
     if path:
-        _print_path(table, form)
+        _print_path(table, output_format)
     else:
         before = size_of(model).removeprefix("tree of ")
         summary = f"{size_of(smaller)} pruned from {before}"
-        report_model(smaller, summary, output, form, reporter)
+        report_model(smaller, summary, output, output_format, reporter)
 
 
 def _check_request(path: bool, changes: bool, output: str | None) -> None:
     if path and (changes or output is not None):
         raise ParameterError(
-            "--path only prints a table, so --method, --snip, --merge-same-leaves and "
-            "--output have no effect beside it. Give it alone."
+            "--path only prints a table, so --method, --collapse, "
+            "--merge-same-leaves and --output have no effect beside it. Give it alone."
         )
     if not path and not changes:
         raise ParameterError(
-            "Nothing says how to prune. Give --method, --snip, --merge-same-leaves or "
-            "--path."
+            "No pruning was requested. Give --method, --collapse, "
+            "--merge-same-leaves or --path."
         )
 
 
@@ -263,8 +267,8 @@ def _check_method(method: Method | None, given: Mapping[str, Any]) -> None:
     check_method(chosen, given, "--method", _ONLY_WITH)
     if method is Method.COST_COMPLEXITY and "ccp_alpha" not in given:
         raise ParameterError(
-            "--method cost-complexity needs the price of a leaf. Give it with "
-            "--ccp-alpha; --path lists the prices that matter."
+            "--method cost-complexity needs --ccp-alpha. --path lists the effective "
+            "values."
         )
 
 
@@ -275,7 +279,7 @@ def _check_data(
     path: bool,
     weight: str | None,
 ) -> None:
-    """Refuse rows that have no effect, and the lack of rows that are needed."""
+    """Reject rows that have no effect, and require rows that are needed."""
     by_rule = isinstance(given.get("ccp_alpha"), str)
     if not has_data and (method is Method.REDUCED_ERROR or by_rule):
         what = f"--ccp-alpha {given['ccp_alpha']}" if by_rule else f"--method {method}"
@@ -285,8 +289,8 @@ def _check_data(
         )
     if not has_data and "raise_subtrees" in given:
         raise ParameterError(
-            "--no-raise-subtrees has no effect without --data: branches rise only "
-            "where there are rows to count again."
+            "--no-raise-subtrees has no effect without --data: subtree raising needs "
+            "the training rows."
         )
     by_number = method is Method.COST_COMPLEXITY and not by_rule
     if has_data and not path and (method is None or by_number):
@@ -312,11 +316,11 @@ def _pruned(
         return model.prune(method.value, rows.X, rows.y, **parameters)
 
 
-def _print_path(table: Any, form: Form) -> None:
+def _print_path(table: Any, output_format: OutputFormat) -> None:
     columns = {name: getattr(table, name) for name in _PATH_COLUMNS}
     known = {n: c.tolist() for n, c in columns.items() if c is not None}
     rows = list(zip(*known.values(), strict=True))
-    if form is Form.JSON:
+    if output_format is OutputFormat.JSON:
         print_json([dict(zip(known, row, strict=True)) for row in rows])
         return
     head = [_PATH_COLUMNS[name] for name in known]

@@ -1,4 +1,4 @@
-"""``branchwise report``: a table -> one page about it and its tree."""
+"""``branchwise report``: an HTML report on a table and its tree."""
 
 from __future__ import annotations
 
@@ -10,16 +10,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from branchwise.cli.options.algorithm import knows, seed_option
+from branchwise.cli.options.algorithm import (
+    AlgorithmName,
+    Regression,
+    chosen_algorithm,
+    has_parameter,
+    seed_option,
+)
 from branchwise.cli.options.growing import Algorithm
-from branchwise.cli.options.shared import Form, Format, Quiet, TablePath, missing_marks
+from branchwise.cli.options.shared import (
+    Format,
+    OutputFormat,
+    Quiet,
+    TablePath,
+    read_na_values,
+)
 from branchwise.cli.show import size_of
 from branchwise.cli.support.cross_validation import Growth, takes_growing_options
 from branchwise.cli.support.models import (
+    check_known_rows,
+    check_two_streams,
     located,
     read_alike,
-    refuse_known_rows,
-    refuse_two_streams,
 )
 from branchwise.cli.support.streams import (
     Reporter,
@@ -28,7 +40,7 @@ from branchwise.cli.support.streams import (
     open_output,
     print_json,
 )
-from branchwise.cli.support.training import Roles, case_weights, parted
+from branchwise.cli.support.training import Roles, case_weights, features_and_target
 from branchwise.errors import ParameterError, counted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import MISSING, STANDARD_STREAM, TableFile
@@ -40,7 +52,7 @@ _TESTING = "Testing the tree"
 #: Options that name a file; the report tells names, not where files are.
 _FILES = ("test", "output")
 #: Options of the report that branchwise fit does not have.
-_OWN = ("test", "cv", "hold_out", "seed", "title", "form", "output", "quiet")
+_OWN = ("test", "cv", "hold_out", "seed", "title", "output_format", "output", "quiet")
 
 
 @takes_growing_options
@@ -68,21 +80,8 @@ def report(
         ),
     ],
     growth: Growth,
-    algorithm: Annotated[
-        Algorithm | None,
-        typer.Option(
-            "--algorithm",
-            "-a",
-            help="How the tree is grown, as for branchwise fit.",
-            show_default="c4.5; with --regression cart",
-        ),
-    ] = None,
-    regression: Annotated[
-        bool,
-        typer.Option(
-            "--regression", help="cart: predict the numbers of the target, not classes."
-        ),
-    ] = False,
+    algorithm: AlgorithmName = None,
+    regression: Regression = False,
     title: Annotated[
         str | None,
         typer.Option(
@@ -92,7 +91,7 @@ def report(
             show_default="what is predicted",
         ),
     ] = None,
-    form: Format = Form.TEXT,
+    output_format: Format = OutputFormat.TEXT,
     quiet: Quiet = False,
     test: Annotated[
         str | None,
@@ -129,12 +128,12 @@ def report(
     *,
     reading: Reading,
 ) -> None:
-    """Write one page about a table and its tree: data, rules, tests, how to repeat it.
+    """Write an HTML report on a table and its tree.
 
-    The page needs no network and can be printed: the columns and what may be wrong
-    with them, the tree to click through, its rules, how its first question was found,
-    which columns matter, scores with intervals, curves. --format json prints the
-    findings, too.
+    The page needs no network and can be printed: the columns and warnings about them,
+    the interactive tree, its rules, how the split of the root was chosen, feature
+    importances, scores with confidence intervals, learning curves, and the commands
+    that reproduce it. --format json prints the contents, too.
 
     \b
     Examples:
@@ -143,14 +142,14 @@ def report(
       branchwise report train.csv -t play --test test.csv -o report.html
       branchwise report data.csv -t price -a cart --regression --cv 5 -o report.html
     """
-    chosen = _algorithm(algorithm, regression)
+    chosen = chosen_algorithm(algorithm, regression)
     growth.check(chosen, regression)
     _check_testing(test, cv, hold_out)
-    refuse_two_streams(TABLE=table_path, **{"--test": test})
+    check_two_streams(TABLE=table_path, **{"--test": test})
     check_output(output)
     keep_inputs({"-o": output}, table_path, test)
-    refuse_known_rows(table_path, "--test", test)
-    if form is Form.JSON and output == STANDARD_STREAM:
+    check_known_rows(table_path, "--test", test)
+    if output_format is OutputFormat.JSON and output == STANDARD_STREAM:
         raise ParameterError(
             "-o - and --format json both write to standard output. Give -o a file."
         )
@@ -177,7 +176,7 @@ def report(
         page = made.to_html().encode("utf-8")
         with open_output(output) as stream:
             stream.write(page)
-    if form is Form.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(made.sections)
     if output != STANDARD_STREAM:
         reporter.note(
@@ -202,19 +201,12 @@ class _Rows:
         return len(self.labels)
 
 
-def _algorithm(given: Algorithm | None, regression: bool) -> Algorithm:
-    if given is not None:
-        return given
-    return Algorithm.CART if regression else Algorithm.C45
-
-
 def _check_testing(test: str | None, cv: int | None, hold_out: float | None) -> None:
     given = {"--test": test, "--cv": cv, "--hold-out": hold_out}
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1:
         raise ParameterError(
-            f"{' and '.join(named)} are different ways to test a tree. Give one of "
-            "them."
+            f"{' and '.join(named)} exclude each other. Give one of them."
         )
     if hold_out is not None and not 0 < hold_out < 1:
         raise ParameterError(
@@ -229,12 +221,12 @@ def _read(
     file = TableFile(path, reading)
     roles = growth.roles(file, target, regression)
     table = file.read(
-        missing=missing_marks(growth.of_columns("missing")),
+        missing=read_na_values(growth.of_columns("missing")),
         text_columns=roles.text,
         number_columns=roles.numbers,
         ignore=roles.ignored,
     )
-    labels, attributes = parted(table, roles, file)
+    labels, attributes = features_and_target(table, roles, file)
     weights = case_weights(table, roles.weight, file)
     return _Rows(file, roles, table, labels, attributes, weights)
 
@@ -247,9 +239,9 @@ def _test_rows(
         return None
     file = TableFile(path, reading, further=True)
     wanted = [name for name in rows.table.column_names if name != rows.roles.weight]
-    marks = missing_marks(growth.of_columns("missing"))
-    table = read_alike(file, rows.table.select(wanted), marks)
-    labels, attributes = parted(table, rows.roles, file)
+    na_values = read_na_values(growth.of_columns("missing"))
+    table = read_alike(file, rows.table.select(wanted), na_values)
+    labels, attributes = features_and_target(table, rows.roles, file)
     return attributes, labels
 
 
@@ -270,7 +262,7 @@ def _estimator(
         del given["pruning"]
         if algorithm is Algorithm.C45:
             given["prune"] = False
-    own = {name: value for name, value in given.items() if knows(called, name)}
+    own = {name: value for name, value in given.items() if has_parameter(called, name)}
     return kind(categories=rows.roles.categories or None, **own)
 
 
@@ -303,9 +295,9 @@ def _in_python(
     name: str, roles: Roles, growth: Growth, reading: Reading
 ) -> tuple[str, str]:
     """Write how the table is read and fitted in Python."""
-    marks = missing_marks(growth.of_columns("missing"))
+    na_values = read_na_values(growth.of_columns("missing"))
     said = {
-        "missing": marks if marks != MISSING else None,
+        "missing": na_values if na_values != MISSING else None,
         "text_columns": roles.text,
         "number_columns": roles.numbers,
         "ignore": roles.ignored,
@@ -324,7 +316,7 @@ def _commands(context: typer.Context, names: Mapping[str, str]) -> list[str]:
     grown = [words for name, words in given if name not in _OWN]
     if "algorithm" not in [name for name, _ in given]:
         regression = any(name == "regression" for name, _ in given)
-        grown.append(["--algorithm", _algorithm(None, regression).value])
+        grown.append(["--algorithm", chosen_algorithm(None, regression).value])
     return [
         shlex.join(["branchwise", "report", *_flat([words for _, words in given])]),
         shlex.join(["branchwise", "fit", *_flat(grown), "--output", "tree.json"]),
@@ -361,9 +353,13 @@ def _given(
 
 def _names(*paths: str | None) -> dict[str, str]:
     """Name files without their folders, but for what tells them apart."""
-    given = {path: Path(path).absolute().parts for path in paths if path is not None}
+    given = {
+        path: tuple(Path(path).absolute().as_posix().split("/"))
+        for path in paths
+        if path is not None
+    }
     for n in range(1, max(map(len, given.values())) + 1):
-        names = {path: "/".join(parts[-n:]) for path, parts in given.items()}
+        names = {path: "/".join(pieces[-n:]) for path, pieces in given.items()}
         if len(set(names.values())) == len(set(given.values())):
             break
     return names

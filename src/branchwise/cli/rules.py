@@ -1,4 +1,4 @@
-"""``branchwise rules``: what a tree says, a sentence for each rule."""
+"""``branchwise rules``: the rules of a tree as sentences."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from branchwise.cli.options.shared import (
-    MissingMarks,
     ModelPath,
+    NAValues,
     Quiet,
-    missing_marks,
-    refuse_without_table,
+    check_without_table,
+    read_na_values,
 )
-from branchwise.cli.support.models import located, open_model, refuse_two_streams
+from branchwise.cli.support.models import check_two_streams, located, open_model
 from branchwise.cli.support.rows import KnownRows, read_known_rows
 from branchwise.cli.support.streams import (
     Reporter,
@@ -37,7 +37,7 @@ from branchwise.rules.rule_set import Rules
 _GENERALISING = "Fewer, more general rules"
 
 
-class RulesForm(StrEnum):
+class RulesFormat(StrEnum):
     """How rules are written."""
 
     TEXT = "text"
@@ -70,7 +70,7 @@ def rules(
         typer.Option(
             "--class",
             metavar="CLASS",
-            help="Only the rules that answer with this class.",
+            help="Only the rules that predict this class.",
             show_default=False,
         ),
     ] = None,
@@ -88,8 +88,8 @@ def rules(
         typer.Option(
             "--generalise",
             metavar="TABLE",
-            help="Make a list of fewer and shorter rules that decides by itself, as "
-            "C4.5rules does, with the rows that the tree was grown from.",
+            help="Make a rule list with fewer and shorter rules, as C4.5rules does, "
+            "with the rows that the tree was grown from.",
             show_default=False,
             rich_help_panel=_GENERALISING,
         ),
@@ -129,16 +129,17 @@ def rules(
         float | None,
         typer.Option(
             "--confidence",
-            metavar="CHANCE",
-            help="The lower, the fewer conditions stay; above 0, up to 0.5.",
+            metavar="NUMBER",
+            help="The confidence level of pruning conditions, above 0, up to 0.5: the "
+            "lower, the fewer conditions stay.",
             show_default="that of the model",
             rich_help_panel=_GENERALISING,
         ),
     ] = None,
-    missing: MissingMarks = None,
-    form: Annotated[
-        RulesForm, typer.Option("--format", help="How to write the rules.")
-    ] = RulesForm.TEXT,
+    missing: NAValues = None,
+    output_format: Annotated[
+        RulesFormat, typer.Option("--format", help="How to write the rules.")
+    ] = RulesFormat.TEXT,
     quiet: Quiet = False,
     *,
     reading: Reading,
@@ -157,24 +158,24 @@ def rules(
     """
     reporter = Reporter(quiet)
     if generalise is None:
-        _refuse_without_rows(
+        _check_without_rows(
             test=test,
             target=target,
             weight=weight,
             confidence=confidence,
             missing=missing,
         )
-        refuse_without_table(reading, "--generalise", None)
+        check_without_table(reading, "--generalise", None)
         model = open_model(model_path)
-        _print_rules(_plain(model, simplify is not False, label, sort), form)
+        _print_rules(_plain(model, simplify is not False, label, sort), output_format)
         return
-    _refuse_with_rows(simplify, label, sort)
-    refuse_two_streams(MODEL=model_path, **{"--generalise": generalise, "--test": test})
+    _check_with_rows(simplify, label, sort)
+    check_two_streams(MODEL=model_path, **{"--generalise": generalise, "--test": test})
     model = open_model(model_path)
-    marks = missing_marks(missing)
+    na_values = read_na_values(missing)
     with reporter.reading(generalise) as say:
         read = read_known_rows(
-            model, TableFile(generalise, reading), target, weight, marks, reporter
+            model, TableFile(generalise, reading), target, weight, na_values, reporter
         )
         say("Generalising")
         with _located(read):
@@ -189,16 +190,16 @@ def rules(
                 TableFile(test, reading, further=True),
                 target,
                 weight,
-                marks,
+                na_values,
                 reporter,
             )
         with _located(tested):
             table = listed.table(tested.X, tested.y, tested.weights)
-    _print_list(listed, table, form)
+    _print_list(listed, table, output_format)
 
 
-def _refuse_without_rows(**given: object) -> None:
-    """Refuse what only --generalise knows."""
+def _check_without_rows(**given: object) -> None:
+    """Reject options that apply only to --generalise."""
     idle = [f"--{name}" for name, value in given.items() if value is not None]
     if idle:
         raise ParameterError(
@@ -207,10 +208,10 @@ def _refuse_without_rows(**given: object) -> None:
         )
 
 
-def _refuse_with_rows(
+def _check_with_rows(
     simplify: bool | None, label: str | None, sort: Order | None
 ) -> None:
-    """Refuse what a list of rules that decides in its order does not know."""
+    """Reject options that do not apply to a rule list."""
     given: Mapping[str, Any] = {
         "--no-simplify": simplify is False or None,
         "--class": label,
@@ -253,22 +254,22 @@ def _located(rows: KnownRows) -> Any:
     return nullcontext() if rows.file is None else located(rows.file)
 
 
-def _print_rules(found: Rules, form: RulesForm) -> None:
-    if form is RulesForm.JSON:
+def _print_rules(found: Rules, output_format: RulesFormat) -> None:
+    if output_format is RulesFormat.JSON:
         print_json(found.document())
-    elif form is RulesForm.CSV:
+    elif output_format is RulesFormat.CSV:
         _print_csv(found.to_columns())
     else:
-        text = form is RulesForm.TEXT
+        text = output_format is RulesFormat.TEXT
         print_lines([found.to_text() if text else found.to_markdown()])
 
 
-def _print_list(listed: RuleList, table: RuleTable, form: RulesForm) -> None:
-    if form is RulesForm.JSON:
+def _print_list(listed: RuleList, table: RuleTable, output_format: RulesFormat) -> None:
+    if output_format is RulesFormat.JSON:
         print_json({**listed.document(), "table": table.document()})
-    elif form is RulesForm.CSV:
+    elif output_format is RulesFormat.CSV:
         _print_csv(table.to_columns())
-    elif form is RulesForm.MARKDOWN:
+    elif output_format is RulesFormat.MARKDOWN:
         print_lines([listed.to_markdown(), "", table.to_markdown()])
     else:
         print_lines([listed.to_text(), "", str(table)])

@@ -10,16 +10,16 @@ import typer
 
 from branchwise.cli.options.shared import (
     Categorical,
-    Form,
     Format,
     Ignore,
-    MissingMarks,
+    NAValues,
     Numeric,
+    OutputFormat,
     Quiet,
     TablePath,
     categorical_names,
     column_names,
-    missing_marks,
+    read_na_values,
     remark_header,
 )
 from branchwise.cli.support.streams import (
@@ -62,8 +62,8 @@ def schema(
     categorical: Categorical = None,
     numeric: Numeric = None,
     ignore: Ignore = None,
-    missing: MissingMarks = None,
-    form: Format = Form.TEXT,
+    missing: NAValues = None,
+    output_format: Format = OutputFormat.TEXT,
     quiet: Quiet = False,
     *,
     reading: Reading,
@@ -83,22 +83,22 @@ def schema(
       branchwise schema data.sqlite --query "select * from visits where year = 2024"
     """
     reporter = Reporter(quiet)
-    marks = missing_marks(missing)
+    na_values = read_na_values(missing)
     with reporter.reading(table_path):
         file = TableFile(table_path, reading)
         if target is not None:
             file.check_names([target])
         numbers = column_names(file, numeric)
         table = file.read(
-            missing=marks,
+            missing=na_values,
             text_columns=categorical_names(file, categorical, numbers),
             number_columns=numbers,
             ignore=column_names(file, ignore),
         )
-        columns = _describe_all(table, file, marks)
+        columns = _describe_all(table, file, na_values)
         warnings = _warnings(table, target)
     remark_header(file, reading, reporter)
-    if form is Form.JSON:
+    if output_format is OutputFormat.JSON:
         document = {
             "file": file.label,
             "rows": table.num_rows,
@@ -144,13 +144,13 @@ class _Description:
             return f"{number(self.low)} to {number(self.high)}"
         if not self.values:
             return ""
-        shown = [_cut(value) for value in self.values[:_SHOWN]]
+        shown = [_threshold(value) for value in self.values[:_SHOWN]]
         return (
             f"{len(self.values):,}: {listed([*shown, *self.values[_SHOWN:]], _SHOWN)}"
         )
 
 
-def _cut(value: Value) -> Value:
+def _threshold(value: Value) -> Value:
     if not isinstance(value, str) or len(value) <= _LONGEST:
         return value
     return f"{value[: _LONGEST - 3].rstrip()}..."
@@ -188,10 +188,10 @@ def _as_dict(finding: Finding) -> dict[str, Any]:
 
 
 def _describe_all(
-    table: Any, file: TableFile, marks: tuple[str, ...]
+    table: Any, file: TableFile, na_values: tuple[str, ...]
 ) -> list[_Description]:
     frame = open_table(table)
-    zeros = _with_leading_zeros(table, file, marks)
+    zeros = _with_leading_zeros(table, file, na_values)
     columns = []
     for index, name in enumerate(frame.names):
         try:
@@ -204,7 +204,7 @@ def _describe_all(
 
 
 def _with_leading_zeros(
-    table: Any, file: TableFile, marks: tuple[str, ...]
+    table: Any, file: TableFile, na_values: tuple[str, ...]
 ) -> dict[str, str]:
     """Find the number columns that lose zeros, with an example of each."""
     suspects = [
@@ -212,7 +212,7 @@ def _with_leading_zeros(
     ]
     if not suspects or not file.is_text:
         return {}
-    text = file.read(missing=marks, only=suspects, text_columns=suspects)
+    text = file.read(missing=na_values, only=suspects, text_columns=suspects)
     found = {}
     for name in suspects:
         values = text[name].chunk(0).dictionary.to_pylist()

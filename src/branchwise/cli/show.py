@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from branchwise.cli.options.shared import Form, Format, ModelPath, Output
+from branchwise.cli.options.shared import Format, ModelPath, Output, OutputFormat
 from branchwise.cli.support.models import open_model
 from branchwise.cli.support.streams import (
     Reporter,
@@ -26,7 +26,7 @@ from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.model import Model
 from branchwise.rules.rule import Rule
 from branchwise.rules.rule_set import weight_fields
-from branchwise.text.conditions import answer, condition_of, phrase
+from branchwise.text.conditions import condition_of, phrase, prediction
 from branchwise.tree.tree import Tree
 
 #: Levels of indentation; deeper nodes have no more.
@@ -46,9 +46,9 @@ class Style(StrEnum):
     PNG = "png"
 
 
-#: Those that are drawn, not written.
+#: Styles that are pictures, not text.
 _PICTURES = (Style.SVG, Style.DOT, Style.MERMAID, Style.PNG)
-#: What a file is that ends in these, unless --style says otherwise.
+#: File ending -> style, unless --style is given.
 _ENDINGS = {
     "": Style.QUINLAN,
     ".txt": Style.QUINLAN,
@@ -70,7 +70,7 @@ def show(
         typer.Option(
             "--style",
             "-s",
-            help="Text in Quinlan's form, with lines, or as a Markdown list; a "
+            help="Text in Quinlan's format, with lines, or as a Markdown list; a "
             "picture: SVG, PNG, DOT for Graphviz, or a Mermaid flowchart; or a page to "
             "explore.",
             show_default="by the ending of -o, else quinlan",
@@ -110,14 +110,14 @@ def show(
         bool,
         typer.Option(
             "--nodes",
-            help="Number the nodes, as branchwise prune --snip wants them, and show "
-            "what each would answer.",
+            help="Print the numbers of the nodes, for branchwise prune "
+            "--collapse, and the prediction of each.",
         ),
     ] = False,
-    form: Format = Form.TEXT,
+    output_format: Format = OutputFormat.TEXT,
     output: Output = None,
 ) -> None:
-    """Print a tree, draw it, or tell its rules or all about it as JSON.
+    """Print or draw a tree, or print its rules or a description as JSON.
 
     A leaf is followed by (cases) or (cases/errors) of the training table.
 
@@ -144,13 +144,13 @@ def show(
         "--max-nodes": max_nodes is not None,
         "--empty-branches": empty_branches,
     }
-    text = form is Form.JSON or rules or nodes
+    text = output_format is OutputFormat.JSON or rules or nodes
     style = _style_of(output, style, text)
-    _refuse_idle(_shown_is(form, rules, nodes, style), given)
+    _check_idle(_shown_is(output_format, rules, nodes, style), given)
     check_output(output)
     keep_inputs({"-o": output}, model_path)
     model = open_model(model_path)
-    if form is Form.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(described(model), output)
     elif rules:
         print_lines((str(rule) for rule in model.rules()), output)
@@ -188,17 +188,19 @@ def _drawn(model: Model, max_depth: int | None, max_nodes: int | None) -> bytes:
     return picture.getvalue()
 
 
-def _shown_is(form: Form, rules: bool, nodes: bool, style: Style) -> str:
+def _shown_is(
+    output_format: OutputFormat, rules: bool, nodes: bool, style: Style
+) -> str:
     """Tell which option decides what is shown."""
-    if form is Form.JSON:
+    if output_format is OutputFormat.JSON:
         return "--format json"
     if rules or nodes:
         return "--rules" if rules else "--nodes"
     return f"--style {style}"
 
 
-def _refuse_idle(shown: str, given: dict[str, bool]) -> None:
-    """Refuse options that change nothing about what is shown."""
+def _check_idle(shown: str, given: dict[str, bool]) -> None:
+    """Reject options that have no effect on what is shown."""
     text = {"--style", "--max-depth", "--empty-branches"}
     picture = {"--style", "--max-depth", "--max-nodes"}
     effective = {
@@ -238,13 +240,13 @@ def _shown(
 
 
 def described(model: Model) -> dict[str, Any]:
-    """Tell all about a model in plain values."""
+    """Return a description of a model as a dictionary."""
     schema = model.schema
     return {
         "algorithm": model.recipe.algorithm,
         "criterion": model.recipe.criterion_name,
         "pruning": model.recipe.pruning,
-        "predicts": "numbers" if model.tree.predicts_numbers else "classes",
+        "predicts": "numbers" if model.tree.is_regression else "classes",
         "nodes": len(model.tree),
         "leaves": model.tree.n_leaves,
         "depth": model.tree.max_depth,
@@ -271,12 +273,12 @@ def _described_rule(tree: Tree, rule: Rule) -> dict[str, Any]:
         "conditions": [
             {"column": c.column, "op": c.op, "value": c.value} for c in rule.conditions
         ],
-        **_described_answer(tree, rule),
+        **_described_prediction(tree, rule),
         "text": str(rule),
     }
 
 
-def _described_answer(tree: Tree, rule: Rule) -> dict[str, Any]:
+def _described_prediction(tree: Tree, rule: Rule) -> dict[str, Any]:
     if tree.mean is not None and tree.deviation is not None:
         return {
             "mean": float(tree.mean[rule.node]),
@@ -297,7 +299,7 @@ def _described_answer(tree: Tree, rule: Rule) -> dict[str, Any]:
 
 
 def _numbered(model: Model, max_depth: int | None) -> Iterator[str]:
-    """Yield a line for each node: its number, what leads to it, what it answers."""
+    """Yield a line for each node: its number, its condition, its prediction."""
     schema, tree = model.schema, model.tree
     width = len(str(len(tree) - 1))
     for node in tree.preorder():
@@ -306,7 +308,7 @@ def _numbered(model: Model, max_depth: int | None) -> Iterator[str]:
             continue
         indent = "|   " * min(depth - 1, _DEEPEST_INDENT)
         way = phrase(condition_of(schema, tree, node)) if node else "all cases"
-        said = answer(schema, tree, node, model.reasons)
+        said = prediction(schema, tree, node, model.reasons)
         yield f"{node:>{width}}  {indent}{way}: {said}"
 
 
@@ -326,9 +328,13 @@ def write_model(model: Model, output: str) -> None:
 
 
 def report_model(
-    model: Model, summary: str, output: str | None, form: Form, reporter: Reporter
+    model: Model,
+    summary: str,
+    output: str | None,
+    output_format: OutputFormat,
+    reporter: Reporter,
 ) -> None:
-    """Note where a model has gone, and print it where that is wanted.
+    """Note where a model was written, and print it if there is no output file.
 
     Parameters
     ----------
@@ -341,16 +347,16 @@ def report_model(
     form : Form
         How to print it.
     reporter : Reporter
-        Who notes.
+        Writes the note.
     """
     if output is None:
         reporter.note(f"{summary}; -o FILE writes it to a model file.")
     else:
-        place = "standard output" if output == STANDARD_STREAM else output
-        reporter.note(f"{summary} written to {place}.")
+        position = "standard output" if output == STANDARD_STREAM else output
+        reporter.note(f"{summary} written to {position}.")
     if output == STANDARD_STREAM:
         return  # it has the model, which is JSON already
-    if form is Form.JSON:
+    if output_format is OutputFormat.JSON:
         print_json(described(model))
     elif output is None:
         print_lines([model.to_text()])

@@ -1,4 +1,4 @@
-"""``branchwise steps``: how a split was found, as one writes it by hand."""
+"""``branchwise steps``: the worked solution of splits."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import typer
 
 from branchwise.cli.fit import growing_options, grown_from, recipe_of, roles_of
 from branchwise.cli.options import growing
-from branchwise.cli.options.algorithm import option_of
-from branchwise.cli.options.growing import Algorithm, Probabilities
-from branchwise.cli.options.shared import Quiet, TablePath, missing_marks
+from branchwise.cli.options.algorithm import AlgorithmName, Regression, option_of
+from branchwise.cli.options.growing import Probabilities
+from branchwise.cli.options.shared import Quiet, TablePath, read_na_values
 from branchwise.cli.support.cross_validation import Growth, takes_growing_options
 from branchwise.cli.support.models import (
+    check_known_rows,
+    check_two_streams,
     located,
     open_model,
-    refuse_known_rows,
-    refuse_two_streams,
 )
 from branchwise.cli.support.rows import read_known_rows
 from branchwise.cli.support.streams import (
@@ -49,7 +49,7 @@ class Style(StrEnum):
     JSON = "json"
 
 
-#: What a file is that ends in these, unless --style says otherwise.
+#: File ending -> style, unless --style is given.
 _ENDINGS = {
     "": Style.TEXT,
     ".txt": Style.TEXT,
@@ -125,22 +125,8 @@ def steps(
             show_default="standard output",
         ),
     ] = None,
-    algorithm: Annotated[
-        Algorithm | None,
-        typer.Option(
-            "--algorithm",
-            "-a",
-            help="One branch per value by gain; Quinlan's C4.5; Breiman's two-way "
-            "splits.",
-            show_default="id3",
-        ),
-    ] = None,
-    regression: Annotated[
-        bool,
-        typer.Option(
-            "--regression", help="cart: predict the numbers of the target, not classes."
-        ),
-    ] = False,
+    algorithm: AlgorithmName = None,
+    regression: Regression = False,
     quiet: Quiet = False,
     n_jobs: growing.Jobs = None,
     validation: growing.Validation = None,
@@ -148,7 +134,7 @@ def steps(
     growth: Growth,
     reading: Reading,
 ) -> None:
-    """Show how a tree was worked out: counts, entropies, gains, and the choice.
+    """Print the worked solution of splits: counts, entropies, gains, and the choice.
 
     Every column at the node with its count table, its entropies with the fractions
     written out and its gain; why it is chosen or out; and what becomes of the branches.
@@ -164,6 +150,14 @@ def steps(
     options = {**growth.options, "table_path": table_path, "target": target}
     options |= {"algorithm": algorithm, "regression": regression, "reading": reading}
     options |= {"validation": validation, "n_jobs": n_jobs}
+    if model_path is None:
+        _check_beyond_growth(options)
+    wanted = _wanted(nodes)
+    check_two_streams(
+        TABLE=table_path, **{"--model": model_path, "--validation": validation}
+    )
+    check_output(output)
+    keep_inputs({"-o": output}, table_path, model_path, validation)
     if output is None or output == STANDARD_STREAM:
         style = style or Style.TEXT
     else:
@@ -172,15 +166,7 @@ def steps(
         raise ParameterError(
             f"--reveal has no effect unless --style is html. Got {style.value}."
         )
-    if model_path is None:
-        _refuse_beyond_growth(options)
-    wanted = _wanted(nodes)
-    refuse_two_streams(
-        TABLE=table_path, **{"--model": model_path, "--validation": validation}
-    )
-    check_output(output)
-    keep_inputs({"-o": output}, table_path, model_path, validation)
-    refuse_known_rows(table_path, "--validation", validation)
+    check_known_rows(table_path, "--validation", validation)
     reporter = Reporter(quiet)
     if model_path is None:
         found = _grow(options, wanted, reporter)
@@ -192,8 +178,8 @@ def steps(
         reporter.note(f"worked solution written to {output}.")
 
 
-def _refuse_beyond_growth(options: Mapping[str, Any]) -> None:
-    """Refuse what changes predictions, but nothing of how a tree is worked out."""
+def _check_beyond_growth(options: Mapping[str, Any]) -> None:
+    """Reject options that change predictions, but not the worked solution."""
     if options["unseen_policy"] is not None:
         raise ParameterError(
             "--unseen-policy has no effect here: the rows of a worked solution are "
@@ -225,11 +211,10 @@ def _grow(options: Mapping[str, Any], wanted: object, reporter: Reporter) -> Ste
     """Grow a tree and work it out."""
     if options["target"] is None:
         raise ParameterError(
-            "--target must name the column to predict, unless --model has a tree that "
-            "knows it. Got neither."
+            "--target must name the column to predict, unless --model is given. Got "
+            "neither."
         )
-    algorithm = options["algorithm"] or Algorithm.ID3
-    recipe = recipe_of(algorithm, options["regression"], options)
+    recipe = recipe_of(options["algorithm"], options["regression"], options)
     with reporter.reading(options["table_path"]) as say:
         file = TableFile(options["table_path"], options["reading"])
         roles = roles_of(file, options)
@@ -261,9 +246,9 @@ def _open(
     model = open_model(path)
     with reporter.reading(options["table_path"]) as say:
         file = TableFile(options["table_path"], options["reading"])
-        marks = missing_marks(options["missing"])
+        na_values = read_na_values(options["missing"])
         rows = read_known_rows(
-            model, file, options["target"], options["weight"], marks, reporter
+            model, file, options["target"], options["weight"], na_values, reporter
         )
         weights = class_weights(options["class_weight"], rows.y, rows.weights)
         weights = prior_weights(options["priors"], rows.y, weights)

@@ -1,4 +1,4 @@
-"""``branchwise tune``: find the parameters with which an algorithm does best."""
+"""``branchwise tune``: a search for the best parameters of an algorithm."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from branchwise.cli.options.algorithm import (
-    DEALING,
-    AlgorithmOf,
+    EVALUATION,
+    EvaluatedAlgorithm,
+    EvaluatedRegression,
     Folds,
-    Regression,
     Seed,
     chosen_algorithm,
     option_of,
 )
-from branchwise.cli.options.shared import Form, Format, Quiet, TablePath
+from branchwise.cli.options.shared import Format, OutputFormat, Quiet, TablePath
 from branchwise.cli.show import size_of, write_model
 from branchwise.cli.support.cross_validation import (
     Growth,
@@ -43,15 +43,15 @@ from branchwise.model import Model
 
 if TYPE_CHECKING:
     from branchwise.evaluation import SearchResults
-    from branchwise.evaluation.trials import Tried
+    from branchwise.evaluation.trials import Trial
 
-_TRYING = "What is tried"
+_TRYING = "Search"
 _SHOWN = 10
 _WORDS = {"none": None, "true": True, "false": False}
 
 
 class Method(StrEnum):
-    """How candidates are tried."""
+    """The search method."""
 
     GRID = "grid"
     HALVING = "halving"
@@ -105,22 +105,22 @@ def tune(
         typer.Option(
             "--resume",
             metavar="FILE",
-            help="Write every fit to this file as it is done; where it is there "
-            "already, go on from it.",
+            help="Save every finished fit to this file; if it exists, continue from "
+            "it.",
             show_default=False,
         ),
     ] = None,
-    form: Format = Form.TEXT,
+    output_format: Format = OutputFormat.TEXT,
     quiet: Quiet = False,
-    algorithm: AlgorithmOf = None,
-    regression: Regression = False,
+    algorithm: EvaluatedAlgorithm = None,
+    regression: EvaluatedRegression = False,
     grid: Annotated[
         list[str] | None,
         typer.Option(
             "--grid",
             metavar="NAME=VALUE,...",
-            help="The values to try of a parameter, such as max_depth=2,4,none; may be "
-            "repeated, all are tried with all.",
+            help="The values of a parameter, such as max_depth=2,4,none; may be "
+            "repeated; all combinations are candidates.",
             show_default="depth, cases, criterion and pruning",
             rich_help_panel=_TRYING,
         ),
@@ -129,8 +129,8 @@ def tune(
         Method,
         typer.Option(
             "--method",
-            help="Every candidate on all rows, or successive halving: all on few rows, "
-            "the best third on three times as many, and so on.",
+            help="Grid search, or successive halving: all candidates on few rows, the "
+            "best third on three times as many, and so on.",
             rich_help_panel=_TRYING,
         ),
     ] = Method.GRID,
@@ -160,16 +160,16 @@ def tune(
         typer.Option(
             "--jobs",
             metavar="N",
-            help="How many fits go side by side, -1 is one for each core; the result "
-            "is the same.",
-            rich_help_panel=DEALING,
+            help="Number of fits that run in parallel, -1 is one for each core; the "
+            "result is the same.",
+            rich_help_panel=EVALUATION,
         ),
     ] = -1,
     *,
     growth: Growth,
     reading: Reading,
 ) -> None:
-    """Find the parameters with which trees do best on rows they have not seen.
+    """Search for the parameters with the best cross-validated score.
 
     Every candidate is fitted and tested on the same folds. The table of candidates has
     the best first; growing options that are given hold for all of them. Ctrl-C keeps
@@ -187,11 +187,11 @@ def tune(
     reporter = Reporter(quiet)
     chosen = chosen_algorithm(algorithm, regression)
     growth.check(chosen, regression)
-    asked = _grid(grid)
-    for name in asked or ():
+    wanted = _grid(grid)
+    for name in wanted or ():
         if name in growth.given:
             raise ParameterError(
-                f"{option_of(name)} and --grid {name}=... both say what {name} is. "
+                f"{option_of(name)} and --grid {name}=... both set {name}. "
                 "Give one of them."
             )
     if one_se and output is None:
@@ -206,18 +206,18 @@ def tune(
     written = {"-o": output, "--results": results_path, "--plot": plot_path}
     keep_inputs(written | {"--resume": resume}, table_path)
     if plot_path is not None:
-        _check_drawing(plot_path, asked)
+        _check_drawing(plot_path, wanted)
     rows = read_fold_rows(
         table_path, target, growth, regression, reading, reporter, jobs
     )
     estimator = _estimator(chosen.value, regression, rows, growth)
-    found = _searched(
+    found = _searched_grid(
         estimator,
         rows,
         reporter,
         results_path,
         resume,
-        grid=asked,
+        grid=wanted,
         method=method.value,
         scoring=scoring,
         cv=cv or 10,
@@ -233,7 +233,7 @@ def tune(
     if output is not None:
         _write_winner(estimator, winner, rows, target, output, reporter)
     if output != STANDARD_STREAM:
-        if form is Form.JSON:
+        if output_format is OutputFormat.JSON:
             print_json(found.document())
         else:
             print_lines(found.lines(_SHOWN))
@@ -273,7 +273,7 @@ def _value(text: str) -> Any:
 
 
 def _check_drawing(path: str, grid: dict[str, list[Any]] | None) -> None:
-    """Refuse a drawing that cannot be made, before any work is done."""
+    """Reject a plot that cannot be drawn, before any work is done."""
     if grid is not None and all(len(values) == 1 for values in grid.values()):
         raise ParameterError(
             "--plot draws scores against parameters of which several values are tried, "
@@ -295,13 +295,13 @@ def _kind(drawing: str) -> str:
 
 
 def _estimator(name: str, regression: bool, rows: ReadyRows, growth: Growth) -> Any:
-    from branchwise.evaluation import contender
+    from branchwise.evaluation import candidate
 
     given = growth.parameters(rows.labels)
-    return contender(name, regression, categories=rows.categories, **given)
+    return candidate(name, regression, categories=rows.categories, **given)
 
 
-def _searched(
+def _searched_grid(
     estimator: Any,
     rows: ReadyRows,
     reporter: Reporter,
@@ -333,7 +333,7 @@ def _keep_partial(
     done = f"{stopped.done:,} of {counted(stopped.total, 'fit')} done"
     if stopped.results is not None and results_path is not None:
         _write_results(stopped.results, results_path)
-        finished = counted(len(stopped.results.tried), "finished candidate")
+        finished = counted(len(stopped.results.trials), "finished candidate")
         reporter.note(f"{finished} written to {results_path}.")
     if resume is None:
         reporter.note(f"{done}; with --resume FILE they would be kept.")
@@ -366,7 +366,7 @@ def _remarks(found: SearchResults) -> Iterator[str]:
         )
 
 
-def _told(found: SearchResults, one: Tried) -> str:
+def _told(found: SearchResults, one: Trial) -> str:
     from branchwise.evaluation.trials import said
 
     values = ", ".join(f"{n}={said(v)}" for n, v in sorted(one.parameters.items()))
@@ -375,19 +375,19 @@ def _told(found: SearchResults, one: Tried) -> str:
 
 def _write_winner(
     estimator: Any,
-    winner: Tried,
+    winner: Trial,
     rows: ReadyRows,
     target: str,
     output: str,
     reporter: Reporter,
 ) -> None:
-    """Fit the winner to all rows, and write it."""
+    """Fit the best candidate to all rows, and write it."""
     from branchwise.evaluation.tune import fitted
 
     own = fitted(estimator, winner.parameters, rows.table, rows.labels, rows.weights)
     schema = replace(own.model_.schema, target=target)
     model = Model(schema, own.model_.tree, own.model_.recipe)
     write_model(model, output)
-    place = "standard output" if output == STANDARD_STREAM else output
+    position = "standard output" if output == STANDARD_STREAM else output
     made = f"{size_of(model)} from {counted(rows.table.n_rows, 'row')}"
-    reporter.note(f"{made} written to {place}.")
+    reporter.note(f"{made} written to {position}.")

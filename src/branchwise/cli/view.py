@@ -11,13 +11,13 @@ from typing import Annotated
 import typer
 
 from branchwise.cli.options.shared import (
-    MissingMarks,
     ModelPath,
+    NAValues,
     Quiet,
-    missing_marks,
-    refuse_without_table,
+    check_without_table,
+    read_na_values,
 )
-from branchwise.cli.support.models import open_model, refuse_two_streams
+from branchwise.cli.support.models import check_two_streams, open_model
 from branchwise.cli.support.rows import read_known_rows
 from branchwise.cli.support.streams import (
     Reporter,
@@ -67,7 +67,7 @@ def view(
             show_default=False,
         ),
     ] = None,
-    missing: MissingMarks = None,
+    missing: NAValues = None,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Write the page, but do not open it.")
     ] = False,
@@ -85,8 +85,8 @@ def view(
       branchwise view tree.json -o report.html --title "Who buys again?"
       branchwise view tree.json --data data.csv --no-open
     """
-    refuse_two_streams(MODEL=model_path, TABLE=data)
-    refuse_without_table(reading, "--data", data, missing=missing)
+    check_two_streams(MODEL=model_path, TABLE=data)
+    check_without_table(reading, "--data", data, missing=missing)
     reporter = Reporter(quiet)
     model = open_model(model_path)
     target = output if output is not None else _beside(model_path)
@@ -95,10 +95,10 @@ def view(
     if data is None:
         page = model.to_html(title=title)
     else:
-        marks = missing_marks(missing)
+        na_values = read_na_values(missing)
         with reporter.reading(data):
             table = TableFile(data, reading)
-            rows = read_known_rows(model, table, None, None, marks, reporter)
+            rows = read_known_rows(model, table, None, None, na_values, reporter)
             page = rows.model.to_html(title=title, X=rows.X, y=rows.y)
     with open_output(target) as file:
         file.write(page.encode("utf-8"))

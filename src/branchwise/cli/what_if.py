@@ -1,4 +1,4 @@
-"""``branchwise what-if``: the smallest change of a row with another answer."""
+"""``branchwise what-if``: the smallest change of a row that changes its prediction."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from branchwise.cli.options.shared import MissingMarks, ModelPath, Quiet
-from branchwise.cli.support.models import open_model, refuse_two_streams
+from branchwise.cli.options.shared import ModelPath, NAValues, Quiet
+from branchwise.cli.support.models import check_two_streams, open_model
 from branchwise.cli.support.rows import (
     OptionalTable,
     Settings,
-    WordsForm,
+    TextFormat,
     WordsFormat,
     print_written,
     read_rows,
@@ -25,8 +25,8 @@ from branchwise.errors import ParameterError
 from branchwise.files.options import Reading
 from branchwise.model import Model
 
-#: The heading of the options that say what a change may be.
-_LIMITS = "What may change, and at what price"
+#: The heading of the options about changes.
+_LIMITS = "Constraints and costs of changes"
 
 
 def what_if(
@@ -47,7 +47,7 @@ def what_if(
         str | None,
         typer.Option(
             "--target",
-            metavar="ANSWER",
+            metavar="CLASS|RANGE",
             help='The wanted class; for numbers a range: ">= 10" or "10 to 20".',
             show_default="any other class",
         ),
@@ -66,7 +66,7 @@ def what_if(
         list[str] | None,
         typer.Option(
             "--cost",
-            metavar="COLUMN=PRICE",
+            metavar="COLUMN=COST",
             help="What a change of a column costs, in place of 1; may be repeated.",
             show_default=False,
             rich_help_panel=_LIMITS,
@@ -96,26 +96,29 @@ def what_if(
         bool,
         typer.Option(
             "--allow-missing",
-            help="Let known values become missing.",
+            help="Allow known values to become missing.",
             rich_help_panel=_LIMITS,
         ),
     ] = False,
     how_many: Annotated[
         int,
         typer.Option(
-            "--how-many", min=1, metavar="N", help="Ways to look for, to other leaves."
+            "--how-many",
+            min=1,
+            metavar="N",
+            help="Number of changes to find, one per leaf.",
         ),
     ] = 1,
-    missing: MissingMarks = None,
-    form: WordsFormat = WordsForm.TEXT,
+    missing: NAValues = None,
+    output_format: WordsFormat = TextFormat.TEXT,
     quiet: Quiet = False,
     *,
     reading: Reading,
 ) -> None:
-    """Find the smallest change of a row that makes the model answer otherwise.
+    """Find the smallest change of a row that changes its prediction.
 
     The fewest columns (or the least cost) come first, then the shortest way for
-    numbers. The result is exact. Where no change will do, it says why.
+    numbers. The result is exact. If there is no such change, the reason is printed.
 
     \b
     Examples:
@@ -124,7 +127,7 @@ def what_if(
       branchwise what-if tree.json new.csv --cost humidity=2 --how-many 3
       branchwise what-if prices.json new.csv --target ">= 10" --monotone age=up
     """
-    refuse_two_streams(MODEL=model_path, TABLE=table_path)
+    check_two_streams(MODEL=model_path, TABLE=table_path)
     reporter = Reporter(quiet)
     model = open_model(model_path)
     if table_path is not None:
@@ -135,13 +138,13 @@ def what_if(
         rows.rows,
         _wanted(model, target),
         immutable=_names(immutable, names),
-        costs=_prices(cost, names),
+        costs=_costs(cost, names),
         monotone=dict(split_pair("--monotone", m, names) for m in monotone or ()),
         whole=_names(whole, names),
         allow_missing=allow_missing,
         how_many=how_many,
     )
-    print_written(result, form)
+    print_written(result, output_format)
 
 
 def _names(given: Sequence[str] | None, names: Sequence[str]) -> list[str]:
@@ -152,18 +155,18 @@ def _names(given: Sequence[str] | None, names: Sequence[str]) -> list[str]:
     return found
 
 
-def _prices(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, Any]:
-    prices: dict[str, Any] = {}
+def _costs(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, Any]:
+    unit_costs: dict[str, Any] = {}
     for entry in given or ():
         name, text = split_pair("--cost", entry, names)
         try:
-            prices[name] = float(text)
+            unit_costs[name] = float(text)
         except ValueError:
             raise ParameterError(
-                f"--cost must be COLUMN=PRICE with a number of at least 0, or inf. Got "
+                f"--cost must be COLUMN=COST with a number of at least 0, or inf. Got "
                 f"{entry!r}."
             ) from None
-    return prices
+    return unit_costs
 
 
 def _wanted(model: Model, target: str | None) -> Value | str | None:

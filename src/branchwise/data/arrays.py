@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def narrowed(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the same numbers in the narrowest type that holds them."""
+def downcast(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the same numbers in the smallest type that holds them."""
     if np.isnan(array).all():
         return array.astype(np.float16)
     if not (array == np.rint(array)).all():

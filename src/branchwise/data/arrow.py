@@ -1,4 +1,4 @@
-"""Columns of Arrow tables. pyarrow is loaded only when it is needed."""
+"""Helpers for Arrow tables and arrays; pyarrow is imported only when needed."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def as_dictionary(column: Any) -> Any:
 
 
 def as_array(column: Any) -> NDArray[Any]:
-    """Return the numbers of an array without gaps where they lie.
+    """Return the numbers of an array without missing values as a NumPy view.
 
     pyarrow loads pandas for to_numpy, which takes a while and 40 MB.
     """
@@ -110,15 +110,15 @@ def _dtype_of(arrow_type: Any) -> np.dtype[Any]:
     return np.dtype(halves.get(str(arrow_type), str(arrow_type)))
 
 
-def give_back() -> None:
-    """Let the system have the memory that Arrow keeps for later."""
+def release_memory() -> None:
+    """Return the unused memory of Arrow's memory pool to the system."""
     import pyarrow as pa  # noqa: PLC0415
 
     pa.default_memory_pool().release_unused()
 
 
 def from_array(array: NDArray[Any]) -> Any:
-    """Return an Arrow array of the numbers where they lie; pa.array loads pandas."""
+    """Return an Arrow array that shares the memory; pa.array would import pandas."""
     import pyarrow as pa  # noqa: PLC0415
 
     kept = np.ascontiguousarray(array)
@@ -127,7 +127,7 @@ def from_array(array: NDArray[Any]) -> Any:
 
 
 def dictionary_codes(indices: Any) -> NDArray[np.integer[Any]]:
-    """Return Arrow indices with -1 for missing; unsigned ones have no room for it."""
+    """Return Arrow indices with -1 for missing; unsigned types cannot hold it."""
     if len(indices) == 0:
         return np.empty(0, dtype=np.int8)
     codes = as_array(indices)
@@ -199,7 +199,7 @@ def converted(
     column: Any,
     convert: Callable[[str], object | None],
     arrow_type: Any,
-    refuse: Callable[[int, str, bool], Exception],
+    reject: Callable[[int, str, bool], Exception],
 ) -> Any:
     """Convert the texts of a column, each distinct one once.
 
@@ -212,8 +212,8 @@ def converted(
     arrow_type : pyarrow.DataType
         The type of the values.
     refuse : callable
-        Row and text of the first cell that cannot be converted, and whether fewer
-        cells are like it than can be converted -> the error.
+        Called with the row and the text of the first cell that cannot be converted,
+        and whether such cells are the minority; returns the error to raise.
     """
     import pyarrow as pa  # noqa: PLC0415
 
@@ -227,7 +227,7 @@ def converted(
         if found.any():
             row = int(np.argmax(found))
             is_rare = 2 * int(found.sum()) < int((codes >= 0).sum())
-            raise refuse(row, cells[int(codes[row])], is_rare)
+            raise reject(row, cells[int(codes[row])], is_rare)
     return pa.chunked_array([pa.array(values, arrow_type).take(array.indices)])
 
 
@@ -241,17 +241,17 @@ def table_of_rows(rows: Iterable[Sequence[Any]], names: dict[str, str]) -> Any:
 
 
 def table_of_batches(batches: Sequence[Any], schema: Any = None) -> Any:
-    """Put record batches together; without any, the schema tells the columns."""
+    """Concatenate record batches; without any, the schema gives the columns."""
     import pyarrow as pa  # noqa: PLC0415
 
     return pa.Table.from_batches(batches, schema)
 
 
-def table_of(batch: Any, places: Mapping[str, int]) -> Any:
+def table_of(batch: Any, positions: Mapping[str, int]) -> Any:
     """Make a table of some columns of a record batch, under other names."""
     import pyarrow as pa  # noqa: PLC0415
 
-    return pa.table({name: batch.column(at) for name, at in places.items()})
+    return pa.table({name: batch.column(at) for name, at in positions.items()})
 
 
 def with_columns(batch: Any, names: Sequence[str], columns: Sequence[Any]) -> Any:
@@ -266,7 +266,7 @@ _OFFSETS = {"string": np.int32, "large_string": np.int64}
 
 
 def number_texts(array: Any) -> tuple[NDArray[np.int32], tuple[str, ...]] | None:
-    """Give the distinct texts of an Arrow array numbers, in the order of appearance.
+    """Encode the distinct strings of an Arrow array in the order of appearance.
 
     Returns the codes, -1 for missing, and the texts; None where the extension is
     not to be used or the array does not hold plain strings.
@@ -295,15 +295,15 @@ def number_texts(array: Any) -> tuple[NDArray[np.int32], tuple[str, ...]] | None
 def number_cells(
     array: NDArray[Any],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
-    """Give the distinct cells of a numpy array numbers, in the order of appearance.
+    """Encode the distinct cells of a numpy array in the order of appearance.
 
-    Cells are the same where their bytes are; of objects that means the very same
-    object. Returns the codes and the first row of each number; None where the
-    extension is not to be used.
+    Cells are equal where their bytes are; objects are compared by identity. Returns
+    the codes and the first row of each code; None where the extension is not to be
+    used.
     """
     if not len(array) or not array.dtype.itemsize or not available():
         return None
-    # Of objects the addresses are read and nothing else: that needs no GIL.
+    # Only the addresses of objects are read, which needs no GIL.
     data = np.frombuffer(np.ascontiguousarray(array), dtype=np.uint8)
     codes, firsts = extension().number_cells(data, array.dtype.itemsize)
     return codes, firsts
@@ -315,7 +315,7 @@ def _without_missing(
     offsets: NDArray[Any],
     texts: NDArray[np.uint8],
 ) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Take away texts that stand only under missing cells, whatever is there."""
+    """Drop strings that only masked (missing) cells refer to."""
     rows = np.flatnonzero(known)
     numbers, first = np.unique(codes[rows], return_index=True)
     renumber = np.full(int(codes.max(initial=0)) + 1, -1, dtype=np.int32)
@@ -327,3 +327,9 @@ def _without_missing(
 
 def _decoded(offsets: NDArray[Any], texts: NDArray[np.uint8], row: int) -> str:
     return texts[offsets[row] : offsets[row + 1]].tobytes().decode("utf-8")
+
+
+def is_dataset(source: object) -> bool:
+    """Whether a source is a dataset of pyarrow."""
+    kinds = [f"{kind.__module__}.{kind.__name__}" for kind in type(source).__mro__]
+    return "pyarrow._dataset.Dataset" in kinds

@@ -1,9 +1,10 @@
-"""Where numbers are cut: in the middle between two, or only between bins.
+"""Bins of numeric columns, and midpoints between neighbouring numbers.
 
 Exact thresholds are the default. With ``max_bins`` a column with more distinct
-numbers than that is cut only between bins, which is much faster on long tables and
-loses little. A bin is a range of numbers; its number stands for it during growth,
-and afterwards cuts between bins are turned into cuts between numbers.
+numbers than that is split only between bins, which is much faster on long tables and
+loses little. A bin is a range of numbers. During growth numbers are replaced by the
+indices of their bins; afterwards thresholds between bins become thresholds between
+numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import distinct
 from branchwise.data.schema import Column, Columns
 
-#: The numbers between bins, by column; a column that is not there has no bins.
+#: The edges between bins, by column; columns without bins are absent.
 Edges = dict[int, NDArray[np.float64]]
 
 
@@ -28,7 +29,7 @@ def bin_columns(
     max_bins: int,
     counted: NDArray[np.bool_] | None,
 ) -> tuple[Columns, Edges]:
-    """Put the numbers of long columns in bins; ``counted`` rows decide which."""
+    """Bin the columns with many distinct numbers; ``counted`` rows give the edges."""
     edges: Edges = {}
     cells = list(data.data)
     for index, column in enumerate(columns):
@@ -45,7 +46,7 @@ def bin_columns(
 
 
 def _edges(numbers: NDArray[np.float64], max_bins: int) -> NDArray[np.float64] | None:
-    """Return cuts that part the numbers evenly, or None where there are few."""
+    """Return edges of bins of about equal size, or None for few distinct numbers."""
     distinct, count = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
     if len(distinct) <= max_bins:
         return None
@@ -58,7 +59,7 @@ def edges_between(
     count: NDArray[np.intp],
     max_bins: int,
 ) -> NDArray[np.float64]:
-    """Return cuts that part numbers evenly that lie in cells, which stay whole.
+    """Return edges of bins of about equal size, made of whole cells of a summary.
 
     Of each cell the least and the largest number is given, and how many it has.
     """
@@ -71,29 +72,31 @@ def edges_between(
 
 
 def midpoint(low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the cut between neighbours: low <= cut < high, however it is rounded."""
+    """Return thresholds between neighbours: low <= threshold < high, after rounding."""
     # Halves first: the sum of two large numbers could overflow.
     middle = low / 2 + high / 2
     return np.where((middle < low) | (middle >= high), low, middle)
 
 
-def cut_numbers(
-    cut: NDArray[np.float64], column: NDArray[np.intp], edges: Edges
+def numbers_of_thresholds(
+    threshold: NDArray[np.float64], column: NDArray[np.intp], edges: Edges
 ) -> NDArray[np.float64]:
-    """Turn cuts between bins into cuts between numbers."""
-    result = cut.copy()
+    """Convert thresholds between bins into thresholds between numbers."""
+    result = threshold.copy()
     for index, between in edges.items():
-        cuts = np.flatnonzero((column == index) & ~np.isnan(cut))
-        result[cuts] = between[np.floor(cut[cuts]).astype(np.intp)]
+        thresholds = np.flatnonzero((column == index) & ~np.isnan(threshold))
+        result[thresholds] = between[np.floor(threshold[thresholds]).astype(np.intp)]
     return result
 
 
-def cut_bins(
-    cut: NDArray[np.float64], column: NDArray[np.intp], edges: Edges
+def bins_of_thresholds(
+    threshold: NDArray[np.float64], column: NDArray[np.intp], edges: Edges
 ) -> NDArray[np.float64]:
-    """Turn such cuts between numbers into cuts between bins again."""
-    result = cut.copy()
+    """Convert such thresholds between numbers back into thresholds between bins."""
+    result = threshold.copy()
     for index, between in edges.items():
-        cuts = np.flatnonzero((column == index) & ~np.isnan(cut))
-        result[cuts] = np.searchsorted(between, cut[cuts], side="left") + 0.5
+        thresholds = np.flatnonzero((column == index) & ~np.isnan(threshold))
+        result[thresholds] = (
+            np.searchsorted(between, threshold[thresholds], side="left") + 0.5
+        )
     return result

@@ -1,15 +1,16 @@
-"""Tables that come back: the rows of a fold, cut out anew for every candidate.
+"""Cache of encoded tables and labels, found by fingerprints of their memory.
 
-``GridSearchCV`` takes the same rows out of the user's table for each candidate and
-hands them over as a new table each time, and their labels as a new series. A table
-that comes for the second time with the same look is encoded and kept beside a copy of
-its memory; when it comes again, the two are compared byte by byte. So nothing is ever
-taken for what it is not, a table that has changed is read again, and who fits once
-pays for a look at a few bytes. Labels are treated alike.
+``GridSearchCV`` takes the same rows from the user's table for each candidate and
+passes them as a new table each time, and their labels as a new series. A table whose
+fingerprint is seen for the second time is encoded and stored with a copy of its
+memory; the next time, the two are compared byte by byte. So a cached table is never
+used for a different one, a table that has changed is encoded again, and a single fit
+only costs the reading of a few bytes. Labels are treated in the same way.
 """
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -21,39 +22,41 @@ from numpy.typing import NDArray
 
 from branchwise.data.columns import is_arrow_text
 from branchwise.data.encoded_table import (
+    CacheStore,
     EncodedLabels,
     EncodedTable,
-    Memory,
-    Shelf,
+    LRUCache,
     n_bytes,
 )
 from branchwise.data.target import learn_target
-from branchwise.errors import DataError
+from branchwise.errors import DataError, ParameterError
 from branchwise.threads import fork_safe_lock
 
-#: What all tables that come back may take together, with what is made of them.
-ROOM = 1 << 28
-#: A table of more bytes is not looked at: reading it is not what takes time.
+#: The environment variable that switches the cache of a process off: "on" or "off".
+VARIABLE = "BRANCHWISE_CACHE"
+#: The most bytes of all cached tables, with what is computed from them.
+CACHE_SIZE = 1 << 28
+#: Larger tables are not cached: encoding is a small share of their fitting time.
 _LARGE = 1 << 26
-#: A table of fewer rows is read before it is looked at.
+#: Tables with fewer rows are not cached: encoding them is faster than a fingerprint.
 _FEW = 64
-#: How many looks are remembered.
-_LOOKS = 1024
+#: How many fingerprints are remembered.
+_FINGERPRINTS = 1024
 _SAMPLES = 256
 _CONSTANT = {str, int, float, bool, type(None)}
 _LOCK = fork_safe_lock()
 
 
 @dataclass(frozen=True)
-class _Look:
-    """What lies in memory: a description, pieces of memory, and cells by reference."""
+class _Fingerprint:
+    """Memory of a table: a description, its buffers, and cells that are objects."""
 
     told: Hashable
     pieces: tuple[Any, ...]
     objects: tuple[NDArray[Any], ...]
 
     def sampled(self) -> Hashable:
-        """Return what is nearly always different for different tables."""
+        """Return a hash of sampled bytes, which differs for nearly all other tables."""
         checks = []
         for piece in self.pieces:
             cells = np.frombuffer(piece, np.uint8)
@@ -63,66 +66,78 @@ class _Look:
 
 @dataclass(frozen=True)
 class _Known:
-    """What is kept, and the memory that it was read from."""
+    """A cached object, and the memory that it was read from."""
 
     pieces: tuple[Any, ...]
     objects: tuple[NDArray[Any], ...]
     read: EncodedTable | EncodedLabels
 
-    def is_(self, look: _Look) -> bool:
-        """Whether something with the same description has the same cells."""
-        return all(map(_equal, self.pieces, look.pieces))
+    def is_(self, fingerprint: _Fingerprint) -> bool:
+        """Whether a fingerprint with the same description has the same cells."""
+        return all(map(_equal, self.pieces, fingerprint.pieces))
 
 
-class Recognition:
-    """Remembers tables and labels.
+class Fingerprints:
+    """Cache of encoded tables and labels.
 
     Parameters
     ----------
-    room : int
-        How many bytes may be kept; with 0 nothing is recognised.
+    cache_size : int
+        The most bytes that are kept; 0 turns the cache off.
     """
 
-    def __init__(self, room: int = ROOM) -> None:
-        self.memory = Memory(room)
+    def __init__(self, cache_size: int = CACHE_SIZE) -> None:
+        self.store = CacheStore(cache_size)
         self._seen: OrderedDict[Hashable, None] = OrderedDict()
 
-    def recognised(self, X: object) -> object:
-        """Return an encoded table in place of one that has come before, else X."""
-        look = _look(X) if self.memory.most_bytes else None
-        return X if look is None else self._recalled(look, X, self._encoded)
+    def _is_on(self) -> bool:
+        wanted = os.environ.get(VARIABLE, "on")
+        if wanted not in ("on", "off"):
+            raise ParameterError(f"{VARIABLE} must be 'on' or 'off'. Got {wanted!r}.")
+        return wanted == "on" and self.store.most_bytes > 0
 
-    def recognised_labels(self, y: object) -> object:
-        """Return encoded labels in place of some that have come before, else y."""
-        look = _look_at_labels(y) if self.memory.most_bytes else None
-        return y if look is None else self._recalled(look, y, _encoded_labels)
+    def known_table(self, X: object) -> object:
+        """Return the encoded table if X was passed before, else X."""
+        fingerprint = _fingerprint(X) if self._is_on() else None
+        return (
+            X if fingerprint is None else self._recalled(fingerprint, X, self._encoded)
+        )
+
+    def known_labels(self, y: object) -> object:
+        """Return the encoded labels if y was passed before, else y."""
+        fingerprint = _fingerprint_of_labels(y) if self._is_on() else None
+        return (
+            y
+            if fingerprint is None
+            else self._recalled(fingerprint, y, _encoded_labels)
+        )
 
     def _recalled(
         self,
-        look: _Look,
+        fingerprint: _Fingerprint,
         given: object,
         read: Callable[[object], EncodedTable | EncodedLabels | None],
     ) -> object:
         """Return what was read from the same memory before, else what is given."""
-        key = look.sampled()
-        known = self.memory.get(key)
-        if isinstance(known, _Known) and known.is_(look):
+        key = fingerprint.sampled()
+        known = self.store.get(key)
+        if isinstance(known, _Known) and known.is_(fingerprint):
             return known.read
-        if not self._again(key) or not all(map(_lasting, look.objects)):
+        if not self._again(key) or not all(map(_lasting, fingerprint.objects)):
             return given
         kept = read(given)
         if kept is None:
             return given
-        # The copies of objects hold them, so that no other object takes their place.
-        objects = tuple(cells.copy() for cells in look.objects)
-        beside = _Known(tuple(map(_copied, look.pieces)), objects, kept)
-        size = n_bytes(kept) + sum(piece.size for piece in look.pieces)
-        self.memory.put(key, beside, size)
+        # The copies keep the objects alive, so that their addresses are not reused.
+        objects = tuple(cells.copy() for cells in fingerprint.objects)
+        beside = _Known(tuple(map(_copied, fingerprint.pieces)), objects, kept)
+        size = n_bytes(kept) + sum(piece.size for piece in fingerprint.pieces)
+        self.store.put(key, beside, size)
         return kept
 
     def _encoded(self, X: object) -> EncodedTable:
         table = EncodedTable(X)
-        object.__setattr__(table, "shelf", Shelf(self.memory, object()))
+        object.__setattr__(table, "cache", LRUCache(self.store, object()))
         return table
 
     def _again(self, key: Hashable) -> bool:
@@ -130,26 +145,26 @@ class Recognition:
             again = key in self._seen
             self._seen[key] = None
             self._seen.move_to_end(key)
-            if len(self._seen) > _LOOKS:
+            if len(self._seen) > _FINGERPRINTS:
                 self._seen.popitem(last=False)
             return again
 
 
-def _look(X: object) -> _Look | None:
-    """Look at the memory of a table; None where it is not of a kind known here."""
+def _fingerprint(X: object) -> _Fingerprint | None:
+    """Return the fingerprint of a table; None for unsupported types."""
     table: Any = X
-    # Asked of the type: the frame itself would make a series of its dtypes.
+    # An attribute of the type: that of the frame would build a series of dtypes.
     is_frame = _is_of_pandas(X) and hasattr(type(X), "dtypes")
     if not (is_frame or type(X) is np.ndarray):
         return None
     if table.ndim != 2 or len(table) < _FEW:
         return None
     if is_frame:
-        return _look_at("frame", table.columns.tolist(), _column_arrays(table))
-    return _look_at("array", ["cells"], [table])
+        return _fingerprint_of("frame", table.columns.tolist(), _column_arrays(table))
+    return _fingerprint_of("array", ["cells"], [table])
 
 
-def _look_at_labels(y: object) -> _Look | None:
+def _fingerprint_of_labels(y: object) -> _Fingerprint | None:
     labels: Any = y
     is_series = _is_of_pandas(y) and hasattr(type(y), "array")
     if not (is_series or type(y) is np.ndarray):
@@ -158,7 +173,7 @@ def _look_at_labels(y: object) -> _Look | None:
         return None
     # Trees keep the name of a series.
     name = labels.name if is_series else None
-    return _look_at("labels", [name], [labels.array if is_series else labels])
+    return _fingerprint_of("labels", [name], [labels.array if is_series else labels])
 
 
 def _is_of_pandas(given: object) -> bool:
@@ -166,17 +181,17 @@ def _is_of_pandas(given: object) -> bool:
 
 
 def _column_arrays(table: Any) -> Iterable[Any]:
-    """Return the arrays of the columns of a frame of pandas."""
-    # Its public ways make a series of every column, which takes ten times as long as
-    # all the rest of a look; a pandas without this door is asked in public.
+    """Return the arrays of the columns of a pandas DataFrame."""
+    # The public methods build a series of every column, which takes ten times as long
+    # as the rest of a fingerprint; they are used where the private method is absent.
     quick = getattr(table, "_iter_column_arrays", None)
     return quick() if quick else (series.array for _, series in table.items())
 
 
-def _look_at(
+def _fingerprint_of(
     kind: str, names: Iterable[object], columns: Iterable[Any]
-) -> _Look | None:
-    """Look at columns, or at none of them where one is of another kind or large."""
+) -> _Fingerprint | None:
+    """Return the fingerprint of columns; None if one is unsupported or too large."""
     told: list[Hashable] = [kind]
     pieces: list[Any] = []
     objects: list[NDArray[Any]] = []
@@ -192,11 +207,11 @@ def _look_at(
         told.append((str(name), type(name), found.told))
         pieces += found.pieces
         objects += found.objects
-    return _Look(tuple(told), tuple(pieces), tuple(objects))
+    return _Fingerprint(tuple(told), tuple(pieces), tuple(objects))
 
 
 def _encoded_labels(y: object) -> EncodedLabels | None:
-    """Read labels; None where there is something wrong, which fitting will name."""
+    """Encode labels; None if they are invalid: ``fit`` raises the error."""
     try:
         return EncodedLabels(*learn_target(y), getattr(y, "name", None))
     except DataError:
@@ -204,7 +219,7 @@ def _encoded_labels(y: object) -> EncodedLabels | None:
 
 
 class _Memory(NamedTuple):
-    """A column as it lies: see :class:`_Look`."""
+    """The memory of a column; see :class:`_Fingerprint`."""
 
     told: Hashable
     pieces: list[Any]
@@ -212,7 +227,7 @@ class _Memory(NamedTuple):
 
 
 def _memory_of(cells: Any) -> _Memory | None:
-    """Describe a column, and return where its cells lie."""
+    """Return the description and the buffers of a column."""
     if is_arrow_text(cells):
         return _memory_of_arrow(cells.__arrow_array__())
     import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
@@ -224,7 +239,7 @@ def _memory_of(cells: Any) -> _Memory | None:
         told = "categories", names, bool(cells.ordered), codes.dtype.str
         return _Memory(told, [pa.py_buffer(codes)], [])
     if not isinstance(cells, np.ndarray) and not hasattr(cells, "_ndarray"):
-        return None  # masks and dictionaries lie elsewhere
+        return None  # masks and dictionaries are stored in further buffers
     array = np.asarray(cells)
     if array.dtype.kind not in "iufbUO":
         return None
@@ -239,7 +254,7 @@ def _memory_of_arrow(array: Any) -> _Memory:
     for chunk in getattr(array, "chunks", [array]):
         buffers = chunk.buffers()
         if not chunk.null_count:
-            buffers[0] = None  # bits that say of every cell that it is there
+            buffers[0] = None  # the validity bits of an array without missing values
         told.append((chunk.offset, len(chunk), tuple(b is None for b in buffers)))
         pieces += [buffer for buffer in buffers if buffer is not None]
     return _Memory(tuple(told), pieces, [])
@@ -250,11 +265,11 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _copied(piece: Any) -> Any:
-    import pyarrow as pa  # noqa: PLC0415  (its buffers have come in)
+    import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
 
     return pa.py_buffer(piece.to_pybytes())
 
 
 def _lasting(cells: NDArray[Any]) -> bool:
-    """Whether the same objects are the same values for ever."""
+    """Whether the objects are immutable: the same object is always the same value."""
     return set(map(type, cells.flat)) <= _CONSTANT

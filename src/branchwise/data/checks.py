@@ -1,8 +1,7 @@
-"""What may be wrong with a table, seen from its columns alone.
+"""Checks of a table before fitting: identifiers, leaks, duplicates, constants.
 
-Every column becomes codes of its distinct values first; all else is counting. The
-functions are pure: columns come in, findings go out, in words that name the columns
-and say what to do.
+Every column is first converted to codes of its distinct values; the checks then only
+count. Each :class:`Finding` names the columns and says what to do.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from branchwise.threads import cached_property
 
 Codes = NDArray[np.integer[Any]]
 
-#: Whole numbers are codes if they have fewer gaps than this times the rows.
-WITHOUT_GAPS = 1.5
-#: Rows that are looked at before all are.
+#: Integers are used as codes if their range is at most this times the rows.
+WITHOUT_MISSING = 1.5
+#: Size of the sample that is checked before all rows are.
 _SAMPLE = 1000
-#: Rows whose order tells enough.
+#: Size of the sample whose order is compared.
 _RANKED = 100_000
-#: The share of what is not the commonest value that may differ.
+#: The share of the rows without the most frequent value that may differ.
 _DIFFERENT = 0.01
-#: The same, where only a sample is seen.
+#: The same for a sample.
 _DIFFERENT_IN_SAMPLE = 0.05
 _SAME_ORDER = 0.9999
-#: Rows that show quickly what does not decide a class.
-_PART = 2000
+#: Size of the sample that excludes columns which do not determine the class.
+_SAMPLE_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -51,20 +50,19 @@ class Coding:
 
     @property
     def sizes(self) -> bytes:
-        """What is equal for columns that divide the rows alike, and quickly told."""
+        """The sizes of the groups: equal where partitions are, and fast to compute."""
         return np.sort(self.counts[self.counts > 0]).tobytes()
 
     @property
     def signature(self) -> bytes:
-        """What is equal for columns that divide the rows alike, and for no others."""
+        """Bytes that are equal only for columns with the same partition of the rows."""
         return _by_appearance(self.codes).tobytes()
 
 
 def codes_of(raw: RawColumn) -> Coding | None:
-    """Give the distinct values of a column codes; None for numbers that all differ.
+    """Encode the distinct values of a column; None for numbers that hardly repeat.
 
-    Numbers that hardly ever repeat are amounts, and which of them are equal tells
-    nothing.
+    Such numbers are measurements: which of them are equal carries no information.
     """
     if isinstance(raw, Coded):
         return _counted(raw.codes)
@@ -74,13 +72,13 @@ def codes_of(raw: RawColumn) -> Coding | None:
     if not len(known):
         return _counted(np.full(len(values), -1, dtype=np.int32))
     least, largest = float(known.min()), float(known.max())
-    dense = least > -np.inf and largest - least <= WITHOUT_GAPS * len(known)
+    dense = least > -np.inf and largest - least <= WITHOUT_MISSING * len(known)
     if dense and _all_whole(known):
         filled = np.where(missing, least - 1, values)
         return _counted((filled - least).astype(np.int32))
     if 2 * len(np.unique(_sample(known))) > len(_sample(known)):
         return None
-    plain = np.where(missing, np.nan, values + 0.0)  # one zero, one kind of gap
+    plain = np.where(missing, np.nan, values + 0.0)  # one zero, one missing value
     codes: NDArray[np.integer[Any]]
     numbered = number_cells(plain)
     if numbered is None:
@@ -96,8 +94,8 @@ def _counted(codes: NDArray[np.integer[Any]]) -> Coding:
 
 
 def _all_whole(values: NDArray[np.float64]) -> bool:
-    part = _sample(values)
-    return bool((part == np.rint(part)).all() and (values == np.rint(values)).all())
+    piece = _sample(values)
+    return bool((piece == np.rint(piece)).all() and (values == np.rint(values)).all())
 
 
 def _sample(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -105,11 +103,11 @@ def _sample(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _by_appearance(codes: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
-    """Give values new codes, in the order of their appearance."""
+    """Renumber codes in the order of their first appearance."""
     codes = codes.astype(np.int64)
     rows = np.flatnonzero(codes >= 0)[::-1]
     first = np.full(int(codes.max(initial=-1)) + 1, len(codes), dtype=np.int64)
-    first[codes[rows]] = rows  # of repeated codes the last assignment stays
+    first[codes[rows]] = rows  # the last assignment to a repeated index wins
     rank = np.full(len(first) + 1, -1, dtype=np.int32)
     rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
     rank[-1] = -1
@@ -118,16 +116,16 @@ def _by_appearance(codes: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
 
 
 def same_partition(one: Coding, other: Coding) -> bool:
-    """Tell whether two columns divide the rows nearly alike, whatever the names.
+    """Tell whether two columns give nearly the same partition, up to value names.
 
-    At most 1 % of the rows that do not have the commonest value may differ, so that
-    two columns are not alike just because both nearly always say no.
+    At most 1 % of the rows without the most frequent value may differ, so that two
+    columns are not equal just because both are nearly constant.
     """
     step = max(1, len(one.codes) // _SAMPLE)
     if step > 1:
-        part, other_part = one.codes[::step], other.codes[::step]
+        piece, other_sample = one.codes[::step], other.codes[::step]
         if not _alike_partitions(
-            part, other_part, _DIFFERENT_IN_SAMPLE, len(part) // 100
+            piece, other_sample, _DIFFERENT_IN_SAMPLE, len(piece) // 100
         ):
             return False
     return _alike_partitions(one.codes, other.codes, _DIFFERENT, 0)
@@ -149,9 +147,10 @@ def _alike_partitions(one: Codes, other: Codes, share: float, slack: int) -> boo
 
 
 def same_order(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    """Tell whether two columns of numbers put the rows in nearly the same order.
+    """Tell whether two numeric columns have nearly the same order of rows.
 
-    Also the reverse: a tree can cut at the same places. Gaps must be the same, too.
+    The reverse order counts as well, as it allows the same splits. Missing values must
+    be in the same rows.
     """
     for limit in (_SAMPLE, _RANKED):
         step = max(1, len(one) // limit)
@@ -171,19 +170,19 @@ def _correlated(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ranks; equal numbers share the mean of theirs."""
+    """Return ranks; equal numbers get their mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     ranks: NDArray[np.float64] = (ends - (counts - 1) / 2)[inverse.reshape(-1)]
     return ranks
 
 
-def errors_in_part(coding: Coding, classes: Coding) -> float:
-    """Return the share of rows, of a part of them, that values leave undecided.
+def errors_in_sample(coding: Coding, classes: Coding) -> float:
+    """Return the share of rows of a sample that the values do not classify.
 
-    Here a row may count for itself, so that it cannot be more than for all rows.
+    A row counts for itself here, so that the share is a lower bound.
     """
-    step = max(1, len(classes.codes) // _PART)
+    step = max(1, len(classes.codes) // _SAMPLE_ROWS)
     labels = classes.codes[::step].astype(np.int64)
     rows = labels >= 0
     values = coding.codes[::step][rows].astype(np.int64) + 1
@@ -196,10 +195,10 @@ def errors_in_part(coding: Coding, classes: Coding) -> float:
 
 
 def errors_without_own(coding: Coding, classes: Coding) -> int:
-    """Count rows whose class is not the commonest of the other rows of their value.
+    """Count rows whose class is not the majority of the other rows with their value.
 
-    Missing cells are a value like any other. A value of a single row tells nothing,
-    so the row counts as an error: a column of names decides nothing.
+    Missing counts as a value. A row whose value is unique counts as an error, so that
+    an identifier does not determine the class.
     """
     n_classes = len(classes.counts)
     rows = classes.codes >= 0
@@ -231,11 +230,11 @@ def _tallied(
 
 
 def in_order(values: NDArray[np.float64], classes: NDArray[np.integer[Any]]) -> bool:
-    """Tell whether numbers lie in one range for each class, missing ones apart.
+    """Tell whether each class has a range of numbers of its own, missing ones aside.
 
-    A part of the rows is looked at first: what is in no order there is in none.
+    A sample is checked first: if its ranges overlap, so do those of all rows.
     """
-    step = len(values) // _PART
+    step = len(values) // _SAMPLE_ROWS
     if step > 1 and not _in_order(values[::step], classes[::step]):
         return False
     return _in_order(values, classes)
@@ -266,31 +265,31 @@ Kind = Literal[
     "rare_class",
 ]
 
-#: A table with fewer rows says nothing about which column is an identifier.
+#: Fewer rows are not enough to recognise an identifier.
 _ENOUGH_ROWS = 10
-#: With so large a share of distinct values, a column names rows.
+#: A column with at least this share of distinct values is an identifier.
 _NEARLY_ALL = 0.95
-#: Whole numbers are ranges more often than names: they need more rows, and no gaps.
+#: Whole numbers need more rows, and must be consecutive, to be an identifier.
 _ENOUGH_NUMBERS = 20
-#: So few distinct whole numbers, so often each, look like codes.
+#: At most so many distinct whole numbers, each at least so often, may be codes.
 _FEW_CODES = (3, 10)
 _OFTEN = 5
-#: A column that decides the class has to spare the majority so many errors ...
+#: A column that determines the class must avoid so many errors of the majority ...
 _ENOUGH_ERRORS = 10
 #: ... and may leave this share of them.
 _LEFT_OVER = 0.01
-#: A part of the rows shows quickly what decides nothing: more errors than this.
+#: Columns with more errors than this share in the sample are not checked further.
 _MANY_LEFT = 0.05
-#: With more columns, only those that are exactly alike are sought.
+#: With more columns, only exact duplicates are searched for.
 _MOST_COMPARED = 300
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to look at before a tree is grown.
+    """A problem of a table that was found before fitting.
 
-    ``kind`` is what, ``columns`` are where, ``message`` says it in words and
-    ``advice`` what to do about it.
+    ``kind`` is its type, ``columns`` the columns that have it, ``message`` describes it
+    and ``advice`` says what to do.
     """
 
     kind: Kind
@@ -304,9 +303,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class _Subject:
-    """A column with all that the checks ask of it.
+    """A column with what the checks need to know of it.
 
-    There is no ``coding`` of numbers that hardly ever repeat.
+    ``coding`` is None for numbers that hardly ever repeat.
     """
 
     name: str
@@ -342,25 +341,25 @@ class _Subject:
 
     @property
     def repeats(self) -> bool:
-        """Whether values repeat: else any two columns would divide rows alike."""
+        """Whether values repeat: otherwise any two columns give the same partition."""
         return 2 * self.n_values <= self.n_known
 
 
 def inspect_table(X: Any, y: Any = None, target: str = "target") -> list[Finding]:
-    """Find what may be wrong with a table, the gravest first.
+    """Check a table for columns that spoil a tree, the most serious first.
 
-    Columns that name rows, are constant, empty or mostly missing, whole numbers that
-    look like codes, columns that are nearly the same; and, if there are labels,
-    classes with one row and columns that decide the class all alone.
+    Finds identifiers, constant, empty and mostly missing columns, whole numbers that
+    may be codes, duplicate columns and, with labels, classes with one row and columns
+    that determine the class on their own.
 
     Parameters
     ----------
     X : table
         Anything that ``fit`` takes.
     y : labels or None
-        The classes; numbers are for regression and are not looked at.
+        The classes; numbers are for regression and are not checked.
     target : str
-        What messages call the labels.
+        The name of the labels in messages.
 
     Returns
     -------
@@ -397,7 +396,7 @@ def inspect_table(X: Any, y: Any = None, target: str = "target") -> list[Finding
 
 
 def grave_findings(X: Any, y: Any = None) -> list[Finding]:
-    """Find only what spoils a tree: columns that name rows, or give the class away."""
+    """Find only identifiers and columns that determine the class."""
     frame = open_table(X)
     labels = None if y is None else _class_codes(y)
     found: list[Finding] = []
@@ -411,7 +410,7 @@ def grave_findings(X: Any, y: Any = None) -> list[Finding]:
 
 @dataclass(frozen=True)
 class _Labels:
-    """The classes of the rows, and those that have only one."""
+    """The classes of the rows, and the classes with only one row."""
 
     coding: Coding
     single: tuple[Any, ...]
@@ -446,23 +445,23 @@ def _each(
 def _identifier(subject: _Subject) -> Finding | None:
     known, values = subject.n_known, subject.n_values
     if isinstance(subject.raw, Numbers):
-        # Without coding they have gaps, or are no whole numbers.
+        # Without coding they are not consecutive, or not whole numbers.
         if known < _ENOUGH_NUMBERS or values < known or subject.coding is None:
             return None
-        if len(subject.coding.counts) > WITHOUT_GAPS * known:
+        if len(subject.coding.counts) > WITHOUT_MISSING * known:
             return None
     elif known < _ENOUGH_ROWS or values < _NEARLY_ALL * known:
         return None
     every = (
-        "every row has another value"
+        "every row has a different value"
         if values == known
         else f"{values:,} values in {known:,} rows"
     )
     return Finding(
         "identifier",
         (subject.name,),
-        f"Column {subject.name!r} names rows rather than describes them: {every}.",
-        "Information gain would pick it, and new rows have other values: leave it out.",
+        f"Column {subject.name!r} looks like an identifier: {every}.",
+        "A tree would split on it, but new rows have other values: leave it out.",
     )
 
 
@@ -473,7 +472,7 @@ def _empty(subject: _Subject) -> Finding | None:
         "empty",
         (subject.name,),
         f"Column {subject.name!r} has no value in any row.",
-        "Leave it out, or check the marks of missing values.",
+        "Leave it out, or check which cells are read as missing.",
     )
 
 
@@ -485,7 +484,7 @@ def _constant(subject: _Subject) -> Finding | None:
         "constant",
         (subject.name,),
         f"Column {subject.name!r} has the same value in every row.",
-        "No tree can ask for it: leave it out.",
+        "No tree can split on it: leave it out.",
     )
 
 
@@ -514,7 +513,7 @@ def _code_like(subject: _Subject) -> Finding | None:
         "codes",
         (subject.name,),
         f"Column {subject.name!r} has only {values} different whole numbers.",
-        "If they are names and not amounts, take it as categorical.",
+        "If they are codes and not amounts, treat it as categorical.",
     )
 
 
@@ -529,19 +528,18 @@ def _leak(labels: _Labels | None) -> Callable[[_Subject], Finding | None]:
         return Finding(
             "leak",
             (subject.name,),
-            f"Column {subject.name!r} decides the class all alone.",
-            "Is it known before the class is? If it is made from the class, or after "
-            "it, leave it out.",
+            f"Column {subject.name!r} determines the class on its own.",
+            "If it is derived from the class, or known only after it, leave it out.",
         )
 
     return check
 
 
 def _decides(subject: _Subject, classes: Coding, base: int) -> bool:
-    """Tell whether the other rows of the same value, or a few cuts, give the class."""
+    """Tell whether rows of the same value, or a few thresholds, give the class."""
     coding = subject.coding
     if coding is not None and subject.repeats:
-        if errors_in_part(coding, classes) > _MANY_LEFT:
+        if errors_in_sample(coding, classes) > _MANY_LEFT:
             return False
         if errors_without_own(coding, classes) <= _LEFT_OVER * base:
             return True
@@ -551,12 +549,12 @@ def _decides(subject: _Subject, classes: Coding, base: int) -> bool:
 
 
 def _duplicates(subjects: Sequence[_Subject]) -> Iterator[Finding]:
-    """Find columns that are nearly the same as one before them."""
+    """Find columns that are nearly the same as an earlier one."""
     able = [subject for subject in subjects if subject.n_values > 1]
     done: set[str] = set()
     for first, second in _exactly_alike(able):
         done.add(second)
-        yield _duplicate(first, second, "the same rows have the same values")
+        yield _duplicate(first, second, "their values correspond in all rows")
     able = [subject for subject in able if subject.name not in done]
     if len(able) > _MOST_COMPARED:
         return
@@ -586,13 +584,13 @@ def _exactly_alike(subjects: Sequence[_Subject]) -> Iterator[tuple[str, str]]:
 def _alike(one: _Subject, other: _Subject) -> str | None:
     both = isinstance(one.raw, Numbers) and isinstance(other.raw, Numbers)
     if both and same_order(one.numbers, other.numbers):
-        return "they put the rows in the same order"
+        return "they have the same order of rows"
     if one.coding is None or other.coding is None:
         return None
     if not one.repeats or not other.repeats:
         return None
     if same_partition(one.coding, other.coding):
-        return "more than 99 % of the rows agree"
+        return "their values correspond in more than 99 % of the rows"
     return None
 
 
@@ -600,8 +598,8 @@ def _duplicate(first: str, second: str, how: str) -> Finding:
     return Finding(
         "duplicate",
         (first, second),
-        f"Columns {first!r} and {second!r} say the same: {how}.",
-        "Importances will be shared between them by chance: leave one out.",
+        f"Columns {first!r} and {second!r} hold the same information: {how}.",
+        "Importances would be divided between them arbitrarily: leave one out.",
     )
 
 
@@ -617,5 +615,5 @@ def _rare_classes(labels: _Labels | None, target: str) -> Iterator[Finding]:
         (target,),
         f"The {classes} {quoted(single)} of {target!r} "
         f"{'has' if len(single) == 1 else 'have'} only one row.",
-        "Nothing can be learnt or tested from one: join classes, or find more rows.",
+        "It cannot be both in training and in test rows: merge classes, or add rows.",
     )

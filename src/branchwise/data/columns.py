@@ -1,4 +1,4 @@
-"""One column in any form -> codes or numbers: arrays, lists, series of any library."""
+"""Conversion of one column (array, list, series) to codes or float64 numbers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ RawColumn = Coded | Numbers
 
 @dataclass(frozen=True)
 class KeptColumn:
-    """What reads a column that has been read already."""
+    """Reader of a column that has been read already."""
 
     raw: RawColumn
 
@@ -67,18 +67,18 @@ class KeptColumn:
         return self.raw
 
 
-def narrow_codes(raw: RawColumn) -> RawColumn:
-    """Return a column whose codes, if it has some, take as little room as they can."""
+def downcast_codes(raw: RawColumn) -> RawColumn:
+    """Return a column with its codes, if any, in the smallest integer type."""
     if not isinstance(raw, Coded):
         return raw
-    narrow = np.min_scalar_type(-max(len(raw.values), 1))
-    return replace(raw, codes=raw.codes.astype(narrow, copy=False))
+    smallest = np.min_scalar_type(-max(len(raw.values), 1))
+    return replace(raw, codes=raw.codes.astype(smallest, copy=False))
 
 
 def as_value(what: str, value: Any) -> Value:
-    """Turn a category into a plain Python value; intervals and dates become text.
+    """Convert a category to a plain Python value; intervals and dates become text.
 
-    ``what`` is what messages call the column, such as ``Column 'age'``.
+    ``what`` is the name of the column in messages, such as ``Column 'age'``.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -102,7 +102,7 @@ def as_value(what: str, value: Any) -> Value:
             )
         return float(value)
     if hasattr(value, "isoformat") or hasattr(value, "closed"):
-        # Dates and the intervals of pandas.cut have one obvious name.
+        # Dates and the intervals of pandas have one obvious name.
         return str(value)
     raise DataError(
         f"{what} has the category {shortened(value)} of type {type(value).__name__}. "
@@ -110,8 +110,8 @@ def as_value(what: str, value: Any) -> Value:
     )
 
 
-def refuse_inexact(what: str, value: int, row: int) -> NoReturn:
-    """Refuse an integer that float64 cannot hold."""
+def raise_inexact(what: str, value: int, row: int) -> NoReturn:
+    """Reject an integer that float64 cannot hold."""
     raise DataError(
         f"{what} has the integer {shortened(value)} in row {row}, beyond 2**53, where "
         "float64 is no longer exact. If it is an identifier, leave it out or pass it "
@@ -120,17 +120,17 @@ def refuse_inexact(what: str, value: int, row: int) -> NoReturn:
 
 
 def check_exact(what: str, values: NDArray[Any]) -> None:
-    """Refuse integers that float64 cannot hold: two of them might become one."""
+    """Reject integers that float64 cannot hold: two of them might become one."""
     if values.size == 0 or values.dtype.itemsize < 8:
         return
     if values.max() > LARGEST_EXACT or values.min() < -LARGEST_EXACT:
         beyond = (values > LARGEST_EXACT) | (values < -LARGEST_EXACT)
         row = int(np.argmax(beyond))
-        refuse_inexact(what, int(values[row]), row)
+        raise_inexact(what, int(values[row]), row)
 
 
 def shortened(cell: object, limit: int = 40) -> str:
-    """Show a cell in a message, cut off where it gets long."""
+    """Format a cell for a message, truncated if it is long."""
     try:
         text = repr(cell)
     except ValueError:  # an integer of more digits than Python will print
@@ -138,8 +138,8 @@ def shortened(cell: object, limit: int = 40) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def refuse_mixed(what: str, values: tuple[Value, ...]) -> None:
-    """Refuse values of several types, of which no order makes sense."""
+def check_mixed(what: str, values: tuple[Value, ...]) -> None:
+    """Reject values of several types, which have no order."""
     types = {value_type(value) for value in values}
     if len(types) > 1:
         raise DataError(
@@ -150,7 +150,7 @@ def refuse_mixed(what: str, values: tuple[Value, ...]) -> None:
 
 # pandas' own missing values, recognised without importing pandas.
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
-# A column this long is numbered if its first cells repeat themselves.
+# Columns from this length are encoded by identity if their first cells repeat.
 _WORTH_NUMBERING = 1000
 _SAMPLE = 1000
 # numpy's dates, among which NaT is a missing value.
@@ -167,10 +167,10 @@ def read_objects(what: str, column: Sequence[Any] | NDArray[Any]) -> RawColumn:
 
 
 def read_repeated(what: str, column: Sequence[Any] | NDArray[Any]) -> RawColumn | None:
-    """Read a column that has the same few objects, or texts of numpy, many times.
+    """Read a column in which few objects, or numpy strings, occur many times.
 
-    Only the distinct ones are looked at. Returns None if there are too many, and
-    if something is wrong with a cell: looking at all of them tells in which row.
+    Only the distinct ones are checked. Returns None if there are too many, and if a
+    cell is invalid: reading all of them gives the row.
     """
     if len(column) < _WORTH_NUMBERING or not _repeats(column[:_SAMPLE]):
         return None
@@ -200,12 +200,12 @@ def _read_cells(what: str, cells: Sequence[Any]) -> RawColumn:
     families = {kind: _family(kind) for kind in set(map(type, cells))}
     others = {kind for kind, family in families.items() if family == "other"}
     if others:
-        _refuse_cells(what, cells, others)
+        _raise_cells(what, cells, others)
     present = set(families.values()) - {"missing", "other"}
     if "number" in present and len(present) > 1 and _only_nan(cells):
         present.discard("number")
     if len(present) > 1:
-        _refuse_mixture(what, cells, present)
+        _raise_mixture(what, cells, present)
     if present == {"number"}:
         return _read_numbers(what, cells)
     return _factorize(what, cells)
@@ -241,7 +241,7 @@ def _read_numbers(what: str, cells: Sequence[Any]) -> Numbers:
     for row in np.flatnonzero(np.abs(values) >= LARGEST_EXACT).tolist():
         cell = cells[row]
         if isinstance(cell, numbers.Integral) and abs(int(cell)) > LARGEST_EXACT:
-            refuse_inexact(what, int(cell), row)
+            raise_inexact(what, int(cell), row)
     return Numbers(values)
 
 
@@ -261,7 +261,7 @@ def _factorize(what: str, cells: Sequence[Any]) -> Coded:
         dtype=np.int64,
         count=len(cells),
     )
-    # Missing cells have got codes of their own; close the gaps they leave.
+    # Missing cells have codes of their own; renumber the others consecutively.
     values: list[Value] = []
     final = np.empty(len(position), dtype=np.int64)
     for cell, code in position.items():
@@ -273,16 +273,16 @@ def _factorize(what: str, cells: Sequence[Any]) -> Coded:
     return Coded(final[codes] if position else codes, tuple(values))
 
 
-def _refuse_cells(what: str, cells: Sequence[Any], kinds: set[type]) -> None:
-    """Refuse the first cell of these types, if it is not numpy's NaT."""
+def _raise_cells(what: str, cells: Sequence[Any], kinds: set[type]) -> None:
+    """Reject the first cell of these types, if it is not numpy's NaT."""
     for row, cell in enumerate(cells):
         if type(cell) in kinds and not (
             isinstance(cell, _NUMPY_TIMES) and cell != cell
         ):
-            _refuse_cell(what, row, cell)
+            _raise_cell(what, row, cell)
 
 
-def _refuse_cell(what: str, row: int, cell: Any) -> NoReturn:
+def _raise_cell(what: str, row: int, cell: Any) -> NoReturn:
     kind = type(cell)
     if isinstance(cell, (*_NUMPY_TIMES, timedelta)) or hasattr(kind, "isoformat"):
         advice = f"It is a date or a time; {DATE_ADVICE}"
@@ -299,7 +299,7 @@ def _refuse_cell(what: str, row: int, cell: Any) -> NoReturn:
     )
 
 
-def _refuse_mixture(what: str, cells: Sequence[Any], families: set[str]) -> NoReturn:
+def _raise_mixture(what: str, cells: Sequence[Any], families: set[str]) -> NoReturn:
     first: dict[str, int] = {}
     for row, cell in enumerate(cells):
         family = _family(type(cell))
@@ -324,9 +324,9 @@ _DATES = (nw.Datetime, nw.Date, nw.Duration, nw.Time)
 def series_reader(
     what: str, series: nw.Series[Any], declared: bool = False
 ) -> Callable[[], RawColumn]:
-    """Return what reads a column of a dataframe.
+    """Return a function that reads a column of a dataframe.
 
-    ``declared`` tells that an Arrow dictionary has the possible values in their order.
+    ``declared`` says that an Arrow dictionary lists the possible values in order.
     """
 
     def read() -> RawColumn:
@@ -361,16 +361,15 @@ def _read_series(what: str, series: nw.Series[Any], declared: bool) -> RawColumn
     if isinstance(dtype, _NESTED):
         raise DataError(
             f"{what} holds nested values ({dtype}); a cell must be one text, number or "
-            "boolean. Take the column apart first, or leave it out (--ignore on the "
-            "command line)."
+            "boolean. Split it into several columns first, or leave it out."
         )
     if isinstance(dtype, _DATES):
-        refuse_dates(what, dtype)
+        raise_dates(what, dtype)
     return _read_array(what, series.to_numpy())
 
 
-def refuse_dates(what: str, dtype: object) -> NoReturn:
-    """Refuse a column of dates or times: a value for each day is no category."""
+def raise_dates(what: str, dtype: object) -> NoReturn:
+    """Reject a column of dates or times."""
     raise DataError(f"{what} holds dates or times ({dtype}); {DATE_ADVICE}")
 
 
@@ -399,7 +398,7 @@ def _read_boolean_series(series: nw.Series[Any]) -> Coded:
 def _without_nulls(
     series: nw.Series[Any], value: int
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Fill the gaps with a value, and tell where they are if there are any."""
+    """Fill missing values, and return their mask if there are any."""
     missing = series.is_null().to_numpy().astype(bool)
     if not missing.any():
         return series.to_numpy(), None
@@ -414,7 +413,7 @@ def _read_category_series(what: str, series: nw.Series[Any], declared: bool) -> 
         return _read_dictionary(what, array, isinstance(series.dtype, nw.Enum))
     ordered = bool(array.type.ordered)
     if is_temporal(array.type) and not (declared or ordered):
-        refuse_dates(what, array.type)
+        raise_dates(what, array.type)
     return _read_dictionary(what, array, declared or ordered, ordered)
 
 
@@ -441,7 +440,7 @@ def _is_pandas_categorical(values: Any) -> bool:
 
 
 def _read_pandas_categorical(what: str, values: Any) -> Coded:
-    """Take the codes of a pandas.Categorical, which are narrow and -1 for missing."""
+    """Read the codes of a pandas.Categorical, in which -1 is missing."""
     categories = tuple(as_value(what, value) for value in values.categories)
     return Coded(np.asarray(values.codes), categories, True, bool(values.ordered))
 
@@ -457,7 +456,7 @@ def _read_text_series(what: str, series: nw.Series[Any]) -> Coded | Numbers:
         return repeated
     codes, values = native.factorize()
     if not all(isinstance(value, str) for value in values):
-        # narwhals goes by the first hundred objects of a column.
+        # narwhals infers the type from the first hundred objects of a column.
         return read_objects(what, series.to_list())
     return Coded(np.asarray(codes), tuple(as_value(what, value) for value in values))
 
@@ -480,7 +479,7 @@ def _read_dictionary(
     of values must agree.
     """
     position: dict[Value, int] = {}
-    parts: list[NDArray[np.integer[Any]]] = [np.empty(0, dtype=np.int8)]
+    pieces: list[NDArray[np.integer[Any]]] = [np.empty(0, dtype=np.int8)]
     last, table = None, np.empty(0, dtype=np.int32)
     for chunk in getattr(array, "chunks", [array]):
         if last is None or not chunk.dictionary.equals(last):
@@ -492,18 +491,18 @@ def _read_dictionary(
                     plain = as_value(what, value)
                     table[code] = position.setdefault(plain, len(position))
             if declared and known:
-                _refuse_other_order(what, tuple(position), known, table)
+                _check_other_order(what, tuple(position), known, table)
         codes = dictionary_codes(chunk.indices)
         as_they_are = np.array_equal(table[:-1], np.arange(len(last)))
-        parts.append(codes if as_they_are else table[codes])
-    codes = parts[-1] if len(parts) <= 2 else np.concatenate(parts)
+        pieces.append(codes if as_they_are else table[codes])
+    codes = pieces[-1] if len(pieces) <= 2 else np.concatenate(pieces)
     return Coded(codes, tuple(position), declared, ordered)
 
 
-def _refuse_other_order(
+def _check_other_order(
     what: str, values: Sequence[Value], known: int, table: NDArray[np.int32]
 ) -> None:
-    """Refuse chunks that declare their values in different orders.
+    """Reject chunks that declare their values in different orders.
 
     One of the two may have further values at its end.
     """
@@ -517,7 +516,7 @@ def _refuse_other_order(
 
 
 def vector_reader(what: str, values: Any) -> Callable[[], RawColumn]:
-    """Return what reads an array, a list or a series of any library."""
+    """Return a function that reads an array, a list or a series of any library."""
     if isinstance(values, np.ndarray):
         return lambda: _read_array(what, values)
     if isinstance(values, (list, tuple, range)):
@@ -562,14 +561,14 @@ def _read_array(what: str, values: NDArray[Any]) -> RawColumn:
             "and the imaginary part as two columns."
         )
     if kind in "mM":
-        refuse_dates(what, values.dtype)
+        raise_dates(what, values.dtype)
     if kind == "S":
         values = _decode(what, values)
     return read_objects(what, values)
 
 
 def _as_float64(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the user's own array where it is fit to be read as it lies."""
+    """Return the array as float64, without a copy where possible."""
     return np.require(values, dtype=np.float64, requirements=["C", "A"])
 
 

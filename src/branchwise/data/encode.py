@@ -1,8 +1,8 @@
-"""A frame -> its schema and encoded columns; a frame and a schema -> columns.
+"""Learning the schema of a table, and encoding tables by a schema.
 
 Learning decides the kind of every column and collects its possible values;
-encoding turns cells into the codes of a schema learnt before. Both refuse what
-they cannot take as it is, naming the column and the row.
+encoding converts cells to the codes of a schema. Both raise :class:`DataError` for
+unsupported cells, with the column and the row.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from branchwise.data.columns import (
     Coded,
     Numbers,
     RawColumn,
-    refuse_mixed,
+    check_mixed,
 )
-from branchwise.data.encoded_table import EncodedTable, Shelf
+from branchwise.data.encoded_table import EncodedTable, LRUCache
 from branchwise.data.frames import (
     Declared,
     Frame,
@@ -44,7 +44,7 @@ from branchwise.data.schema import (
 from branchwise.errors import BranchwiseWarning, DataError, quoted
 from branchwise.threads import in_order
 
-# So many rows show most values of a column; the others are looked for in all rows.
+# A sample of so many rows has most values; the others are searched for in all rows.
 _SAMPLE = 4096
 
 
@@ -66,10 +66,10 @@ def present(raw: Coded) -> list[int]:
 
 
 def numbers_as_values(raw: Numbers) -> Coded:
-    """Take numbers for names."""
+    """Convert numbers to categories."""
     distinct, codes = _distinct_numbers(raw.values)
     if ((distinct == np.rint(distinct)) & (np.abs(distinct) <= LARGEST_EXACT)).all():
-        # Whole numbers with gaps between them arrive as floats: 4 reads better.
+        # Integers with missing values arrive as floats: 4 is shown instead of 4.0.
         return Coded(codes, tuple(int(value) for value in distinct.tolist()))
     return Coded(codes, tuple(distinct.tolist()))
 
@@ -106,7 +106,7 @@ def match_columns(frame: Frame, schema: Schema) -> list[int]:
                 f"Its columns are {quoted(frame.names, 20)}; rename or add what is "
                 "lacking."
             )
-        # Further columns do no harm: the tree asks for its own by name.
+        # Further columns are ignored: those of the tree are matched by name.
         return [position[name] for name in schema.names]
     if len(frame.names) != len(schema.columns):
         raise DataError(
@@ -128,14 +128,14 @@ def match_columns(frame: Frame, schema: Schema) -> list[int]:
 def columns_for(
     schema: Schema, names: Sequence[str], label: str, besides: Sequence[str] = ()
 ) -> dict[str, Column]:
-    """Return which columns of a file are which columns of a schema.
+    """Match the columns of a file with those of a schema.
 
     Where the schema has no names of the user's and the file does not have its names,
     columns are taken in their order, but for those ``besides``.
     """
     wanted = schema.names
     if set(wanted) <= set(names) or schema.named:
-        refuse_absent(label, names, wanted, "the tree was fitted with")
+        check_absent(label, names, wanted, "the tree was fitted with")
         return dict(zip(wanted, schema.columns, strict=True))
     left = [name for name in names if name not in besides]
     if len(left) != len(wanted):
@@ -147,10 +147,10 @@ def columns_for(
     return dict(zip(left, schema.columns, strict=True))
 
 
-def refuse_absent(
+def check_absent(
     label: str, names: Sequence[str], wanted: Sequence[str], that: str
 ) -> None:
-    """Refuse a file that lacks columns."""
+    """Reject a file that lacks columns."""
     absent = [name for name in wanted if name not in names]
     if absent:
         columns = "column" if len(absent) == 1 else "columns"
@@ -189,13 +189,13 @@ def learn_columns(
     categories: Declared | None,
     threads: int = 1,
 ) -> tuple[tuple[Column, ...], Columns]:
-    """Find out what every column is, and encode it."""
-    _refuse_empty(frame)
+    """Learn the kind of every column, and encode it."""
+    _check_empty(frame)
     check_column_names(frame.names)
     declared = declared_categories(frame, categories)
     as_values = chosen_columns(frame, categorical_features)
     if isinstance(frame, EncodedTable):
-        return frame.shelf.recall(
+        return frame.cache.recall(
             ("learnt", _choices(declared, as_values)),
             lambda: _learn(frame, declared, as_values, threads),
             lambda learnt: sum(cells.nbytes for cells in learnt[1].data),
@@ -203,21 +203,21 @@ def learn_columns(
     return _learn(frame, declared, as_values, threads)
 
 
-def shelf_of_rows(
+def cache_of_rows(
     frame: Frame, categorical_features: object, categories: Declared | None
-) -> Shelf | None:
-    """Return where to keep what is made of rows that are learnt in this way."""
+) -> LRUCache | None:
+    """Return the cache for results computed from rows with these settings."""
     if not isinstance(frame, EncodedTable):
         return None
     declared = declared_categories(frame, categories)
     as_values = chosen_columns(frame, categorical_features)
-    return frame.shelf.below(_choices(declared, as_values))
+    return frame.cache.below(_choices(declared, as_values))
 
 
 def _choices(
     declared: Mapping[int, tuple[Value, ...]], as_values: Sequence[bool]
 ) -> Hashable:
-    # 1, 1.0 and True are equal, but no equal names.
+    # 1, 1.0 and True are equal, but different as names.
     named = [
         (index, values, tuple(map(type, values))) for index, values in declared.items()
     ]
@@ -242,7 +242,7 @@ def _learn(
 
 
 def _useful_threads(frame: Frame, indices: Sequence[int], threads: int) -> int:
-    """Columns are read side by side where that saves more than threads cost."""
+    """Return the number of threads; one where starting more would not pay off."""
     if frame.n_rows * len(indices) < LARGE_TABLE:
         return 1
     return max(1, min(threads, len(indices)))
@@ -251,17 +251,17 @@ def _useful_threads(frame: Frame, indices: Sequence[int], threads: int) -> int:
 def learn_column(
     name: str, raw: RawColumn, as_values: bool, declared: tuple[Value, ...] | None
 ) -> tuple[Column, NDArray[Any]]:
-    """Find out what a column is, and encode it."""
+    """Learn the kind of a column, and encode it."""
     if isinstance(raw, Coded):
         return _learn_categories(name, raw, declared)
-    _refuse_infinite(name, raw)
+    _check_infinite(name, raw)
     if as_values:
         return _learn_categories(name, numbers_as_values(raw), declared)
     missing = not _all_finite(raw.values)
     return Column(name, "numeric", (), missing), raw.values
 
 
-def _refuse_empty(frame: Frame) -> None:
+def _check_empty(frame: Frame) -> None:
     shape = f"(shape=({frame.n_rows}, {len(frame.names)}))"
     if frame.n_rows == 0:
         raise DataError(
@@ -290,7 +290,7 @@ def encode_columns(
         raw = frame.column(source[index])
         cells = _encoded(frame, source[index], column, raw)
         if not allow_unseen and not column.is_numeric:
-            _refuse_unseen(column, raw, cells)
+            _check_unseen(column, raw, cells)
         return cells
 
     data: list[NDArray[Any]] = [np.empty(0)] * len(schema.columns)
@@ -303,14 +303,14 @@ def encode_columns(
 def _encoded(frame: Frame, index: int, column: Column, raw: RawColumn) -> NDArray[Any]:
     if not isinstance(frame, EncodedTable):
         return _encode_one(column, raw)
-    return frame.shelf.recall(
+    return frame.cache.recall(
         ("encoded", index, column, column.value_type),
         lambda: _encode_one(column, raw),
         lambda cells: cells.nbytes,
     )
 
 
-def _refuse_unseen(column: Column, raw: RawColumn, codes: NDArray[Any]) -> None:
+def _check_unseen(column: Column, raw: RawColumn, codes: NDArray[Any]) -> None:
     unseen = codes == column.unseen_code
     if not unseen.any():
         return
@@ -329,7 +329,7 @@ def _all_finite(values: NDArray[np.float64]) -> bool:
     return bool(np.isfinite(extremes).all())
 
 
-def _refuse_infinite(name: str, raw: Numbers) -> None:
+def _check_infinite(name: str, raw: Numbers) -> None:
     if _all_finite(raw.values):
         return
     infinite = np.isinf(raw.values)
@@ -348,19 +348,19 @@ def _learn_categories(
     missing = bool(raw.codes.min(initial=0) < 0)
     if declared is not None:
         column = Column(name, "categorical", declared, missing)
-        _refuse_undeclared(column, raw)
+        _check_undeclared(column, raw)
         return column, _translate(column, raw)
     if raw.declared:
         kind: Kind = "ordinal" if raw.ordered else "categorical"
-        _refuse_equal_names(name, raw.values)
+        _check_equal_names(name, raw.values)
         column = Column(name, kind, raw.values, missing)
-        return column, _narrow(column, raw.codes)
+        return column, _downcast(column, raw.codes)
     column = Column(name, "categorical", occurring(raw), missing)
     return column, _translate(column, raw)
 
 
-def _refuse_equal_names(name: str, values: tuple[Value, ...]) -> None:
-    refuse_mixed(f"Column {name!r}", values)
+def _check_equal_names(name: str, values: tuple[Value, ...]) -> None:
+    check_mixed(f"Column {name!r}", values)
     if len(set(values)) < len(values):
         twice = [value for value, times in Counter(values).items() if times > 1]
         raise DataError(
@@ -369,7 +369,7 @@ def _refuse_equal_names(name: str, values: tuple[Value, ...]) -> None:
         )
 
 
-def _refuse_undeclared(column: Column, raw: Coded) -> None:
+def _check_undeclared(column: Column, raw: Coded) -> None:
     for code in present(raw):
         value = raw.values[code]
         if value not in column.code_of or (
@@ -383,22 +383,22 @@ def _refuse_undeclared(column: Column, raw: Coded) -> None:
             )
 
 
-def _narrow(column: Column, codes: NDArray[np.integer[Any]]) -> NDArray[Any]:
+def _downcast(column: Column, codes: NDArray[np.integer[Any]]) -> NDArray[Any]:
     """Store codes in the column's own type, with -1 as the missing code."""
     dtype = column.code_dtype
     if codes.min(initial=0) >= 0:
-        # Codes that are narrow already are only read: a view of the user's will do.
+        # Codes are only read: a view of the user's array will do where the type fits.
         as_they_are = codes.dtype.itemsize == dtype.itemsize == 1
         return codes.view(dtype) if as_they_are else codes.astype(dtype)
-    narrow = codes.astype(dtype)
-    narrow[codes < 0] = column.missing_code
-    return narrow
+    narrower = codes.astype(dtype)
+    narrower[codes < 0] = column.missing_code
+    return narrower
 
 
 def _translate(column: Column, raw: Coded) -> NDArray[Any]:
-    """Look every distinct value up in the schema; strings are touched once each."""
+    """Look up every distinct value in the schema, each string once."""
     if raw.values == column.categories:
-        return _narrow(column, raw.codes)
+        return _downcast(column, raw.codes)
     table = np.empty(len(raw.values) + 1, dtype=column.code_dtype)
     for code, value in enumerate(raw.values):
         table[code] = column.code_of.get(value, column.unseen_code)
@@ -411,27 +411,27 @@ def _encode_one(column: Column, raw: RawColumn) -> NDArray[Any]:
     if column.is_numeric:
         return _encode_numeric(column, raw)
     if isinstance(raw, Numbers):
-        _refuse_infinite(column.name, raw)
+        _check_infinite(column.name, raw)
         raw = numbers_as_values(raw)
     if column.value_type is not None:
         example = f" (such as {column.categories[0]!r})"
-        _refuse_other_type(column.name, raw, column.value_type, example)
+        _check_other_type(column.name, raw, column.value_type, example)
     return _translate(column, raw)
 
 
 def _encode_numeric(column: Column, raw: RawColumn) -> NDArray[Any]:
     if isinstance(raw, Numbers):
-        _refuse_infinite(column.name, raw)
+        _check_infinite(column.name, raw)
         return raw.values
-    _refuse_other_type(column.name, raw, "number", "")
-    # What is not a number does not occur.
+    _check_other_type(column.name, raw, "number", "")
+    # Only numbers occur here.
     numbers = [v if value_type(v) == "number" else np.nan for v in raw.values]
     values: NDArray[Any] = np.array([*numbers, np.nan], dtype=np.float64)[raw.codes]
     return values
 
 
-def _refuse_other_type(name: str, raw: Coded, learnt: ValueType, example: str) -> None:
-    """Refuse values of another family than those used for fitting."""
+def _check_other_type(name: str, raw: Coded, learnt: ValueType, example: str) -> None:
+    """Reject values of another family than those used for fitting."""
     if all(value_type(value) == learnt for value in raw.values):
         return
     for code in present(raw):

@@ -1,9 +1,9 @@
-"""A table that is read once and then taken apart by rows, again and again.
+"""Encoded tables and labels for repeated fits, and their LRU cache.
 
 Searches and cross-validation fit the same rows many times. An :class:`EncodedTable`
-has read its columns; the rows of a fold are picked from the codes. What is learnt
-from a fold, and the trees that are grown from it, are remembered as long as there is
-room, so that the next fit of the same rows can start from there.
+has read its columns; the rows of a fold are taken from the codes. The columns and
+trees of a fold are cached, within a limit of memory, so that the next fit of the same
+rows can reuse them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Made = TypeVar("Made")
 
 
 def digest(array: NDArray[np.generic] | None) -> bytes:
-    """Return 16 bytes that stand for the contents of an array of numbers."""
+    """Return a hash of 16 bytes of the contents of an array of numbers."""
     if array is None:
         return b""
     told = f"{array.dtype.str}{array.shape}".encode()
@@ -35,17 +35,17 @@ def digest(array: NDArray[np.generic] | None) -> bytes:
     return blake2b(data.data, digest_size=16, key=told[:64]).digest()
 
 
-#: Guards every memory: it is held for a few steps only.
+#: Guards every cache; it is held briefly.
 _LOCK = fork_safe_lock()
 
 
-class Memory:
-    """Keeps things of which those go first that have been asked for least lately.
+class CacheStore:
+    """Storage of limited size that drops the least recently used entries first.
 
     Parameters
     ----------
     most_bytes : int
-        How much may be kept.
+        The most bytes that are kept.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -54,7 +54,7 @@ class Memory:
         self._bytes = 0
 
     def get(self, key: Hashable) -> object | None:
-        """Return what is kept under a key, or None."""
+        """Return the entry of a key, or None."""
         with _LOCK:
             found = self._kept.get(key)
             if found is None:
@@ -63,7 +63,7 @@ class Memory:
             return found[0]
 
     def put(self, key: Hashable, thing: object, n_bytes: int) -> None:
-        """Keep a thing, in place of what was kept under its key."""
+        """Store an entry, replacing that of the same key."""
         with _LOCK:
             if key in self._kept:
                 self._bytes -= self._kept.pop(key)[1]
@@ -75,20 +75,20 @@ class Memory:
                 self._bytes -= self._kept.popitem(last=False)[1][1]
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Another process makes what it needs by itself.
-        return Memory, (self.most_bytes,)
+        # Another process starts with an empty one.
+        return CacheStore, (self.most_bytes,)
 
 
-class Shelf:
-    """A part of a memory: what belongs to the same rows."""
+class LRUCache:
+    """The entries of a :class:`CacheStore` that belong to the same rows."""
 
-    def __init__(self, memory: Memory, name: Hashable) -> None:
-        self.memory = memory
+    def __init__(self, store: CacheStore, name: Hashable) -> None:
+        self.store = store
         self.name = name
 
-    def below(self, name: Hashable) -> Shelf:
-        """Return the shelf of something that was made of these rows."""
-        return Shelf(self.memory, (self.name, name))
+    def below(self, name: Hashable) -> LRUCache:
+        """Return the cache of an object that was computed from these rows."""
+        return LRUCache(self.store, (self.name, name))
 
     def recall(
         self,
@@ -96,7 +96,7 @@ class Shelf:
         make: Callable[[], Made],
         n_bytes: Callable[[Made], int],
     ) -> Made:
-        """Return a thing, and make it if it is not there."""
+        """Return an entry; compute and store it if it is absent."""
         found = self.get(name)
         if found is not None:
             return cast("Made", found)
@@ -105,25 +105,24 @@ class Shelf:
         return made
 
     def get(self, name: Hashable) -> object | None:
-        """Return what stands on the shelf, or None."""
-        return self.memory.get((self.name, name))
+        """Return an entry, or None."""
+        return self.store.get((self.name, name))
 
     def put(self, name: Hashable, thing: object, n_bytes: int) -> None:
-        """Put a thing on the shelf."""
-        self.memory.put((self.name, name), thing, n_bytes)
+        """Store an entry."""
+        self.store.put((self.name, name), thing, n_bytes)
 
 
-#: What a table may remember, if nobody says otherwise: 512 MiB.
-ROOM = 1 << 29
+#: The default size of the cache of a table: 512 MiB.
+CACHE_SIZE = 1 << 29
 
 
 class EncodedTable(Frame):
     """A table that has been read, ready to be fitted many times.
 
-    It goes wherever a table goes: to ``fit``, ``predict``, ``score`` and
-    :func:`~branchwise.fit_tree`, to ``GridSearchCV`` and ``cross_val_score``. Trees
-    are those that the rows of the table itself would give. Later changes of the table
-    do not reach it.
+    It can be passed in place of a table to ``fit``, ``predict``, ``score`` and
+    :func:`~branchwise.fit_tree`, to ``GridSearchCV`` and ``cross_val_score``, and gives
+    the same trees. Later changes of the table do not affect it.
 
     Parameters
     ----------
@@ -132,8 +131,8 @@ class EncodedTable(Frame):
         of dicts.
     n_jobs : int or None, default=None
         Threads to read the table with; None is one, -1 all cores.
-    room : int, default=2**29
-        How many bytes of codes and trees may be kept for the next fit.
+    cache_size : int, default=2**29
+        The most bytes of codes and trees that are cached for the next fit.
 
     Attributes
     ----------
@@ -153,22 +152,28 @@ class EncodedTable(Frame):
     {'max_depth': 2}
     """
 
-    shelf: Shelf
+    cache: LRUCache
     columns: tuple[RawColumn, ...]
 
-    def __init__(self, X: object, *, n_jobs: int | None = None, room: int = ROOM):
+    def __init__(
+        self, X: object, *, n_jobs: int | None = None, cache_size: int = CACHE_SIZE
+    ):
         frame = open_table(X)
         read = in_order(frame.column, range(len(frame.names)), n_threads(n_jobs))
-        # The user's own arrays may change; what is remembered of them must not.
-        self._fill(frame, tuple(_own(raw) for raw in read), Shelf(Memory(room), ()))
+        # The user may change the arrays later; the encoded table must not change.
+        self._fill(
+            frame,
+            tuple(_own(raw) for raw in read),
+            LRUCache(CacheStore(cache_size), ()),
+        )
 
     def _fill(
-        self, frame: Frame, columns: tuple[RawColumn, ...], shelf: Shelf
+        self, frame: Frame, columns: tuple[RawColumn, ...], cache: LRUCache
     ) -> EncodedTable:
         n_rows = len(_cells(columns[0])) if columns else frame.n_rows
         super().__init__(frame.names, n_rows, frame.named, ())
         object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "shelf", shelf)
+        object.__setattr__(self, "cache", cache)
         return self
 
     def column(self, index: int) -> RawColumn:
@@ -193,10 +198,10 @@ class EncodedTable(Frame):
 
         def make() -> EncodedTable:
             picked = tuple(_taken(raw, chosen) for raw in self.columns)
-            part: EncodedTable = object.__new__(EncodedTable)
-            return part._fill(self, picked, self.shelf.below(digest(chosen)))
+            subset: EncodedTable = object.__new__(EncodedTable)
+            return subset._fill(self, picked, self.cache.below(digest(chosen)))
 
-        return self.shelf.recall(("rows", digest(chosen)), make, n_bytes)
+        return self.cache.recall(("rows", digest(chosen)), make, n_bytes)
 
     @overload
     def __getitem__(self, rows: tuple[Any, ...]) -> EncodedTable: ...
@@ -211,8 +216,8 @@ class EncodedTable(Frame):
         return self.take(rows)
 
     def __reduce__(self) -> tuple[object, ...]:
-        state = self.names, self.n_rows, self.named, self.columns, self.shelf.memory
-        return _restored, (*state, self.shelf.name)
+        state = self.names, self.n_rows, self.named, self.columns, self.cache.store
+        return _restored, (*state, self.cache.name)
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -223,11 +228,11 @@ def _restored(
     n_rows: int,
     named: bool,
     columns: tuple[RawColumn, ...],
-    memory: Memory,
+    store: CacheStore,
     name: Hashable,
 ) -> EncodedTable:
     table: EncodedTable = object.__new__(EncodedTable)
-    return table._fill(Frame(names, n_rows, named, ()), columns, Shelf(memory, name))  # noqa: SLF001
+    return table._fill(Frame(names, n_rows, named, ()), columns, LRUCache(store, name))  # noqa: SLF001
 
 
 def _cells(raw: RawColumn) -> NDArray[Any]:
@@ -274,7 +279,7 @@ def _read_only(cells: NDArray[Any]) -> NDArray[Any]:
 
 
 def _positions(rows: object, n_rows: int) -> NDArray[np.intp]:
-    """Turn positions or a mask into positions."""
+    """Convert positions or a mask to positions."""
     chosen = np.asarray(rows)
     if chosen.dtype == bool and chosen.shape == (n_rows,):
         return np.flatnonzero(chosen)
@@ -287,9 +292,9 @@ def _positions(rows: object, n_rows: int) -> NDArray[np.intp]:
             f"{chosen.shape}; for one row give a list of one position."
         )
     if chosen.min() < -n_rows or chosen.max() >= n_rows:
-        strange = chosen[(chosen < -n_rows) | (chosen >= n_rows)][0]
+        unseen = chosen[(chosen < -n_rows) | (chosen >= n_rows)][0]
         raise DataError(
-            f"Row {strange} is not in an EncodedTable of {n_rows:,} rows, numbered "
+            f"Row {unseen} is not in an EncodedTable of {n_rows:,} rows, numbered "
             "from 0."
         )
     positions: NDArray[np.intp] = chosen.astype(np.intp) % n_rows

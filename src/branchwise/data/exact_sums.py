@@ -1,10 +1,10 @@
-"""Sums of floating-point numbers that are exact, in any order and in any engine.
+"""Exact sums of floating-point numbers, independent of the order of terms.
 
 A float64 sum loses digits, and which ones depends on the order of its terms. So
-every term is cut in *limbs*: multiples of a power of two (the step of the limb) that
-are small enough for the sum over all rows to need no more than 52 bits. Each limb is
-then added up by itself, without any rounding, be it by NumPy, by a database or on
-another machine; together they are the exact sum. How many limbs there are, and their
+every term is split into *limbs*: multiples of a power of two (the step of the limb)
+that are small enough for the sum over all rows to need at most 52 bits. Each limb is
+then added up by itself, without any rounding, by NumPy, by a database or on another
+machine; together they are the exact sum. How many limbs there are, and their
 steps, follows from what all rows have in common (their number, the largest term, the
 lowest bit that is set in any), so that all engines agree on them.
 
@@ -34,7 +34,7 @@ SPLITTER = 134217729.0
 
 
 def lowest_bit(numbers: Floats) -> int:
-    """Return the exponent of the lowest bit that is set in any of some numbers.
+    """Return the exponent of the lowest bit that is set in any of the numbers.
 
     Examples
     --------
@@ -50,14 +50,14 @@ def lowest_bit(numbers: Floats) -> int:
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return the rounded sum and what it leaves over, exactly."""
+    """Return the rounded sum and its exact rounding error."""
     total = a + b
     of_b = total - a
     return total, (a - (total - of_b)) + (b - of_b)
 
 
 def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return the rounded product and what it leaves over, exactly."""
+    """Return the rounded product and its exact rounding error."""
     product = a * b
     a_high, a_low = _halves(a)
     b_high, b_low = _halves(b)
@@ -109,8 +109,8 @@ class Limbs:
         """The steps themselves."""
         return tuple(math.ldexp(1.0, exponent) for exponent in self.exponents)
 
-    def cut(self, terms: Sequence[Floats]) -> Floats:
-        """Cut the terms of each row in limbs: shape (rows, limbs)."""
+    def split_limbs(self, terms: Sequence[Floats]) -> Floats:
+        """Split the terms of each row into limbs: shape (rows, limbs)."""
         found = np.zeros((len(terms[0]), len(self)))
         for term in terms:
             left = term
@@ -133,7 +133,7 @@ class Limbs:
         return limbs
 
     def whole(self, sums: Floats) -> list[int]:
-        """Return what rows of limbs add up to, in steps of the last limb."""
+        """Return the sums of rows of limbs, in steps of the last limb."""
         shifts = [exponent - self.exponents[-1] for exponent in self.exponents]
         listed = _in_steps(sums, np.array(self.steps)).tolist()
         return [

@@ -1,9 +1,9 @@
-"""Any table a person may have -> columns of codes or of numbers.
+"""Tables of any supported type as :class:`Frame`, and checks of column choices.
 
-Comes in: a pandas, polars or pyarrow frame (through narwhals, importing none of
-them), a numpy array, a dict of columns, a list of dicts or of rows. Goes out: a
-:class:`Frame`, whose columns are read one at a time as :class:`Coded` (values
-without repetition and a code for each row) or :class:`Numbers`.
+A table is a pandas, polars or pyarrow frame (through narwhals, importing none of
+them), a numpy array, a dict of columns, a list of dicts or of rows. The columns of a
+:class:`Frame` are read one at a time as :class:`Coded` (distinct values and a code
+for each row) or :class:`Numbers`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from branchwise.data.columns import (
     Numbers,
     RawColumn,
     as_value,
+    check_mixed,
     is_missing,
-    refuse_mixed,
     series_reader,
     shortened,
     vector_reader,
@@ -34,7 +34,7 @@ from branchwise.data.columns import (
 from branchwise.data.schema import Value
 from branchwise.errors import DataError, ParameterError, counted, quoted
 
-_SMALL = 1000  # integers below may be codes of as many values
+_SMALL = 1000  # smaller integers may be used as codes
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Frame:
 
 
 def open_table(X: object) -> Frame:
-    """Recognise a table of any supported form."""
+    """Return the frame of a table of any supported type."""
     if isinstance(X, Frame):
         return X
     if isinstance(X, np.ndarray):
@@ -100,12 +100,12 @@ def _declared_columns(table: Any, n_columns: int) -> list[bool]:
 
 
 def read_vector(values: object, name: str) -> RawColumn:
-    """Read a single column of any supported form."""
+    """Read a single column of any supported type."""
     return vector_reader(_column(name), _as_sized(_column(name), values))()
 
 
 def read_labels(y: object) -> RawColumn:
-    """Read the labels, which messages call y."""
+    """Read the labels, called y in messages."""
     if isinstance(y, (Coded, Numbers)):
         return y
     small = _read_small_integers(y)
@@ -113,14 +113,14 @@ def read_labels(y: object) -> RawColumn:
 
 
 def read_quantities(y: object) -> RawColumn:
-    """Read what is to be predicted where whole numbers are numbers, not names."""
+    """Read a regression target: integers are numbers, not classes."""
     if isinstance(y, (Coded, Numbers)):
         return y
     return vector_reader("y", _as_sized("y", y))()
 
 
 def _read_small_integers(values: Any) -> Coded | None:
-    """Take small integers, as which labels often come, for the codes that they are.
+    """Use small integers, which are common as labels, as codes.
 
     Returns None for anything else.
     """
@@ -134,7 +134,7 @@ def _read_small_integers(values: Any) -> Coded | None:
     if not 0 <= least <= largest < _SMALL:
         return None
     if whole.dtype.kind == "u":
-        whole = whole.astype(np.intp)  # not all of these are positions to NumPy 1
+        whole = whole.astype(np.intp)  # NumPy 1 does not index with all integer types
     return Coded(whole, tuple(range(largest + 1)))
 
 
@@ -165,7 +165,7 @@ def _as_dataframe(X: object) -> nw.DataFrame[Any] | None:
 
 
 def _from_foreign(X: object) -> Frame:
-    """Open what narwhals does not know, but what speaks Arrow or numpy."""
+    """Open an object that narwhals does not support by its Arrow or numpy interface."""
     if hasattr(X, "__arrow_c_stream__"):
         import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
 
@@ -264,7 +264,7 @@ def _from_rows(rows: Sequence[Any]) -> Frame:
         other = type(rows[kinds.index(False)]).__name__
         raise DataError(
             f"X is a list of dicts, but row {kinds.index(False)} is of type {other}. "
-            "Give every row in the same form."
+            "Give every row as the same type."
         )
     if not any(hasattr(row, "__len__") and not isinstance(row, str) for row in rows):
         raise DataError(
@@ -292,7 +292,7 @@ Declared = Mapping[Any, Sequence[Any]]
 
 
 def check_column_names(names: Sequence[str]) -> None:
-    """Refuse a column to learn from whose name is empty or blank, as in files."""
+    """Reject training columns whose name is empty or whitespace, as in files."""
     unnamed = [at for at, name in enumerate(names) if not name.strip()]
     if unnamed:
         raise DataError(
@@ -308,9 +308,9 @@ def chosen_columns(frame: Frame, chosen: object) -> list[bool]:
         if chosen in ("from_dtype", "all"):
             return [chosen == "all"] * n_columns
         advice = f"for one column pass [{chosen!r}]" if chosen in frame.names else ""
-        _refuse_choice(chosen, advice)
+        _raise_choice(chosen, advice)
     if not isinstance(chosen, Iterable) or getattr(chosen, "ndim", 1) == 0:
-        _refuse_choice(chosen)
+        _raise_choice(chosen)
     items = [item.item() if isinstance(item, np.generic) else item for item in chosen]
     if items and all(isinstance(item, bool) for item in items):
         if len(items) != n_columns:
@@ -326,7 +326,7 @@ def chosen_columns(frame: Frame, chosen: object) -> list[bool]:
     return mask
 
 
-def _refuse_choice(chosen: object, advice: str = "") -> NoReturn:
+def _raise_choice(chosen: object, advice: str = "") -> NoReturn:
     raise ParameterError(
         "categorical_features must be 'from_dtype', 'all', a mask, a list of indices "
         f"or a list of names. Got {shortened(chosen)}"
@@ -394,7 +394,7 @@ def _declared_values(what: str, values: Any) -> tuple[Value, ...]:
         )
     try:
         plain = tuple(as_value(what, value) for value in values)
-        refuse_mixed(what, plain)
+        check_mixed(what, plain)
     except DataError as error:
         raise ParameterError(str(error)) from None
     if not plain:

@@ -1,4 +1,4 @@
-"""One case in whatever form it comes, and the cells of rows as the user knows them."""
+"""Single rows as tables, cells of rows as plain values, and results as dataframes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _series_as_row(series: Any) -> Any:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a table in the user's words, by the columns of a schema."""
+    """The cells of a table as plain values, by the columns of a schema."""
 
     frame: Frame
     schema: Schema
@@ -85,7 +85,7 @@ class Cells:
         return self._cell(self._source[index], self.schema.columns[index], row)
 
     def row(self, row: int) -> dict[str, Value | None]:
-        """Return all cells of a row, those that the schema does not know included."""
+        """Return all cells of a row, including columns that are not in the schema."""
         known = dict(zip(self._source, self.schema.columns, strict=True))
         return {
             known[at].name if at in known else name: self._cell(at, known.get(at), row)
@@ -108,19 +108,19 @@ class Cells:
         return None if code < 0 else raw.values[code]
 
 
-#: The libraries that a dataframe can be of; the first that is there is the default.
+#: Libraries of dataframes; the first that is installed is the default.
 LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 def make_frame(columns: Mapping[str, Sequence[Any]], library: str | None = None) -> Any:
-    """Make a dataframe of columns of equal length.
+    """Build a dataframe from columns of equal length.
 
     Parameters
     ----------
     columns : dict of str to list
         The columns; None is a missing value.
     library : {"pandas", "polars", "pyarrow"} or None
-        The library that the dataframe is of; None is the first that is installed.
+        The library of the dataframe; None is the first that is installed.
 
     Returns
     -------

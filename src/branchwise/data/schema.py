@@ -1,26 +1,27 @@
-"""What is known about a table: names, kinds, possible values, classes.
+"""The schema of a table: names, kinds and categories of columns, and classes.
 
-A schema is learnt once (or declared), travels with the tree, and is all that a
-view needs to speak in the user's words. It holds no data.
+A schema is learnt once (or declared) and stored with the tree. Views need nothing
+else to show the names and values of the user. It holds no rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.errors import plain
+from branchwise.errors import DataError, plain, quoted
 from branchwise.threads import cached_property
 
 Value = str | bool | int | float
 Kind = Literal["categorical", "ordinal", "numeric"]
 ValueType = Literal["text", "boolean", "number"]
 
-#: What the values of a column are called in messages.
+#: The plural of each value type in messages.
 PLURAL: dict[ValueType, str] = {
     "text": "text",
     "boolean": "booleans",
@@ -35,7 +36,7 @@ _CODE_TYPES: tuple[tuple[np.dtype[np.unsignedinteger], int], ...] = (
 
 
 def value_type(value: object) -> ValueType:
-    """Tell which of the three families a category value belongs to."""
+    """Return which of the three types a category value has."""
     if isinstance(value, bool):
         return "boolean"
     return "text" if isinstance(value, str) else "number"
@@ -47,7 +48,8 @@ class Column:
 
     The code of a category is its position in ``categories``; one more code stands
     for a missing value and another for a value that is none of the categories.
-    ``sketched`` numbers were so many that only bins of a summary were cut between.
+    ``sketched`` columns had so many distinct numbers that they were split only between
+    bins of a summary.
     """
 
     name: str
@@ -73,7 +75,7 @@ class Column:
 
     @property
     def code_dtype(self) -> np.dtype[np.unsignedinteger]:
-        """The narrowest unsigned type that holds every code."""
+        """The smallest unsigned type that holds every code."""
         for dtype, largest in _CODE_TYPES:
             if self.unseen_code <= largest:
                 return dtype
@@ -81,7 +83,7 @@ class Column:
 
     @cached_property
     def value_type(self) -> ValueType | None:
-        """The family of the values; None when no value was ever seen."""
+        """The type of the values; None if no value was seen."""
         if self.is_numeric:
             return "number"
         return value_type(self.categories[0]) if self.categories else None
@@ -93,10 +95,10 @@ class Column:
 
 
 def columns_by_type(columns: Mapping[str, Column]) -> dict[ValueType, list[str]]:
-    """Return which columns must be read as what, by the names that they go by."""
+    """Return the names of the columns by the type that they are read as."""
     names: dict[ValueType, list[str]] = {"text": [], "boolean": [], "number": []}
     for name, column in columns.items():
-        # A column without a single known value is as good as text.
+        # A column without any known value is read as text.
         names[column.value_type or "text"].append(name)
     return names
 
@@ -122,7 +124,7 @@ class Schema:
 
     @cached_property
     def class_array(self) -> NDArray[np.generic]:
-        """The classes as an array, so that codes can be turned into labels."""
+        """The classes as an array that maps codes to labels."""
         # A fixed-width text array would drop a NUL at the end.
         nul = any(
             isinstance(label, str) and label.endswith("\0") for label in self.classes
@@ -130,7 +132,7 @@ class Schema:
         return np.array(self.classes, dtype=object if nul else None)
 
     def describe(self) -> str:
-        """Tell what every column is taken for, one line each."""
+        """Describe the type of every column, one line each."""
         target = plain(self.target or "(target)")
         names = [plain(name) for name in self.names]
         width = max(len(name) for name in [*names, target])
@@ -146,7 +148,7 @@ class Schema:
 def _describe_column(column: Column) -> str:
     missing = ", some missing" if column.has_missing else ""
     if column.is_numeric:
-        bins = ", cut between bins" if column.sketched else ""
+        bins = ", split between bins" if column.sketched else ""
         return f"numeric{bins}{missing}"
     return f"{column.kind}, {_listed(column.categories, 'value')}{missing}"
 
@@ -163,9 +165,41 @@ class Columns:
     """An encoded table: per column its codes, or float64 values if numeric.
 
     Codes are those of :class:`Column`; a missing number is NaN. Numbers stay
-    float64 from here to the threshold and to the prediction, so that a printed
-    rule and a prediction never disagree.
+    float64 from here to the threshold and to the prediction, so that printed rules
+    and predictions always agree.
     """
 
     n_rows: int
     data: tuple[NDArray[Any], ...]
+
+
+def check_names(
+    label: str,
+    known: Sequence[str],
+    names: Collection[str],
+    without_spaces: str | None = None,
+) -> None:
+    """Raise an error for a name that is not a column; suggest the nearest.
+
+    ``without_spaces`` is the option that strips whitespace around cells.
+    """
+    there = frozenset(known)
+    for name in names:
+        if name not in there:
+            meant = _nearest(name, known)
+            if without_spaces and name in [other.strip(" \t") for other in known]:
+                meant += (
+                    " The whitespace is part of the name; "
+                    f"{without_spaces} strips it around cells."
+                )
+            raise DataError(
+                f"{label} has no column {name!r}.{meant} The columns are "
+                f"{quoted(known, 20)}."
+            )
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    """Return a hint with the most similar name, if there is one."""
+    by_case = {other.strip().lower(): other for other in names}
+    close = difflib.get_close_matches(name.strip().lower(), by_case, 1)
+    return f" Did you mean {by_case[close[0]]!r}?" if close else ""

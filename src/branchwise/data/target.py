@@ -1,4 +1,4 @@
-"""What is to be predicted, ready to be counted: classes or numbers.
+"""Targets of classification and regression, prepared for counting.
 
 Numbers are counted by their moments: weight, sum and sum of squares. Row order must
 not matter, so these sums are exact, each in several limbs
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.columns import Coded, Numbers, RawColumn, refuse_mixed
+from branchwise.data.columns import Coded, Numbers, RawColumn, check_mixed
 from branchwise.data.encode import numbers_as_values, occurring
 from branchwise.data.encoded_table import EncodedLabels
 from branchwise.data.exact_sums import NO_BIT, Limbs, lowest_bit, ratio, two_product
@@ -61,7 +61,7 @@ class Scale:
 
     @property
     def width(self) -> int:
-        """How many columns moments have: the weight, limbs of the sum and squares."""
+        """The number of columns of moments: weight, limbs of the sum and of squares."""
         return 1 + len(self.sums) + len(self.squares)
 
     def in_units(self, numbers: Floats) -> Floats:
@@ -80,7 +80,11 @@ class Scale:
             once = list(two_product(weight, values))
             twice = [*two_product(weight, square), *two_product(weight, rest)]
         return np.concatenate(
-            [counted[:, np.newaxis], self.sums.cut(once), self.squares.cut(twice)],
+            [
+                counted[:, np.newaxis],
+                self.sums.split_limbs(once),
+                self.squares.split_limbs(twice),
+            ],
             axis=1,
         )
 
@@ -95,11 +99,11 @@ class Scale:
         """
         exponent = self.sums.exponents[-1] - self.weight_step + self.unit * unit
         pairs = zip(self._weights(moments), self._totals(moments), strict=True)
-        # Adding 0 makes one zero of two.
+        # Adding 0 turns -0.0 into 0.0.
         return np.array([ratio(t, w, exponent) if w else 0.0 for w, t in pairs]) + 0.0
 
     def variances(self, moments: Floats) -> Floats:
-        """Return the variances of groups, in the unit squared, rounded but once.
+        """Return the variances of groups, in the unit squared, rounded once.
 
         They are 0 exactly where all numbers of a group are equal.
         """
@@ -144,7 +148,7 @@ class Quantities:
 
 @dataclass(frozen=True)
 class Spread:
-    """What must be known of all numbers before any can be counted; mergeable.
+    """Range and lowest bit of the numbers, needed to choose a scale; mergeable.
 
     ``bit`` is the exponent of the lowest bit that is set in any of them.
     """
@@ -155,13 +159,13 @@ class Spread:
 
     @classmethod
     def of(cls, numbers: Floats) -> Spread:
-        """Look at numbers."""
+        """Return the spread of numbers."""
         if not len(numbers):
             return cls()
         return cls(float(numbers.min()), float(numbers.max()), lowest_bit(numbers))
 
     def merge(self, other: Spread) -> Spread:
-        """Add what is known of other numbers."""
+        """Return the spread of both sets of numbers."""
         return Spread(
             min(self.low, other.low),
             max(self.high, other.high),
@@ -170,14 +174,14 @@ class Spread:
 
 
 def measure(numbers: Floats, grid: WeightGrid) -> Quantities:
-    """Make numbers ready to be counted."""
+    """Scale numbers for counting."""
     counted = numbers if grid.weights is None else numbers[grid.weights > 0]
     scale = scale_of(Spread.of(counted), grid, grid.weights is not None)
     return Quantities(scale.in_units(numbers), scale)
 
 
 def scale_of(spread: Spread, grid: WeightGrid, weighted: bool) -> Scale:
-    """Choose the unit and the limbs for the numbers that ``spread`` is of."""
+    """Choose the unit and the limbs for numbers of this spread."""
     largest = max(abs(spread.low), abs(spread.high))
     if largest > _LARGEST:
         raise DataError(
@@ -208,7 +212,7 @@ def learn_target(
     ``declared`` are the possible classes, in their order.
     """
     if isinstance(y, EncodedLabels):
-        _refuse_other_length(len(y), n_rows)
+        _check_other_length(len(y), n_rows)
         if declared is None:
             return y.classes, y.codes
         classes, raw = y.classes, Coded(y.codes, y.classes)
@@ -223,11 +227,11 @@ def learn_target(
 def occurring_classes(
     raw: RawColumn, n_rows: int | None
 ) -> tuple[tuple[Value, ...], Coded]:
-    """Return the classes that occur in a target, sorted, and the target as names."""
+    """Return the classes that occur in a target, sorted, and the coded target."""
     raw = _complete(raw, n_rows)
     if isinstance(raw, Numbers):
         raw = _labels_from_numbers(raw)
-    refuse_mixed("y", raw.values)
+    check_mixed("y", raw.values)
     return occurring(raw), raw
 
 
@@ -239,7 +243,7 @@ def class_codes(raw: Coded, classes: Sequence[Value]) -> NDArray[np.intp]:
 
 
 def check_classes(found: Sequence[Value], declared: Sequence[Value]) -> None:
-    """Refuse declared classes that are not all, or that say one twice."""
+    """Reject declared classes that are incomplete or repeated."""
     if set(found) <= set(declared) and len(set(declared)) == len(declared):
         return
     raise DataError(
@@ -251,7 +255,7 @@ def check_classes(found: Sequence[Value], declared: Sequence[Value]) -> None:
 def learn_numbers(
     y: object, n_rows: int | None = None, criterion: object = "variance"
 ) -> NDArray[np.float64]:
-    """Return the number of every row, refusing what is no finite number."""
+    """Return the number of every row; raise unless all are finite."""
     numbers = plain_numbers(read_quantities(y), n_rows)
     if criterion == "poisson":
         check_rates(float(numbers.min()), float(numbers.max()))
@@ -259,7 +263,7 @@ def learn_numbers(
 
 
 def plain_numbers(raw: RawColumn, n_rows: int | None) -> NDArray[np.float64]:
-    """Return the numbers of a target, refusing what is no finite number."""
+    """Return the numbers of a target; raise unless all are finite."""
     raw = _complete(raw, n_rows)
     if not isinstance(raw, Numbers):
         example = next(iter(raw.values), None)
@@ -278,7 +282,7 @@ def plain_numbers(raw: RawColumn, n_rows: int | None) -> NDArray[np.float64]:
 
 
 def check_rates(low: float, high: float) -> None:
-    """Refuse numbers that are no rates of events: negative ones, or nothing but 0."""
+    """Reject targets of Poisson's criterion that are negative or all 0."""
     if low < 0 or high == 0:
         raise DataError(
             "criterion 'poisson' needs numbers y that are not negative and not all 0. "
@@ -289,7 +293,7 @@ def check_rates(low: float, high: float) -> None:
 def _complete(raw: Numbers | Coded, n_rows: int | None) -> Numbers | Coded:
     """Return the target: as many entries as there are rows, none of them missing."""
     n_labels = len(raw.values if isinstance(raw, Numbers) else raw.codes)
-    _refuse_other_length(n_labels, n_rows)
+    _check_other_length(n_labels, n_rows)
     missing = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
     if missing.any():
         raise DataError(
@@ -300,7 +304,7 @@ def _complete(raw: Numbers | Coded, n_rows: int | None) -> Numbers | Coded:
     return raw
 
 
-def _refuse_other_length(n_labels: int, n_rows: int | None) -> None:
+def _check_other_length(n_labels: int, n_rows: int | None) -> None:
     if n_rows is not None and n_labels != n_rows:
         raise DataError(
             f"y must have one label for each row of X. Got "

@@ -1,4 +1,4 @@
-"""The one tie rule: amounts that are nearly equal are equal, and the first wins."""
+"""The tie rule: nearly equal scores are equal, and the first of them wins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, Ints, run_starts
 
-#: Amounts this close, relative to the larger, are equal.
+#: Relative tolerance of scores that count as equal.
 TIE = 1e-9
 
 
@@ -16,8 +16,8 @@ def first_best(scores: Floats, starts: Ints, resolution: Floats) -> Ints:
     """Find the first best score of each run: the tie rule.
 
     Scores within a relative 1e-9 of the best (or within ``resolution``, where
-    rounding has the last word) are equal to it; the first of them wins, which is
-    the lower column, the lower cut, the first branch, the first class in sorted
+    rounding errors are larger) are equal to it; the first of them wins, which is
+    the lower column, the lower threshold, the first branch, the first class in sorted
     order.
     """
     least = least_of_equals(np.maximum.reduceat(scores, starts), resolution)
@@ -42,20 +42,20 @@ def least_of_equals(top: Floats, resolution: Floats | float) -> Floats:
 
 
 def larger_side(left: Floats, right: Floats) -> Ints:
-    """Return 1 where the right weighs more, 0 elsewhere: the left wins ties."""
+    """Return 1 where the right weighs more, otherwise 0: the left wins ties."""
     side: Ints = (left < right - right * TIE).astype(np.intp)
     return side
 
 
 def cheapest(weights: Floats, costs: Sequence[Sequence[float]]) -> Ints:
-    """Return the answer that costs least for each row of class weights; of equals
-    the first.
+    """Return the class with the least expected cost for each row of class weights;
+    of equal ones the first.
     """  # noqa: D205
-    # In a unit of each row, prices neither overflow nor vanish.
+    # Scaled row by row, so that costs neither overflow nor underflow.
     units = np.frexp(weights.max(axis=1))[1]
     weights = np.ldexp(weights, -units[:, np.newaxis])
-    price = np.zeros((len(weights), len(costs[0])))
+    cost = np.zeros((len(weights), len(costs[0])))
     for weight, row in zip(weights.T, np.asarray(costs, dtype=np.float64), strict=True):
         # Class after class, as an export adds: a matrix product has no fixed order.
-        price += weight[:, np.newaxis] * row
-    return first_best_of_rows(-price)
+        cost += weight[:, np.newaxis] * row
+    return first_best_of_rows(-cost)

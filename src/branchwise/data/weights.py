@@ -36,7 +36,7 @@ LARGEST_TOTAL = 1e300
 
 
 def check_weights(weights: object, n_rows: int) -> NDArray[np.float64]:
-    """Return the weights as float64, refusing what is no weight."""
+    """Return the weights as float64; raise if one is invalid."""
     given = check_each_weight(weights, n_rows)
     with np.errstate(over="ignore"):
         check_total(given.sum())
@@ -67,7 +67,7 @@ def check_each_weight(weights: object, n_rows: int) -> NDArray[np.float64]:
 
 
 def check_total(total: float) -> None:
-    """Refuse weights that have no sum to divide by."""
+    """Reject weights whose sum is too small or too large to divide by."""
     if not LEAST_TOTAL <= total <= LARGEST_TOTAL:
         raise DataError(
             f"sample_weight must have a sum between {LEAST_TOTAL:g} and "
@@ -77,7 +77,7 @@ def check_total(total: float) -> None:
 
 
 def _as_numbers(weights: object) -> NDArray[np.float64] | None:
-    """Return numbers as float64; text is none, even if it could be read as such."""
+    """Return numbers as float64; None for text, even if it could be parsed."""
     try:
         given = np.asarray(weights)
         return None if given.dtype.kind in "US" else given.astype(np.float64)
@@ -99,17 +99,17 @@ def on_grid(weights: NDArray[np.float64], step: float) -> NDArray[np.float64]:
 
 
 def long_sum(numbers: NDArray[np.float64]) -> tuple[float, ...]:
-    """Return the sum as two floats, the second being what the first leaves over.
+    """Return the sum as two floats, the second being the rounding error of the first.
 
-    So the sums of parts can be added up to what the sum of all would be.
+    So the sums of chunks can be added up to the sum of all rows.
     """
     listed = numbers.tolist()
     total = math.fsum(listed)
     return total, math.fsum([*listed, -total])
 
 
-def _firm_sum(weights: NDArray[np.float64]) -> float:
-    """Sum such that the power of two above it does not hang on the row order."""
+def _order_free_sum(weights: NDArray[np.float64]) -> float:
+    """Return a sum whose next power of two does not depend on the row order."""
     total = float(weights.sum())
     mantissa = math.frexp(total)[0]
     near_a_power = min(mantissa - 0.5, 1.0 - mantissa) < 1e-9
@@ -118,12 +118,12 @@ def _firm_sum(weights: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True)
 class WeightGrid:
-    """The weights of rows on their grid, and what counting needs to know of it.
+    """The weights of rows on their grid, and the steps of the grid.
 
     ``weights`` is None where every row counts as one; a row of weight 0 is left out.
     All weights are in units of ``unit``. ``fractions`` says that cases may be split,
-    so that the grid must be fine even for whole weights. Parts of weights go to
-    multiples of ``step``, parts of cases to multiples of ``case_step``.
+    so that the grid must be fine even for whole weights. Fractions of weights are
+    rounded to multiples of ``step``, fractions of cases to multiples of ``case_step``.
     """
 
     weights: NDArray[np.float64] | None
@@ -149,8 +149,8 @@ class WeightGrid:
 
 
 @dataclass(frozen=True)
-class Weighed:
-    """What must be known of all weights before any is put on a grid; mergeable.
+class WeightSummary:
+    """Summary of all weights, needed to choose the grid; mergeable.
 
     ``sums`` add up to their sum; ``bit`` is the exponent of the lowest bit that is set
     in any of them; ``n_cases`` is how many are above 0.
@@ -161,15 +161,15 @@ class Weighed:
     n_cases: int = 0
 
     @classmethod
-    def of(cls, weights: NDArray[np.float64]) -> Weighed:
-        """Look at weights."""
+    def of(cls, weights: NDArray[np.float64]) -> WeightSummary:
+        """Return the summary of weights."""
         return cls(
             long_sum(weights), lowest_bit(weights), int(np.count_nonzero(weights))
         )
 
-    def merge(self, other: Weighed) -> Weighed:
-        """Add further weights."""
-        return Weighed(
+    def merge(self, other: WeightSummary) -> WeightSummary:
+        """Return the summary of both sets of weights."""
+        return WeightSummary(
             self.sums + other.sums,
             min(self.bit, other.bit),
             self.n_cases + other.n_cases,
@@ -181,8 +181,8 @@ class Weighed:
         return math.fsum(self.sums)
 
 
-def empty_grid(found: Weighed, fractions: bool, as_cases: bool) -> WeightGrid:
-    """Return the grid that suits weights, which is yet to be filled.
+def empty_grid(found: WeightSummary, fractions: bool, as_cases: bool) -> WeightGrid:
+    """Return the grid for these weights, without the weights.
 
     ``as_cases`` says that a weight of 2 is two cases, so that its size matters.
     """
@@ -196,8 +196,8 @@ def empty_grid(found: Weighed, fractions: bool, as_cases: bool) -> WeightGrid:
     return WeightGrid(None, fractions, whole and step == 1.0, step, 1.0, 0, 0.0, unit)
 
 
-def filled_grid(grid: WeightGrid, found: Weighed) -> WeightGrid:
-    """Return a grid that knows of the weights that are on it."""
+def filled_grid(grid: WeightGrid, found: WeightSummary) -> WeightGrid:
+    """Return the grid with the totals of its weights."""
     case_step = grid_step(found.n_cases, whole=not grid.fractions)
     return replace(grid, case_step=case_step, n_cases=found.n_cases, total=found.total)
 
@@ -208,14 +208,14 @@ def weigh(
     fractions: bool,
     as_cases: bool = False,
 ) -> WeightGrid:
-    """Put the weights of rows on a grid."""
+    """Round the weights of rows to a grid."""
     if weights is None:
         return unit_grid(n_rows, fractions)
-    found = Weighed((_firm_sum(weights),), lowest_bit(weights))
+    found = WeightSummary((_order_free_sum(weights),), lowest_bit(weights))
     grid = empty_grid(found, fractions, as_cases)
     rounded = on_grid(weights / grid.unit, grid.step)
     n_cases = int(np.count_nonzero(rounded))
-    filled = filled_grid(grid, Weighed((float(rounded.sum()),), n_cases=n_cases))
+    filled = filled_grid(grid, WeightSummary((float(rounded.sum()),), n_cases=n_cases))
     return replace(filled, weights=rounded)
 
 
@@ -235,7 +235,9 @@ def class_weights(given: object, classes: Sequence[Value], rows: Floats) -> Floa
     """
     given = given(classes) if callable(given) else given
     if isinstance(given, str) and given == "balanced":
-        present = np.maximum(rows, 1.0)  # a class without rows has nothing to weigh
+        present = np.maximum(
+            rows, 1.0
+        )  # avoids division by zero for classes without rows
         balanced: Floats = rows.sum() / (np.count_nonzero(rows) * present)
         return balanced
     if not isinstance(given, Mapping):
@@ -245,7 +247,7 @@ def class_weights(given: object, classes: Sequence[Value], rows: Floats) -> Floa
         )
     unknown = [label for label in given if label not in classes]
     if unknown and len(unknown) > len(given) - len(classes):
-        # With every class there, others may be of another part of the data.
+        # If every class is present, further names may belong to other rows of the data.
         raise ParameterError(
             f"class_weight names {quoted(unknown)}, but the classes of y are "
             f"{quoted(classes)}. Give weights to these."
@@ -266,7 +268,7 @@ def class_weights(given: object, classes: Sequence[Value], rows: Floats) -> Floa
 
 
 def prior_weights(priors: object, classes: Sequence[Value], found: Floats) -> Floats:
-    """Return what each class is to be multiplied with to have its share.
+    """Return the factor of each class that gives it its prior.
 
     ``found`` are the weights that the classes have. What is given may be a function
     of the classes, too.
@@ -286,8 +288,8 @@ def prior_weights(priors: object, classes: Sequence[Value], found: Floats) -> Fl
         factors: Floats = wanted * total / np.where(found > 0, found, 1.0)
     if not np.isfinite(factors).all():
         raise ParameterError(
-            "priors must be shares that weights can be given by multiplying them. The "
-            "weights of some classes are too far apart for that; give sample_weight "
+            "priors must be reachable by multiplying the weights of classes. The "
+            "weights of some classes differ too much for that; give sample_weight "
             "that differ less."
         )
     return factors
@@ -300,7 +302,7 @@ def with_class_weights(
     classes: Sequence[Value],
     labels: NDArray[np.intp],
 ) -> Floats | None:
-    """Multiply the weights of rows by what their classes count."""
+    """Multiply the weights of rows by the factors of their classes."""
     if class_weight is None and priors is None:
         return weights
     if not classes:
@@ -327,7 +329,7 @@ def class_factors(
     rows: Floats,
     sums: Floats,
 ) -> Floats:
-    """Return what the weights of rows are multiplied with, by class.
+    """Return the factors of the weights of rows, by class.
 
     ``rows`` is how many rows each class has, ``sums`` what they weigh: exact sums that
     are rounded once, whatever the order of the rows.

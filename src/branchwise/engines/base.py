@@ -8,9 +8,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, ClassVar, Protocol, Self
 
+from branchwise.data.arrow import is_dataset
 from branchwise.engines.fit_plan import Plan, Task
 from branchwise.errors import ParameterError, quoted
-from branchwise.files.dataset import StreamedTable, is_dataset
 from branchwise.grow.protocol import Engine
 
 #: The engines by name, with what each is for.
@@ -28,19 +28,19 @@ _CLASSES = {
     "spark": "SparkTable",
 }
 
-#: The packages that engines need, which are loaded only when they work.
+#: The packages that engines need, which are imported only when they are used.
 _NEEDED = {"dask": ("dask", "distributed"), "spark": ("pyspark",)}
 
 
-def place_of(source: object, engine: str | None = None) -> Place | None:
-    """Return where the rows of a source lie; None is in memory.
+def source_of(source: object, engine: str | None = None) -> Source | None:
+    """Return the data source of an object; None for tables in memory.
 
     Parameters
     ----------
     source : object
-        A table, files, a frame of Dask or Spark, or a place itself.
+        A table, files, a frame of Dask or Spark, or a data source itself.
     engine : str or None
-        One of ``ENGINES``; None is the one that suits the source.
+        One of ``ENGINES``; None is the engine of the source.
     """
     if engine is not None and engine not in ENGINES:
         raise ParameterError(
@@ -58,20 +58,20 @@ def place_of(source: object, engine: str | None = None) -> Place | None:
         )
     if wanted == "memory":
         return None
-    place: Any = source if is_place(source) else place_class(wanted)(source)
-    # A table of a database is a place once there is a connection.
-    found: Place = place.open() if hasattr(place, "open") else place
+    opened: Any = source if is_source(source) else source_class(wanted)(source)
+    # A table of a database is a data source once there is a connection.
+    found: Source = opened.open() if hasattr(opened, "open") else opened
     return found
 
 
-def is_place(source: object) -> bool:
-    """Whether a source is a place itself."""
+def is_source(source: object) -> bool:
+    """Whether an object is a data source itself."""
     return hasattr(type(source), "engine_name")
 
 
 def engine_of(source: object) -> str:
-    """Return the engine that suits a source."""
-    if is_place(source):
+    """Return the engine of a source."""
+    if is_source(source):
         name: str = type(source).engine_name  # type: ignore[attr-defined]
         return name
     module = type(source).__module__.partition(".")[0]
@@ -83,14 +83,15 @@ def engine_of(source: object) -> str:
 
 
 def is_files(source: object) -> bool:
-    """Whether a source is a file, several of them, or how to read them."""
+    """Whether a source is a file, several of them, or a :class:`StreamedTable`."""
     if isinstance(source, (list, tuple)):
         return bool(source) and all(map(is_files, source))
-    return isinstance(source, (str, os.PathLike, StreamedTable)) or is_dataset(source)
+    streamed = getattr(type(source), "reads_files", False)
+    return streamed or isinstance(source, (str, os.PathLike)) or is_dataset(source)
 
 
-def place_class(engine: str) -> Any:
-    """Return the class of the places of an engine, whose package may be absent."""
+def source_class(engine: str) -> Any:
+    """Return the class of the data sources of an engine; raise without its package."""
     absent = [name for name in _NEEDED.get(engine, ()) if find_spec(name) is None]
     if absent:
         raise ParameterError(
@@ -100,12 +101,12 @@ def place_class(engine: str) -> Any:
     return getattr(import_module(f"branchwise.engines.{engine}"), _CLASSES[engine])
 
 
-class Place(Protocol):
-    """Where rows lie, and who can count them there."""
+class Source(Protocol):
+    """A table that an engine can count without loading it all into memory."""
 
-    #: The engine that it is for.
+    #: The name of its engine.
     engine_name: ClassVar[str]
-    #: What messages call it.
+    #: Its name in messages.
     label: str
 
     @property
@@ -113,20 +114,20 @@ class Place(Protocol):
         """The names of its columns."""
 
     def learn(self, task: Task) -> Plan:
-        """Look at all rows once."""
+        """Scan all rows once, and return the plan of counting them."""
 
     def engine(self, plan: Plan) -> Engine:
-        """Return who counts the rows by a plan."""
+        """Return the engine that counts the rows by a plan."""
 
     def __enter__(self) -> Self:
-        """Begin to use it."""
+        """Open the source."""
 
     def __exit__(self, *error: object) -> None:
-        """Give back all that was taken: temporary files and tables, remote memory."""
+        """Release temporary files and tables, and memory of workers."""
 
 
 def model_of(given: Any) -> Any:
-    """Return a model as it is given, or that of a fitted estimator."""
+    """Return a model, or the model of a fitted estimator."""
     model = getattr(given, "model_", given)
     if not (hasattr(model, "schema") and hasattr(model, "tree")):
         raise ParameterError(

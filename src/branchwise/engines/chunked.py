@@ -1,10 +1,10 @@
-"""Rows in files that may be larger than memory: read, encoded and counted in parts.
+"""Data source and storage of the chunked engine: files larger than memory.
 
-The files are read twice: once to see what there is, once to encode the rows into a
-packed temporary file of narrow codes, which all later passes read. Without that file
-every pass reads the files again. What is in memory is a part of the rows and the
-counts of the open nodes, however many rows there are; nodes that have few rows are
-finished from a second temporary file that has their rows together.
+The files are read twice: once to scan them, once to encode the rows into a compressed
+temporary file of small integer codes, which all later passes read. Without that file
+every pass reads the files again. Only a chunk of the rows and the counts of the open
+nodes are in memory, however many rows there are; nodes with few rows are finished
+from a second temporary file, in which their rows are grouped.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Ints
-from branchwise.data.arrow import as_array, from_array, give_back
+from branchwise.data.arrow import as_array, from_array, release_memory
 from branchwise.data.schema import value_type
-from branchwise.engines.fit_plan import Facts, Plan, Task
+from branchwise.engines.fit_plan import Plan, Summary, Task
 from branchwise.engines.level_engine import Job, PassEngine, merged
 from branchwise.engines.scan import (
-    Again,
     Below,
-    Part,
+    Chunk,
+    Rescan,
     Route,
-    encode_part,
+    encode_chunk,
+    finalise,
     finished,
     joined,
-    look,
-    look_again,
-    settle,
+    rescan,
+    scan,
     weigh_again,
 )
 from branchwise.errors import DataError, check_limit
@@ -45,7 +45,7 @@ from branchwise.tree.tree import Tree
 
 
 class BatchStore:
-    """A file of batches of arrays, which are written once and read many times.
+    """A temporary file of batches of arrays, written once and read many times.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class BatchStore:
         columns = [from_array(array) for array in arrays]
         names = [str(at) for at in range(len(columns))]
         batch = pa.record_batch(columns, names)
-        with self._room():
+        with self._free_bytes():
             if self._writer is None:
                 handle, name = tempfile.mkstemp(".codes", dir=self._folder)
                 self._path = Path(name)
@@ -80,13 +80,13 @@ class BatchStore:
     def close(self) -> None:
         """End writing."""
         if self._writer is not None and not self._file.closed:
-            with self._room():
+            with self._free_bytes():
                 self._writer.close()
                 self._file.close()
 
     @property
     def n_bytes(self) -> int:
-        """How large the file is."""
+        """The size of the file."""
         return 0 if self._path is None else self._path.stat().st_size
 
     def batches(self) -> Iterator[list[NDArray[np.generic]]]:
@@ -100,10 +100,10 @@ class BatchStore:
         with pa.OSFile(str(self._path)) as source, ipc.open_file(source) as file:
             for at in range(file.num_record_batches):
                 yield [as_array(column) for column in file.get_batch(at).columns]
-        give_back()
+        release_memory()
 
     def remove(self) -> None:
-        """Take the file away."""
+        """Delete the file."""
         if self._path is None:
             return
         with contextlib.suppress(OSError, ValueError):
@@ -113,7 +113,7 @@ class BatchStore:
         self._path = self._writer = None
 
     @contextlib.contextmanager
-    def _room(self) -> Iterator[None]:
+    def _free_bytes(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -121,22 +121,21 @@ class BatchStore:
             reason = "it is full" if error.errno == errno.ENOSPC else error.strerror
             raise DataError(
                 f"The folder {str(self._folder)!r} for temporary files cannot take the "
-                f"encoded rows: {reason}. Make room, choose another folder "
-                "(temporary_folder, --temporary-folder), or go without (cache=False, "
-                "--no-cache)."
+                f"encoded rows: {reason}. Free some space, choose another "
+                "temporary_folder, or do without (cache=False)."
             ) from None
 
 
 #: Rows of a node that is finished in memory.
 MOST_ROWS = 500_000
-#: Files of rows that are written at once.
+#: Files of rows that are written at the same time.
 MOST_FILES = 200
 
 Say = Callable[[str], None]
 
 
 class ChunkedTable:
-    """A table in files, read part by part.
+    """A table in files, read in chunks.
 
     Parameters
     ----------
@@ -146,11 +145,11 @@ class ChunkedTable:
         Whether encoded rows are kept in a temporary file. Without it every pass
         reads the files again, and no node is finished in memory.
     temporary_folder : str or None
-        Where temporary files are made; by default where the system has them.
+        The folder of temporary files; by default that of the system.
     most_rows : int
-        Nodes of so many rows are finished in memory; 0 is none.
+        Nodes with at most so many rows are finished in memory; 0 is none.
     say : callable or None
-        Told now and then what is being done.
+        Called from time to time with a description of the progress.
     """
 
     engine_name = "chunked"
@@ -183,7 +182,7 @@ class ChunkedTable:
         self.close()
 
     def close(self) -> None:
-        """Take the temporary files away."""
+        """Delete the temporary files."""
         self._open.close()
         self._folder = self._store = None
 
@@ -193,50 +192,50 @@ class ChunkedTable:
         return self.table.names
 
     def learn(self, task: Task) -> Plan:
-        """Look at all rows once; where text turns up late among numbers, twice."""
-        # What an earlier fit has found out is not what the files tell of themselves.
+        """Scan all rows once; twice where text occurs late in a column of numbers."""
+        # The results of an earlier fit are not declared by the files.
         self.table = self._given
         self._stamps = self.table.stamps()
-        facts, mixed = self._looked(task)
+        statistics, mixed = self._scanned(task)
         if mixed:
             text = {*self.table.text_columns, *mixed}
             self.table = replace(self.table, text_columns=text)
-            facts, _ = self._looked(task)
-        return settle(facts, task, Again(self._weighed, self._looked_again))
+            statistics, _ = self._scanned(task)
+        return finalise(statistics, task, Rescan(self._weighed, self._rescanned))
 
-    def _looked(self, task: Task) -> tuple[Facts, list[str]]:
-        """Return what all rows show, and which columns are text only in some parts."""
+    def _scanned(self, task: Task) -> tuple[Summary, list[str]]:
+        """Return the summary of all rows, and the columns that mix numbers and text."""
         kinds: dict[str, set[bool]] = {}
-        facts = Facts()
+        statistics = Summary()
         rows = 0
-        for found in self._asked(lambda frame: look(frame, task)):
+        for found in self._requested(lambda frame: scan(frame, task)):
             rows += found.n_rows
-            self._say(f"Looking at the rows: {rows:,}")
+            self._say(f"Scanning the rows: {rows:,}")
             for name, is_number in _kinds(found, task):
                 kinds.setdefault(name, set()).add(is_number)
             if not _both(kinds):
-                facts = facts.merge(found)
-        return facts, _both(kinds)
+                statistics = statistics.merge(found)
+        return statistics, _both(kinds)
 
-    def _looked_again(self, plan: Plan) -> Any:
-        return merged(self._asked(lambda frame: look_again(frame, plan)))
+    def _rescanned(self, plan: Plan) -> Any:
+        return merged(self._requested(lambda frame: rescan(frame, plan)))
 
     def _weighed(self, plan: Plan) -> Any:
-        return merged(self._asked(lambda frame: weigh_again(frame, plan)))
+        return merged(self._requested(lambda frame: weigh_again(frame, plan)))
 
-    def _asked(self, question: Callable[[Any], Any]) -> Iterator[Any]:
-        """Ask every part of the files; an error says where it is."""
-        with closing(self.table.parts()) as parts:
-            for part in parts:
+    def _requested(self, request: Callable[[Any], Any]) -> Iterator[Any]:
+        """Yield the results of a request for every chunk; errors name the location."""
+        with closing(self.table.chunks()) as chunks:
+            for chunk in chunks:
                 try:
-                    answer = question(part.frame)
+                    result = request(chunk.frame)
                 except DataError as error:
-                    self._refuse_change()
-                    raise part.located(error) from None
-                yield answer
-        self._refuse_change()
+                    self._check_change()
+                    raise chunk.located(error) from None
+                yield result
+        self._check_change()
 
-    def _refuse_change(self) -> None:
+    def _check_change(self) -> None:
         if self.table.stamps() != self._stamps:
             raise DataError(
                 f"{self.label} changed while the tree was grown. Fit again while "
@@ -244,28 +243,28 @@ class ChunkedTable:
             )
 
     def engine(self, plan: Plan) -> PassEngine:
-        """Return who counts the rows by a plan."""
+        """Return the engine that counts the rows by a plan."""
         self._plan = plan
         self._store = None
-        # The plan may be that of other files, whose columns show more.
+        # The plan may be that of other files, with other summaries.
         learnt = {column.name: column for column in plan.schema.columns}
         self.table = self.table.for_columns(learnt)
         return PassEngine(plan, self)
 
-    def _parts(self) -> Generator[Part, None, None]:
-        """Yield all rows, encoded; the first time they are put in the store."""
+    def _chunks(self) -> Generator[Chunk, None, None]:
+        """Yield all rows, encoded; the first pass writes them to the store."""
         if self._store is not None:
             for arrays in self._store.batches():
-                yield self._unpacked(arrays)
+                yield self._deserialised(arrays)
             return
         store = self._new_store() if self._cache else None
         plan, rows = self._known_plan, 0
-        for part in self._asked(lambda frame: encode_part(frame, plan)):
-            rows += part.n_rows
+        for chunk in self._requested(lambda frame: encode_chunk(frame, plan)):
+            rows += chunk.n_rows
             self._say(f"Encoding the rows: {rows:,} of {plan.n_rows:,}")
             if store is not None:
-                store.append(_packed(part))
-            yield part
+                store.append(_serialised(chunk))
+            yield chunk
         if rows != plan.n_rows:
             raise DataError(
                 f"{self.label} changed while the tree was grown: it had "
@@ -285,10 +284,10 @@ class ChunkedTable:
             raise AssertionError("rows are counted by a plan")
         return self._plan
 
-    def _unpacked(self, arrays: list[Any]) -> Part:
+    def _deserialised(self, arrays: list[Any]) -> Chunk:
         n = len(self._known_plan.schema.columns)
         weights = arrays[n + 1] if len(arrays) > n + 1 else None
-        return Part(tuple(arrays[:n]), arrays[n], weights)
+        return Chunk(tuple(arrays[:n]), arrays[n], weights)
 
     def _temporary(self) -> Path:
         if self._folder is None:
@@ -299,23 +298,23 @@ class ChunkedTable:
             except OSError as error:
                 raise DataError(
                     f"temporary_folder cannot be used: {error.strerror}. Got "
-                    f"{self._folder_wanted!r}; choose another, or go without "
-                    "(cache=False, --no-cache)."
+                    f"{self._folder_wanted!r}; choose another, or do without "
+                    "(cache=False)."
                 ) from None
             self._folder = Path(self._open.enter_context(folder))
         return self._folder
 
     def run(self, job: Job) -> Any:
-        """Ask every part, one after the other."""
-        with closing(self._parts()) as parts:
-            return merged(map(job, parts))
+        """Run a job on every chunk, one after the other."""
+        with closing(self._chunks()) as chunks:
+            return merged(map(job, chunks))
 
     def finish(
         self, route: Route, bucket: Ints, below: Below
     ) -> Iterator[tuple[int, Tree]]:
-        """Bring the rows of open nodes together in files, and finish file by file.
+        """Group the rows of open nodes in files, and finish file by file.
 
-        Where there are many files a pass makes only some of them.
+        With many files a pass writes only some of them.
         """
         n_files = int(bucket.max()) + 1
         for first in range(0, n_files, MOST_FILES):
@@ -325,44 +324,44 @@ class ChunkedTable:
                 self._say(f"Finishing nodes: {first + at + 1:,} of {n_files:,} files")
                 yield from finished(rows, nodes, below)
 
-    def _together(self, route: Route, bucket: Ints) -> Iterator[tuple[Part, Any]]:
+    def _together(self, route: Route, bucket: Ints) -> Iterator[tuple[Chunk, Any]]:
         """Yield the rows of each bucket, and their nodes."""
         stores = [self._new_store() for _ in range(int(bucket.max()) + 1)]
-        with closing(self._parts()) as parts:
-            for part in parts:
-                _spill(part, route.nodes_of(part), bucket, stores)
+        with closing(self._chunks()) as chunks:
+            for chunk in chunks:
+                _spill(chunk, route.nodes_of(chunk), bucket, stores)
         for store in stores:
             batches = list(store.batches())
             store.remove()
-            rows = joined([self._unpacked(batch[1:]) for batch in batches])
+            rows = joined([self._deserialised(batch[1:]) for batch in batches])
             yield rows, np.concatenate([batch[0] for batch in batches])
 
 
-def _packed(part: Part) -> list[Any]:
-    weights = [] if part.weights is None else [part.weights]
-    return [*part.codes, part.target, *weights]
+def _serialised(chunk: Chunk) -> list[Any]:
+    weights = [] if chunk.weights is None else [chunk.weights]
+    return [*chunk.codes, chunk.target, *weights]
 
 
-def _spill(part: Part, nodes: Any, bucket: Ints, stores: list[BatchStore]) -> None:
+def _spill(chunk: Chunk, nodes: Any, bucket: Ints, stores: list[BatchStore]) -> None:
     """Add the rows of open nodes to the files of their buckets."""
-    place = np.where(nodes >= 0, bucket[nodes], -1)
-    if part.weights is not None:
-        place = np.where(part.weights > 0, place, -1)
-    order = np.argsort(place, kind="stable")
-    bounds = np.searchsorted(place[order], np.arange(len(stores) + 1))
+    position = np.where(nodes >= 0, bucket[nodes], -1)
+    if chunk.weights is not None:
+        position = np.where(chunk.weights > 0, position, -1)
+    order = np.argsort(position, kind="stable")
+    bounds = np.searchsorted(position[order], np.arange(len(stores) + 1))
     for number, store in enumerate(stores):
         rows = order[bounds[number] : bounds[number + 1]]
         if len(rows):
-            store.append([nodes[rows], *_packed(part.take(rows))])
+            store.append([nodes[rows], *_serialised(chunk.take(rows))])
 
 
-def _kinds(facts: Facts, task: Task) -> Iterator[tuple[str, bool]]:
+def _kinds(statistics: Summary, task: Task) -> Iterator[tuple[str, bool]]:
     """Yield which columns are numbers and which are not, where they have values."""
-    for found in facts.columns:
+    for found in statistics.columns:
         if not found.is_empty:
             yield found.column.name, found.column.is_numeric
-    if facts.labels is not None:
-        for label in list(facts.labels)[:1]:
+    if statistics.labels is not None:
+        for label in list(statistics.labels)[:1]:
             yield task.target, value_type(label) == "number"
 
 

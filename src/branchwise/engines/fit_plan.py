@@ -1,10 +1,9 @@
-"""What is wanted of rows that lie elsewhere, and what must be known to count them.
+"""Task and plan of fitting a source: what to learn, and how rows are counted.
 
-A :class:`Task` says which column is to be predicted and how the others are to be
-taken. One look at all rows turns it into a :class:`Plan`: the schema, the numbers
-that columns are cut between, and the grids of weights and targets. With the plan
-every part of the rows can be encoded and counted by itself, wherever it lies, and
-the counts of all parts add up exactly.
+A :class:`Task` names the target and says how the other columns are read. One scan of
+all rows gives a :class:`Summary`, and from it a :class:`Plan`: the schema, the edges
+of bins, and the grids of weights and targets. With the plan every chunk of the rows
+can be encoded and counted by itself, and the counts of all chunks add up exactly.
 """
 
 from __future__ import annotations
@@ -19,16 +18,15 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, run_starts
 from branchwise.data.bins import Edges, edges_between
-from branchwise.data.columns import refuse_mixed
-from branchwise.data.schema import Column, Schema, Value
+from branchwise.data.columns import check_mixed
+from branchwise.data.schema import Column, Schema, Value, check_names
 from branchwise.data.target import Classes, Quantities, Scale, Spread, scale_of
-from branchwise.data.weights import Weighed, WeightGrid, on_grid
+from branchwise.data.weights import WeightGrid, WeightSummary, on_grid
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.files.read_table import check_names
 
-#: Distinct numbers of a column that are kept apart, unless the user says otherwise.
+#: The default number of distinct numbers of a column with exact thresholds.
 MAX_EXACT = 10_000
-#: Bins of a column that has more, unless the recipe says otherwise.
+#: The default number of bins of a column with more.
 BINS_BEYOND = 255
 
 _SIGN = np.int64(0x7FFF_FFFF_FFFF_FFFF)
@@ -36,9 +34,9 @@ _SIGN = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 
 @dataclass(frozen=True)
 class NumberSummary:
-    """Cells in the order of their numbers: the least and largest number, how many.
+    """Sorted cells of numbers: the least and the largest number, and the count.
 
-    ``dropped`` bits of the order tell numbers of a cell apart; 0 is exact.
+    Numbers of a cell agree but for the last ``dropped`` bits; 0 is exact.
     """
 
     low: Floats
@@ -48,13 +46,13 @@ class NumberSummary:
 
     @classmethod
     def of(cls, numbers: Floats, max_exact: int) -> NumberSummary:
-        """Sum up numbers, of which missing ones are left out."""
-        known = numbers[~np.isnan(numbers)] + 0.0  # one zero of two
+        """Summarise numbers without missing ones."""
+        known = numbers[~np.isnan(numbers)] + 0.0  # one zero
         values, count = np.unique(known, return_counts=True)
         return cls(values, values, count.astype(np.intp)).within(max_exact)
 
     def merge(self, other: NumberSummary, max_exact: int) -> NumberSummary:
-        """Add the numbers of another part."""
+        """Add the numbers of another chunk."""
         joined = NumberSummary(
             np.concatenate([self.low, other.low]),
             np.concatenate([self.high, other.high]),
@@ -64,14 +62,14 @@ class NumberSummary:
         return joined.joined(joined.dropped).within(max_exact)
 
     def within(self, max_exact: int) -> NumberSummary:
-        """Join cells until there are no more than so many."""
+        """Merge cells until there are at most so many."""
         summary = self
         while len(summary.count) > max_exact:
             summary = summary.joined(summary.dropped + 1)
         return summary
 
     def joined(self, dropped: int) -> NumberSummary:
-        """Join the cells whose numbers agree but for so many bits."""
+        """Merge the cells whose numbers agree but for so many bits."""
         key = ordered_bits(self.low) >> dropped
         order = np.argsort(key, kind="stable")
         starts = run_starts(key[order])
@@ -90,7 +88,7 @@ class NumberSummary:
         return self.dropped == 0
 
     def edges(self, max_bins: int | None) -> Floats | None:
-        """Return the cuts between bins; None where every number is its own."""
+        """Return the edges of bins; None where every number has its own."""
         if self.exact and max_bins is None:
             return None
         most = BINS_BEYOND if max_bins is None else max_bins
@@ -107,18 +105,18 @@ def ordered_bits(numbers: Floats) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be learnt from a table that is elsewhere.
+    """What to learn from a source.
 
     Parameters
     ----------
     target, weight : str
-        The columns of what is to be predicted and, if there is one, of the weights.
+        The columns of the target and, if there is one, of the weights.
     ignored : tuple of str
         Columns that are no attributes.
     categorical_features, categories, classes
         As in :func:`~branchwise.fit.fit_tree`.
     class_weight : "balanced", dict or None
-        What the weights of classes are multiplied with.
+        The factors of the weights of classes.
     priors : dict or None
         The share of all weight that each class is to have.
     criterion : str or None
@@ -127,12 +125,12 @@ class Task:
         Whether a row of weight 2 is two cases.
     divides : bool
         Whether cases with missing values go down every branch.
-    refuses_missing : bool
+    rejects_missing : bool
         Whether missing values are an error.
     max_bins : int or None
         The most bins of a numeric column; None is no limit.
     max_exact : int
-        The most distinct numbers of a column that are kept apart.
+        The most distinct numbers of a column with exact thresholds.
     """
 
     target: str
@@ -146,12 +144,12 @@ class Task:
     criterion: str | None = None
     weights_are_cases: bool = False
     divides: bool = False
-    refuses_missing: bool = False
+    rejects_missing: bool = False
     max_bins: int | None = None
     max_exact: int = MAX_EXACT
 
     @property
-    def predicts_numbers(self) -> bool:
+    def is_regression(self) -> bool:
         """Whether the target is a number."""
         return self.criterion is not None
 
@@ -163,7 +161,7 @@ class Task:
 
 
 def check_columns(task: Task, label: str, names: Sequence[str]) -> None:
-    """Refuse names that are no columns, and to leave out what is to be predicted."""
+    """Reject names that are not columns, and a target that is ignored."""
     weight = [] if task.weight is None else [task.weight]
     check_names(label, names, [task.target, *weight, *task.ignored])
     if task.target in task.ignored:
@@ -174,14 +172,13 @@ def check_columns(task: Task, label: str, names: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that must be known to encode and to count a part of the rows.
+    """All that is needed to encode and to count a chunk of the rows.
 
     ``values`` has, for every numeric column, the numbers that its codes stand for:
     the distinct numbers, or where ``edges`` has bins for it their positions.
-    ``class_factors`` are what weights are
-    multiplied with, by class. ``grid`` has no weights: they are in the rows; a step of
-    0 leaves them as they are. ``strangers`` says that rows may have values that the
-    schema does not know: those are rows to prune with.
+    ``class_factors`` are the factors of weights by class. ``grid`` has no weights: they
+    are in the rows; a step of 0 leaves them as they are. ``unseen_values`` says that
+    rows may have unseen categories, as validation rows may.
     """
 
     task: Task
@@ -192,11 +189,11 @@ class Plan:
     edges: Edges = field(default_factory=dict)
     class_factors: Floats | None = None
     spread: Spread | None = None
-    strangers: bool = False
+    unseen_values: bool = False
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are; 0 where numbers are predicted."""
+        """The number of classes; 0 in regression."""
         return len(self.schema.classes)
 
     @property
@@ -205,13 +202,13 @@ class Plan:
         return self.task.weight is not None or self.class_factors is not None
 
     def n_codes(self, column: int) -> int:
-        """Return how many codes a column has, that of missing values included."""
+        """Return the number of codes of a column, including that of missing values."""
         if column in self.values:
             return len(self.values[column]) + 1
-        return self.schema.columns[column].missing_code + 1 + self.strangers
+        return self.schema.columns[column].missing_code + 1 + self.unseen_values
 
     def weigh(self, weights: Floats | None, labels: Any) -> Floats | None:
-        """Put the weights of some rows on the grid."""
+        """Round the weights of some rows to the grid."""
         if not self.weighted:
             return None
         given = np.ones(len(labels)) if weights is None else weights
@@ -226,7 +223,7 @@ class Plan:
         return replace(self.grid, weights=weights)
 
     def target_of(self, target: Any) -> Classes | Quantities:
-        """Make what is to be predicted ready to be counted."""
+        """Prepare the target for counting."""
         if self.scale is None:
             return Classes(target.astype(np.intp), self.n_classes)
         return Quantities(self.scale.in_units(target), self.scale)
@@ -240,8 +237,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class ColumnFacts:
-    """What some rows show of an attribute.
+class ColumnSummary:
+    """Summary of a column in some rows.
 
     ``declared`` values come with the column's type, whether they occur or not;
     ``numbers`` are those of rows that count.
@@ -253,22 +250,22 @@ class ColumnFacts:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no row has a value, so that the type means nothing."""
+        """Whether no row has a value, so that the type is not known."""
         if self.numbers is not None:
             return not len(self.numbers.count)
         return not self.column.categories
 
-    def merge(self, other: ColumnFacts, max_exact: int) -> ColumnFacts:
-        """Add what further rows show."""
+    def merge(self, other: ColumnSummary, max_exact: int) -> ColumnSummary:
+        """Add the summary of further rows."""
         missing = self.column.has_missing or other.column.has_missing
         if self.is_empty or other.is_empty:
             known = other if self.is_empty else self
             return replace(known, column=replace(known.column, has_missing=missing))
         if self.column.is_numeric != other.column.is_numeric:
             raise DataError(
-                f"Column {self.column.name!r} holds numbers in some parts of the table "
-                "and text in others. Give it one type, or declare its numbers to be "
-                "names: categorical_features names it, --categorical does."
+                f"Column {self.column.name!r} holds numbers in some chunks of the "
+                "table and text in others. Give it one type, or name it in "
+                "categorical_features to read its numbers as categories."
             )
         if self.numbers is not None and other.numbers is not None:
             numbers = self.numbers.merge(other.numbers, max_exact)
@@ -276,54 +273,54 @@ class ColumnFacts:
             return replace(self, column=column, numbers=numbers)
         return self._with_values(other, missing)
 
-    def _with_values(self, other: ColumnFacts, missing: bool) -> ColumnFacts:
+    def _with_values(self, other: ColumnSummary, missing: bool) -> ColumnSummary:
         mine, further = self.column.categories, other.column.categories
         values = mine
         if mine != further:
             if self.column.kind == "ordinal":
                 raise DataError(
                     f"Column {self.column.name!r} has its values in one order in some "
-                    f"parts of the table and in another in others: {quoted(mine)} and "
+                    f"chunks of the table and in another in others: {quoted(mine)} and "
                     f"{quoted(further)}. Give it one order."
                 )
             values = tuple(dict.fromkeys(mine + further))
-            refuse_mixed(f"Column {self.column.name!r}", values)
-            # Declarations that differ between parts have no order in common.
+            check_mixed(f"Column {self.column.name!r}", values)
+            # Declarations that differ between chunks have no common order.
             values = tuple(sorted(_alike(values)))
         column = replace(self.column, categories=values, has_missing=missing)
         return replace(self, column=column)
 
 
 def _alike(values: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Make all numbers fractions where one is: 4 is called 4.0 beside 4.5."""
+    """Convert all numbers to floats where one is: 4 becomes 4.0 beside 4.5."""
     if any(isinstance(value, float) for value in values):
         return tuple(float(value) for value in values)
     return values
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What some rows of a table show."""
+class Summary:
+    """Summary of some rows of a table."""
 
     n_rows: int = 0
-    columns: tuple[ColumnFacts, ...] = ()
+    columns: tuple[ColumnSummary, ...] = ()
     labels: Mapping[Value, int] | None = None
     label_weights: Mapping[Value, tuple[float, ...]] | None = None
     spread: Spread | None = None
-    weights: Weighed | None = None
+    weights: WeightSummary | None = None
     max_exact: int = 0
 
-    def merge(self, other: Facts) -> Facts:
-        """Add what further rows show."""
+    def merge(self, other: Summary) -> Summary:
+        """Add the summary of further rows."""
         if not self.n_rows or not other.n_rows:
             return other if not self.n_rows else self
         if self.names != other.names:
             raise DataError(
-                "Every part of the table must have the same columns. Got "
+                "Every chunk of the table must have the same columns. Got "
                 f"{quoted(self.names, 20)} and {quoted(other.names, 20)}."
             )
         columns = zip(self.columns, other.columns, strict=True)
-        return Facts(
+        return Summary(
             self.n_rows + other.n_rows,
             tuple(mine.merge(further, self.max_exact) for mine, further in columns),
             _added(self.labels, other.labels),
@@ -336,13 +333,13 @@ class Facts:
     @property
     def names(self) -> list[str]:
         """The names of the attributes."""
-        return [facts.column.name for facts in self.columns]
+        return [statistics.column.name for statistics in self.columns]
 
 
 def _added(
     mine: Mapping[Value, Any] | None, further: Mapping[Value, Any] | None
 ) -> dict[Value, Any] | None:
-    """Add up what is known of each label; tuples are put together."""
+    """Merge the values of each label; tuples are concatenated."""
     if mine is None or further is None:
         return None
     total = dict(mine)

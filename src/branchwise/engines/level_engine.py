@@ -1,9 +1,9 @@
-"""The engine for rows that are seen part by part: a pass over all parts per level.
+"""The engine for rows in chunks: one pass over all chunks for each level.
 
-It holds the splits so far and the counts of the open nodes, never a row. A pass
-counts all columns at once; what the branches of the next level weigh follows from
-the counts of their parents, unless cases are divided or ask surrogates. Nodes that
-have few rows can be finished where their rows are, all levels at once.
+It holds the splits so far and the counts of the open nodes, but no rows. A pass
+counts all columns at once; the weights of the branches follow from the counts of
+their nodes, unless cases are divided or routed by surrogates. Nodes with few rows can
+be finished where their rows are, all levels at once.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from branchwise.data.arrays import Floats, Ints, distinct, narrowed
+from branchwise.data.arrays import Floats, Ints, distinct, downcast
 from branchwise.data.schema import Columns
 from branchwise.data.target import Classes
 from branchwise.engines.fit_plan import Plan
 from branchwise.engines.memory import class_cases_of
-from branchwise.engines.scan import Below, Part, Route, cells_of
+from branchwise.engines.scan import Below, Chunk, Route, cells_of
 from branchwise.grow.counts import Counts, Rows, tally
 from branchwise.grow.protocol import Level
 from branchwise.native import available, extension, plain_array
 from branchwise.tree.splits import EVERY_BRANCH, STOP, Router, Splits
 from branchwise.tree.tree import Tree
 
-#: Up to so many cells the compiled twin counts into tables of all of them.
+#: Up to so many cells the native kernel counts into dense tables.
 MOST_CELLS = 1 << 24
 #: The arrays of counts, and their types.
 _ARRAYS = {"node": np.intp, "code": np.intp, "weights": np.float64, "cases": np.float64}
 
 
-class Answer(Protocol):
-    """What a job finds in a part; answers of parts are merged."""
+class Result(Protocol):
+    """The result of a job for a chunk; results are merged."""
 
     def merge(self, other: Any) -> Self:
-        """Add the answer of another part."""
+        """Add the result of another chunk."""
 
 
 class Job(Protocol):
-    """What is asked of a part."""
+    """A function that is applied to every chunk."""
 
-    def __call__(self, part: Part) -> Answer:
-        """Answer for one part."""
+    def __call__(self, chunk: Chunk) -> Result:
+        """Return the result of one chunk."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Tallies:
     counts: Mapping[int, Counts]
 
     def __getstate__(self) -> dict[int, list[Any]]:
-        # A third of the bytes: counts are whole, and most of them are small.
+        # Downcast to a third of the bytes: most counts are small whole numbers.
         return {
-            index: [narrowed(getattr(counts, name)) for name in _ARRAYS]
+            index: [downcast(getattr(counts, name)) for name in _ARRAYS]
             for index, counts in self.counts.items()
         }
 
@@ -88,36 +88,36 @@ class CountColumns:
     route: Route
     columns: tuple[int, ...]
 
-    def __call__(self, part: Part) -> Tallies:
-        """Count a part."""
+    def __call__(self, chunk: Chunk) -> Tallies:
+        """Count a chunk."""
         plan, route = self.route.plan, self.route
         cells = sum(plan.n_codes(index) for index in self.columns)
         cells *= route.n_open * plan.n_classes
-        if plan.spread is None and route.is_plain and part.n_rows:
+        if plan.spread is None and route.is_plain and chunk.n_rows:
             if available() and cells <= MOST_CELLS:
-                return self._count_all_cells(part)
-            return self._count_found_cells(part)
-        engine = route.replayed(part)
+                return self._count_all_cells(chunk)
+            return self._count_found_cells(chunk)
+        engine = route.replayed(chunk)
         return Tallies({index: engine.counts(index) for index in self.columns})
 
-    def _count_all_cells(self, part: Part) -> Tallies:
+    def _count_all_cells(self, chunk: Chunk) -> Tallies:
         plan, n_open = self.route.plan, self.route.n_open
-        nodes = self.route.nodes_of(part)
+        nodes = self.route.nodes_of(chunk)
         n_codes = [plan.n_codes(index) for index in self.columns]
-        weighted = part.weights is not None
-        if part.weights is not None:
-            nodes = np.where(part.weights > 0, nodes, np.int32(-1))
+        weighted = chunk.weights is not None
+        if chunk.weights is not None:
+            nodes = np.where(chunk.weights > 0, nodes, np.int32(-1))
         per_pair = 1 if weighted else plan.n_classes
         rows = [np.zeros(n_open * n * per_pair, dtype=np.int64) for n in n_codes]
         sums = [np.zeros(n_open * n * plan.n_classes) for n in n_codes if weighted]
         extension().tally(
-            columns=[plain_array(part.codes[index]) for index in self.columns],
+            columns=[plain_array(chunk.codes[index]) for index in self.columns],
             n_codes=n_codes,
-            labels=part.target.astype(np.uint32),
+            labels=chunk.target.astype(np.uint32),
             n_classes=plan.n_classes,
             nodes=nodes,
             n_nodes=n_open,
-            weights=None if part.weights is None else plain_array(part.weights),
+            weights=None if chunk.weights is None else plain_array(chunk.weights),
             rows=rows,
             sums=sums,
         )
@@ -131,20 +131,20 @@ class CountColumns:
             found[index] = Counts(node, code, weights, cases[pairs].astype(np.float64))
         return Tallies(found)
 
-    def _count_found_cells(self, part: Part) -> Tallies:
+    def _count_found_cells(self, chunk: Chunk) -> Tallies:
         """Count by sorting the cells that have rows, where there are too many cells."""
         plan = self.route.plan
-        nodes = self.route.nodes_of(part)
+        nodes = self.route.nodes_of(chunk)
         inside = nodes >= 0
-        if part.weights is not None:
-            inside &= part.weights > 0
+        if chunk.weights is not None:
+            inside &= chunk.weights > 0
         rows = np.flatnonzero(inside)
-        open_rows = _rows_of(part, nodes, rows)
+        open_rows = _rows_of(chunk, nodes, rows)
         return Tallies(
             {
                 index: tally(
                     open_rows,
-                    part.codes[index][rows],
+                    chunk.codes[index][rows],
                     self.route.n_open,
                     plan.n_codes(index),
                     plan.n_classes,
@@ -154,10 +154,10 @@ class CountColumns:
         )
 
 
-def _rows_of(part: Part, nodes: Any, rows: Any) -> Rows:
-    weights = None if part.weights is None else part.weights[rows]
+def _rows_of(chunk: Chunk, nodes: Any, rows: Any) -> Rows:
+    weights = None if chunk.weights is None else chunk.weights[rows]
     return Rows(
-        nodes[rows].astype(np.intp), part.target[rows].astype(np.intp), weights, None
+        nodes[rows].astype(np.intp), chunk.target[rows].astype(np.intp), weights, None
     )
 
 
@@ -168,9 +168,9 @@ class CountBranches:
     route: Route
     splits: Splits
 
-    def __call__(self, part: Part) -> Tallies:
-        """Count a part."""
-        counts = self.route.replayed(part).branch_counts(self.splits)
+    def __call__(self, chunk: Chunk) -> Tallies:
+        """Count a chunk."""
+        counts = self.route.replayed(chunk).branch_counts(self.splits)
         return Tallies(dict(enumerate(counts)))
 
 
@@ -192,22 +192,22 @@ class CountCases:
     plan: Plan
     tree: Tree
 
-    def __call__(self, part: Part) -> CaseCounts:
-        """Count a part."""
+    def __call__(self, chunk: Chunk) -> CaseCounts:
+        """Count a chunk."""
         plan = self.plan
-        labels = Classes(part.target.astype(np.intp), plan.n_classes)
-        grid = plan.grid_of(part.weights)
-        cells = cells_of(part, plan)
+        labels = Classes(chunk.target.astype(np.intp), plan.n_classes)
+        grid = plan.grid_of(chunk.weights)
+        cells = cells_of(chunk, plan)
         return CaseCounts(
             class_cases_of(plan.schema.columns, cells, labels, grid, self.tree)
         )
 
 
-def merged(answers: Iterable[Answer]) -> Any:
-    """Put answers together, pairs first, so that none is merged too often."""
+def merged(results: Iterable[Result]) -> Any:
+    """Merge results pairwise, so that none is merged too often."""
     waiting: list[tuple[int, Any]] = []
-    for answer in answers:
-        size, total = 1, answer
+    for result in results:
+        size, total = 1, result
         while waiting and waiting[-1][0] <= size:
             before, first = waiting.pop()
             size, total = size + before, first.merge(total)
@@ -219,25 +219,25 @@ def merged(answers: Iterable[Answer]) -> Any:
 
 
 class Runner(Protocol):
-    """Who has the parts of the rows and can ask them."""
+    """Holds the chunks of the rows, and runs jobs on them."""
 
-    #: The most rows that one place may hold to finish nodes; 0: none.
+    #: The most rows that one worker may hold to finish nodes; 0: none.
     most_rows: int
 
     def run(self, job: Job) -> Any:
-        """Ask every part and put the answers together."""
+        """Run a job on every chunk, and merge the results."""
 
     def finish(
         self, route: Route, bucket: Ints, below: Below
     ) -> Iterator[tuple[int, Tree]]:
-        """Bring the rows of open nodes together by bucket; grow what is below each.
+        """Group the rows of open nodes by bucket; grow the subtree of each.
 
         ``bucket`` has a number for each open node, -1 for those that stay.
         """
 
 
 class PassEngine:
-    """Counts rows part by part."""
+    """Counts rows in chunks."""
 
     def __init__(self, plan: Plan, runner: Runner) -> None:
         self._plan = plan
@@ -249,7 +249,7 @@ class PassEngine:
         self._counts: Mapping[int, Counts] | None = None
 
     def totals(self) -> Level:
-        """Begin (again) with all rows in the root."""
+        """Restart with all rows in the root."""
         self._route = Route(self._plan)
         self._counts = None
         return self._counted_totals()
@@ -289,7 +289,7 @@ class PassEngine:
         yield from (found[index] for index in self._every)
 
     def retain(self, nodes: Ints) -> None:
-        """Keep only some open nodes; forget the counts of the rest."""
+        """Keep only some open nodes; drop the counts of the rest."""
         if self._counts is not None:
             new = np.full(self._route.n_open, -1, dtype=np.intp)
             new[nodes] = np.arange(len(nodes))
@@ -300,44 +300,48 @@ class PassEngine:
         self._route = self._route.among(nodes)
 
     def advance(self, splits: Splits) -> Level:
-        """Go down the branches of the open nodes, which become the open nodes."""
+        """Move to the branches of the open nodes, which become the open nodes."""
         known = self._branch_totals(splits)
         self._route = self._route.further(splits)
         self._counts = None
         return self._counted_totals() if known is None else known
 
     def _branch_totals(self, splits: Splits) -> Level | None:
-        """Add up what goes down each branch; None where only the rows can tell."""
+        """Add up the weights of each branch; None if that needs the rows."""
         counts = self._all_counts()
         router = Router(self._plan.schema.columns, splits)
         width = counts[0].weights.shape[1]
         weights = np.zeros((len(splits.sizes), width))
         cases = np.zeros(len(splits.sizes))
         for index in distinct(splits.column[splits.column >= 0]).tolist():
-            asking = counts[index].select(splits.column[counts[index].node] == index)
-            if splits.surrogates is not None and self._asks_others(index, asking):
+            requesting = counts[index].select(
+                splits.column[counts[index].node] == index
+            )
+            if splits.surrogates is not None and self._splits_on_others(
+                index, requesting
+            ):
                 return None
-            branch = self._branches(router, index, asking)
+            branch = self._branches(router, index, requesting)
             if (branch == EVERY_BRANCH).any():
                 return None
             moved = branch != STOP
-            child = router.first_branch[asking.node[moved]] + branch[moved]
-            np.add.at(weights, child, asking.weights[moved])
-            np.add.at(cases, child, asking.cases[moved])
+            child = router.first_branch[requesting.node[moved]] + branch[moved]
+            np.add.at(weights, child, requesting.weights[moved])
+            np.add.at(cases, child, requesting.cases[moved])
         return Level(weights, cases)
 
-    def _asks_others(self, index: int, asking: Counts) -> bool:
-        return bool((asking.code == self.missing_code(index)).any())
+    def _splits_on_others(self, index: int, requesting: Counts) -> bool:
+        return bool((requesting.code == self.missing_code(index)).any())
 
-    def _branches(self, router: Router, index: int, asking: Counts) -> Ints:
+    def _branches(self, router: Router, index: int, requesting: Counts) -> Ints:
         """Send one row for each pair of node and code down the splits."""
-        cells: Any = asking.code
+        cells: Any = requesting.code
         if index in self._plan.values:
-            cells = np.append(self._plan.values[index], np.nan)[asking.code]
+            cells = np.append(self._plan.values[index], np.nan)[requesting.code]
         data: list[Any] = [np.empty(0)] * len(self._every)
         data[index] = cells
-        every = np.arange(len(asking.code))
-        return router.branches(Columns(len(every), tuple(data)), every, asking.node)
+        every = np.arange(len(requesting.code))
+        return router.branches(Columns(len(every), tuple(data)), every, requesting.node)
 
     def class_cases(self, tree: Tree) -> Floats:
         """Count the cases of each class down a finished tree, in one pass."""
@@ -345,11 +349,10 @@ class PassEngine:
         return counted
 
     def finish(self, cases: Floats, below: Below) -> Iterator[tuple[int, Tree]]:
-        """Grow what is below open nodes where their rows are brought together.
+        """Grow the subtrees of open nodes whose rows fit on one worker.
 
-        A node can be finished where one place can hold its rows. Bringing them there
-        costs a pass, so it is put off until all nodes can be finished, or the counts
-        of the level become too many.
+        Grouping the rows costs a pass, so it is delayed until all nodes can be
+        finished, or the counts of the level become too many.
         """
         if not self._route.is_plain or not len(cases):
             return iter(())
@@ -364,7 +367,7 @@ class PassEngine:
 
 
 def in_buckets(cases: Floats, most_rows: int) -> Ints:
-    """Put neighbours into buckets that hold no more than so many rows."""
+    """Assign neighbouring nodes to buckets with at most so many rows."""
     bucket = np.zeros(len(cases), dtype=np.intp)
     filled, current = 0.0, 0
     for at, size in enumerate(cases.tolist()):

@@ -1,8 +1,8 @@
-"""The engine for a table in this process's memory: the reference of the others.
+"""The in-memory engine, the reference of the other engines.
 
-Rows stay in their order; beside each stands the open node it is in. Rows of
-closed nodes are dropped. With missing cases that go down every branch a row
-becomes several, each with a fraction of the weight, rounded to the weight grid.
+Rows stay in their order; an array has the open node of each. Rows of closed nodes are
+dropped. Where missing values go down every branch, a row becomes several, each with a
+fraction of the weight, rounded to the weight grid.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from branchwise.tree.tree import Tree
 
 @dataclass(frozen=True)
 class Countable:
-    """A column ready to be counted: codes, how many, and the numbers behind them."""
+    """A column for counting: codes, their number, and the numbers they stand for."""
 
     codes: NDArray[Any]
     n_codes: int
@@ -39,7 +39,7 @@ class Countable:
 
 @dataclass(frozen=True)
 class _Fractions:
-    """Parts of rows: which row, the node they go to, and how much of it they are."""
+    """Fractions of rows: the row, the node, and the share of the row."""
 
     row: Ints
     node: Ints
@@ -50,8 +50,8 @@ class _Fractions:
 class MemoryEngine:
     """Counts and moves the rows of encoded columns.
 
-    ``countable`` is given where the rows are but a part of a table, so that codes do
-    not depend on what this part has.
+    ``countable`` is given for a chunk of a table, so that codes do not depend on the
+    values of this chunk.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class MemoryEngine:
 
     @property
     def rows(self) -> Ints:
-        """The rows, or parts of rows, that are in open nodes."""
+        """The rows, or fractions of rows, that are in open nodes."""
         return self._row
 
     @property
@@ -115,13 +115,13 @@ class MemoryEngine:
         return Level(*counts.totals(n_nodes))
 
     def _rows(self, chosen: NDArray[np.bool_] | None) -> Rows:
-        part: Any = slice(None) if chosen is None else chosen
-        node, row = self._node[part], self._row[part]
-        weight = None if self._weight is None else self._weight[part]
-        case = None if self._case is None else self._case[part]
+        chunk: Any = slice(None) if chosen is None else chosen
+        node, row = self._node[chunk], self._row[chunk]
+        weight = None if self._weight is None else self._weight[chunk]
+        case = None if self._case is None else self._case[chunk]
         if isinstance(self._target, Classes):
             return Rows(node, self._target.labels[row], weight, case)
-        moments = None if self._moments is None else self._moments[part]
+        moments = None if self._moments is None else self._moments[chunk]
         return Rows(node, row, weight, case, moments)
 
     def class_cases(self, tree: Tree) -> Floats:
@@ -179,7 +179,7 @@ class MemoryEngine:
             yield tally(rows, codes, self._n_nodes, coded.n_codes, n_branches)
 
     def retain(self, nodes: Ints) -> None:
-        """Keep only some open nodes; forget the rows of the rest."""
+        """Keep only some open nodes; drop the rows of the rest."""
         new = np.full(self._n_nodes, -1, dtype=np.intp)
         new[nodes] = np.arange(len(nodes))
         node = new[self._node]
@@ -199,7 +199,7 @@ class MemoryEngine:
         return self._totals(self._n_nodes)
 
     def _fractions(self, router: Router, every: Ints) -> _Fractions:
-        """Take some of the rows down every branch, by weight."""
+        """Send some of the rows down every branch, by weight."""
         origin, target, share = router.every_branch(self._node[every])
         rows = every[origin]
         weight = share if self._weight is None else self._weight[rows] * share
@@ -209,15 +209,15 @@ class MemoryEngine:
         kept = weight > 0
         return _Fractions(self._row[rows][kept], target[kept], weight[kept], case[kept])
 
-    def _append(self, parts: _Fractions) -> None:
+    def _append(self, chunks: _Fractions) -> None:
         whole = np.ones(len(self._row))
         weight = whole if self._weight is None else self._weight
         case = whole if self._case is None else self._case
-        self._row = np.concatenate([self._row, parts.row])
-        self._node = np.concatenate([self._node, parts.node])
-        self._weight = np.concatenate([weight, parts.weight])
-        self._case = np.concatenate([case, parts.case])
-        more = self._moments_of(parts.row, parts.weight)
+        self._row = np.concatenate([self._row, chunks.row])
+        self._node = np.concatenate([self._node, chunks.node])
+        self._weight = np.concatenate([weight, chunks.weight])
+        self._case = np.concatenate([case, chunks.case])
+        more = self._moments_of(chunks.row, chunks.weight)
         if self._moments is not None and more is not None:
             self._moments = np.concatenate([self._moments, more])
 
@@ -243,7 +243,7 @@ def class_cases_of(
     Rows of weight 0 are left out. Fractional cases count by their fractions.
     """
     if grid.fractions or tree.surrogates is not None or not available():
-        # Nothing is counted by code, so there are no codes to prepare.
+        # Nothing is counted by code, so no codes are needed.
         nothing = Countable(np.empty(0, dtype=np.uint8), 1, np.empty(0))
         countable = [nothing] * len(columns)
         return MemoryEngine(columns, data, target, grid, countable).class_cases(tree)
@@ -266,7 +266,7 @@ def _prepare(
     numbers = data.astype(np.float64, copy=False)
     known = ~np.isnan(numbers)
     if counted is not None:
-        known &= counted  # a row without weight is as good as not there
+        known &= counted  # rows without weight are absent
     values, rank = np.unique(numbers[known], return_inverse=True)
     codes = np.full(len(numbers), len(values), dtype=np.intp)
     codes[known] = rank

@@ -1,7 +1,7 @@
-"""What is done where rows lie, for engines whose parts are on other machines.
+"""Worker-side functions of the Dask and Spark engines.
 
-Parts stay where they were made. A job travels to them without its plan, which is
-there already; what comes back is an answer, or why there is none.
+Chunks stay on the worker that encoded them. Jobs are sent without the plan, which the
+workers have already; a worker returns a result, or the error as :class:`Rejected`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Ints, narrowed
-from branchwise.data.columns import Coded, KeptColumn, narrow_codes
+from branchwise.data.arrays import Ints, downcast
+from branchwise.data.columns import Coded, KeptColumn, downcast_codes
 from branchwise.data.frames import Frame, open_table, read_vector
 from branchwise.engines.fit_plan import Plan
-from branchwise.engines.level_engine import Answer, merged
-from branchwise.engines.scan import Part, Route, encode_part, joined
+from branchwise.engines.level_engine import Result, merged
+from branchwise.engines.scan import Chunk, Route, encode_chunk, joined
 from branchwise.engines.scan import finished as finished_nodes
 from branchwise.errors import BranchwiseError, DataError, counted, quoted
 from branchwise.files.options import ENDINGS
@@ -50,38 +50,40 @@ class _Receiver(pickle.Unpickler):
 
 
 def sent(thing: Any, plan: Plan) -> bytes:
-    """Pack a job that may refer to a plan."""
+    """Serialise a job that may refer to a plan."""
     file = io.BytesIO()
     _Sender(file, plan).dump(thing)
     return file.getvalue()
 
 
 def received(data: bytes, plan: Plan) -> Any:
-    """Unpack a job where the plan is known, too."""
+    """Deserialise a job with the plan that it refers to."""
     return _Receiver(io.BytesIO(data), plan).load()
 
 
 _CHANGED = (
-    "The rows had to be computed again, for a worker was lost, and they are not those "
-    "that they were. Fit again from a table that does not change: one that is written "
-    "to files, or that is computed without chance."
+    "The rows were computed again because a worker was lost, and the result differs "
+    "from the first one. Fit again from a table that does not change: one that is "
+    "stored in files, or computed deterministically."
 )
-#: How the names of Parquet files end.
-_PARQUET = tuple(ending for ending, form in ENDINGS.items() if form == "parquet")
-#: Odd, with bits everywhere: what hashes are multiplied with.
+#: Endings of the names of Parquet files.
+_PARQUET = tuple(
+    ending for ending, file_format in ENDINGS.items() if file_format == "parquet"
+)
+#: Odd multiplier of hashes.
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 _HALF = np.uint64(32)
 #: Numbers of batches have 16 bits.
 MOST_BATCHES = 1 << 14
-#: So many rows and their hashes stay in the nearest cache from column to column.
+#: Rows per block: their hashes stay in the CPU cache from column to column.
 _BLOCK = 1 << 13
 
 
 def check_parquet(paths: Sequence[str], engine: str) -> None:
-    """Refuse files other than Parquet.
+    """Reject files other than Parquet.
 
-    What text files hold, others guess from their beginnings, and not as branchwise
-    reads them: the tree would be another one.
+    Dask and Spark infer the types of text files from their first rows, and not as
+    branchwise does: the tree would be different.
     """
     others = [path for path in paths if not path.lower().endswith(_PARQUET)]
     if others:
@@ -92,8 +94,8 @@ def check_parquet(paths: Sequence[str], engine: str) -> None:
 
 
 @dataclass(frozen=True)
-class Refused:
-    """What is wrong with rows, and with those of which part if that is known."""
+class Rejected:
+    """An error of rows, with the number of the partition if it is known."""
 
     error: BranchwiseError
     number: int | None = None
@@ -101,10 +103,10 @@ class Refused:
 
 @dataclass(frozen=True)
 class HeldTable(Frame):
-    """A part of a table that has been read, its values as narrow codes."""
+    """A partition that has been read, its values as small integer codes."""
 
     def __sizeof__(self) -> int:
-        # Schedulers go by it; the cells are all that counts.
+        # Used by schedulers; the size of the cells is close enough.
         columns = (reader() for reader in self.readers)
         return sum(
             raw.codes.nbytes if isinstance(raw, Coded) else raw.values.nbytes
@@ -112,12 +114,12 @@ class HeldTable(Frame):
         )
 
 
-def held(number: int, table: object, beside: Mapping[str, Any]) -> HeldTable | Refused:
-    """Read a part of a table, and put further columns beside it."""
+def held(number: int, table: object, beside: Mapping[str, Any]) -> HeldTable | Rejected:
+    """Read a partition with further columns."""
     try:
         return _held(table, beside)
     except BranchwiseError as error:
-        return Refused(error, number)
+        return Rejected(error, number)
 
 
 def _held(table: object, beside: Mapping[str, Any]) -> HeldTable:
@@ -127,7 +129,7 @@ def _held(table: object, beside: Mapping[str, Any]) -> HeldTable:
             raise DataError(
                 f"{name} must have one value for each row of X. Got "
                 f"{counted(len(cells), 'value')} for {counted(frame.n_rows, 'row')} in "
-                "this partition; part both alike."
+                "this partition; use the same partitions for both."
             )
     columns = [frame.column(at) for at in range(len(frame.names))]
     columns += [read_vector(cells, name) for name, cells in beside.items()]
@@ -135,26 +137,26 @@ def _held(table: object, beside: Mapping[str, Any]) -> HeldTable:
         (*frame.names, *beside),
         frame.n_rows,
         frame.named,
-        tuple(KeptColumn(narrow_codes(raw)) for raw in columns),
+        tuple(KeptColumn(downcast_codes(raw)) for raw in columns),
     )
 
 
 @dataclass(frozen=True)
 class Mark:
-    """How many rows there are, and a hash of them that does not go by their order."""
+    """The number of rows, and a hash of them that is independent of their order."""
 
     n_rows: int
     digest: int
 
     @classmethod
-    def of(cls, part: Part) -> Mark:
-        """Look at every cell of a part."""
-        cells = [*part.codes, part.target]
-        if part.weights is not None:
-            cells.append(part.weights)
+    def of(cls, chunk: Chunk) -> Mark:
+        """Hash every cell of a chunk."""
+        cells = [*chunk.codes, chunk.target]
+        if chunk.weights is not None:
+            cells.append(chunk.weights)
         digest = 0
-        for begin in range(0, part.n_rows, _BLOCK):
-            rows = np.zeros(min(_BLOCK, part.n_rows - begin), dtype=np.uint64)
+        for begin in range(0, chunk.n_rows, _BLOCK):
+            rows = np.zeros(min(_BLOCK, chunk.n_rows - begin), dtype=np.uint64)
             for column in cells:
                 rows ^= rows >> _HALF
                 rows *= _SPREAD
@@ -163,7 +165,7 @@ class Mark:
             rows ^= rows >> _HALF
             rows *= _SPREAD
             digest += int(rows.sum())
-        return cls(part.n_rows, digest % (1 << 64))
+        return cls(chunk.n_rows, digest % (1 << 64))
 
 
 def _as_whole(cells: NDArray[Any]) -> NDArray[Any]:
@@ -171,100 +173,104 @@ def _as_whole(cells: NDArray[Any]) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
-class HeldPart:
-    """An encoded part of the rows, its number and its mark."""
+class HeldChunk:
+    """An encoded chunk with its number and its mark."""
 
     number: int
-    part: Part
+    chunk: Chunk
     mark: Mark
 
     def __sizeof__(self) -> int:
-        return n_bytes(self.part)
+        return n_bytes(self.chunk)
 
 
-def n_bytes(part: Part) -> int:
-    """Return the memory that the cells of a part take."""
-    weights = 0 if part.weights is None else part.weights.nbytes
-    codes = sum(codes.nbytes for codes in part.codes)
-    return codes + part.target.nbytes + weights
+def n_bytes(chunk: Chunk) -> int:
+    """Return the memory of the cells of a chunk."""
+    weights = 0 if chunk.weights is None else chunk.weights.nbytes
+    codes = sum(codes.nbytes for codes in chunk.codes)
+    return codes + chunk.target.nbytes + weights
 
 
-class Desk:
-    """A plan as it lies with a worker, and the last job that was opened by it."""
+class WorkerPlan:
+    """A plan on a worker, and the last job that was deserialised with it."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._last: tuple[bytes, Any] = (b"", None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Desk, (self.plan,)
+        return WorkerPlan, (self.plan,)
 
-    def letter(self, job: object) -> bytes:
-        """Write down a job but for the plan."""
+    def payload(self, job: object) -> bytes:
+        """Serialise a job without the plan."""
         return sent(job, self.plan)
 
-    def opened(self, letter: bytes) -> Any:
-        """Return the job of a letter; parts that lie together open it once."""
+    def opened(self, payload: bytes) -> Any:
+        """Return a deserialised job; chunks on the same worker share it."""
         last, job = self._last
-        if last is not letter:
-            job = received(letter, self.plan)
-            self._last = letter, job
+        if last is not payload:
+            job = received(payload, self.plan)
+            self._last = payload, job
         return job
 
 
-def answered(
-    number: int, table: HeldTable | Refused, question: Callable[..., Any], *more: Any
+def returned(
+    number: int, table: HeldTable | Rejected, request: Callable[..., Any], *more: Any
 ) -> Any:
-    """Ask a part of the table something; more are the further words."""
-    if isinstance(table, Refused):
+    """Call a function with a chunk of the table and further arguments."""
+    if isinstance(table, Rejected):
         return table
     try:
-        return question(table, *more)
+        return request(table, *more)
     except BranchwiseError as error:
-        return Refused(error, number)
+        return Rejected(error, number)
 
 
-def encoded(number: int, table: HeldTable | Refused, desk: Desk) -> HeldPart | Refused:
-    """Encode a part of the table."""
-    part = answered(number, table, encode_part, desk.plan)
-    if isinstance(part, Refused):
-        return part
-    return HeldPart(number, part, Mark.of(part))
+def encoded(
+    number: int, table: HeldTable | Rejected, worker_plan: WorkerPlan
+) -> HeldChunk | Rejected:
+    """Encode a chunk of the table."""
+    chunk = returned(number, table, encode_chunk, worker_plan.plan)
+    if isinstance(chunk, Rejected):
+        return chunk
+    return HeldChunk(number, chunk, Mark.of(chunk))
 
 
-def mark_of(part: HeldPart | Refused) -> Mark | Refused:
-    """Return how a part is known again."""
-    return part if isinstance(part, Refused) else part.mark
+def mark_of(chunk: HeldChunk | Rejected) -> Mark | Rejected:
+    """Return the mark that identifies a chunk."""
+    return chunk if isinstance(chunk, Rejected) else chunk.mark
 
 
-def done(part: HeldPart | Refused, mark: Mark, desk: Desk, letter: bytes) -> Any:
-    """Do a job on a part that must be the one that was there at first."""
-    if isinstance(part, Refused):
-        return part
-    if part.mark != mark:
-        return Refused(DataError(_CHANGED), part.number)
+def done(
+    chunk: HeldChunk | Rejected, mark: Mark, worker_plan: WorkerPlan, payload: bytes
+) -> Any:
+    """Run a job on a chunk, which must be unchanged."""
+    if isinstance(chunk, Rejected):
+        return chunk
+    if chunk.mark != mark:
+        return Rejected(DataError(_CHANGED), chunk.number)
     try:
-        return desk.opened(letter)(part.part)
+        return worker_plan.opened(payload)(chunk.chunk)
     except BranchwiseError as error:
-        return Refused(error, part.number)
+        return Rejected(error, chunk.number)
 
 
-def put_together(answers: Sequence[Answer | Refused]) -> Any:
-    """Merge answers in order; what is wrong with one is wrong with all."""
-    for answer in answers:
-        if isinstance(answer, Refused):
-            return answer
+def merge_results(results: Sequence[Result | Rejected]) -> Any:
+    """Merge results in order; return the first error if there is one."""
+    for result in results:
+        if isinstance(result, Rejected):
+            return result
     try:
-        return merged(answers)  # type: ignore[arg-type]
+        return merged(results)  # type: ignore[arg-type]
     except BranchwiseError as error:
-        return Refused(error)
+        return Rejected(error)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Rows on their way to where their nodes are finished, with their open nodes."""
+    """Rows that are sent to the worker that finishes their open nodes."""
 
-    rows: Part
+    rows: Chunk
     nodes: NDArray[np.int32]
 
     def __sizeof__(self) -> int:
@@ -272,71 +278,71 @@ class Block:
 
 
 @dataclass(frozen=True)
-class CutByBatch:
-    """Take rows apart by the batch that their open nodes are in; -1 is none."""
+class SliceByBatch:
+    """Splits chunks by the batch of the open nodes of rows; -1 is none."""
 
     route: Route
     batch: Ints
     n_batches: int
 
-    def __call__(self, part: Part) -> tuple[Block, ...]:
-        """Cut a part into blocks, one for each batch."""
-        nodes = self.route.nodes_of(part)
+    def __call__(self, chunk: Chunk) -> tuple[Block, ...]:
+        """Split a chunk into blocks, one for each batch."""
+        nodes = self.route.nodes_of(chunk)
         batch = np.append(self.batch, -1)[nodes].astype(np.int16)
-        if part.weights is not None:
-            batch[part.weights == 0] = -1
-        order = np.argsort(batch, kind="stable")  # of short numbers: linear
+        if chunk.weights is not None:
+            batch[chunk.weights == 0] = -1
+        order = np.argsort(batch, kind="stable")  # linear time for 16-bit integers
         bounds = np.searchsorted(batch[order], np.arange(self.n_batches + 1))
         return tuple(
-            Block(part.take(rows), nodes[rows])
+            Block(chunk.take(rows), nodes[rows])
             for rows in np.split(order[: bounds[-1]], bounds[:-1])[1:]
         )
 
 
-def block_of(blocks: tuple[Block, ...] | Refused, number: int) -> Block | Refused:
+def block_of(blocks: tuple[Block, ...] | Rejected, number: int) -> Block | Rejected:
     """Return the block of a batch."""
-    return blocks if isinstance(blocks, Refused) else blocks[number]
+    return blocks if isinstance(blocks, Rejected) else blocks[number]
 
 
-#: The arrays of a tree, in as little room as their numbers need.
-PackedTree = tuple[NDArray[Any], ...]
+#: The arrays of a tree, downcast to the smallest types.
+SerialisedTree = tuple[NDArray[Any], ...]
 
 
-def unpacked(arrays: PackedTree) -> Tree:
-    """Make a tree of what has travelled."""
+def deserialised(arrays: SerialisedTree) -> Tree:
+    """Return the tree of serialised arrays."""
     pairs = zip(ARRAYS, arrays, strict=True)
     return Tree(**{spec.name: array.astype(spec.dtype) for spec, array in pairs})
 
 
 def finished(
-    blocks: Sequence[Block | Refused], desk: Desk, letter: bytes
-) -> list[tuple[int, PackedTree]] | Refused:
-    """Grow what is below the nodes of a batch."""
+    blocks: Sequence[Block | Rejected], worker_plan: WorkerPlan, payload: bytes
+) -> list[tuple[int, SerialisedTree]] | Rejected:
+    """Grow the subtrees of the nodes of a batch."""
     whole = []
     for block in blocks:
-        if isinstance(block, Refused):
+        if isinstance(block, Rejected):
             return block
         whole.append(block)
     rows = joined([block.rows for block in whole])
     nodes = np.concatenate([block.nodes for block in whole])
     try:
         return [
-            (node, tuple(narrowed(getattr(tree, spec.name)) for spec in ARRAYS))
-            for node, tree in finished_nodes(rows, nodes, desk.opened(letter))
+            (node, tuple(downcast(getattr(tree, spec.name)) for spec in ARRAYS))
+            for node, tree in finished_nodes(rows, nodes, worker_plan.opened(payload))
         ]
     except BranchwiseError as error:
-        return Refused(error)
+        return Rejected(error)
 
 
-#: The columns: what a thing belongs to, where it was made, the number of the page
-#: there, whether the thing ends with it, and the bytes.
+#: The columns: the bucket of an object, the partition that made it, the number of the
+#: page there, whether it is the last page of the object, and the bytes.
 PAGES = "bucket int, source int, page int, last boolean, data binary"
 #: Bytes of a page.
 PAGE = 1 << 15
 
 
 def pages(source: int, things: Iterable[tuple[int, bytes]]) -> Iterator[Any]:
-    """Cut things, each with the bucket that it belongs to, into pages.
+    """Split serialised objects, each with its bucket, into pages.
 
     Yields a record batch for each.
     """
@@ -344,26 +350,26 @@ def pages(source: int, things: Iterable[tuple[int, bytes]]) -> Iterator[Any]:
 
     page = 0
     for bucket, data in things:
-        cut = [data[at : at + PAGE] for at in range(0, len(data), PAGE)]
-        n = len(cut)
+        sliced = [data[at : at + PAGE] for at in range(0, len(data), PAGE)]
+        n = len(sliced)
         columns = {
             "bucket": pa.array([bucket] * n, pa.int32()),
             "source": pa.array([source] * n, pa.int32()),
             "page": pa.array(range(page, page + n), pa.int32()),
             "last": pa.array([False] * (n - 1) + [True]),
-            "data": pa.array(cut, pa.binary()),
+            "data": pa.array(sliced, pa.binary()),
         }
         page += n
         yield pa.record_batch(columns)
 
 
-def packed(thing: Any) -> bytes:
-    """Pickle what this library made, for a process of its own to open."""
+def serialised(thing: Any) -> bytes:
+    """Pickle an object of this library, for its own worker processes."""
     return pickle.dumps(thing, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def pages_unpacked(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-    """Open what was packed from record batches of its pages, which are in order."""
+def deserialised_pages(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    """Deserialise objects from record batches of their pages, which are in order."""
     return opened(row for batch in batches for row in _rows(batch))
 
 
@@ -373,7 +379,7 @@ def _rows(batch: Any) -> Iterator[tuple[int, bool, bytes]]:
 
 
 def opened(rows: Iterable[tuple[int, bool, bytes]]) -> Iterator[tuple[int, Any]]:
-    """Open what was packed: by :func:`packed`, and by nobody else."""
+    """Deserialise the objects of pages that :func:`serialised` wrote."""
     waiting: list[bytes] = []
     for bucket, last, data in rows:
         waiting.append(data)

@@ -1,10 +1,10 @@
 """One scan over all rows in chunks: summary statistics that merge into a fit plan.
 
-:func:`look` summarises a chunk of the table, ``Facts.merge`` merges two summaries,
-and :func:`settle` makes the :class:`~branchwise.engines.fit_plan.Plan` of the
+:func:`scan` summarises a chunk of the table, ``Summary.merge`` merges two summaries,
+and :func:`finalise` makes the :class:`~branchwise.engines.fit_plan.Plan` from the
 summary of all rows. Column kinds follow the rules of ``data/encode.py``, so that a
-table read in chunks has the schema that it has in memory. :class:`Part` is an encoded
-chunk.
+table read in chunks has the schema that it has in memory. :class:`Chunk` holds
+encoded rows, and :class:`Route` sends them to the open nodes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.bins import Edges
-from branchwise.data.columns import Coded, Numbers, RawColumn, refuse_mixed
+from branchwise.data.columns import Coded, Numbers, RawColumn, check_mixed
 from branchwise.data.encode import encode_columns, learn_column
 from branchwise.data.exact_sums import lowest_bit
 from branchwise.data.frames import (
@@ -40,7 +40,7 @@ from branchwise.data.target import (
     plain_numbers,
 )
 from branchwise.data.weights import (
-    Weighed,
+    WeightSummary,
     check_each_weight,
     check_total,
     class_factors,
@@ -49,14 +49,20 @@ from branchwise.data.weights import (
     long_sum,
     unit_grid,
 )
-from branchwise.engines.fit_plan import ColumnFacts, Facts, NumberSummary, Plan, Task
+from branchwise.engines.fit_plan import (
+    ColumnSummary,
+    NumberSummary,
+    Plan,
+    Summary,
+    Task,
+)
 from branchwise.engines.memory import Countable, MemoryEngine
 from branchwise.errors import DataError, quoted
 from branchwise.grow.protocol import Level, Levels
 from branchwise.native import available
 from branchwise.threads import cached_property
 from branchwise.tree.apply import NativeWalk
-from branchwise.tree.splits import Splits, refuse_missing
+from branchwise.tree.splits import Splits, check_missing
 from branchwise.tree.tree import Tree
 
 
@@ -95,16 +101,16 @@ def weights_in(frame: Frame, task: Task) -> Floats | None:
     return check_each_weight(raw.values, frame.n_rows)
 
 
-def look(table: object, task: Task, plan: Plan | None = None) -> Facts:
-    """Sum up a part of the table.
+def scan(table: object, task: Task, plan: Plan | None = None) -> Summary:
+    """Summarise a chunk of the table.
 
-    With a plan, only rows that have a weight on its grid count; without one, all that
-    have any.
+    With a plan, only rows with a weight on its grid count; without one, all rows with a
+    weight.
     """
     frame = open_table(table)
     attributes = attributes_of(frame, task)
     if not frame.n_rows:
-        return Facts()
+        return Summary()
     weights = weights_in(frame, task)
     on_grid = weights if plan is None else weights_on_grid(frame, plan)
     counted_rows = slice(None) if on_grid is None else on_grid > 0
@@ -115,91 +121,93 @@ def look(table: object, task: Task, plan: Plan | None = None) -> Facts:
         raw = attributes.column(index)
         as_value = index in declared or as_values[index]
         column, cells = learn_column(name, raw, as_value, declared.get(index))
-        if task.refuses_missing and column.has_missing:
-            refuse_missing([(0, column)], Columns(frame.n_rows, (cells,)))
+        if task.rejects_missing and column.has_missing:
+            check_missing([(0, column)], Columns(frame.n_rows, (cells,)))
         numbers = None
         if column.is_numeric:
             numbers = NumberSummary.of(cells[counted_rows], task.max_exact)
         fixed = index in declared or (isinstance(raw, Coded) and raw.declared)
-        columns.append(ColumnFacts(column, fixed, numbers))
-    facts = Facts(frame.n_rows, tuple(columns), max_exact=task.max_exact)
+        columns.append(ColumnSummary(column, fixed, numbers))
+    statistics = Summary(frame.n_rows, tuple(columns), max_exact=task.max_exact)
     if weights is not None:
-        facts = replace(facts, weights=Weighed.of(weights))
+        statistics = replace(statistics, weights=WeightSummary.of(weights))
     raw = special(frame, task.target)
-    if task.predicts_numbers:
-        wanted = plain_numbers(raw, facts.n_rows)
-        return replace(facts, spread=Spread.of(wanted[counted_rows]))
-    return _with_classes(facts, raw, task, weights)
+    if task.is_regression:
+        wanted = plain_numbers(raw, statistics.n_rows)
+        return replace(statistics, spread=Spread.of(wanted[counted_rows]))
+    return _with_classes(statistics, raw, task, weights)
 
 
-def look_again(table: object, plan: Plan) -> Facts:
-    """Sum up a part of the table, but for rows without a weight on the grid."""
-    return look(table, plan.task, plan)
+def rescan(table: object, plan: Plan) -> Summary:
+    """Summarise a chunk of the table without rows of no weight on the grid."""
+    return scan(table, plan.task, plan)
 
 
 def _with_classes(
-    facts: Facts, raw: RawColumn, task: Task, weights: Floats | None
-) -> Facts:
-    """Add what a target of classes shows."""
-    classes, labels = occurring_classes(raw, facts.n_rows)
+    statistics: Summary, raw: RawColumn, task: Task, weights: Floats | None
+) -> Summary:
+    """Add the summary of a target of classes."""
+    classes, labels = occurring_classes(raw, statistics.n_rows)
     codes = class_codes(labels, classes)
     rows = np.bincount(codes, minlength=len(classes)).tolist()
-    facts = replace(facts, labels=dict(zip(classes, rows, strict=True)))
+    statistics = replace(statistics, labels=dict(zip(classes, rows, strict=True)))
     if task.priors is None:
-        return facts
+        return statistics
     each = np.ones(len(codes)) if weights is None else weights
     sums = {label: long_sum(each[codes == at]) for at, label in enumerate(classes)}
-    return replace(facts, label_weights=sums)
+    return replace(statistics, label_weights=sums)
 
 
 @dataclass(frozen=True)
-class Again:
-    """Who can look at all rows once more, given a plan: at their weights, or at all
-    that is counted.
+class Rescan:
+    """Functions that scan all rows once more with a plan: their weights, or all
+    columns.
     """  # noqa: D205
 
-    weigh: Callable[[Plan], Weighed]
-    look: Callable[[Plan], Facts]
+    weigh: Callable[[Plan], WeightSummary]
+    scan: Callable[[Plan], Summary]
 
 
-def settle(facts: Facts, task: Task, again: Again) -> Plan:
-    """Make a plan of what all rows show.
+def finalise(statistics: Summary, task: Task, again: Rescan) -> Plan:
+    """Return the plan from the summary of all rows.
 
     Parameters
     ----------
-    facts : Facts
-        What all rows show.
+    statistics : Summary
+        The summary of all rows.
     task : Task
-        What is wanted of them.
-    again : Again
-        Who can look at the rows once more.
+        What to learn from them.
+    again : Rescan
+        Functions that scan the rows once more.
     """
-    if not facts.n_rows:
+    if not statistics.n_rows:
         raise DataError("The table has no rows, so there is nothing to learn from.")
-    plan = _weighed(_plan(facts, task), facts, again)
-    counted = facts.n_rows if facts.weights is None else facts.weights.n_cases
+    plan = _weighed(_plan(statistics, task), statistics, again)
+    counted = (
+        statistics.n_rows if statistics.weights is None else statistics.weights.n_cases
+    )
     if plan.grid.n_cases == counted:
         return plan
-    # Rows whose weights vanish beside the sum of all lend no numbers to thresholds.
-    seen = again.look(plan)
-    if seen.n_rows != facts.n_rows:
-        raise AssertionError("the same rows are looked at again")
+    # Rows whose weights are rounded to 0 contribute no numbers to thresholds.
+    seen = again.scan(plan)
+    if seen.n_rows != statistics.n_rows:
+        raise AssertionError("the second scan has the same rows")
     return replace(_plan(seen, task), grid=plan.grid, class_factors=plan.class_factors)
 
 
-def _plan(facts: Facts, task: Task) -> Plan:
-    """Make a plan of facts, with rows that all weigh 1."""
+def _plan(statistics: Summary, task: Task) -> Plan:
+    """Return the plan of a summary, with rows of weight 1."""
     columns = tuple(
         replace(found.column, sketched=True)
         if found.numbers is not None and not found.numbers.exact
         else found.column
-        for found in facts.columns
+        for found in statistics.columns
     )
-    schema = Schema(columns, _classes(facts, task), task.target)
+    schema = Schema(columns, _classes(statistics, task), task.target)
     divides = task.divides and any(column.has_missing for column in columns)
     numbers = {
         index: found.numbers
-        for index, found in enumerate(facts.columns)
+        for index, found in enumerate(statistics.columns)
         if found.numbers is not None
     }
     edges: Edges = {}
@@ -210,36 +218,38 @@ def _plan(facts: Facts, task: Task) -> Plan:
         if between is not None:
             edges[index] = between
             values[index] = np.arange(len(between) + 1, dtype=np.float64)
-    if facts.spread is not None and task.criterion == "poisson":
-        check_rates(facts.spread.low, facts.spread.high)
+    if statistics.spread is not None and task.criterion == "poisson":
+        check_rates(statistics.spread.low, statistics.spread.high)
     return Plan(
         task,
         schema,
-        facts.n_rows,
-        unit_grid(facts.n_rows, divides),
+        statistics.n_rows,
+        unit_grid(statistics.n_rows, divides),
         values,
         edges,
-        _factors(facts, task, schema.classes),
-        facts.spread,
+        _factors(statistics, task, schema.classes),
+        statistics.spread,
     )
 
 
-def _classes(facts: Facts, task: Task) -> tuple[Value, ...]:
-    if facts.labels is None:
+def _classes(statistics: Summary, task: Task) -> tuple[Value, ...]:
+    if statistics.labels is None:
         return ()
-    refuse_mixed("y", tuple(facts.labels))
-    found = tuple(sorted(facts.labels))
+    check_mixed("y", tuple(statistics.labels))
+    found = tuple(sorted(statistics.labels))
     if task.classes is None:
         return found
     check_classes(found, task.classes)
     return tuple(task.classes)
 
 
-def _factors(facts: Facts, task: Task, classes: Sequence[Value]) -> Floats | None:
-    """Return what the weights of classes are multiplied with, if with anything."""
+def _factors(
+    statistics: Summary, task: Task, classes: Sequence[Value]
+) -> Floats | None:
+    """Return the factors of the weights of classes, if there are any."""
     if task.class_weight is None and task.priors is None:
         return None
-    rows, weights = facts.labels or {}, facts.label_weights or {}
+    rows, weights = statistics.labels or {}, statistics.label_weights or {}
     return class_factors(
         task.class_weight,
         task.priors,
@@ -249,52 +259,52 @@ def _factors(facts: Facts, task: Task, classes: Sequence[Value]) -> Floats | Non
     )
 
 
-def _weighed(plan: Plan, facts: Facts, again: Again) -> Plan:
-    """Give a plan the grid that suits the weights of all rows."""
+def _weighed(plan: Plan, statistics: Summary, again: Rescan) -> Plan:
+    """Return a plan with the grid of the weights of all rows."""
     if not plan.weighted:
         return plan
-    if plan.class_factors is None and facts.weights is not None:
-        raw = facts.weights
+    if plan.class_factors is None and statistics.weights is not None:
+        raw = statistics.weights
     else:
         as_they_are = replace(plan, grid=replace(plan.grid, step=0.0))
-        raw = _all_weights(as_they_are, facts, again)
+        raw = _all_weights(as_they_are, statistics, again)
     check_total(raw.total)
     grid = empty_grid(raw, plan.grid.fractions, plan.task.weights_are_cases)
     plan = replace(plan, grid=grid)
-    return replace(plan, grid=filled_grid(grid, _all_weights(plan, facts, again)))
+    return replace(plan, grid=filled_grid(grid, _all_weights(plan, statistics, again)))
 
 
-def _all_weights(plan: Plan, facts: Facts, again: Again) -> Weighed:
-    """Look at all weights on the grid of a plan; a step of 0 is none."""
+def _all_weights(plan: Plan, statistics: Summary, again: Rescan) -> WeightSummary:
+    """Summarise all weights on the grid of a plan; a step of 0 is none."""
     if plan.task.weight is None:
-        return _weighed_by_class(plan, facts)
+        return _weighed_by_class(plan, statistics)
     return again.weigh(plan)
 
 
-def _weighed_by_class(plan: Plan, facts: Facts) -> Weighed:
+def _weighed_by_class(plan: Plan, statistics: Summary) -> WeightSummary:
     """Add up weights that depend on the class alone, exactly."""
     labels = np.arange(plan.n_classes)
     weights = plan.weigh(None, labels)
     each = [] if weights is None else weights.tolist()
-    rows = [(facts.labels or {}).get(label, 0) for label in plan.schema.classes]
+    rows = [(statistics.labels or {}).get(label, 0) for label in plan.schema.classes]
     pairs = list(zip(rows, each, strict=True))
     total = sum((n * Fraction(weight) for n, weight in pairs), Fraction(0))
     cases = sum(n for n, weight in pairs if weight > 0)
     present = np.array([weight for n, weight in pairs if n])
-    return Weighed((float(total),), lowest_bit(present), cases)
+    return WeightSummary((float(total),), lowest_bit(present), cases)
 
 
-def weigh_again(table: object, plan: Plan) -> Weighed:
-    """Look at the weights of a part of the table as a plan has them."""
+def weigh_again(table: object, plan: Plan) -> WeightSummary:
+    """Summarise the weights of a chunk on the grid of a plan."""
     frame = open_table(table)
     if not frame.n_rows:
-        return Weighed()
+        return WeightSummary()
     weighed = weights_on_grid(frame, plan)
-    return Weighed() if weighed is None else Weighed.of(weighed)
+    return WeightSummary() if weighed is None else WeightSummary.of(weighed)
 
 
 def weights_on_grid(frame: Frame, plan: Plan) -> Floats | None:
-    """Return the weights of rows as a plan has them."""
+    """Return the weights of rows on the grid of a plan."""
     labels = None
     if plan.class_factors is not None:
         _, raw = occurring_classes(special(frame, plan.task.target), frame.n_rows)
@@ -302,8 +312,8 @@ def weights_on_grid(frame: Frame, plan: Plan) -> Floats | None:
     return plan.weigh(weights_in(frame, plan.task), labels)
 
 
-#: Grows what is below a node from its rows.
-Below = Callable[["Part"], Tree]
+#: Grows the subtree of a node from its rows.
+Below = Callable[["Chunk"], Tree]
 
 _CHANGED = (
     "The table changed while the tree was grown: column {!r} now has values that it "
@@ -312,8 +322,8 @@ _CHANGED = (
 
 
 @dataclass(frozen=True)
-class Part:
-    """Rows as narrow codes, numbers too; class codes or numbers; weights on the grid.
+class Chunk:
+    """Encoded rows: codes in small integer types, also of numbers; targets; weights.
 
     The last code of a column is that of missing values.
     """
@@ -324,30 +334,32 @@ class Part:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.target)
 
-    def take(self, rows: NDArray[Any]) -> Part:
+    def take(self, rows: NDArray[Any]) -> Chunk:
         """Keep some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
         codes = tuple(codes[rows] for codes in self.codes)
-        return Part(codes, self.target[rows], weights)
+        return Chunk(codes, self.target[rows], weights)
 
 
-def joined(parts: Sequence[Part]) -> Part:
-    """Put parts together."""
-    if len(parts) == 1:
-        return parts[0]
-    weights = [part.weights for part in parts if part.weights is not None]
-    return Part(
-        tuple(map(np.concatenate, zip(*(part.codes for part in parts), strict=True))),
-        np.concatenate([part.target for part in parts]),
+def joined(chunks: Sequence[Chunk]) -> Chunk:
+    """Concatenate chunks."""
+    if len(chunks) == 1:
+        return chunks[0]
+    weights = [chunk.weights for chunk in chunks if chunk.weights is not None]
+    return Chunk(
+        tuple(
+            map(np.concatenate, zip(*(chunk.codes for chunk in chunks), strict=True))
+        ),
+        np.concatenate([chunk.target for chunk in chunks]),
         np.concatenate(weights) if weights else None,
     )
 
 
-def finished(rows: Part, nodes: Any, below: Below) -> Iterator[tuple[int, Tree]]:
-    """Grow what is below each node from its rows."""
+def finished(rows: Chunk, nodes: Any, below: Below) -> Iterator[tuple[int, Tree]]:
+    """Grow the subtree of each node from its rows."""
     order = np.argsort(nodes, kind="stable")
     found, starts = np.unique(nodes[order], return_index=True)
     pieces = np.split(order, starts[1:])
@@ -355,8 +367,8 @@ def finished(rows: Part, nodes: Any, below: Below) -> Iterator[tuple[int, Tree]]
         yield node, below(rows.take(piece))
 
 
-def encode_part(table: object, plan: Plan) -> Part:
-    """Encode a part of the table."""
+def encode_chunk(table: object, plan: Plan) -> Chunk:
+    """Encode a chunk of the table."""
     frame = open_table(table)
     attributes = attributes_of(frame, plan.task)
     raw = special(frame, plan.task.target)
@@ -380,12 +392,12 @@ def encode_part(table: object, plan: Plan) -> Part:
         else _known(plan, index, data)
         for index, data in enumerate(cells)
     ]
-    return Part(tuple(codes), target, weights)
+    return Chunk(tuple(codes), target, weights)
 
 
 def _known(plan: Plan, index: int, codes: NDArray[Any]) -> NDArray[Any]:
     column = plan.schema.columns[index]
-    if not plan.strangers and int(codes.max(initial=0)) > column.missing_code:
+    if not plan.unseen_values and int(codes.max(initial=0)) > column.missing_code:
         raise DataError(_CHANGED.format(column.name))
     return codes
 
@@ -408,17 +420,17 @@ def _ranks(
     return codes.astype(np.min_scalar_type(len(values)))
 
 
-def cells_of(part: Part, plan: Plan) -> Columns:
-    """Return the rows with numbers as numbers: as rows meet splits."""
-    data = list(part.codes)
+def cells_of(chunk: Chunk, plan: Plan) -> Columns:
+    """Return the rows with numbers in place of codes, as splits need them."""
+    data = list(chunk.codes)
     for index, values in plan.values.items():
-        data[index] = np.append(values, np.nan)[part.codes[index]]
-    return Columns(part.n_rows, tuple(data))
+        data[index] = np.append(values, np.nan)[chunk.codes[index]]
+    return Columns(chunk.n_rows, tuple(data))
 
 
 @dataclass(frozen=True)
 class Route:
-    """The way down so far: at each level the nodes that stayed open and their splits;
+    """The splits so far: at each level the nodes that stayed open and their splits;
     and which nodes of the last level are open, None being all.
     """  # noqa: D205
 
@@ -430,7 +442,7 @@ class Route:
     )
 
     def __getstate__(self) -> dict[str, Any]:
-        # What can be made anew need not travel.
+        # Cached values are recomputed by the receiver.
         return {
             "plan": self.plan,
             "steps": self.steps,
@@ -439,7 +451,7 @@ class Route:
         }
 
     def further(self, splits: Splits) -> Route:
-        """Go down the splits of the open nodes."""
+        """Return the route with the splits of the open nodes."""
         kept = self.open_nodes
         if kept is None:
             kept = np.arange(len(splits.column))
@@ -452,7 +464,7 @@ class Route:
 
     @property
     def n_open(self) -> int:
-        """How many nodes are open."""
+        """The number of open nodes."""
         return self._n_last if self.open_nodes is None else len(self.open_nodes)
 
     @property
@@ -461,13 +473,13 @@ class Route:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether rows stay whole and ask no surrogates, as the compiled walk does."""
+        """Whether rows are undivided and need no surrogates, as in native code."""
         whole = not self.plan.grid.fractions
         return whole and all(splits.surrogates is None for _, splits in self.steps)
 
-    def replayed(self, part: Part) -> MemoryEngine:
-        """Let rows go the whole way, by the reference."""
-        engine = memory_engine(part, self.plan)
+    def replayed(self, chunk: Chunk) -> MemoryEngine:
+        """Send rows down all splits, with the reference engine."""
+        engine = memory_engine(chunk, self.plan)
         for kept, splits in self.steps:
             engine.retain(kept)
             engine.advance(splits)
@@ -475,17 +487,17 @@ class Route:
             engine.retain(self.open_nodes)
         return engine
 
-    def nodes_of(self, part: Part) -> NDArray[np.int32]:
-        """Return the open node of every row, which is whole; -1 where it is in none."""
+    def nodes_of(self, chunk: Chunk) -> NDArray[np.int32]:
+        """Return the open node of every undivided row; -1 where it is in none."""
         if not self.steps:
-            return np.zeros(part.n_rows, dtype=np.int32)
+            return np.zeros(chunk.n_rows, dtype=np.int32)
         if available():
-            walk, place = self._walk
-            reached = walk.reached(cells_of(part, self.plan))
-            nodes: NDArray[np.int32] = place[reached]
+            walk, position = self._walk
+            reached = walk.reached(cells_of(chunk, self.plan))
+            nodes: NDArray[np.int32] = position[reached]
             return nodes
-        engine = self.replayed(replace(part, weights=None))
-        nodes = np.full(part.n_rows, -1, dtype=np.int32)
+        engine = self.replayed(replace(chunk, weights=None))
+        nodes = np.full(chunk.n_rows, -1, dtype=np.int32)
         nodes[engine.rows] = engine.nodes
         return nodes
 
@@ -497,12 +509,12 @@ class Route:
                 levels.add(_weightless(levels.n_next), kept, splits)
             first = levels.n_nodes
             levels.add(_weightless(self._n_last), np.empty(0, dtype=np.intp), None)
-            place = np.full(levels.n_nodes, -1, dtype=np.int32)
+            position = np.full(levels.n_nodes, -1, dtype=np.int32)
             last = np.arange(self._n_last)
             open_nodes = last if self.open_nodes is None else self.open_nodes
-            place[first + open_nodes] = np.arange(len(open_nodes))
+            position[first + open_nodes] = np.arange(len(open_nodes))
             walk = NativeWalk(self.plan.schema.columns, levels.tree())
-            self._kept["walk"] = walk, place
+            self._kept["walk"] = walk, position
         kept_walk: tuple[NativeWalk, NDArray[np.int32]] = self._kept["walk"]
         return kept_walk
 
@@ -511,17 +523,17 @@ def _weightless(n_nodes: int) -> Level:
     return Level(np.zeros((n_nodes, 1)), np.zeros(n_nodes))
 
 
-def memory_engine(part: Part, plan: Plan) -> MemoryEngine:
-    """Return the reference engine for the rows of a part."""
+def memory_engine(chunk: Chunk, plan: Plan) -> MemoryEngine:
+    """Return the reference engine for the rows of a chunk."""
     nothing = np.empty(0)
     countable = [
         Countable(codes, plan.n_codes(index), plan.values.get(index, nothing))
-        for index, codes in enumerate(part.codes)
+        for index, codes in enumerate(chunk.codes)
     ]
     return MemoryEngine(
         plan.schema.columns,
-        cells_of(part, plan),
-        plan.target_of(part.target),
-        plan.grid_of(part.weights),
+        cells_of(chunk, plan),
+        plan.target_of(chunk.target),
+        plan.grid_of(chunk.weights),
         countable,
     )

@@ -1,4 +1,4 @@
-"""scikit-learn estimators: thin shells that turn parameters into a recipe."""
+"""scikit-learn estimators, which turn parameters into a recipe and fit a model."""
 
 from branchwise.estimators.c45 import C45Classifier
 from branchwise.estimators.cart import CARTClassifier, CARTRegressor

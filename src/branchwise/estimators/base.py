@@ -1,4 +1,4 @@
-"""What all estimators share: fitting, prediction, and what scikit-learn asks."""
+"""Base classes of the estimators: fitting, prediction, scikit-learn interface."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils import Bunch, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.cache import Recognition
+from branchwise.data.cache import Fingerprints
 from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.fit import fit_tree
@@ -24,9 +24,9 @@ from branchwise.prune import cost_complexity
 from branchwise.recipe import BUILT_IN, FOR_NUMBERS, Recipe, canonical, named, unpruned
 from branchwise.tree.tree import Tree
 
-#: Searches and cross-validation hand over the same rows again and again.
-RECOGNITION = Recognition()
-#: What estimators may fill in.
+#: Searches and cross-validation pass the same rows many times.
+FINGERPRINTS = Fingerprints()
+#: Fields of a recipe that estimators may set.
 _RECIPE = tuple(field.name for field in fields(Recipe) if field.init)
 #: Types whose equal values are the same value.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -34,12 +34,12 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 @lru_cache(maxsize=512, typed=True)
 def _known_recipe(recipe: Recipe, **values: Any) -> Recipe:
-    """Fill in a recipe; a search asks for the same one in every fold."""
+    """Fill in a recipe, cached: a search needs the same one in every fold."""
     return replace(recipe, **values)
 
 
 class TreeEstimator(BaseEstimator):  # type: ignore[misc]
-    """A shell around :func:`~branchwise.fit.fit_tree`."""
+    """Base class of estimators around :func:`~branchwise.fit.fit_tree`."""
 
     model_: Model
     categorical_features: object
@@ -50,7 +50,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        # A search asks some times for each fit, and signatures do not change.
+        # Cached: searches call this several times per fit.
         names: list[str] = super()._get_param_names()
         return names
 
@@ -133,10 +133,10 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         recipe: Recipe,
         **validation: Any,
     ) -> Model:
-        # A name is a column of X, which may lie in files or elsewhere.
+        # A name is a column of X, which may be in files or a database.
         named = isinstance(y, str)
         return fit_tree(
-            X if named else RECOGNITION.recognised(X),
+            X if named else FINGERPRINTS.known_table(X),
             y if named else self._labels(y),
             recipe,
             sample_weight=sample_weight,
@@ -151,7 +151,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     def cost_complexity_pruning_path(
         self, X: object, y: object, sample_weight: object = None
     ) -> Bunch:
-        """Return the prices at which a full tree loses its subtrees, one by one.
+        """Return the complexity parameters at which a full tree loses its subtrees.
 
         The tree is grown by the parameters of this estimator, but not pruned; the
         estimator itself stays as it is.
@@ -164,15 +164,15 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         Bunch
-            ``ccp_alphas``, the price of a leaf at which each subtree goes, and
-            ``impurities``, the sum of the leaves' impurities (by weight) from then
-            on; both begin with the full tree. Subtrees that go at the same price
+            ``ccp_alphas``, the complexity parameter at which each subtree is pruned,
+            and ``impurities``, the sum of the leaves' impurities (by weight) from then
+            on; both begin with the full tree. Subtrees pruned at the same one
             have an entry each.
         """
         recipe = unpruned(self._recipe())
         tree = self._grown(X, y, sample_weight, recipe).tree
         path = cost_complexity.pruning_path(tree, recipe.criterion)
-        return Bunch(ccp_alphas=path.cut_alphas, impurities=path.cut_risks)
+        return Bunch(ccp_alphas=path.pruned_alphas, impurities=path.pruned_risks)
 
     @property
     def tree_(self) -> Tree:
@@ -189,7 +189,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: object) -> NDArray[np.generic]:
         """Return the most probable class, or the expected number, of each row."""
         check_is_fitted(self)
-        return self.model_.predict(RECOGNITION.recognised(X), self.n_jobs)
+        return self.model_.predict(FINGERPRINTS.known_table(X), self.n_jobs)
 
     def apply(self, X: object) -> Ints:
         """Return the node that each row arrives at (or mostly arrives at)."""
@@ -206,7 +206,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         return csr_matrix((ones, (rows, nodes)), shape=shape)
 
     def get_depth(self) -> int:
-        """Return the largest number of questions on any path."""
+        """Return the largest number of splits on any path."""
         return self.tree_.max_depth
 
     def get_n_leaves(self) -> int:
@@ -219,7 +219,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:  # not where the user has asked for text
+        if "text/html" in bundle:  # not where the user has chosen text
             bundle["text/html"] += self._tree_html()
         return bundle
 
@@ -264,7 +264,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         return self
 
     def _labels(self, y: object) -> object:
-        return RECOGNITION.recognised_labels(_one_dimensional(y))
+        return FINGERPRINTS.known_labels(_one_dimensional(y))
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the share of rows, by weight, whose class is predicted right.
@@ -272,18 +272,18 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         This is scikit-learn's ``accuracy_score``, from the codes of the classes.
         """
         check_is_fitted(self)
-        right = self._right_answers(X, y) if sample_weight is None else None
+        right = self._true_targets(X, y) if sample_weight is None else None
         if right is None or not len(right):
             return float(super().score(X, y, sample_weight))
         return int(np.count_nonzero(right)) / len(right)
 
-    def _right_answers(self, X: object, y: object) -> NDArray[np.bool_] | None:
+    def _true_targets(self, X: object, y: object) -> NDArray[np.bool_] | None:
         """Tell where classes are predicted right; None where codes do not tell."""
         try:
-            found, labels = learn_target(RECOGNITION.recognised_labels(y))
+            found, labels = learn_target(FINGERPRINTS.known_labels(y))
         except DataError:
             return None
-        known = RECOGNITION.recognised(X)
+        known = FINGERPRINTS.known_table(X)
         predicted = self.model_.class_codes(known, self.n_jobs)
         classes = self.model_.schema.classes
         if len(labels) != len(predicted) or not set(classes) >= set(found):
@@ -297,7 +297,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
     def predict_proba(self, X: object) -> Floats:
         """Return the probability of each class, in the order of ``classes_``."""
         check_is_fitted(self)
-        return self.model_.predict_proba(RECOGNITION.recognised(X), self.n_jobs)
+        return self.model_.predict_proba(FINGERPRINTS.known_table(X), self.n_jobs)
 
     def predict_log_proba(self, X: object) -> Floats:
         """Return the logarithms of the probabilities; -inf where one is 0."""

@@ -14,7 +14,7 @@ class C45Classifier(TreeClassifier):
     """Quinlan's C4.5: the trees of release 8 and of Weka's J48, node by node.
 
     Splits are chosen by gain ratio among those that gain at least the average,
-    numbers are cut at values of the table with a penalty for the number of cuts,
+    thresholds are values of the table, with a penalty for their number,
     cases with a missing value go down every branch by weight, and the tree is pruned
     by pessimistic estimates of its errors. ``docs/c45.md`` has all rules.
 
@@ -33,12 +33,12 @@ class C45Classifier(TreeClassifier):
         How it is pruned; C4.5's own way is "error-based".
     raise_subtrees : bool, default=True
         Whether a branch may take the place of its parent (False: J48's -S).
-    cut : {"value", "midpoint"}, default="value"
-        Whether a number is cut at a value of the training table, as C4.5 does, or
-        halfway between two.
+    threshold : {"value", "midpoint"}, default="value"
+        Whether a threshold is a value of the training table, as in C4.5, or the
+        midpoint between two.
     max_depth, min_samples_split, min_samples_leaf, min_gain, categorical_features, \
 categories, missing, unseen, class_weight, max_bins, max_leaf_nodes, \
-min_significance, tolerance, validation_fraction, ccp_alpha, priors, costs, \
+max_p_value, tolerance, validation_fraction, ccp_alpha, priors, costs, \
 probabilities, m, n_jobs
         As in :class:`ID3Classifier`; the defaults are C4.5's.
 
@@ -69,7 +69,7 @@ probabilities, m, n_jobs
         prune: bool = True,
         pruning: Pruning = "error-based",
         raise_subtrees: bool = True,
-        cut: str = "value",
+        threshold: str = "value",
         max_depth: int | None = None,
         min_samples_split: float = 2,
         min_samples_leaf: float = 0,
@@ -81,7 +81,7 @@ probabilities, m, n_jobs
         class_weight: Mapping[Any, float] | str | None = None,
         max_bins: int | None = None,
         max_leaf_nodes: int | None = None,
-        min_significance: float | None = None,
+        max_p_value: float | None = None,
         tolerance: float = 0.0,
         validation_fraction: float | None = None,
         ccp_alpha: float | str = 0.0,
@@ -97,7 +97,7 @@ probabilities, m, n_jobs
         self.prune = prune
         self.pruning = pruning
         self.raise_subtrees = raise_subtrees
-        self.cut = cut
+        self.threshold = threshold
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -109,7 +109,7 @@ probabilities, m, n_jobs
         self.class_weight = class_weight
         self.max_bins = max_bins
         self.max_leaf_nodes = max_leaf_nodes
-        self.min_significance = min_significance
+        self.max_p_value = max_p_value
         self.tolerance = tolerance
         self.validation_fraction = validation_fraction
         self.ccp_alpha = ccp_alpha

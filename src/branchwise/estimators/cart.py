@@ -29,7 +29,7 @@ _NO_MEDIANS = (
 class CARTClassifier(TreeClassifier):
     """Breiman's classification trees: two-way splits of numbers and of categories.
 
-    Categories are parted in two groups of values, with their names; no encoder is
+    Categories are split in two groups of values, with their names; no encoder is
     needed. ``docs/cart.md`` says how groups are found.
 
     Parameters
@@ -41,9 +41,9 @@ class CARTClassifier(TreeClassifier):
         best or the largest within one standard error of it.
     missing : {"largest", "branch", "learned", "surrogate", "split", "node", "error"}
         What a missing value does: follows the larger branch, has a third branch of
-        its own, the side that training found better, or asks other columns first.
+        its own, follows the side that training found better, or surrogate splits.
     max_depth, min_samples_split, min_samples_leaf, min_gain, categorical_features, \
-categories, unseen, class_weight, max_bins, max_leaf_nodes, min_significance, \
+categories, unseen, class_weight, max_bins, max_leaf_nodes, max_p_value, \
 pruning, confidence, raise_subtrees, tolerance, validation_fraction, priors, costs, \
 probabilities, m, n_jobs
         As in :class:`ID3Classifier`.
@@ -74,7 +74,7 @@ probabilities, m, n_jobs
         class_weight: Mapping[Any, float] | str | None = None,
         max_bins: int | None = None,
         max_leaf_nodes: int | None = None,
-        min_significance: float | None = None,
+        max_p_value: float | None = None,
         pruning: Pruning | None = None,
         confidence: float = 0.25,
         raise_subtrees: bool = True,
@@ -99,7 +99,7 @@ probabilities, m, n_jobs
         self.class_weight = class_weight
         self.max_bins = max_bins
         self.max_leaf_nodes = max_leaf_nodes
-        self.min_significance = min_significance
+        self.max_p_value = max_p_value
         self.pruning = pruning
         self.confidence = confidence
         self.raise_subtrees = raise_subtrees
@@ -127,7 +127,7 @@ class CARTRegressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
         rows, so counts cannot carry them.
     max_depth, min_samples_split, min_samples_leaf, min_gain, ccp_alpha, \
 categorical_features, categories, missing, unseen, max_bins, max_leaf_nodes, \
-min_significance, pruning, tolerance, validation_fraction, n_jobs
+max_p_value, pruning, tolerance, validation_fraction, n_jobs
         As in :class:`CARTClassifier`.
 
     Examples
@@ -152,7 +152,7 @@ min_significance, pruning, tolerance, validation_fraction, n_jobs
         unseen: Policy = "largest",
         max_bins: int | None = None,
         max_leaf_nodes: int | None = None,
-        min_significance: float | None = None,
+        max_p_value: float | None = None,
         pruning: Pruning | None = None,
         tolerance: float = 0.0,
         validation_fraction: float | None = None,
@@ -170,7 +170,7 @@ min_significance, pruning, tolerance, validation_fraction, n_jobs
         self.unseen = unseen
         self.max_bins = max_bins
         self.max_leaf_nodes = max_leaf_nodes
-        self.min_significance = min_significance
+        self.max_p_value = max_p_value
         self.pruning = pruning
         self.tolerance = tolerance
         self.validation_fraction = validation_fraction
@@ -199,7 +199,7 @@ def _for_numbers() -> str:
 
 
 def _implied(pruning: Pruning | None, ccp_alpha: float | str) -> Pruning | None:
-    """Take a price for leaves as the wish to prune by it."""
+    """Return the pruning method; a ccp_alpha implies cost-complexity."""
     if pruning is None and (isinstance(ccp_alpha, str) or ccp_alpha != 0):
         return "cost-complexity"
     return pruning

@@ -31,7 +31,7 @@ class ID3Classifier(TreeClassifier):
         their branches, shape (k, branches, classes), and returns k scores, the
         higher the better.
     max_depth : int or None, default=None
-        The largest number of questions from the root to a leaf; 0 is the root alone.
+        The largest number of splits from the root to a leaf; 0 is the root alone.
     min_samples_split : int or float, default=2
         The fewest cases a node needs to be split; a float is a share.
     min_samples_leaf : int or float, default=1
@@ -53,11 +53,11 @@ class ID3Classifier(TreeClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
     max_bins : int or None, default=None
-        At most so many ranges of about equal size that a number column is cut
-        between; None tries every exact threshold.
+        The largest number of bins of about equal size of a number column, between
+        which thresholds are; None tries every exact threshold.
     max_leaf_nodes : int or None, default=None
         The most leaves; the splits that take away most impurity come first.
-    min_significance : float or None, default=None
+    max_p_value : float or None, default=None
         The largest p-value of a split, by a chi-square test that accounts for the
         number of values and of columns; splits with a larger one are not made.
     pruning : {"error-based", "reduced-error", "cost-complexity"} or None
@@ -76,17 +76,18 @@ class ID3Classifier(TreeClassifier):
         Cost-complexity pruning: what a leaf costs in units of impurity; or chosen by
         cross-validation, the best or the largest within one standard error of it.
     priors : dict or None, default=None
-        What share of the cases each class has in truth, where that is not its share
-        of the training rows.
+        The true shares of the classes, where these differ from their shares of the
+        training rows.
     costs : sequence of sequences or None, default=None
-        What it costs to answer with class j where class i is right, a row for each
-        true class, in sorted order; answers then cost least instead of being the
-        most probable. Give ``class_weight``, too, to let them guide growth.
+        What it costs to predict class j where class i is true, a row for each true
+        class, in sorted order; the class of the least expected cost is predicted
+        instead of the most probable. Give ``class_weight``, too, to let them guide
+        growth.
     probabilities : {"frequencies", "laplace", "m-estimate"}, default="frequencies"
         How leaves turn weights into probabilities: as they are, with one case more
         for every class, or with ``m`` cases more that are shared out as in the root.
     m : float, default=2.0
-        Those cases.
+        The number of these cases.
     n_jobs : int or None, default=None
         Threads to read the table and to grow with; None is one, -1 all cores. The
         tree is the same.
@@ -94,7 +95,7 @@ class ID3Classifier(TreeClassifier):
     Attributes
     ----------
     model_ : Model
-        Schema and tree: everything that reads, shows and saves.
+        The fitted model: schema, tree and recipe.
     tree_ : Tree
         The arrays of the tree.
     classes_ : ndarray
@@ -135,7 +136,7 @@ class ID3Classifier(TreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         max_bins: int | None = None,
         max_leaf_nodes: int | None = None,
-        min_significance: float | None = None,
+        max_p_value: float | None = None,
         pruning: Pruning | None = None,
         confidence: float = 0.25,
         raise_subtrees: bool = True,
@@ -160,7 +161,7 @@ class ID3Classifier(TreeClassifier):
         self.class_weight = class_weight
         self.max_bins = max_bins
         self.max_leaf_nodes = max_leaf_nodes
-        self.min_significance = min_significance
+        self.max_p_value = max_p_value
         self.pruning = pruning
         self.confidence = confidence
         self.raise_subtrees = raise_subtrees

@@ -1,4 +1,4 @@
-"""The algorithms that are set side by side, each with the table as it wants it."""
+"""Algorithms to compare by name, and their input tables."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ CLASSIFIERS: Mapping[str, type[TreeEstimator]] = {
     "c4.5": C45Classifier,
     "cart": CARTClassifier,
 }
-CONTENDERS = (*CLASSIFIERS, SKLEARN, BASELINE)
+CANDIDATES = (*CLASSIFIERS, SKLEARN, BASELINE)
 
 
-def contender(name: str, regression: bool = False, **parameters: Any) -> Any:
+def candidate(name: str, regression: bool = False, **parameters: Any) -> Any:
     """Return an estimator by its name.
 
     Parameters
@@ -58,7 +58,7 @@ def contender(name: str, regression: bool = False, **parameters: Any) -> Any:
     if regression and name == "cart":
         return CARTRegressor(**parameters)
     if name not in CLASSIFIERS or regression:
-        known = ("cart", SKLEARN, BASELINE) if regression else CONTENDERS
+        known = ("cart", SKLEARN, BASELINE) if regression else CANDIDATES
         what = "numbers" if regression else "classes"
         raise ParameterError(
             f"There is no algorithm {name!r} that predicts {what}. Choose among "
@@ -68,10 +68,10 @@ def contender(name: str, regression: bool = False, **parameters: Any) -> Any:
 
 
 def prepared(estimator: Any, table: EncodedTable) -> tuple[Any, Any]:
-    """Return an estimator and the table in the form that it can be fitted with.
+    """Return an estimator and the table in the format that it can be fitted with.
 
-    Trees of branchwise, and pipelines and others that are not known here, get the
-    encoded table itself; a tree of scikit-learn gets its encoder.
+    Trees of branchwise, pipelines and other estimators get the encoded table; a tree
+    of scikit-learn is put into a pipeline with an encoder.
     """
     if isinstance(estimator, (DummyClassifier, DummyRegressor)):
         return estimator, np.zeros((table.n_rows, 1))
@@ -104,8 +104,8 @@ def _cells(table: EncodedTable) -> NDArray[Any]:
     return cells
 
 
-def predicts_numbers(estimator: Any, called: str = "estimator") -> bool:
-    """Whether an estimator predicts numbers; what is no estimator is refused.
+def is_regression(estimator: Any, called: str = "estimator") -> bool:
+    """Whether an estimator predicts numbers; other objects are an error.
 
     ``called`` is the parameter that it was given as.
     """

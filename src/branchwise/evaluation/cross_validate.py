@@ -1,4 +1,4 @@
-"""Fit and test, fold by fold, the same folds for every algorithm."""
+"""Cross-validation of algorithms on the same folds, and learning curves."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from branchwise.data.weights import check_weights
 from branchwise.errors import ParameterError
 from branchwise.evaluation.algorithms import (
     BASELINE,
-    contender,
-    predicts_numbers,
+    candidate,
+    is_regression,
     prepared,
     size_of,
 )
-from branchwise.evaluation.folds import Deal, Split
+from branchwise.evaluation.folds import FoldAssignment, Split
 from branchwise.evaluation.grids import check_scoring
 from branchwise.evaluation.metrics import (
     CLASS_SCORES,
@@ -55,7 +55,7 @@ from branchwise.threads import as_done, cached_property, n_threads
 
 def evaluated(
     name: str,
-    deal: Deal,
+    assignment: FoldAssignment,
     target: NDArray[Any],
     classes: Sequence[Value],
     folds: Sequence[Fold],
@@ -64,52 +64,56 @@ def evaluated(
     seconds = float(np.mean([fold.seconds for fold in folds]))
     if not classes:
         found = [number_scores(target[fold.rows], fold) for fold in folds]
-        scores = _summed_up(found, deal, NUMBER_SCORES | SIZES)
-        if deal.hold_out is not None:
-            scores |= _one_part_of_numbers(target[folds[0].rows], folds[0])
-        return Evaluation(name, deal, len(target), scores, (), None, None, seconds)
+        scores = _summed_up(found, assignment, NUMBER_SCORES | SIZES)
+        if assignment.hold_out is not None:
+            scores |= _one_fold_of_numbers(target[folds[0].rows], folds[0])
+        return Evaluation(
+            name, assignment, len(target), scores, (), None, None, seconds
+        )
     found = [class_scores(target[fold.rows], fold, len(classes)) for fold in folds]
-    scores = _summed_up(found, deal, CLASS_SCORES | SIZES)
+    scores = _summed_up(found, assignment, CLASS_SCORES | SIZES)
     f1_bounds: list[tuple[float, float]] = []
-    if deal.hold_out is not None:
-        part = target[folds[0].rows]
-        one, f1_bounds = _one_part_of_classes(part, folds[0], len(classes))
+    if assignment.hold_out is not None:
+        piece = target[folds[0].rows]
+        one, f1_bounds = _one_fold_of_classes(piece, folds[0], len(classes))
         scores |= one
     true = np.concatenate([target[fold.rows] for fold in folds])
     guess = np.concatenate([fold.predicted for fold in folds])
     matrix = confusion(true, guess, len(classes))
     reliability = None
-    chances = [fold.chances for fold in folds if fold.chances is not None]
-    if len(chances) == len(folds):
-        reliability = Reliability.of(true, np.concatenate(chances))
-    reports = _class_reports(deal, target, classes, folds, matrix, f1_bounds)
+    probabilities = [
+        fold.probabilities for fold in folds if fold.probabilities is not None
+    ]
+    if len(probabilities) == len(folds):
+        reliability = Reliability.of(true, np.concatenate(probabilities))
+    reports = _class_reports(assignment, target, classes, folds, matrix, f1_bounds)
     return Evaluation(
-        name, deal, len(target), scores, reports, matrix, reliability, seconds
+        name, assignment, len(target), scores, reports, matrix, reliability, seconds
     )
 
 
 def _summed_up(
     found: Sequence[Mapping[str, float]],
-    deal: Deal,
+    assignment: FoldAssignment,
     bounds: Mapping[str, tuple[float, float]],
 ) -> dict[str, Score]:
     return {
-        name: over_folds(np.array([one[name] for one in found]), deal.ratio).clipped(
-            *bounds[name]
-        )
+        name: over_folds(
+            np.array([one[name] for one in found]), assignment.ratio
+        ).clipped(*bounds[name])
         for name in found[0]
     }
 
 
-def _one_part_of_classes(
+def _one_fold_of_classes(
     true: Ints, fold: Fold, n_classes: int
 ) -> tuple[dict[str, Score], list[tuple[float, float]]]:
-    """Return what a single part of the rows tells of the error of its scores.
+    """Return the confidence intervals of scores on a single hold-out.
 
     The second are the bounds of the F1 of each class.
     """
     right = int((true == fold.predicted).sum())
-    scored = WeighedClasses(true, fold.predicted, fold.chances, n_classes)
+    scored = WeighedClasses(true, fold.predicted, fold.probabilities, n_classes)
     own = scored(np.ones(len(true)))
     low, high = bounds(scored, len(true))
     names = ["balanced accuracy", *[""] * n_classes, "AUC", "calibration error"]
@@ -117,15 +121,15 @@ def _one_part_of_classes(
     for at, value in enumerate(own):
         if names[at]:
             scores[names[at]] = Score(float(value), float(low[at]), float(high[at]))
-    if fold.chances is not None:
-        scores["log loss"] = over_rows(log_loss_by_row(true, fold.chances))
-        scores["Brier score"] = over_rows(brier_by_row(true, fold.chances))
+    if fold.probabilities is not None:
+        scores["log loss"] = over_rows(log_loss_by_row(true, fold.probabilities))
+        scores["Brier score"] = over_rows(brier_by_row(true, fold.probabilities))
     clipped = {name: one.clipped(*CLASS_SCORES[name]) for name, one in scores.items()}
     f1 = zip(low[1 : n_classes + 1], high[1 : n_classes + 1], strict=True)
     return clipped, [(float(one), float(other)) for one, other in f1]
 
 
-def _one_part_of_numbers(true: NDArray[np.float64], fold: Fold) -> dict[str, Score]:
+def _one_fold_of_numbers(true: NDArray[np.float64], fold: Fold) -> dict[str, Score]:
     error = fold.predicted - true
     squared = over_rows(error**2)
     root = Score(
@@ -149,7 +153,7 @@ def _one_part_of_numbers(true: NDArray[np.float64], fold: Fold) -> dict[str, Sco
 
 
 def _class_reports(
-    deal: Deal,
+    assignment: FoldAssignment,
     target: Ints,
     classes: Sequence[Value],
     folds: Sequence[Fold],
@@ -166,10 +170,10 @@ def _class_reports(
     reports = []
     for code, label in enumerate(classes):
         scores = [
-            over_folds(by_fold[:, code, at], deal.ratio).clipped(0.0, 1.0)
+            over_folds(by_fold[:, code, at], assignment.ratio).clipped(0.0, 1.0)
             for at in range(len(OF_CLASS))
         ]
-        if deal.hold_out is not None:
+        if assignment.hold_out is not None:
             right = int(matrix[code, code])
             scores[0] = wilson(right, int(matrix[:, code].sum()))
             scores[1] = wilson(right, int(matrix[code].sum()))
@@ -178,7 +182,7 @@ def _class_reports(
     return tuple(reports)
 
 
-#: Told how many fits of how many are done.
+#: Called with the number of finished fits and of all fits.
 Progress = Callable[[int, int], None]
 
 
@@ -238,16 +242,15 @@ def cross_validated(
     Parameters
     ----------
     estimator : estimator or str
-        A scikit-learn estimator that takes the table, or one of ``CONTENDERS``.
+        A scikit-learn estimator that takes the table, or one of ``CANDIDATES``.
     X, y : table and sequence
         The rows, as for ``fit``; X may be an ``EncodedTable``.
     cv, repeats, hold_out, seed
-        How the rows are dealt: see :class:`Deal`. Every fold has its share of every
-        class.
+        The folds: see :class:`FoldAssignment`. Folds are stratified by class.
     sample_weight : sequence of float or None
         The weights of the rows, for fitting; scores count rows.
     n_jobs : int or None
-        How many folds are fitted side by side; None is one, -1 all cores.
+        The number of folds that are fitted in parallel; None is one, -1 all cores.
     name : str or None
         What to call it.
 
@@ -265,11 +268,13 @@ def cross_validated(
     >>> round(result["accuracy"].mean, 3)
     0.96
     """
-    deal = Deal(cv, repeats, hold_out, seed)
+    assignment = FoldAssignment(cv, repeats, hold_out, seed)
     if isinstance(estimator, str):
-        name, estimator = name or estimator, contender(estimator)
+        name, estimator = name or estimator, candidate(estimator)
     called = name or type(estimator).__name__
-    comparison = _compared({called: estimator}, X, y, deal, sample_weight, n_jobs, None)
+    comparison = _compared(
+        {called: estimator}, X, y, assignment, sample_weight, n_jobs, None
+    )
     return comparison[called]
 
 
@@ -292,13 +297,13 @@ def compare(
     Parameters
     ----------
     algorithms : dict of estimators, or names
-        What to compare: estimators by name, or names among ``CONTENDERS``.
+        What to compare: estimators by name, or names among ``CANDIDATES``.
     X, y, cv, repeats, hold_out, seed, sample_weight, n_jobs
         As in :func:`cross_validated`.
     regression : bool
         Whether names are those of regressors.
     progress : callable or None
-        Told how many fits are done, and how many there are.
+        Called with the number of finished fits and of all fits.
 
     Returns
     -------
@@ -311,11 +316,11 @@ def compare(
             f"estimators by name. Got {algorithms!r}, which is neither."
         )
     if not isinstance(algorithms, Mapping):
-        algorithms = {name: contender(name, regression) for name in algorithms}
+        algorithms = {name: candidate(name, regression) for name in algorithms}
     if not algorithms:
         raise ParameterError("algorithms must name at least one. Got none.")
     numbers = {
-        predicts_numbers(estimator, f"algorithms[{name!r}]")
+        is_regression(estimator, f"algorithms[{name!r}]")
         for name, estimator in algorithms.items()
     }
     if len(numbers) > 1:
@@ -323,23 +328,23 @@ def compare(
             "algorithms must all predict classes or all predict numbers. Got both."
         )
     everyone = dict(algorithms)
-    everyone.setdefault(BASELINE, contender(BASELINE, numbers.pop()))
-    deal = Deal(cv, repeats, hold_out, seed)
-    return _compared(everyone, X, y, deal, sample_weight, n_jobs, progress)
+    everyone.setdefault(BASELINE, candidate(BASELINE, numbers.pop()))
+    assignment = FoldAssignment(cv, repeats, hold_out, seed)
+    return _compared(everyone, X, y, assignment, sample_weight, n_jobs, progress)
 
 
 def _compared(
     algorithms: Mapping[str, Any],
     X: object,
     y: object,
-    deal: Deal,
+    assignment: FoldAssignment,
     sample_weight: object,
     n_jobs: int | None,
     progress: Progress | None,
 ) -> Comparison:
-    numbers = predicts_numbers(next(iter(algorithms.values())))
+    numbers = is_regression(next(iter(algorithms.values())))
     rows = Rows.of(X, y, numbers, sample_weight)
-    splits = deal.splits(rows.target, not numbers)
+    splits = assignment.splits(rows.target, not numbers)
     ready = {name: prepared(one, rows.table) for name, one in algorithms.items()}
     jobs = [(name, split) for name in ready for split in splits]
     found: dict[int, Fold] = {}
@@ -353,15 +358,15 @@ def _compared(
         if progress is not None:
             progress(len(found), len(jobs))
     results = {}
-    for place, name in enumerate(ready):
-        start = place * len(splits)
+    for position, name in enumerate(ready):
+        start = position * len(splits)
         folds = [found[start + at] for at in range(len(splits))]
-        results[name] = evaluated(name, deal, rows.target, rows.classes, folds)
+        results[name] = evaluated(name, assignment, rows.target, rows.classes, folds)
     return Comparison(results)
 
 
 def tested(estimator: Any, table: Any, rows: Rows, split: Split) -> Fold:
-    """Fit to one part of the rows, and predict the other."""
+    """Fit to the training rows of a fold, and predict the others."""
     training, testing = split
     weights = rows.weights
     extra = {} if weights is None else {"sample_weight": weights[training]}
@@ -375,18 +380,18 @@ def tested(estimator: Any, table: Any, rows: Rows, split: Split) -> Fold:
     if not rows.classes:
         predicted = np.asarray(fitted.predict(table[testing]), dtype=np.float64)
         return counts(testing, predicted, None, n_training=len(training))
-    place = _places(fitted.classes_, rows.classes)
-    chances = None
+    position = _positions(fitted.classes_, rows.classes)
+    probabilities = None
     if hasattr(fitted, "predict_proba"):
-        chances = np.zeros((len(testing), len(rows.classes)))
-        chances[:, place] = fitted.predict_proba(table[testing])
+        probabilities = np.zeros((len(testing), len(rows.classes)))
+        probabilities[:, position] = fitted.predict_proba(table[testing])
     codes = {label: at for at, label in enumerate(rows.classes)}
-    answers = np.asarray(fitted.predict(table[testing])).tolist()
-    predicted = np.array([codes[label] for label in answers], dtype=np.intp)
-    return counts(testing, predicted, chances, n_training=len(training))
+    predictions = np.asarray(fitted.predict(table[testing])).tolist()
+    predicted = np.array([codes[label] for label in predictions], dtype=np.intp)
+    return counts(testing, predicted, probabilities, n_training=len(training))
 
 
-def _places(known: NDArray[Any], classes: Sequence[Value]) -> NDArray[np.intp]:
+def _positions(known: NDArray[Any], classes: Sequence[Value]) -> NDArray[np.intp]:
     codes = {label: at for at, label in enumerate(classes)}
     return np.array([codes[label] for label in known.tolist()], dtype=np.intp)
 
@@ -423,14 +428,14 @@ def learning_curve(
     sizes : sequence of float
         Shares, or numbers, of the training rows of a fold.
     cv, seed : int
-        The number of folds, and of the deal.
+        The number of folds, and their random seed.
     scoring : str or None
         One of scikit-learn's scorers that fits what is predicted; by default accuracy,
         or R squared.
     n_jobs : int or None
-        How many fits go side by side.
+        The number of fits that run in parallel.
     """
-    numbers = predicts_numbers(estimator)
+    numbers = is_regression(estimator)
     rows = Rows.of(X, y, numbers)
     check_scoring(scoring, rows.classes)
     ready, table = prepared(estimator, rows.table)
@@ -439,7 +444,7 @@ def learning_curve(
         table,
         rows.labels,
         train_sizes=np.asarray(sizes),
-        cv=Deal(cv, seed=seed).splits(rows.target, not numbers),
+        cv=FoldAssignment(cv, seed=seed).splits(rows.target, not numbers),
         scoring=scoring,
         shuffle=True,
         random_state=seed,

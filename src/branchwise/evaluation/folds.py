@@ -1,4 +1,4 @@
-"""Which rows are for fitting and which for testing, by scikit-learn's splitters."""
+"""Folds and hold-outs, by the splitters of scikit-learn."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Split = tuple[Ints, Ints]
 
 
 @dataclass(frozen=True)
-class Deal:
-    """How rows are dealt: in folds, some times over, or in two parts.
+class FoldAssignment:
+    """Assignment of rows to folds, repeated or not, or to a hold-out.
 
     Parameters
     ----------
     cv : int, default=10
         The number of folds.
     repeats : int, default=1
-        How many times the rows are dealt anew.
+        How many times the rows are assigned to folds.
     hold_out : float or None, default=None
         In place of folds: the share of the rows that is tested on.
     seed : int, default=0
-        The number of the deal. The same number deals in the same way.
+        Random seed of the folds.
     """
 
     cv: int = 10
@@ -60,7 +60,7 @@ class Deal:
             )
 
     def splits(self, target: NDArray[Any], by_class: bool) -> list[Split]:
-        """Deal the rows; every part has its share of every class.
+        """Return the training and test rows of every fold, stratified by class.
 
         Parameters
         ----------
@@ -70,31 +70,33 @@ class Deal:
             Whether they are classes.
         """
         if self.hold_out is not None:
-            return [self._parts(target, by_class, float(self.hold_out))]
+            return [self._pieces(target, by_class, float(self.hold_out))]
         self._check_size(len(target))
         if by_class:
             self._check_classes(_class_sizes(target))
-        dealer = RepeatedStratifiedKFold if by_class else RepeatedKFold
-        folds = dealer(n_splits=self.cv, n_repeats=self.repeats, random_state=self.seed)
+        splitter = RepeatedStratifiedKFold if by_class else RepeatedKFold
+        folds = splitter(
+            n_splits=self.cv, n_repeats=self.repeats, random_state=self.seed
+        )
         with warnings.catch_warnings():
-            # Told above, in our words.
+            # Reported above.
             warnings.filterwarnings("ignore", "The least populated class")
             return list(folds.split(np.zeros((len(target), 1)), target))
 
-    def _parts(self, target: NDArray[Any], by_class: bool, share: float) -> Split:
+    def _pieces(self, target: NDArray[Any], by_class: bool, share: float) -> Split:
         sizes = _class_sizes(target) if by_class else np.array([len(target)])
-        # A class with one row cannot be in both parts.
+        # A class with one row cannot be in both.
         in_both = by_class and int(sizes.min()) >= 2
-        _check_parts(len(target), share, len(sizes) if in_both else 1)
+        _check_hold_out(len(target), share, len(sizes) if in_both else 1)
         if by_class:
             _remark_one_class(sizes)
-        parts = train_test_split(
+        pieces = train_test_split(
             np.arange(len(target)),
             test_size=share,
             random_state=self.seed,
             stratify=target if in_both else None,
         )
-        return np.sort(parts[0]), np.sort(parts[1])
+        return np.sort(pieces[0]), np.sort(pieces[1])
 
     def _check_size(self, n_rows: int) -> None:
         if n_rows < self.cv:
@@ -128,7 +130,7 @@ class Deal:
         return share / (1 - share)
 
     def described(self) -> str:
-        """Tell how rows are dealt."""
+        """Return a description of the folds."""
         if self.hold_out is not None:
             return f"a hold-out of {100 * float(self.hold_out):g} % of the rows"
         again = "" if self.repeats == 1 else f", {self.repeats:,} times"
@@ -144,14 +146,14 @@ def _class_sizes(target: NDArray[Any]) -> Ints:
 def _remark_one_class(sizes: Ints) -> None:
     if len(sizes) == 1:
         warnings.warn(
-            "All rows have the same class, so that every answer is right and scores "
-            "tell nothing. Check that the target is the column you mean.",
+            "All rows have the same class, so that every prediction is right and "
+            "scores tell nothing. Check that the target is the column you mean.",
             stacklevel=4,
         )
 
 
-def _check_parts(n_rows: int, share: float, least: int) -> None:
-    """Refuse a hold-out with too few rows in one of its parts."""
+def _check_hold_out(n_rows: int, share: float, least: int) -> None:
+    """Reject a hold-out with too few rows to fit to or to test on."""
     tested = math.ceil(n_rows * share)
     fitted = n_rows - tested
     if min(tested, fitted) >= least:
@@ -161,6 +163,6 @@ def _check_parts(n_rows: int, share: float, least: int) -> None:
     why = ", one for each class" if least > 1 else ""
     raise DataError(
         f"A hold-out of {100 * share:g} % of {counted(n_rows, 'row')} is {tested:,} to "
-        f"test on and {fitted:,} to fit to. Each part must have at least "
+        f"test on and {fitted:,} to fit to. Both need at least "
         f"{counted(least, 'row')}{why}. {choose} more rows."
     )

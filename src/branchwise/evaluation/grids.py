@@ -1,4 +1,4 @@
-"""Which parameters a search tries, if nobody says otherwise."""
+"""Default parameter grids, and checks of grids and of scorers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _GRIDS: dict[type, list[dict[str, Sequence[Any]]]] = {
 
 
 def default_grid(estimator: Any) -> Grid:
-    """Return what is worth trying for an estimator."""
+    """Return the default grid of an estimator."""
     grid = _GRIDS.get(type(estimator))
     if grid is None:
         raise ParameterError(
@@ -86,40 +86,40 @@ def default_grid(estimator: Any) -> Grid:
 
 
 def candidates(estimator: Any, grid: Grid) -> list[dict[str, Any]]:
-    """List what is to be tried, each once and checked."""
+    """List the candidates, without duplicates, and check them."""
     known = estimator.get_params()
-    for part in _parts(grid):
-        unknown = [name for name in part if name not in known]
+    for piece in _pieces(grid):
+        unknown = [name for name in piece if name not in known]
         if unknown:
             raise ParameterError(
                 f"The grid names {quoted(unknown)}, which "
-                f"{type(estimator).__name__} does not know. Its parameters are "
+                f"{type(estimator).__name__} does not have. Its parameters are "
                 f"{quoted(known, 40)}."
             )
-        for name, values in part.items():
+        for name, values in piece.items():
             _check_values(name, values)
-    # Several parts may have candidates in common.
+    # Several dicts may have candidates in common.
     listed = list({candidate_key(one): one for one in ParameterGrid(grid)}.values())
     if isinstance(estimator, TreeEstimator):
         for one in listed:
-            # Refuses what cannot be, before any work is done.
+            # Rejects invalid parameters before any work is done.
             _ = clone(estimator).set_params(**one).recipe
     return listed
 
 
-def _parts(grid: Any) -> Sequence[Mapping[str, Any]]:
-    parts: Sequence[Any] = [grid] if isinstance(grid, Mapping) else grid
-    fit = isinstance(parts, Sequence) and len(parts) > 0
-    if not fit or not all(isinstance(part, Mapping) for part in parts):
+def _pieces(grid: Any) -> Sequence[Mapping[str, Any]]:
+    pieces: Sequence[Any] = [grid] if isinstance(grid, Mapping) else grid
+    fit = isinstance(pieces, Sequence) and len(pieces) > 0
+    if not fit or not all(isinstance(piece, Mapping) for piece in pieces):
         raise ParameterError(
             "grid must be a dict of parameter to the values to try, such as "
             f"{{'max_depth': [2, 4]}}, or a list of such dicts. Got {grid!r}."
         )
-    return parts
+    return pieces
 
 
 def _check_values(name: str, values: Any) -> None:
-    """Refuse what is no list of different values."""
+    """Reject anything but a list of distinct values."""
     vector = isinstance(values, np.ndarray) and values.ndim == 1
     if isinstance(values, str) or not (vector or isinstance(values, Sequence)):
         raise ParameterError(
@@ -170,7 +170,7 @@ _SHOWN = 7
 
 @dataclass(frozen=True)
 class _Demand:
-    """What a scorer asks of the classes, in words, and what to take in its place."""
+    """What a scorer requires of the classes, and alternative scorers."""
 
     words: str
     fits: Callable[[Sequence[Value]], bool]
@@ -178,7 +178,7 @@ class _Demand:
 
 
 def _averaged(score: str) -> _Demand:
-    # The class that counts is 1 for scikit-learn, and cannot be told otherwise here.
+    # The positive class of scikit-learn's scorers is 1, and cannot be changed here.
     return _Demand(
         "two classes, one of them the number 1",
         lambda classes: len(classes) == 2 and 1 in classes,
@@ -214,7 +214,7 @@ _DEMANDS = {
 
 
 def check_scoring(scoring: str | None, classes: Sequence[Value]) -> None:
-    """Refuse a scorer that does not fit what is predicted.
+    """Reject a scorer that does not fit the target.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def check_scoring(scoring: str | None, classes: Sequence[Value]) -> None:
             f"{quoted(_fitting(classes), _SHOWN)}. Got {scoring!r}."
         )
     of_numbers = scoring in _OF_NUMBERS
-    # "samples" averages over several answers for each row.
+    # "samples" averages over several labels of each row.
     if of_numbers is bool(classes) or scoring.endswith("_samples"):
         predicted = "classes" if classes else "numbers"
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""The scores of one fold, by scikit-learn's own metrics."""
+"""Scores of folds by the metrics of scikit-learn, and their confidence intervals."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ OF_CLASS = ("precision", "recall", "f1")
 
 @dataclass(frozen=True)
 class Fold:
-    """What was predicted for the rows of a fold, and how large the tree was.
+    """The predictions for the rows of a fold, and the size of the tree.
 
-    ``chances`` has a column for each class; it is None where numbers are predicted.
+    ``probabilities`` has a column for each class; it is None for regression.
     """
 
     rows: Ints
     predicted: NDArray[Any]
-    chances: Floats | None
+    probabilities: Floats | None
     leaves: float
     depth: float
     seconds: float
@@ -55,15 +55,15 @@ class Fold:
 
 def class_scores(true: Ints, fold: Fold, n_classes: int) -> dict[str, float]:
     """Score predicted classes."""
-    chances = fold.chances
-    if chances is None:  # an estimator without probabilities
-        chances = np.eye(n_classes)[fold.predicted]
+    probabilities = fold.probabilities
+    if probabilities is None:  # an estimator without probabilities
+        probabilities = np.eye(n_classes)[fold.predicted]
         log_loss = auc = brier = error = math.nan
     else:
-        log_loss = _log_loss(true, chances)
-        auc = area(true, chances)
-        brier = float(brier_by_row(true, chances).mean())
-        error = Reliability.of(true, chances).error
+        log_loss = _log_loss(true, probabilities)
+        auc = area(true, probabilities)
+        brier = float(brier_by_row(true, probabilities).mean())
+        error = Reliability.of(true, probabilities).error
     return {
         "accuracy": float(metrics.accuracy_score(true, fold.predicted)),
         "balanced accuracy": balanced_accuracy(true, fold.predicted),
@@ -87,7 +87,7 @@ def balanced_accuracy(true: Ints, predicted: Ints) -> float:
 def confusion(true: Ints, predicted: Ints, n_classes: int) -> NDArray[np.int64]:
     """Count rows by their true class, and by the predicted one.
 
-    Unlike scikit-learn's, it has nothing to say against a single class.
+    Unlike that of scikit-learn, it does not warn of a single class.
     """
     pairs = np.bincount(true * n_classes + predicted, minlength=n_classes**2)
     return pairs.reshape(n_classes, n_classes).astype(np.int64)
@@ -95,10 +95,10 @@ def confusion(true: Ints, predicted: Ints, n_classes: int) -> NDArray[np.int64]:
 
 def scores_by_class(true: Ints, predicted: Ints, n_classes: int) -> Floats:
     """Return precision, recall and F1 of each class; NaN where there is nothing."""
-    parts = metrics.precision_recall_fscore_support(
+    pieces = metrics.precision_recall_fscore_support(
         true, predicted, labels=np.arange(n_classes), zero_division=np.nan
     )
-    scores: Floats = np.array(parts[:3], dtype=np.float64).T
+    scores: Floats = np.array(pieces[:3], dtype=np.float64).T
     return scores
 
 
@@ -116,77 +116,80 @@ def number_scores(true: Floats, fold: Fold) -> dict[str, float]:
     }
 
 
-def _log_loss(true: Ints, chances: Floats) -> float:
-    labels = np.arange(chances.shape[1])
+def _log_loss(true: Ints, probabilities: Floats) -> float:
+    labels = np.arange(probabilities.shape[1])
     if len(labels) < 2:
         return 0.0
-    return float(metrics.log_loss(true, chances, labels=labels))
+    return float(metrics.log_loss(true, probabilities, labels=labels))
 
 
-def log_loss_by_row(true: Ints, chances: Floats) -> Floats:
+def log_loss_by_row(true: Ints, probabilities: Floats) -> Floats:
     """Return what each row adds to the log loss, as scikit-learn bounds it."""
     least = np.finfo(np.float64).eps
-    own = chances[np.arange(len(true)), true]
+    own = probabilities[np.arange(len(true)), true]
     by_row: Floats = -np.log(np.clip(own, least, 1.0))
     return by_row
 
 
-def area(true: Ints, chances: Floats) -> float:
+def area(true: Ints, probabilities: Floats) -> float:
     """Return the area under the ROC curve: one class against the rest, averaged.
 
     A class that no row has, or that all have, has no curve.
     """
     areas = []
-    classes = [1] if chances.shape[1] == 2 else range(chances.shape[1])
+    classes = [1] if probabilities.shape[1] == 2 else range(probabilities.shape[1])
     for code in classes:
         own = true == code
         if 0 < own.sum() < len(own):
-            areas.append(metrics.roc_auc_score(own, chances[:, code]))
+            areas.append(metrics.roc_auc_score(own, probabilities[:, code]))
     return float(np.mean(areas)) if areas else math.nan
 
 
-def brier_by_row(true: Ints, chances: Floats) -> Floats:
-    """Return the squared distance of each row's chances from the truth.
+def brier_by_row(true: Ints, probabilities: Floats) -> Floats:
+    """Return the squared distance of each row's probabilities from the truth.
 
     Of two classes it is that of one of them, as usual.
     """
-    wanted = np.zeros_like(chances)
+    wanted = np.zeros_like(probabilities)
     wanted[np.arange(len(true)), true] = 1.0
-    squared: Floats = ((chances - wanted) ** 2).sum(axis=1)
-    return squared / 2 if chances.shape[1] == 2 else squared
+    squared: Floats = ((probabilities - wanted) ** 2).sum(axis=1)
+    return squared / 2 if probabilities.shape[1] == 2 else squared
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """How often answers are right, by the chance that was given to them.
+    """Calibration: the share of right predictions, by their probability.
 
-    ``edges`` bound the bins of equal width; ``rows`` counts the answers in each,
-    ``promised`` is their mean chance, ``kept`` the share that is right.
+    ``edges`` bound the bins of equal width; ``rows`` counts the predictions in each,
+    ``mean_probability`` is their mean probability, ``share_right`` the share that is
+    right.
     """
 
     edges: Floats
     rows: Ints
-    promised: Floats
-    kept: Floats
+    mean_probability: Floats
+    share_right: Floats
 
     @classmethod
-    def of(cls, true: Ints, chances: Floats, n_bins: int = 10) -> Reliability:
-        """Sort the answers into bins."""
-        answer = chances.argmax(axis=1)
-        chance = chances[np.arange(len(true)), answer]
+    def of(cls, true: Ints, probabilities: Floats, n_bins: int = 10) -> Reliability:
+        """Sort the predictions into bins."""
+        prediction = probabilities.argmax(axis=1)
+        probability = probabilities[np.arange(len(true)), prediction]
         edges = np.linspace(0.0, 1.0, n_bins + 1)
-        place = np.clip(np.ceil(chance * n_bins) - 1, 0, n_bins - 1).astype(np.intp)
-        rows = np.bincount(place, minlength=n_bins)
+        position = np.clip(np.ceil(probability * n_bins) - 1, 0, n_bins - 1).astype(
+            np.intp
+        )
+        rows = np.bincount(position, minlength=n_bins)
         some = np.maximum(rows, 1)
-        promised = np.bincount(place, chance, n_bins) / some
-        kept = np.bincount(place, answer == true, n_bins) / some
-        return cls(edges, rows, promised, kept)
+        mean_probability = np.bincount(position, probability, n_bins) / some
+        share_right = np.bincount(position, prediction == true, n_bins) / some
+        return cls(edges, rows, mean_probability, share_right)
 
     @property
     def error(self) -> float:
-        """The expected calibration error: the mean gap, by the rows of each bin."""
-        gaps = np.abs(self.promised - self.kept)
-        return float((gaps * self.rows).sum() / max(int(self.rows.sum()), 1))
+        """The expected calibration error: the mean difference, weighted by bin."""
+        differences = np.abs(self.mean_probability - self.share_right)
+        return float((differences * self.rows).sum() / max(int(self.rows.sum()), 1))
 
 
 #: The share of the intervals that are to contain the truth.
@@ -254,7 +257,7 @@ def over_rows(values: Floats) -> Score:
     return Score(mean, mean - reach, mean + reach)
 
 
-#: How many times rows are drawn.
+#: Number of bootstrap samples.
 _DRAWS = 200
 
 
@@ -271,8 +274,10 @@ def bounds(scored: Callable[[Floats], Floats], n_rows: int) -> tuple[Floats, Flo
     random = np.random.default_rng(0)
     draws = []
     for _ in range(_DRAWS):
-        drawn = random.integers(n_rows, size=n_rows)
-        draws.append(scored(np.bincount(drawn, minlength=n_rows).astype(np.float64)))
+        resampled = random.integers(n_rows, size=n_rows)
+        draws.append(
+            scored(np.bincount(resampled, minlength=n_rows).astype(np.float64))
+        )
     shares = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # what is never defined
@@ -284,11 +289,11 @@ class WeighedClasses:
     """Scores of predicted classes by how often each row counts.
 
     Calling it returns the balanced accuracy and the F1 of every class, then, where
-    there are chances, the area under the ROC curve and the calibration error.
+    there are probabilities, the area under the ROC curve and the calibration error.
     """
 
     def __init__(
-        self, true: Ints, predicted: Ints, chances: Floats | None, n_classes: int
+        self, true: Ints, predicted: Ints, probabilities: Floats | None, n_classes: int
     ) -> None:
         self._true = true
         self._predicted = predicted
@@ -296,13 +301,15 @@ class WeighedClasses:
         self._n_classes = n_classes
         self._areas: list[_Area] = []
         self._bins: tuple[Ints, Floats, Floats] | None = None
-        if chances is not None:
+        if probabilities is not None:
             codes = [1] if n_classes == 2 else range(n_classes)
-            self._areas = [_Area(true == code, chances[:, code]) for code in codes]
-            answer = chances.argmax(axis=1)
-            chance = chances[np.arange(len(true)), answer]
-            place = np.clip(np.ceil(chance * 10) - 1, 0, 9).astype(np.intp)
-            self._bins = place, chance, (answer == true).astype(np.float64)
+            self._areas = [
+                _Area(true == code, probabilities[:, code]) for code in codes
+            ]
+            prediction = probabilities.argmax(axis=1)
+            probability = probabilities[np.arange(len(true)), prediction]
+            position = np.clip(np.ceil(probability * 10) - 1, 0, 9).astype(np.intp)
+            self._bins = position, probability, (prediction == true).astype(np.float64)
 
     def __call__(self, counts: Floats) -> Floats:
         """Score the rows, each as often as it counts."""
@@ -322,18 +329,18 @@ class WeighedClasses:
         return np.array(scores)
 
     def _error(self, counts: Floats) -> float:
-        place, chance, right = self._bins  # type: ignore[misc]
-        gaps = np.bincount(place, counts * (chance - right), 10)
-        return float(np.abs(gaps).sum() / counts.sum())
+        position, probability, right = self._bins  # type: ignore[misc]
+        differences = np.bincount(position, counts * (probability - right), 10)
+        return float(np.abs(differences).sum() / counts.sum())
 
 
 class _Area:
     """The area under the ROC curve of one class, by how often each row counts."""
 
-    def __init__(self, own: Floats, chance: Floats) -> None:
-        self._order = np.argsort(chance, kind="stable")
+    def __init__(self, own: Floats, probability: Floats) -> None:
+        self._order = np.argsort(probability, kind="stable")
         self._own = own[self._order].astype(np.float64)
-        ordered = chance[self._order]
+        ordered = probability[self._order]
         new = np.append(True, ordered[1:] != ordered[:-1])
         self._starts = np.flatnonzero(new)
 

@@ -65,7 +65,7 @@ class SearchDisplay:
     """Scores of a search against each parameter, with bands for train and test.
 
     Each panel varies one parameter and holds the others at the values of the best
-    candidate; where a value was never tried with these, its best candidate stands for
+    candidate; where a value was never tried with these, its best candidate represents
     it. The bands are one standard deviation over the folds to each side. Make it with
     :meth:`from_search`; after :meth:`plot`, ``axes_`` and ``figure_`` are there.
     """
@@ -96,10 +96,10 @@ class SearchDisplay:
                 "plot_search draws searches with one score. Got several; give one as "
                 "scoring."
             )
-        tried = list(table["params"])
-        best = tried[int(np.argmin(table["rank_test_score"]))]
+        trials = list(table["params"])
+        best = trials[int(np.argmin(table["rank_test_score"]))]
         names = [name.removeprefix("param_") for name in table if "param_" in name[:6]]
-        panels = [_panel(name, tried, best, table) for name in names]
+        panels = [_panel(name, trials, best, table) for name in names]
         panels = [panel for panel in panels if len(panel.values) > 1]
         if not panels:
             raise ParameterError(
@@ -143,21 +143,21 @@ def plot_search(search: Any, ax: Any = None) -> Any:
     return SearchDisplay.from_search(search).plot(ax).axes_
 
 
-def _panel(name: str, tried: list[Any], best: Any, table: Any) -> _Panel:
-    """Find, for each value of a parameter, the candidate that stands for it."""
+def _panel(name: str, trials: list[Any], best: Any, table: Any) -> _Panel:
+    """Find, for each value of a parameter, the candidate that represents it."""
     others = {key: value for key, value in best.items() if key != name}
     order = np.argsort(np.asarray(table["rank_test_score"]), kind="stable").tolist()
     chosen: dict[Any, int] = {}
-    for at in [*[k for k in order if _without(tried[k], name) == others], *order]:
-        if name in tried[at]:
-            chosen.setdefault(repr(tried[at][name]), at)
-    rows = sorted(chosen.values(), key=lambda at: _sort_key(tried[at][name]))
-    panel = _Panel(name, [tried[at][name] for at in rows])
-    for part in ("train", "test"):
-        if f"mean_{part}_score" in table:
-            mean = np.asarray(table[f"mean_{part}_score"], dtype=np.float64)[rows]
-            spread = np.asarray(table[f"std_{part}_score"], dtype=np.float64)[rows]
-            panel.scores[part] = mean, spread
+    for at in [*[k for k in order if _without(trials[k], name) == others], *order]:
+        if name in trials[at]:
+            chosen.setdefault(repr(trials[at][name]), at)
+    rows = sorted(chosen.values(), key=lambda at: _sort_key(trials[at][name]))
+    panel = _Panel(name, [trials[at][name] for at in rows])
+    for piece in ("train", "test"):
+        if f"mean_{piece}_score" in table:
+            mean = np.asarray(table[f"mean_{piece}_score"], dtype=np.float64)[rows]
+            spread = np.asarray(table[f"std_{piece}_score"], dtype=np.float64)[rows]
+            panel.scores[piece] = mean, spread
     return panel
 
 
@@ -175,16 +175,16 @@ def _sort_key(value: Any) -> tuple[int, float, str]:
 
 
 def _draw_panel(panel: _Panel, ax: Any, best: dict[str, Any]) -> None:
-    # Values stand side by side: depths and prices are rarely evenly spaced.
-    place = np.arange(len(panel.values))
-    for part, (mean, spread) in panel.scores.items():
-        (line,) = ax.plot(place, mean, "o-", label=part)
+    # Values are evenly spaced: depths and alphas rarely are by themselves.
+    position = np.arange(len(panel.values))
+    for piece, (mean, spread) in panel.scores.items():
+        (line,) = ax.plot(position, mean, "o-", label=piece)
         colour = line.get_color()
-        ax.fill_between(place, mean - spread, mean + spread, color=colour, alpha=0.2)
+        ax.fill_between(position, mean - spread, mean + spread, color=colour, alpha=0.2)
     if panel.name in best and best[panel.name] in panel.values:
         at = panel.values.index(best[panel.name])
         ax.axvline(at, linestyle=":", color="grey", label="best")
-    ax.set_xticks(place, [_shown(value) for value in panel.values])
+    ax.set_xticks(position, [_shown(value) for value in panel.values])
     ax.set_xlabel(panel.name)
     ax.legend()
 
@@ -212,9 +212,9 @@ class LearningCurveDisplay:
         """Draw, on new axes or on those given."""
         self.ax_ = new_axes() if ax is None else ax
         curve = self.curve
-        for part, scores in (("train", curve.train), ("test", curve.test)):
+        for piece, scores in (("train", curve.train), ("test", curve.test)):
             mean, spread = scores.mean(axis=1), scores.std(axis=1)
-            (line,) = self.ax_.plot(curve.sizes, mean, "o-", label=part)
+            (line,) = self.ax_.plot(curve.sizes, mean, "o-", label=piece)
             self.ax_.fill_between(
                 curve.sizes,
                 mean - spread,

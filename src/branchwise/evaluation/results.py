@@ -1,4 +1,4 @@
-"""What an evaluation has found, as an object, as text and as plain values."""
+"""Results of evaluations and comparisons: objects, text and plain values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.schema import Value
 from branchwise.errors import ParameterError, quoted
-from branchwise.evaluation.folds import Deal
+from branchwise.evaluation.folds import FoldAssignment
 from branchwise.evaluation.metrics import (
     OF_CLASS,
     SIZES,
@@ -22,19 +22,19 @@ from branchwise.evaluation.metrics import (
 )
 from branchwise.text.conditions import aligned, word
 
-#: How each interval is found.
+#: Methods of confidence intervals.
 OVER_FOLDS = "Student's t over folds, with the corrected variance of Nadeau and Bengio"
-OF_NUMBERS = "the normal one for averages over rows, else from rows drawn again"
+OF_NUMBERS = "normal for averages over rows, else bootstrap"
 OF_CLASSES = f"Wilson's for shares of rows, {OF_NUMBERS}"
 _CONFUSION = (
     "confusion matrix: a row for each true class, a column for each predicted one"
 )
-_RELIABILITY = "calibration: how often answers are right, by the chance given to them"
+_RELIABILITY = "calibration: share of right predictions, by predicted probability"
 
 
 @dataclass(frozen=True)
 class ClassReport:
-    """How well one class is found."""
+    """Precision, recall and F1 of one class."""
 
     label: Value
     rows: int
@@ -45,7 +45,7 @@ class ClassReport:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How well an algorithm does on rows that it was not fitted to.
+    """Scores of an algorithm on rows that it was not fitted to.
 
     ``evaluation["accuracy"]`` is a score with its interval; ``scores`` has all of
     them. ``print(evaluation)`` shows everything.
@@ -54,8 +54,8 @@ class Evaluation:
     ----------
     name : str
         The algorithm.
-    deal : Deal
-        How the rows were dealt.
+    assignment : FoldAssignment
+        The folds.
     n_rows : int
         The number of rows.
     scores : dict of str to Score
@@ -65,13 +65,13 @@ class Evaluation:
     confusion : array or None
         Rows by true and by predicted class, all folds together.
     reliability : Reliability or None
-        Promised chances and what became of them.
+        Predicted probabilities and shares of right predictions.
     seconds : float
         The mean time of a fit.
     """
 
     name: str
-    deal: Deal
+    assignment: FoldAssignment
     n_rows: int
     scores: Mapping[str, Score]
     classes: tuple[ClassReport, ...]
@@ -88,14 +88,14 @@ class Evaluation:
 
     @property
     def interval(self) -> str:
-        """How intervals are found."""
-        if self.deal.hold_out is None:
+        """The method of the intervals."""
+        if self.assignment.hold_out is None:
             return OVER_FOLDS
         return OF_CLASSES if self.classes else OF_NUMBERS
 
     def lines(self) -> Iterator[str]:
         """Write all tables."""
-        yield f"{self.name}: {self.deal.described()}, {self.n_rows:,} rows"
+        yield f"{self.name}: {self.assignment.described()}, {self.n_rows:,} rows"
         yield ""
         head = ["score", "mean", "95 % interval", "deviation"]
         rows = [
@@ -125,15 +125,17 @@ class Evaluation:
         yield from aligned([["", *names], *body], [False, *(True for _ in names)])
 
     def document(self) -> dict[str, Any]:
-        """Tell all in plain values."""
+        """Return the results as a dictionary."""
         told: dict[str, Any] = {
             "algorithm": self.name,
             "rows": self.n_rows,
-            "deal": {
-                "cv": None if self.deal.hold_out is not None else self.deal.cv,
-                "repeats": self.deal.repeats,
-                "hold_out": self.deal.hold_out,
-                "seed": self.deal.seed,
+            "folds": {
+                "cv": None
+                if self.assignment.hold_out is not None
+                else self.assignment.cv,
+                "repeats": self.assignment.repeats,
+                "hold_out": self.assignment.hold_out,
+                "seed": self.assignment.seed,
             },
             "interval": self.interval,
             "scores": {
@@ -188,12 +190,12 @@ class Comparison:
         if len(one.folds) < 2:
             return Score(one.mean - two.mean)
         pairs = np.array(one.folds) - np.array(two.folds)
-        return over_folds(pairs, self[name].deal.ratio)
+        return over_folds(pairs, self[name].assignment.ratio)
 
     def lines(self) -> Iterator[str]:
         """Write one line for each algorithm, and the differences from the first."""
         first = next(iter(self.evaluations.values()))
-        yield f"{first.deal.described()}, {first.n_rows:,} rows; means"
+        yield f"{first.assignment.described()}, {first.n_rows:,} rows; means"
         yield ""
         names = list(first.scores)
         head = ["algorithm", *names, "fit"]
@@ -211,25 +213,25 @@ class Comparison:
         yield from aligned([head, *body], [False, *(True for _ in head[1:])])
         main = names[0]
         yield ""
-        yield f"{main}, and how far it is from that of {first.name}"
+        yield f"{main}, and its difference from that of {first.name}"
         yield ""
         rows = [["algorithm", main, "95 % interval", "difference", "95 % interval"]]
         for one in self.evaluations.values():
-            gap = self.difference(one.name, first.name, main)
+            mean_difference = self.difference(one.name, first.name, main)
             own = one.name == first.name
             rows.append(
                 [
                     one.name,
                     _figure(one[main].mean),
                     _interval(one[main]),
-                    "" if own else f"{gap.mean:+.4g}",
-                    "" if own else _interval(gap),
+                    "" if own else f"{mean_difference.mean:+.4g}",
+                    "" if own else _interval(mean_difference),
                 ]
             )
         yield from aligned(rows, [False, True, True, True, True])
 
     def document(self) -> dict[str, Any]:
-        """Tell all in plain values."""
+        """Return the results as a dictionary."""
         first = next(iter(self.evaluations))
         main = next(iter(self[first].scores))
         return {
@@ -267,13 +269,13 @@ def _class_lines(reports: Sequence[ClassReport]) -> list[str]:
 def _reliability_lines(found: Reliability) -> Iterator[str]:
     yield _RELIABILITY
     yield ""
-    head = ["chance", "rows", "mean chance", "right"]
+    head = ["probability", "rows", "mean probability", "right"]
     body = [
         [
             f"{found.edges[at]:.1f} to {found.edges[at + 1]:.1f}",
             f"{int(found.rows[at]):,}",
-            f"{found.promised[at]:.4f}",
-            f"{found.kept[at]:.4f}",
+            f"{found.mean_probability[at]:.4f}",
+            f"{found.share_right[at]:.4f}",
         ]
         for at in np.flatnonzero(found.rows)
     ]
@@ -319,13 +321,14 @@ def _known(value: float) -> float | None:
 
 
 def _plain_bins(found: Reliability) -> list[dict[str, Any]]:
+    bins = zip(found.rows, found.mean_probability, found.share_right, strict=True)
     return [
         {
             "from": float(found.edges[at]),
             "to": float(found.edges[at + 1]),
-            "rows": int(found.rows[at]),
-            "mean_chance": float(found.promised[at]) if found.rows[at] else None,
-            "right": float(found.kept[at]) if found.rows[at] else None,
+            "rows": int(rows),
+            "mean_probability": float(mean) if rows else None,
+            "right": float(right) if rows else None,
         }
-        for at in range(len(found.rows))
+        for at, (rows, mean, right) in enumerate(bins)
     ]

@@ -1,4 +1,4 @@
-"""What a search has found: a table of candidates, the best first."""
+"""Results of a search: a table of candidates, the best first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TIE = 1e-12
 
 
 @dataclass(frozen=True)
-class Tried:
+class Trial:
     """A candidate: its parameters, and what it has scored on each fold."""
 
     parameters: dict[str, Any]
@@ -51,7 +51,7 @@ class SearchResults:
     """The candidates of a search, the best first.
 
     Of candidates with equal scores the one with fewer leaves comes first, then the one
-    that stands first in the grid.
+    that is first in the grid.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class SearchResults:
         Whether nothing is left to be tried.
     """
 
-    tried: tuple[Tried, ...]
+    trials: tuple[Trial, ...]
     scoring: str
     method: str
     n_folds: int
@@ -74,7 +74,7 @@ class SearchResults:
     @classmethod
     def ranked(
         cls,
-        tried: Sequence[Tried],
+        trials: Sequence[Trial],
         scoring: str,
         method: str,
         n_folds: int,
@@ -82,25 +82,25 @@ class SearchResults:
     ) -> SearchResults:
         """Put candidates in order: those that got most rows, by score and size."""
 
-        def place(at: int) -> tuple[float, ...]:
-            one = tried[at]
+        def position(at: int) -> tuple[float, ...]:
+            one = trials[at]
             return -one.rows, -round(one.mean / _TIE) * _TIE, one.leaves, at
 
-        order = sorted(range(len(tried)), key=place)
-        ordered = tuple(tried[at] for at in order)
+        order = sorted(range(len(trials)), key=position)
+        ordered = tuple(trials[at] for at in order)
         return cls(ordered, scoring, method, n_folds, **more)
 
     @property
-    def best(self) -> Tried:
+    def best(self) -> Trial:
         """The candidate with the highest mean test score."""
-        return self.tried[0]
+        return self.trials[0]
 
     @property
-    def one_se(self) -> Tried:
+    def one_se(self) -> Trial:
         """The smallest tree whose score is within a standard error of the best."""
         best = self.best
         bar = best.mean - best.error - _TIE
-        near = [t for t in self.tried if t.rows == best.rows and t.mean >= bar]
+        near = [t for t in self.trials if t.rows == best.rows and t.mean >= bar]
         return min(near, key=lambda one: one.leaves)
 
     @property
@@ -113,29 +113,29 @@ class SearchResults:
         """The table in the form of scikit-learn's ``cv_results_``."""
         names = self.names
         table: dict[str, Any] = {
-            "params": [one.parameters for one in self.tried],
-            "n_resources": np.array([one.rows for one in self.tried]),
-            "mean_fit_time": np.array([one.fit_seconds for one in self.tried]),
-            "mean_score_time": np.array([one.score_seconds for one in self.tried]),
-            "mean_leaves": np.array([one.leaves for one in self.tried]),
-            "rank_test_score": np.arange(1, len(self.tried) + 1),
+            "params": [one.parameters for one in self.trials],
+            "n_resources": np.array([one.rows for one in self.trials]),
+            "mean_fit_time": np.array([one.fit_seconds for one in self.trials]),
+            "mean_score_time": np.array([one.score_seconds for one in self.trials]),
+            "mean_leaves": np.array([one.leaves for one in self.trials]),
+            "rank_test_score": np.arange(1, len(self.trials) + 1),
         }
         for name in names:
-            values = [one.parameters.get(name) for one in self.tried]
-            absent = [name not in one.parameters for one in self.tried]
+            values = [one.parameters.get(name) for one in self.trials]
+            absent = [name not in one.parameters for one in self.trials]
             column = np.empty(len(values), dtype=object)
             column[:] = values
             table[f"param_{name}"] = np.ma.MaskedArray(column, absent)
-        for part in ("train", "test"):
-            scores = [getattr(one, part) for one in self.tried]
-            table[f"mean_{part}_score"] = np.array([s.mean() for s in scores])
-            table[f"std_{part}_score"] = np.array([s.std() for s in scores])
+        for piece in ("train", "test"):
+            scores = [getattr(one, piece) for one in self.trials]
+            table[f"mean_{piece}_score"] = np.array([s.mean() for s in scores])
+            table[f"std_{piece}_score"] = np.array([s.std() for s in scores])
         return table
 
     @property
     def names(self) -> list[str]:
         """The parameters that were tried."""
-        return sorted({name for one in self.tried for name in one.parameters})
+        return sorted({name for one in self.trials for name in one.parameters})
 
     def lines(self, limit: int | None = 20) -> Iterator[str]:
         """Write the candidates, the best first."""
@@ -146,12 +146,12 @@ class SearchResults:
         if self.method == "halving":
             head, right = ["rows", *head], [True, *right]
         yield from aligned([head, *rows], right)
-        left = len(self.tried) - len(rows)
+        left = len(self.trials) - len(rows)
         if left:
             yield f"... and {left:,} more"
 
     def _rows(self, limit: int | None) -> Iterator[list[str]]:
-        for one in self.tried[:limit]:
+        for one in self.trials[:limit]:
             row = [
                 *(
                     said(one.parameters[n]) if n in one.parameters else ""
@@ -179,7 +179,7 @@ class SearchResults:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(head)
-        for rank, one in enumerate(self.tried, 1):
+        for rank, one in enumerate(self.trials, 1):
             own = [
                 said(one.parameters[n]) if n in one.parameters else ""
                 for n in self.names
@@ -203,7 +203,7 @@ class SearchResults:
             "complete": self.complete,
             "best": _plain(self.best),
             "one_se": _plain(self.one_se),
-            "candidates": [_plain(one) for one in self.tried],
+            "candidates": [_plain(one) for one in self.trials],
         }
 
     def __str__(self) -> str:
@@ -225,7 +225,7 @@ def _written(value: float) -> str:
     return "" if math.isnan(value) else repr(float(value))
 
 
-def _plain(one: Tried) -> dict[str, Any]:
+def _plain(one: Trial) -> dict[str, Any]:
     return {
         "parameters": one.parameters,
         "rows": one.rows,
@@ -273,7 +273,7 @@ def candidate_key(parameters: Mapping[str, Any]) -> str:
 
 
 class StateFile:
-    """Fits that are done, and a place for those to come.
+    """Checkpoint of finished fits.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ class StateFile:
         whole = content[: content.rfind(b"\n") + 1]
         if not whole:
             if content:
-                self._refuse("is no such file")
+                self._reject("is no such file")
             path.write_text(json.dumps(self._head) + "\n", encoding="utf-8")
             return
         first, *lines = whole.splitlines()
@@ -315,12 +315,12 @@ class StateFile:
         except ValueError:
             head = None
         if not isinstance(head, dict) or head.get("kind") != _KIND:
-            self._refuse("is no such file")
+            self._reject("is no such file")
         other = [name for name, value in self._head.items() if head.get(name) != value]
         if other:
-            self._refuse(f"is of a search that differs in {' and '.join(other)}")
+            self._reject(f"is of a search that differs in {' and '.join(other)}")
 
-    def _refuse(self, why: str) -> None:
+    def _reject(self, why: str) -> None:
         raise DataError(
             f"{str(self._path)!r} is to hold the fits of this search, but {why}. Name "
             "another file, which is made if it is not there, or remove this one."
@@ -330,7 +330,7 @@ class StateFile:
         try:
             return Fit(**json.loads(line))
         except (ValueError, TypeError):
-            self._refuse(f"has a line that is no fit: {line[:60]!r}")
+            self._reject(f"has a line that is no fit: {line[:60]!r}")
             raise
 
     def add(self, fits: Iterable[Fit]) -> None:

@@ -1,4 +1,4 @@
-"""Try parameters on the same folds: all of them, or by successive halving.
+"""Parameter search on the same folds: grid search and successive halving.
 
 The table is encoded once. Within a fold the candidates that grow the same tree, and
 differ in how deep it may be or how it is pruned, follow each other, the deepest first,
@@ -24,15 +24,15 @@ from branchwise.data.columns import Coded
 from branchwise.data.encoded_table import digest
 from branchwise.errors import DataError, ParameterError
 from branchwise.estimators.base import TreeEstimator
-from branchwise.evaluation.algorithms import predicts_numbers, prepared, size_of
+from branchwise.evaluation.algorithms import is_regression, prepared, size_of
 from branchwise.evaluation.cross_validate import Progress, Rows
-from branchwise.evaluation.folds import Deal, Split
+from branchwise.evaluation.folds import FoldAssignment, Split
 from branchwise.evaluation.grids import Grid, candidates, check_scoring, default_grid
 from branchwise.evaluation.trials import (
     Fit,
     SearchResults,
     StateFile,
-    Tried,
+    Trial,
     candidate_key,
 )
 from branchwise.recipe import Recipe
@@ -71,7 +71,7 @@ def search(
     state: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> SearchResults:
-    """Find the parameters with which an algorithm does best.
+    """Search for the parameters of an algorithm with the best score.
 
     Parameters
     ----------
@@ -86,19 +86,19 @@ def search(
         "grid" tries every candidate on all rows; "halving" all candidates on few rows,
         then the best third of them on three times as many, and so on.
     cv, seed : int
-        The number of folds, and of the deal.
+        The number of folds, and their random seed.
     scoring : str or None
         One of scikit-learn's scorers that fits what is predicted; by default accuracy,
         or R squared.
     sample_weight : sequence of float or None
         The weights of the rows, for fitting.
     n_jobs : int or None
-        How many fits go side by side; None is one, -1 all cores.
+        The number of fits that run in parallel; None is one, -1 all cores.
     state : str, path or None
         A file that fits are written to as they finish. If it is there, its fits are
         not done again.
     progress : callable or None
-        Told how many fits are done, and how many there are.
+        Called with the number of finished fits and of all fits.
 
     Returns
     -------
@@ -120,14 +120,14 @@ def search(
         raise ParameterError(
             f"method must be {' or '.join(map(repr, METHODS))}. Got {method!r} instead."
         )
-    numbers = predicts_numbers(estimator)
+    numbers = is_regression(estimator)
     listed = candidates(estimator, default_grid(estimator) if grid is None else grid)
     rows = Rows.of(X, y, numbers, sample_weight)
     check_scoring(scoring, rows.classes)
     job = _Search(
         estimator,
         rows,
-        Deal(cv, seed=seed).splits(rows.target, not numbers),
+        FoldAssignment(cv, seed=seed).splits(rows.target, not numbers),
         scoring,
         n_threads(n_jobs),
         progress,
@@ -168,20 +168,20 @@ class _Search:
     def described(self) -> dict[str, Any]:
         """Tell what must be the same for fits to be of this search."""
         table = self.rows.table
-        parts = [repr((table.names, table.named, self.rows.classes)).encode()]
+        pieces = [repr((table.names, table.named, self.rows.classes)).encode()]
         for raw in table.columns:
             cells = raw.codes if isinstance(raw, Coded) else raw.values
             names = repr(raw.values).encode() if isinstance(raw, Coded) else b""
-            parts += [digest(cells), names]
-        parts += [digest(self.rows.target), digest(self.rows.weights)]
-        deals = [
-            digest(part.astype(np.int64)) for split in self.splits for part in split
+            pieces += [digest(cells), names]
+        pieces += [digest(self.rows.target), digest(self.rows.weights)]
+        assignments = [
+            digest(piece.astype(np.int64)) for split in self.splits for piece in split
         ]
         return {
             "estimator": repr((type(self.estimator).__name__, self._fixed())),
             "scoring": self.scoring,
-            "data": blake2b(b"\0".join(parts), digest_size=16).hexdigest(),
-            "folds": blake2b(b"".join(deals), digest_size=16).hexdigest(),
+            "data": blake2b(b"\0".join(pieces), digest_size=16).hexdigest(),
+            "folds": blake2b(b"".join(assignments), digest_size=16).hexdigest(),
         }
 
     def _fixed(self) -> list[tuple[str, Any]]:
@@ -240,8 +240,8 @@ class _Search:
         n_rows: int,
     ) -> list[int]:
         kept = math.ceil(len(left) / _FACTOR)
-        tried = [] if ranked is None else ranked.tried
-        best = [candidate_key(t.parameters) for t in tried if t.rows == n_rows][:kept]
+        trials = [] if ranked is None else ranked.trials
+        best = [candidate_key(t.parameters) for t in trials if t.rows == n_rows][:kept]
         return [at for at in left if keys[at] in best]
 
     def _round(
@@ -297,10 +297,10 @@ class _Search:
     def _fits(
         self, group: Sequence[dict[str, Any]], fold: int, n_rows: int
     ) -> list[Fit]:
-        training, testing = self._parts(fold, n_rows)
+        training, testing = self._pieces(fold, n_rows)
         return [self._fit(one, fold, n_rows, training, testing) for one in group]
 
-    def _parts(self, fold: int, n_rows: int) -> tuple[Ints, Ints]:
+    def _pieces(self, fold: int, n_rows: int) -> tuple[Ints, Ints]:
         training, testing = self.splits[fold]
         if n_rows < len(self.splits[0][0]):
             # The rows of a round are among those of the next one.
@@ -351,7 +351,7 @@ class _Search:
         method: str,
         complete: bool,
     ) -> SearchResults | None:
-        tried = []
+        trials = []
         for at, n_rows in last.items():
             fits = [
                 file.done.get((keys[at], fold, n_rows))
@@ -359,20 +359,20 @@ class _Search:
             ]
             known = [fit for fit in fits if fit is not None]
             if len(known) == len(fits):
-                tried.append(_tried(listed[at], n_rows, known))
-        if not tried:
+                trials.append(_trials(listed[at], n_rows, known))
+        if not trials:
             return None
-        usual = "R2" if predicts_numbers(self.estimator) else "accuracy"
+        usual = "R2" if is_regression(self.estimator) else "accuracy"
         return SearchResults.ranked(
-            tried, self.scoring or usual, method, len(self.splits), complete=complete
+            trials, self.scoring or usual, method, len(self.splits), complete=complete
         )
 
 
-def _tried(parameters: dict[str, Any], n_rows: int, fits: Sequence[Fit]) -> Tried:
+def _trials(parameters: dict[str, Any], n_rows: int, fits: Sequence[Fit]) -> Trial:
     def mean(name: str) -> float:
         return float(np.mean([getattr(fit, name) for fit in fits]))
 
-    return Tried(
+    return Trial(
         parameters,
         n_rows,
         np.array([fit.train for fit in fits]),

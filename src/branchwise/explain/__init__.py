@@ -1,1 +1,1 @@
-"""Why this answer, what would change it, and what sets two models apart."""
+"""Explanations of predictions, what-if searches, and comparisons of models."""

@@ -1,4 +1,8 @@
-"""What the user allows to change, and the prices: parameters become levers."""
+"""Constraints of a what-if search: which columns may change, and what it costs.
+
+:class:`Constraints` holds the parameters of the user; :class:`FeatureDomain` is what
+they mean for one column of one row.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from branchwise.tree.tree import Tree
 
 #: No finite number lies above.
 LARGEST = sys.float_info.max
-Price = Callable[[Value | None, Value | None], float]
+CostSpec = Callable[[Value | None, Value | None], float]
 
 
 class Range(NamedTuple):
@@ -25,14 +29,14 @@ class Range(NamedTuple):
 
     above: float
     at_most: float
-    gap: bool
+    is_missing: bool
 
 
 class Among(NamedTuple):
     """Codes as the bits of a number; perhaps the missing or the unseen cell, too."""
 
     mask: int
-    gap: bool
+    is_missing: bool
     unseen: bool
 
 
@@ -41,20 +45,20 @@ ANY_NUMBER = Range(-math.inf, LARGEST, False)
 NO_NUMBER = Range(math.inf, -math.inf, False)
 
 
-class Charge(NamedTuple):
-    """The cheapest cell of a set: its price, how far away it is, and its value.
+class CostFunction(NamedTuple):
+    """The cheapest cell of a set: its cost, its distance, and its value.
 
     ``cell`` is a number or a code, None the missing cell.
     """
 
-    price: float
+    cost: float
     size: float
     cell: float | int | None
 
 
 @dataclass(frozen=True)
-class Lever:
-    """A column of the row: what it has, what it may have, and at what price.
+class FeatureDomain:
+    """The domain of a column: the value of the row, allowed values, and their costs.
 
     ``cell`` is the number or the code that the row has, None if that is missing or
     unseen; ``value`` the same as the user knows it. ``weight`` multiplies the size of
@@ -66,67 +70,71 @@ class Lever:
     value: Value | None
     cell: float | int | None
     start: Cells
-    price: Price
+    cost: CostSpec
     weight: float = 1.0
     scale: float = 1.0
     whole: bool = False
     typical: float = 0.0
-    _charges: dict[Cells, Charge | None] = field(default_factory=dict, compare=False)
+    _cost_functions: dict[Cells, CostFunction | None] = field(
+        default_factory=dict, compare=False
+    )
 
     def keeps(self, cells: Cells) -> bool:
         """Whether what the row has now is among the cells."""
         if self.cell is None:
             return (
-                cells.gap if self.value is None else bool(getattr(cells, "unseen", 0))
+                cells.is_missing
+                if self.value is None
+                else bool(getattr(cells, "unseen", 0))
             )
         if isinstance(cells, Range):
             return cells.above < self.cell <= cells.at_most
         return bool(cells.mask >> int(self.cell) & 1)
 
-    def charge(self, cells: Cells) -> Charge | None:
+    def cost_function(self, cells: Cells) -> CostFunction | None:
         """Return the cheapest change into these cells; None if there is none.
 
-        What the row has now costs nothing, and is the cell of the charge then.
+        What the row has now costs nothing, and is the cell of the result then.
         """
-        if cells not in self._charges:
-            self._charges[cells] = self._cheapest(cells)
-        return self._charges[cells]
+        if cells not in self._cost_functions:
+            self._cost_functions[cells] = self._cheapest(cells)
+        return self._cost_functions[cells]
 
-    def _cheapest(self, cells: Cells) -> Charge | None:
+    def _cheapest(self, cells: Cells) -> CostFunction | None:
         if self.keeps(cells):
-            return Charge(0.0, 0.0, self.cell)
+            return CostFunction(0.0, 0.0, self.cell)
         known = self._number(cells) if isinstance(cells, Range) else self._code(cells)
-        if not cells.gap:
+        if not cells.is_missing:
             return known
-        missing = Charge(self.price(self.value, None), 0.0, None)
-        if math.isinf(missing.price):
+        missing = CostFunction(self.cost(self.value, None), 0.0, None)
+        if math.isinf(missing.cost):
             return known
         cheaper = known is None or missing[:2] < known[:2]
         return missing if cheaper else known
 
-    def _code(self, cells: Among) -> Charge | None:
-        best: Charge | None = None
+    def _code(self, cells: Among) -> CostFunction | None:
+        best: CostFunction | None = None
         mask = cells.mask
         while mask:
             code = (mask & -mask).bit_length() - 1
             mask &= mask - 1
-            price = self.price(self.value, self.column.categories[code])
-            if math.isfinite(price) and (best is None or price < best.price):
-                best = Charge(price, 0.0, code)
+            cost = self.cost(self.value, self.column.categories[code])
+            if math.isfinite(cost) and (best is None or cost < best.cost):
+                best = CostFunction(cost, 0.0, code)
         return best
 
-    def _number(self, cells: Range) -> Charge | None:
+    def _number(self, cells: Range) -> CostFunction | None:
         number = self._nearest(cells)
         if number is None:
             return None
-        price = self.price(self.value, number)
-        if math.isinf(price):
+        cost = self.cost(self.value, number)
+        if math.isinf(cost):
             return None
         if self.cell is None:
-            return Charge(price, 0.0, number)
+            return CostFunction(cost, 0.0, number)
         # Halves, because the distance itself may be beyond the largest number.
         size = abs(number / 2 - self.cell / 2) / self.scale
-        return Charge(price, self.weight * size, number)
+        return CostFunction(cost, self.weight * size, number)
 
     def _nearest(self, cells: Range) -> float | None:
         """Return the number of a range that is closest to what the row has."""
@@ -154,15 +162,15 @@ def _whole_number(start: float, cells: Range) -> float | None:
     return min(max(float(math.floor(start + 0.5)), low), high)
 
 
-def same_price(price: float) -> Price:
-    """Return the price list of a column whose every change costs the same."""
-    return lambda _old, _new: price
+def same_cost(cost: float) -> CostSpec:
+    """Return the cost function of a column whose every change costs the same."""
+    return lambda _old, _new: cost
 
 
-def listed_price(
+def listed_cost(
     table: Mapping[tuple[Value | None, Value | None], float],
-) -> Price:
-    """Return the price list of pairs of values; those that are not named cost 1."""
+) -> CostSpec:
+    """Return the cost function of pairs of values; pairs not named cost 1."""
     return lambda old, new: float(table.get((old, new), 1.0))
 
 
@@ -170,7 +178,7 @@ _DIRECTIONS = ("up", "down")
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Constraints:
     """What may change and what it costs; columns by name.
 
     See :meth:`branchwise.model.Model.what_if` for the meaning.
@@ -182,15 +190,15 @@ class Wishes:
     whole: Collection[str] = ()
     allow_missing: bool = False
 
-    def checked(self, schema: Schema, recipe: Recipe) -> Wishes:
-        """Refuse names that are no columns, and wishes that make no sense."""
-        wishes = replace(
+    def checked(self, schema: Schema, recipe: Recipe) -> Constraints:
+        """Check names, directions and costs, and return the constraints normalised."""
+        constraints = replace(
             self, immutable=_names(self.immutable), whole=_names(self.whole)
         )
         for parameter in ("immutable", "costs", "monotone", "whole"):
-            _known(parameter, getattr(wishes, parameter) or (), schema)
+            _known(parameter, getattr(constraints, parameter) or (), schema)
         columns = dict(zip(schema.names, schema.columns, strict=True))
-        for name in wishes.whole:
+        for name in constraints.whole:
             if not columns[name].is_numeric:
                 raise ParameterError(
                     f"whole names columns of whole numbers. Got {name!r}, which is "
@@ -199,22 +207,22 @@ class Wishes:
         for name, direction in (self.monotone or {}).items():
             _check_direction(columns[name], direction)
         for name, cost in (self.costs or {}).items():
-            _price(columns[name], cost)
+            _cost(columns[name], cost)
         if self.allow_missing and recipe.missing == "error":
             raise ParameterError(
                 "allow_missing=True proposes missing values, but the tree was fitted "
                 "with missing='error' and refuses them. Leave allow_missing out."
             )
-        return wishes
+        return constraints
 
     @property
-    def unlimited(self) -> Wishes:
-        """The same prices without anything that must stay as it is."""
+    def unlimited(self) -> Constraints:
+        """The same costs without immutable, monotone or forbidden columns."""
         costs = {n: c for n, c in (self.costs or {}).items() if not _forbids(c)}
         return replace(self, immutable=(), monotone=None, costs=costs)
 
     def forbids(self, name: str) -> str | None:
-        """Tell why a column must not change as one would like, if it must not."""
+        """Return why changes of a column are limited; None if they are not."""
         if name in self.immutable:
             return "immutable"
         if self.monotone and name in self.monotone:
@@ -223,33 +231,35 @@ class Wishes:
             return "too costly"
         return None
 
-    def levers(
+    def domains(
         self, schema: Schema, tree: Tree, data: Columns, values: Mapping[int, Any]
-    ) -> dict[int, Lever]:
-        """Return the lever of every column that the tree asks about."""
+    ) -> dict[int, FeatureDomain]:
+        """Return the domain of every column that the tree splits on."""
         return {
-            index: self._lever(schema, tree, data, values, index) for index in values
+            index: self._domain(schema, tree, data, values, index) for index in values
         }
 
-    def _lever(
+    def _domain(
         self,
         schema: Schema,
         tree: Tree,
         data: Columns,
         values: Mapping[int, Any],
         index: int,
-    ) -> Lever:
+    ) -> FeatureDomain:
         column = schema.columns[index]
-        price, weight = _price(column, (self.costs or {}).get(column.name, 1.0))
+        cost, weight = _cost(column, (self.costs or {}).get(column.name, 1.0))
         cell = _cell(column, data.data[index][0], values[index])
-        scale, typical = cut_span(tree, index) if column.is_numeric else (1.0, 0.0)
-        return Lever(
+        scale, typical = (
+            threshold_span(tree, index) if column.is_numeric else (1.0, 0.0)
+        )
+        return FeatureDomain(
             index,
             column,
             values[index],
             cell,
             self._start(column, cell, values[index]),
-            price,
+            cost,
             weight,
             scale,
             column.name in self.whole,
@@ -259,9 +269,11 @@ class Wishes:
     def _start(self, column: Column, cell: Any, value: Value | None) -> Cells:
         """Return the cells that the column may have at all."""
         missing, unseen = value is None, cell is None and value is not None
-        gap = missing or (self.allow_missing and column.name not in self.immutable)
+        is_missing = missing or (
+            self.allow_missing and column.name not in self.immutable
+        )
         if column.is_numeric:
-            return _number_start(self, column, cell, gap)
+            return _number_start(self, column, cell, is_missing)
         mask = (1 << len(column.categories)) - 1
         if column.name in self.immutable:
             mask = 0 if cell is None else 1 << cell
@@ -269,21 +281,27 @@ class Wishes:
             up = self.monotone[column.name] == "up"
             below = (1 << (cell if up else cell + 1)) - 1
             mask = mask & ~below if up else below
-        return Among(mask, gap, unseen)
+        return Among(mask, is_missing, unseen)
 
 
-def _number_start(wishes: Wishes, column: Column, cell: Any, gap: bool) -> Range:
+def _number_start(
+    constraints: Constraints, column: Column, cell: Any, is_missing: bool
+) -> Range:
     start = ANY_NUMBER
-    if column.name in wishes.immutable:
+    if column.name in constraints.immutable:
         start = NO_NUMBER
         if cell is not None:
             start = Range(math.nextafter(cell, -math.inf), cell, False)
-    elif cell is not None and wishes.monotone and column.name in wishes.monotone:
-        if wishes.monotone[column.name] == "up":
+    elif (
+        cell is not None
+        and constraints.monotone
+        and column.name in constraints.monotone
+    ):
+        if constraints.monotone[column.name] == "up":
             start = start._replace(above=math.nextafter(cell, -math.inf))
         else:
             start = start._replace(at_most=cell)
-    return start._replace(gap=gap)
+    return start._replace(is_missing=is_missing)
 
 
 def _cell(column: Column, cell: Any, value: Value | None) -> float | int | None:
@@ -294,20 +312,20 @@ def _cell(column: Column, cell: Any, value: Value | None) -> float | int | None:
     return None if int(cell) == column.unseen_code else int(cell)
 
 
-def cut_span(tree: Tree, index: int) -> tuple[float, float]:
-    """Return half the span that sizes are measured in, and a typical number.
+def threshold_span(tree: Tree, index: int) -> tuple[float, float]:
+    """Return half the span that scales sizes, and a typical number.
 
-    The span is what lies between the lowest and the highest cut of the column in the
-    tree; with one cut only it is the size of that cut, and 1 with a cut at 0.
+    The span is the distance between the lowest and the highest threshold of the
+    column in the tree; with a single threshold its absolute value, or 1 if it is 0.
     """
-    cuts = tree.cut[tree.column == index]
-    if tree.surrogate_cut is not None and tree.surrogate_column is not None:
+    thresholds = tree.threshold[tree.column == index]
+    if tree.surrogate_threshold is not None and tree.surrogate_column is not None:
         own = tree.surrogate_column == index
-        cuts = np.concatenate([cuts, tree.surrogate_cut[own]])
-    cuts = cuts[~np.isnan(cuts)]
-    if not len(cuts):
+        thresholds = np.concatenate([thresholds, tree.surrogate_threshold[own]])
+    thresholds = thresholds[~np.isnan(thresholds)]
+    if not len(thresholds):
         return 0.5, 0.0
-    low, high = float(cuts.min()), float(cuts.max())
+    low, high = float(thresholds.min()), float(thresholds.max())
     half = high / 2 - low / 2
     return half or abs(low) / 2 or 0.5, low
 
@@ -334,37 +352,37 @@ def _check_direction(column: Column, direction: object) -> None:
     if column.kind == "categorical":
         raise ParameterError(
             "monotone is for numbers and for categories in an order. Got "
-            f"{column.name!r}, whose values have none; name it in immutable, or price "
-            "its changes in costs."
+            f"{column.name!r}, whose values have none; name it in immutable, or set "
+            "the costs of its changes in costs."
         )
 
 
 def _forbids(cost: Any) -> bool:
     if isinstance(cost, Mapping):
-        return any(math.isinf(price) for price in cost.values())
+        return any(math.isinf(each) for each in cost.values())
     return callable(cost) or (isinstance(cost, (int, float)) and math.isinf(cost))
 
 
-def _price(column: Column, cost: Any) -> tuple[Price, float]:
-    """Return the price list of a column, and what multiplies the size of changes."""
+def _cost(column: Column, cost: Any) -> tuple[CostSpec, float]:
+    """Return the costs of changes of a column, and the factor of their size."""
     if callable(cost):
-        return _asked_price(column, cost), 1.0
+        return _user_cost(column, cost), 1.0
     if isinstance(cost, Mapping):
         if column.is_numeric:
             raise ParameterError(
                 f"costs of {column.name!r} must be a number or a function of the old "
                 "and the new value, since it holds numbers. Got a table of pairs."
             )
-        for pair, price in cost.items():
+        for pair, each in cost.items():
             _check_pair(column, pair)
-            _check_price(column, price)
-        return listed_price(cost), 1.0
-    price = _check_price(column, cost)
-    return same_price(price), price if math.isfinite(price) else 1.0
+            _check_cost(column, each)
+        return listed_cost(cost), 1.0
+    amount = _check_cost(column, cost)
+    return same_cost(amount), amount if math.isfinite(amount) else 1.0
 
 
-def _asked_price(column: Column, ask: Callable[[Any, Any], Any]) -> Price:
-    return lambda old, new: _check_price(column, ask(old, new))
+def _user_cost(column: Column, cost_of: Callable[[Any, Any], Any]) -> CostSpec:
+    return lambda old, new: _check_cost(column, cost_of(old, new))
 
 
 def _check_pair(column: Column, pair: Any) -> None:
@@ -380,10 +398,10 @@ def _check_pair(column: Column, pair: Any) -> None:
         )
 
 
-def _check_price(column: Column, price: Any) -> float:
-    if isinstance(price, (int, float, np.integer, np.floating)) and price >= 0:
-        return float(price)
+def _check_cost(column: Column, cost: Any) -> float:
+    if isinstance(cost, (int, float, np.integer, np.floating)) and cost >= 0:
+        return float(cost)
     raise ParameterError(
         f"costs of {column.name!r} must be numbers of at least 0, or infinity for a "
-        f"change that is not allowed. Got {price!r}."
+        f"change that is not allowed. Got {cost!r}."
     )

@@ -1,4 +1,4 @@
-"""What sets two models apart: their schemas, their questions, their answers."""
+"""Comparison of two models: schemas, trees and predictions."""
 
 from __future__ import annotations
 
@@ -12,57 +12,57 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Ints
 from branchwise.data.schema import Column, Schema, Value
 from branchwise.errors import DataError, counted
-from branchwise.explain.explanation import answer_words
+from branchwise.explain.explanation import prediction_words
 from branchwise.explain.path import condition_dict
 from branchwise.text.conditions import (
     Condition,
     Reasons,
     amount,
-    answer,
     cases,
     condition_of,
     listed,
     number,
     phrase,
+    prediction,
     share,
     surrogates_of,
     word,
 )
 from branchwise.text.document import Block, Grid, Heading, Items, Paragraph, Written
-from branchwise.text.paths import Way, narrowed_way, way_conditions, way_to
+from branchwise.text.paths import ColumnPath, path_conditions, path_to, restricted_path
 from branchwise.threads import cached_property
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree
 
 Kind = Literal[
-    "question changed",
-    "question added",
-    "question removed",
-    "cut changed",
+    "split changed",
+    "split added",
+    "split removed",
+    "threshold changed",
     "branch added",
     "branch removed",
     "missing changed",
     "unseen changed",
-    "answer changed",
+    "prediction changed",
     "size changed",
 ]
 KINDS: tuple[Kind, ...] = (
-    "question changed",
-    "question added",
-    "question removed",
-    "cut changed",
+    "split changed",
+    "split added",
+    "split removed",
+    "threshold changed",
     "branch added",
     "branch removed",
     "missing changed",
     "unseen changed",
-    "answer changed",
+    "prediction changed",
     "size changed",
 )
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is not the same in two trees.
+    """One difference of two trees.
 
     ``old_node`` and ``new_node`` are the nodes that are compared (for a branch the
     child that it leads to), None where a tree has none; ``way`` leads there.
@@ -77,11 +77,13 @@ class Difference:
 
     def __str__(self) -> str:
         where = " and ".join(phrase(condition) for condition in self.way)
-        place = f"where {where}" if where else "at the root"
+        position = f"where {where}" if where else "at the root"
         if not self.old:
-            return f"{place}: {self.new}"
+            return f"{position}: {self.new}"
         return (
-            f"{place}: {self.old} -> {self.new}" if self.new else f"{place}: {self.old}"
+            f"{position}: {self.old} -> {self.new}"
+            if self.new
+            else f"{position}: {self.old}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,7 +98,7 @@ class Difference:
         }
 
 
-#: The children of a node by what leads to them.
+#: The children of a node by their conditions.
 _Branches = dict[tuple[object, ...], int]
 
 
@@ -115,8 +117,8 @@ class _Side:
     def is_numeric(self, node: int) -> bool:
         return self.schema.columns[int(self.tree.column[node])].is_numeric
 
-    def answer(self, node: int) -> str:
-        return answer(self.schema, self.tree, node, self.reasons)
+    def prediction(self, node: int) -> str:
+        return prediction(self.schema, self.tree, node, self.reasons)
 
     def label(self, node: int) -> object:
         if self.tree.mean is not None:
@@ -137,35 +139,40 @@ class _Side:
             return count
         return f"{count} of weight {amount(self.weight(node))}"
 
-    def question(self, node: int) -> str:
+    def split(self, node: int) -> str:
         name = word(self.column(node))
-        if self.is_numeric(node) and self.tree.cut[node] == self.tree.cut[node]:
-            cut = Condition(self.column(node), "<=", float(self.tree.cut[node]))
-            return f"asks {phrase(cut)}"
-        return f"asks {name}"
+        if (
+            self.is_numeric(node)
+            and self.tree.threshold[node] == self.tree.threshold[node]
+        ):
+            threshold = Condition(
+                self.column(node), "<=", float(self.tree.threshold[node])
+            )
+            return f"splits on {phrase(threshold)}"
+        return f"splits on {name}"
 
-    def asked(self, node: int) -> Column:
-        """Return the column that a node asks about."""
+    def split_column(self, node: int) -> Column:
+        """Return the column that a node splits on."""
         return self.schema.columns[int(self.tree.column[node])]
 
     def condition(self, child: int) -> Condition:
         return condition_of(self.schema, self.tree, child)
 
     def branches(self, node: int) -> _Branches:
-        """Return the children by what leads to them, whatever the codes and the cut."""
+        """Return the children by their conditions, without codes and thresholds."""
         return {
             _key(self.condition(child)): child for child in self.tree.children(node)
         }
 
     def lost(self, node: int, to: Ints) -> tuple[object, ...]:
-        """Tell where cases without an answer go, in terms that trees can share."""
+        """Return the route of missing or unseen values, comparable between trees."""
         branch = int(to[node])
         if branch < 0:
             return (branch,)
         return _key(self.condition(int(self.tree.first_child[node]) + branch))
 
     def lost_words(self, node: int, to: Ints, which: str) -> str:
-        """Write where cases without an answer go."""
+        """Write where missing or unseen values go."""
         branch = int(to[node])
         if branch == STOP:
             return f"{which} values stop"
@@ -176,10 +183,10 @@ class _Side:
 
     def surrogates(self, node: int) -> str:
         """Write the surrogates of a node, if it has some."""
-        asked = surrogates_of(self.schema, self.tree, node)
-        if not asked:
+        split_column = surrogates_of(self.schema, self.tree, node)
+        if not split_column:
             return ""
-        return f" unless a surrogate answers ({'; '.join(map(str, asked))})"
+        return f" unless a surrogate is known ({'; '.join(map(str, split_column))})"
 
 
 def _key(condition: Condition) -> tuple[object, ...]:
@@ -194,7 +201,7 @@ def differences(
 ) -> Iterator[Difference]:
     """Yield what sets two trees apart, from the root down."""
     first, second = _Side(*old), _Side(*new)
-    stack: list[tuple[int, int, Way]] = [(0, 0, {})]
+    stack: list[tuple[int, int, ColumnPath]] = [(0, 0, {})]
     while stack:
         a, b, way = stack.pop()
         if first.is_leaf(a) or second.is_leaf(b):
@@ -204,60 +211,66 @@ def differences(
         if first.column(a) != second.column(b) or (
             first.is_numeric(a) != second.is_numeric(b)
         ):
-            yield _found(
-                "question changed", way, a, b, first.question(a), second.question(b)
-            )
+            yield _found("split changed", way, a, b, first.split(a), second.split(b))
             continue
         before, after = first.branches(a), second.branches(b)
-        yield from _at_questions(first, second, a, b, way, before, after)
+        yield from _at_splits(first, second, a, b, way, before, after)
         for key in reversed([key for key in before if key in after]):
             left, right = before[key], after[key]
-            further = narrowed_way(way, second.asked(b), second.condition(right))
+            further = restricted_path(
+                way, second.split_column(b), second.condition(right)
+            )
             stack.append((left, right, further))
 
 
 def _found(
-    kind: Kind, way: Way, a: int | None, b: int | None, old: str, new: str
+    kind: Kind, way: ColumnPath, a: int | None, b: int | None, old: str, new: str
 ) -> Difference:
-    return Difference(kind, way_conditions(way), a, b, old, new)
+    return Difference(kind, path_conditions(way), a, b, old, new)
 
 
 def _at_leaves(
-    first: _Side, second: _Side, a: int, b: int, way: Way
+    first: _Side, second: _Side, a: int, b: int, way: ColumnPath
 ) -> Iterator[Difference]:
     if not second.is_leaf(b):
-        was = first.answer(a)
-        yield _found("question added", way, a, b, was, second.question(b))
+        was = first.prediction(a)
+        yield _found("split added", way, a, b, was, second.split(b))
     elif not first.is_leaf(a):
-        now = second.answer(b)
-        yield _found("question removed", way, a, b, first.question(a), now)
+        now = second.prediction(b)
+        yield _found("split removed", way, a, b, first.split(a), now)
     elif first.label(a) != second.label(b):
-        yield _found("answer changed", way, a, b, first.answer(a), second.answer(b))
+        yield _found(
+            "prediction changed", way, a, b, first.prediction(a), second.prediction(b)
+        )
     else:
         yield from _sizes(first, second, a, b, way)
 
 
 def _sizes(
-    first: _Side, second: _Side, a: int, b: int, way: Way
+    first: _Side, second: _Side, a: int, b: int, way: ColumnPath
 ) -> Iterator[Difference]:
     if first.weight(a) != second.weight(b):
         old, new = first.cases(a), second.cases(b)
         yield _found("size changed", way, a, b, old, new)
 
 
-def _at_questions(
+def _at_splits(
     first: _Side,
     second: _Side,
     a: int,
     b: int,
-    way: Way,
+    way: ColumnPath,
     before: _Branches,
     after: _Branches,
 ) -> Iterator[Difference]:
-    """Compare two questions about the same column."""
-    cuts = float(first.tree.cut[a]), float(second.tree.cut[b])
-    if first.is_numeric(a) and cuts[0] != cuts[1] and not all(c != c for c in cuts):
-        yield _found("cut changed", way, a, b, first.question(a), second.question(b))
+    """Compare two splits on the same column."""
+    thresholds = float(first.tree.threshold[a]), float(second.tree.threshold[b])
+    if (
+        first.is_numeric(a)
+        and thresholds[0] != thresholds[1]
+        and not all(c != c for c in thresholds)
+    ):
+        yield _found("threshold changed", way, a, b, first.split(a), second.split(b))
     for key, child in before.items():
         if key not in after:
             words = f"{phrase(first.condition(child))} is no branch any more"
@@ -266,24 +279,24 @@ def _at_questions(
         if key not in before:
             words = f"{phrase(second.condition(child))} is a branch now"
             yield _found("branch added", way, None, child, "", words)
-    yield from _at_gaps(first, second, a, b, way)
+    yield from _at_missing(first, second, a, b, way)
 
 
-def _at_gaps(
-    first: _Side, second: _Side, a: int, b: int, way: Way
+def _at_missing(
+    first: _Side, second: _Side, a: int, b: int, way: ColumnPath
 ) -> Iterator[Difference]:
-    """Compare what missing and unseen values do at a question."""
+    """Compare the routes of missing and unseen values at a split."""
     old, new = first.tree, second.tree
-    asked = first.surrogates(a), second.surrogates(b)
-    gaps = first.lost(a, old.missing_to), second.lost(b, new.missing_to)
-    if gaps[0] != gaps[1] or asked[0] != asked[1]:
+    split_column = first.surrogates(a), second.surrogates(b)
+    missing_routes = first.lost(a, old.missing_to), second.lost(b, new.missing_to)
+    if missing_routes[0] != missing_routes[1] or split_column[0] != split_column[1]:
         yield _found(
             "missing changed",
             way,
             a,
             b,
-            first.lost_words(a, old.missing_to, "missing") + asked[0],
-            second.lost_words(b, new.missing_to, "missing") + asked[1],
+            first.lost_words(a, old.missing_to, "missing") + split_column[0],
+            second.lost_words(b, new.missing_to, "missing") + split_column[1],
         )
     if first.is_numeric(a):  # no number is unseen
         return
@@ -318,14 +331,14 @@ class Side:
     reasons: Reasons
 
     def rule(self, node: int) -> str:
-        """Write what leads to a node."""
-        conditions = way_to(self.schema, self.tree, node)
+        """Write the conditions of the path to a node."""
+        conditions = path_to(self.schema, self.tree, node)
         return " and ".join(phrase(c) for c in conditions) or "always"
 
 
 @dataclass(frozen=True)
 class ChangedRow:
-    """A row that two models answer differently, and what led each to its answer."""
+    """A row with different predictions, and the rules that lead to them."""
 
     row: int
     old: Value
@@ -339,8 +352,8 @@ class ChangedRow:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """The answers of two models to the same rows.
+class Predictions:
+    """The predictions of two models for the same rows.
 
     ``old_score`` and ``new_score`` are accuracies, or shares of explained variance,
     where the truth is given.
@@ -349,13 +362,13 @@ class Answers:
     n_rows: int
     changed: tuple[ChangedRow, ...]
     crosstab: dict[tuple[Value, Value], int]
-    largest_gap: float | None
+    largest_difference: float | None
     old_score: float | None
     new_score: float | None
 
     @property
     def agreement(self) -> float:
-        """The share of rows with the same answer."""
+        """The share of rows with the same prediction."""
         return 1.0 if not self.n_rows else 1 - len(self.changed) / self.n_rows
 
     def to_dict(self) -> dict[str, Any]:
@@ -368,7 +381,7 @@ class Answers:
                 {"old": old, "new": new, "rows": n}
                 for (old, new), n in self.crosstab.items()
             ],
-            "largest_gap": self.largest_gap,
+            "largest_difference": self.largest_difference,
             "old_score": self.old_score,
             "new_score": self.new_score,
         }
@@ -376,18 +389,18 @@ class Answers:
 
 @dataclass(frozen=True, repr=False)
 class ModelDiff(Written):
-    """What sets two models apart.
+    """The differences of two models.
 
     Attributes
     ----------
     schema : tuple of str
         How columns, their values and the classes differ, in words.
     only_old, only_new : tuple of str
-        The columns that only one of the trees asks about.
+        The columns that only one of the trees splits on.
     differences : tuple of Difference
-        Where the trees part, from the root down.
-    answers : Answers or None
-        How the answers to rows differ, where rows were given.
+        Where the trees differ, from the root down.
+    predictions : Predictions or None
+        How the predictions for rows differ, where rows were given.
     """
 
     sizes: tuple[str, str]
@@ -395,7 +408,7 @@ class ModelDiff(Written):
     only_old: tuple[str, ...]
     only_new: tuple[str, ...]
     differences: tuple[Difference, ...]
-    answers: Answers | None = None
+    predictions: Predictions | None = None
 
     @cached_property
     def by_kind(self) -> dict[str, list[Difference]]:
@@ -406,21 +419,23 @@ class ModelDiff(Written):
         return {kind: found for kind, found in groups.items() if found}
 
     @property
-    def same_questions(self) -> bool:
-        """Whether the trees ask and answer the same; cases do not count."""
+    def same_splits(self) -> bool:
+        """Whether splits and predictions are the same; sizes do not count."""
         return not self.schema and set(self.by_kind) <= {"size changed"}
 
     @property
-    def same_answers(self) -> bool:
-        """Whether all rows have the same answer; without rows, as same_questions."""
-        if self.answers is None:
-            return self.same_questions
-        return not self.answers.changed
+    def same_predictions(self) -> bool:
+        """Whether all rows have the same prediction; without rows, same_splits."""
+        if self.predictions is None:
+            return self.same_splits
+        return not self.predictions.changed
 
     def __repr__(self) -> str:
         told = counted(len(self.differences), "difference")
-        rows = self.answers
-        changed = f", {counted(len(rows.changed), 'changed answer')}" if rows else ""
+        rows = self.predictions
+        changed = (
+            f", {counted(len(rows.changed), 'changed prediction')}" if rows else ""
+        )
         return f"<diff of two models: {told}{changed}>"
 
     def blocks(self) -> Iterator[Block]:
@@ -432,28 +447,30 @@ class ModelDiff(Written):
             yield Items(_shortened(self.schema))
         for which, names in (("old", self.only_old), ("new", self.only_new)):
             if names:
-                yield Paragraph(f"Only the {which} tree asks about {listed(names)}.")
+                yield Paragraph(f"Only the {which} tree splits on {listed(names)}.")
         if not self.differences:
-            yield Paragraph("The trees ask and answer the same.")
+            yield Paragraph("The trees have the same splits and predictions.")
         for kind, found in self.by_kind.items():
             yield Heading(f"{kind.capitalize()}: {len(found):,}")
             if kind != "size changed":
                 yield Items(_shortened([str(one) for one in found]))
-        if self.answers is not None:
-            yield from _answer_blocks(self.answers)
+        if self.predictions is not None:
+            yield from _prediction_blocks(self.predictions)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it in plain values."""
         return {
             "old": self.sizes[0],
             "new": self.sizes[1],
-            "same_questions": self.same_questions,
-            "same_answers": self.same_answers,
+            "same_splits": self.same_splits,
+            "same_predictions": self.same_predictions,
             "schema": list(self.schema),
-            "only_old_asks": list(self.only_old),
-            "only_new_asks": list(self.only_new),
+            "only_old": list(self.only_old),
+            "only_new": list(self.only_new),
             "differences": [one.to_dict() for one in self.differences],
-            "answers": None if self.answers is None else self.answers.to_dict(),
+            "predictions": None
+            if self.predictions is None
+            else self.predictions.to_dict(),
         }
 
 
@@ -463,21 +480,26 @@ def _shortened(lines: Sequence[str]) -> list[str]:
     return [*lines[:SHOWN], f"... ({len(lines) - SHOWN:,} more)"]
 
 
-def _answer_blocks(answers: Answers) -> Iterator[Block]:
-    changed = answers.changed
+def _prediction_blocks(predictions: Predictions) -> Iterator[Block]:
+    changed = predictions.changed
     yield Heading(
-        f"Answers: {len(changed):,} of {answers.n_rows:,} rows change "
-        f"({share(answers.agreement, 1)} agree)"
+        f"Predictions: {len(changed):,} of {predictions.n_rows:,} rows change "
+        f"({share(predictions.agreement, 1)} agree)"
     )
-    if answers.old_score is not None and answers.new_score is not None:
-        name = "R^2" if answers.largest_gap is not None else "Accuracy"
-        yield Paragraph(f"{name}: {answers.old_score:.4g} -> {answers.new_score:.4g}")
-    if answers.largest_gap is not None:
-        yield Paragraph(f"Largest change: {number(answers.largest_gap)}")
-    if answers.crosstab and changed:
+    if predictions.old_score is not None and predictions.new_score is not None:
+        name = "R^2" if predictions.largest_difference is not None else "Accuracy"
+        yield Paragraph(
+            f"{name}: {predictions.old_score:.4g} -> {predictions.new_score:.4g}"
+        )
+    if predictions.largest_difference is not None:
+        yield Paragraph(f"Largest change: {number(predictions.largest_difference)}")
+    if predictions.crosstab and changed:
         yield Grid(
             ["old", "new", "rows"],
-            [[word(a), word(b), f"{n:,}"] for (a, b), n in answers.crosstab.items()],
+            [
+                [word(a), word(b), f"{n:,}"]
+                for (a, b), n in predictions.crosstab.items()
+            ],
             [False, False, True],
         )
     if changed:
@@ -485,24 +507,24 @@ def _answer_blocks(answers: Answers) -> Iterator[Block]:
 
 
 def _row_words(row: ChangedRow) -> str:
-    old, new = answer_words(row.old), answer_words(row.new)
+    old, new = prediction_words(row.old), prediction_words(row.new)
     return f"row {row.row}: {old} ({row.old_rule}) -> {new} ({row.new_rule})"
 
 
 def diff_models(old: Side, new: Side, X: object = None, y: object = None) -> ModelDiff:
-    """Compare two models, and their answers to a table if there is one."""
+    """Compare two models, and their predictions for a table if there is one."""
     used = [
         {side.schema.names[at] for at in side.tree.used_columns} for side in (old, new)
     ]
     pair = [(side.schema, side.tree, side.reasons) for side in (old, new)]
-    comparable = old.tree.predicts_numbers == new.tree.predicts_numbers
+    comparable = old.tree.is_regression == new.tree.is_regression
     return ModelDiff(
         (_size(old), _size(new)),
         tuple(_schema_differences(old.schema, new.schema)),
         tuple(name for name in old.schema.names if name in used[0] - used[1]),
         tuple(name for name in new.schema.names if name in used[1] - used[0]),
         tuple(differences(*pair)) if comparable else (),
-        None if X is None else _answers(old, new, X, y, comparable),
+        None if X is None else _predictions(old, new, X, y, comparable),
     )
 
 
@@ -555,32 +577,36 @@ def _value_differences(
         yield f"{what}: also {listed(come)}"
 
 
-def _answers(old: Side, new: Side, X: object, y: object, comparable: bool) -> Answers:
+def _predictions(
+    old: Side, new: Side, X: object, y: object, comparable: bool
+) -> Predictions:
     if not comparable:
         raise DataError(
-            "The answers to X cannot be compared: one model predicts classes and the "
-            "other numbers. Leave out X to compare the models themselves."
+            "The predictions for X cannot be compared: one model predicts classes and "
+            "the other numbers. Leave out X to compare the models themselves."
         )
-    before = _asked("old", old.predict, X)
-    after = _asked("new", new.predict, X)
+    before = _called("old", old.predict, X)
+    after = _called("new", new.predict, X)
     scores: tuple[float | None, float | None] = (None, None)
     if y is not None:
-        scores = _asked("old", old.score, X, y), _asked("new", new.score, X, y)
+        scores = _called("old", old.score, X, y), _called("new", new.score, X, y)
     changed = tuple(_changed(old, new, X, before.tolist(), after.tolist()))
-    if not old.tree.predicts_numbers:
+    if not old.tree.is_regression:
         crosstab = _crosstab(old, new, before, after)
-        return Answers(len(before), changed, crosstab, None, *scores)
-    gap = float(np.abs(after.astype(float) - before.astype(float)).max(initial=0))
-    return Answers(len(before), changed, {}, gap, *scores)
+        return Predictions(len(before), changed, crosstab, None, *scores)
+    largest_change = float(
+        np.abs(after.astype(float) - before.astype(float)).max(initial=0)
+    )
+    return Predictions(len(before), changed, {}, largest_change, *scores)
 
 
 def _changed(
     old: Side, new: Side, X: object, before: list[Value], after: list[Value]
 ) -> Iterator[ChangedRow]:
-    rows = [at for at, answer in enumerate(before) if answer != after[at]]
+    rows = [at for at, prediction in enumerate(before) if prediction != after[at]]
     if not rows:
         return
-    nodes = [_asked("old", old.apply, X), _asked("new", new.apply, X)]
+    nodes = [_called("old", old.apply, X), _called("new", new.apply, X)]
     rules = [
         {node: side.rule(node) for node in set(reached[rows].tolist())}
         for side, reached in zip((old, new), nodes, strict=True)
@@ -590,11 +616,11 @@ def _changed(
         yield ChangedRow(row, before[row], after[row], *led)
 
 
-def _asked(which: str, ask: Callable[..., Any], *arguments: object) -> Any:
+def _called(which: str, call: Callable[..., Any], *arguments: object) -> Any:
     try:
-        return ask(*arguments)
+        return call(*arguments)
     except DataError as error:
-        raise DataError(f"The {which} model cannot answer to X. {error}") from None
+        raise DataError(f"The {which} model cannot predict X. {error}") from None
 
 
 def _crosstab(

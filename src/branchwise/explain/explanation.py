@@ -1,4 +1,4 @@
-"""Why a case gets its answer: the way in words, and how sure the leaf is."""
+"""Explanations of single predictions: the path of a case and the leaves it reaches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from branchwise.threads import cached_property
 from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree
 
-#: Leaves of a divided case that are shown before the rest is only counted.
+#: Leaves of a fractional case that are shown before the rest is only counted.
 SHOWN_LEAVES = 10
 
 
@@ -45,9 +45,9 @@ class Ending:
     node : int
         The leaf, or the node where the case has to stop.
     share : float
-        The part of the case that arrives here; 1 unless it is divided.
+        The part of the case that arrives here; 1 unless it is a fractional case.
     label : Value
-        The answer of the node: a class or a mean.
+        The prediction of the node: a class or a mean.
     cases, weight : float
         The number of training cases at the node, and what they weigh.
     counts, weights : dict
@@ -57,9 +57,9 @@ class Ending:
     deviation : float or None
         The standard deviation of the numbers; None for classes.
     interval : tuple of float, or None
-        The interval of the answer's share in ``counts`` (Wilson), or of the mean
-        (Student), for as many cases as there are; None for the mean of one case, and
-        where ``counts`` is empty.
+        The interval of the predicted class's share in ``counts`` (Wilson), or of the
+        mean (Student), for as many cases as there are; None for the mean of one case,
+        and where ``counts`` is empty.
     level : float
         The confidence of the interval.
     reason : str
@@ -81,7 +81,7 @@ class Ending:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The questions on the way, in order."""
+        """The splits on the path, in order."""
         return self.case.steps(self.node)
 
     @property
@@ -95,7 +95,7 @@ class Ending:
         return f"{'node' if self.stopped else 'leaf'} {self.node}"
 
     def evidence(self) -> str:
-        """Tell the training cases of the node, and how sure they make it."""
+        """Write the training cases of the node and the interval of its prediction."""
         cases = (
             f"{amount(self.cases)} training {'case' if self.cases == 1 else 'cases'}"
         )
@@ -109,9 +109,9 @@ class Ending:
         told = f". {self.reason[0].upper()}{self.reason[1:]}" if self.reason else ""
         if not self.counts:
             return f"{cases}. Share of {label}: {by_weight}{told}"
-        part = share(self.counts[self.label], sum(self.counts.values()))
+        piece = share(self.counts[self.label], sum(self.counts.values()))
         low, high = (share(end, 1) for end in self.interval or (0.0, 1.0))
-        found = f"{part}{' of cases' if self.weighted else ''}"
+        found = f"{piece}{' of cases' if self.weighted else ''}"
         also = f"; {by_weight}" if self.weighted else ""
         return (
             f"{cases}: {_counted(self.counts)}. Share of {label}: {found}, {level} "
@@ -140,7 +140,7 @@ class Ending:
             "node": self.node,
             "is_leaf": not self.stopped,
             "share": self.share,
-            "answer": self.label,
+            "prediction": self.label,
             "cases": self.cases,
             "weight": self.weight,
             "counts": [self._described(label) for label in self.weights],
@@ -152,7 +152,7 @@ class Ending:
         return document | ({"decided_by": self.reason} if self.reason else {})
 
     def _described(self, label: Value) -> dict[str, Any]:
-        """Tell how many cases of a class there are, or what they weigh."""
+        """Return the cases, the weight and the share of a class."""
         weight = self.weights[label]
         if not self.weighted:
             return {"class": label, "weight": weight, "share": weight / self.weight}
@@ -178,14 +178,14 @@ def _counted(counts: dict[Value, float]) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Written):
-    """Why one case gets its answer.
+    """The explanation of one prediction.
 
     Attributes
     ----------
     row : int
         Which row of the table this is, counted from 0.
-    answer : Value
-        What ``predict`` gives.
+    prediction : Value
+        What ``predict`` returns.
     probabilities : dict
         What ``predict_proba`` gives; empty where numbers are predicted.
     endings : tuple of Ending
@@ -196,7 +196,7 @@ class Explanation(Written):
     """
 
     row: int
-    answer: Value
+    prediction: Value
     probabilities: dict[Value, float]
     endings: tuple[Ending, ...]
     target: str | None = None
@@ -204,24 +204,25 @@ class Explanation(Written):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The questions on the way to where the case, or most of it, arrives."""
+        """The splits on the path to the leaf of the case, or of most of its weight."""
         return self.endings[0].steps
 
     @property
-    def divided(self) -> bool:
+    def fractional(self) -> bool:
         """Whether the case arrives at several nodes."""
         return len(self.endings) > 1
 
     def to_text(self, max_leaves: int | None = SHOWN_LEAVES) -> str:
-        """Return the explanation as text, with so many leaves of a divided case."""
+        """Return the explanation as text, with so many leaves of a fractional case."""
         return self._limited(max_leaves).__str__()
 
     def __str__(self) -> str:
         return super().to_text()
 
     def __repr__(self) -> str:
-        places = ", ".join(ending.name for ending in self.endings[:SHOWN_LEAVES])
-        return f"<explanation of row {self.row}: {answer_words(self.answer)}, {places}>"
+        positions = ", ".join(ending.name for ending in self.endings[:SHOWN_LEAVES])
+        predicted = prediction_words(self.prediction)
+        return f"<explanation of row {self.row}: {predicted}, {positions}>"
 
     def _limited(self, max_leaves: int | None) -> _Shown:
         return _Shown(self, len(self.endings) if max_leaves is None else max_leaves)
@@ -234,9 +235,9 @@ class Explanation(Written):
         """Return the explanation in plain values, with every leaf."""
         return {
             "row": self.row,
-            "answer": self.answer,
-            "probabilities": chances_list(self.probabilities),
-            "divided": self.divided,
+            "prediction": self.prediction,
+            "probabilities": probability_list(self.probabilities),
+            "fractional": self.fractional,
             **({"decided_by": self.reason} if self.reason else {}),
             "endings": [ending.to_dict() for ending in self.endings],
         }
@@ -251,30 +252,32 @@ class _Shown(Written):
 
     def blocks(self) -> Iterator[Block]:
         about = self.explanation
-        target = "The answer" if about.target is None else word(about.target)
-        chances = chances_words(about.probabilities)
+        target = "Prediction" if about.target is None else word(about.target)
+        probabilities = probability_words(about.probabilities)
         told = f"; {about.reason}" if about.reason else ""
-        yield Paragraph(f"{target}: {answer_words(about.answer)}{chances}{told}")
-        if not about.divided:
+        yield Paragraph(
+            f"{target}: {prediction_words(about.prediction)}{probabilities}{told}"
+        )
+        if not about.fractional:
             (ending,) = about.endings
             yield from _way(ending)
             yield Paragraph(f"{ending.name.capitalize()} has {ending.evidence()}.")
             return
         yield Paragraph(
             f"The case is divided among {len(about.endings):,} nodes, and their "
-            "answers are averaged by its shares."
+            "predictions are averaged by its shares."
         )
         for ending in about.endings[: self.max_leaves]:
             yield Heading(
                 f"{share(ending.share, 1)} of the case: {ending.name}, "
-                f"{answer_words(ending.label)}"
+                f"{prediction_words(ending.label)}"
             )
             yield from _way(ending)
             yield Paragraph(f"{ending.evidence()}.")
         rest = about.endings[self.max_leaves :]
         if rest:
-            part = share(sum(ending.share for ending in rest), 1)
-            yield Heading(f"... and {len(rest):,} more, with {part} of the case")
+            piece = share(sum(ending.share for ending in rest), 1)
+            yield Heading(f"... and {len(rest):,} more, with {piece} of the case")
 
 
 def _way(ending: Ending) -> Iterator[Block]:
@@ -282,27 +285,29 @@ def _way(ending: Ending) -> Iterator[Block]:
         yield Items([str(step) for step in ending.steps], numbered=True)
 
 
-def answer_words(answer: Value) -> str:
-    """Write an answer: a class as it is, a number with the digits of a mean."""
-    if isinstance(answer, float):
-        return mean(answer)
-    return word(answer)
+def prediction_words(prediction: Value) -> str:
+    """Write a prediction: a class as it is, a number with the digits of a mean."""
+    if isinstance(prediction, float):
+        return mean(prediction)
+    return word(prediction)
 
 
-def chances_words(chances: dict[Value, float]) -> str:
+def probability_words(probabilities: dict[Value, float]) -> str:
     """Write probabilities in brackets, the largest first, without those of 0."""
-    present = sorted((p for p in chances.items() if p[1]), key=lambda pair: -pair[1])
+    present = sorted(
+        (p for p in probabilities.items() if p[1]), key=lambda pair: -pair[1]
+    )
     if not present:
         return ""
-    words = [f"{word(label)} {share(chance, 1)}" for label, chance in present]
+    words = [f"{word(label)} {share(probability, 1)}" for label, probability in present]
     if len(words) > SHOWN_VALUES:
         words[SHOWN_VALUES:] = [f"... ({len(words) - SHOWN_VALUES:,} more)"]
     return f" ({', '.join(words)})"
 
 
-def chances_list(chances: dict[Value, float]) -> list[dict[str, Any]]:
+def probability_list(probabilities: dict[Value, float]) -> list[dict[str, Any]]:
     """Return probabilities as a list: the keys of a JSON object can only be text."""
-    return [{"class": label, "probability": p} for label, p in chances.items()]
+    return [{"class": label, "probability": p} for label, p in probabilities.items()]
 
 
 class Explanations(Written, Sequence[Explanation]):
@@ -346,37 +351,44 @@ def explain_rows(
     data: Columns,
     level: float = 0.95,
 ) -> Explanation | Explanations:
-    """Explain the answers to encoded rows: one, or as many as there are."""
+    """Explain the predictions for one or more encoded rows."""
     level = check_level(level)
     arrivals = walker.walk(data)
-    if tree.predicts_numbers:
-        answers = (walker.numbers(arrivals) + 0.0).tolist()
-        chances = np.empty((data.n_rows, 0))
+    if tree.is_regression:
+        predictions = (walker.numbers(arrivals) + 0.0).tolist()
+        probabilities = np.empty((data.n_rows, 0))
     else:
-        answers = [schema.classes[int(code)] for code in walker.classify(data)]
-        chances = walker.distribution(arrivals)
+        predictions = [schema.classes[int(code)] for code in walker.classify(data)]
+        probabilities = walker.distribution(arrivals)
     starts = np.searchsorted(arrivals.row, np.arange(data.n_rows + 1))
     reasons = reasons_of(schema.classes, tree, recipe)
     explanations = []
     for row in range(data.n_rows):
         case = case_of(schema, tree, recipe, cells, data, row)
         here = slice(starts[row], starts[row + 1])
-        parts = zip(
+        pieces = zip(
             arrivals.node[here].tolist(), arrivals.share[here].tolist(), strict=True
         )
         endings = sorted(
-            (_ending(case, node, part, level, reasons) for node, part in parts),
+            (_ending(case, node, piece, level, reasons) for node, piece in pieces),
             key=lambda ending: (-ending.share, ending.node),
         )
-        probabilities = dict(zip(schema.classes, chances[row].tolist(), strict=True))
+        by_class = dict(zip(schema.classes, probabilities[row].tolist(), strict=True))
         explanations.append(
             Explanation(
                 row,
-                answers[row],
-                probabilities,
+                predictions[row],
+                by_class,
                 tuple(endings),
                 schema.target,
-                _reason(case, chances[row], answers[row], endings),
+                decided_by(
+                    schema,
+                    tree,
+                    recipe,
+                    probabilities[row],
+                    predictions[row],
+                    [ending.reason for ending in endings],
+                ),
             )
         )
     return explanations[0] if data.n_rows == 1 else Explanations(explanations)
@@ -395,26 +407,35 @@ def case_of(
     return Case(schema, tree, recipe, values, codes)
 
 
-def _reason(
-    case: Case, chances: Floats, answer: Value, endings: Sequence[Ending]
+def decided_by(
+    schema: Schema,
+    tree: Tree,
+    recipe: Recipe,
+    probabilities: Floats,
+    prediction: Value,
+    reasons: Sequence[str],
 ) -> str:
-    """Tell what decided where a case does not get the most probable class.
+    """Return the reason for predicting another class than the most probable.
 
-    Of a divided case only costs can have: its class follows from probabilities.
+    ``reasons`` are those of the leaves that the case reaches. For a fractional case
+    only costs can be the reason: its class follows from probabilities.
     """
-    if len(endings) == 1:
-        return endings[0].reason
-    if case.recipe.costs is None or case.tree.predicts_numbers:
+    if len(reasons) == 1:
+        return reasons[0]
+    if recipe.costs is None or tree.is_regression:
         return ""
-    classes = case.schema.classes
-    label, usual = classes.index(answer), int(first_best_of_rows(chances[None])[0])
+    classes = schema.classes
+    label, usual = (
+        classes.index(prediction),
+        int(first_best_of_rows(probabilities[None])[0]),
+    )
     if label == usual:
         return ""
-    return reason(classes, chances, label, case.recipe, usual)
+    return reason(classes, probabilities, label, recipe, usual)
 
 
 def _ending(
-    case: Case, node: int, part: float, level: float, reasons: Reasons
+    case: Case, node: int, piece: float, level: float, reasons: Reasons
 ) -> Ending:
     tree, schema = case.tree, case.schema
     n, weight = float(tree.cases[node]), sum(tree.weights[node].tolist())
@@ -435,7 +456,7 @@ def _ending(
     return Ending(
         case,
         node,
-        part,
+        piece,
         label,
         n,
         weight,

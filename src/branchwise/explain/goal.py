@@ -1,10 +1,10 @@
-"""Which answers a search is after, and which parts of a tree can still give them.
+"""The goal of a what-if search: wanted predictions, bounds, and branches of a box.
 
-A row that arrives at one node gets that node's answer. A divided row gets the answer
-of a mean of nodes, which may be that of none of them; so a part of the tree is given
-up for divided rows only where a bound excludes the answer: the difference between two
-classes (in probability, or in what they cost) is linear in the shares, and cannot be
-larger than the shares times its largest value below each node.
+A row that reaches one node gets the prediction of that node. A fractional case gets
+the prediction of a mean of nodes, which may differ from that of each of them; so for
+fractional cases a subtree is excluded only where a bound excludes the prediction: the
+difference between two classes (in probability, or in expected cost) is linear in the
+shares, and cannot be larger than the shares times its largest value below each node.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.schema import Columns
-from branchwise.explain.constraints import NO_NUMBER, Among, Cells, Lever, Range
+from branchwise.explain.constraints import NO_NUMBER, Among, Cells, FeatureDomain, Range
 from branchwise.recipe import Recipe
 from branchwise.threads import cached_property
-from branchwise.tree.apply import Walker, class_chances
+from branchwise.tree.apply import Walker, class_probabilities
 from branchwise.tree.splits import ABOVE, STOP
 from branchwise.tree.tree import Tree
 
-#: Bounds are not trusted closer than this, far above what rounding and ties can do.
+#: Slack of the bounds, far above the effects of rounding and ties.
 _SLACK = 1e-6
-#: More entries than this are not worth a bound.
+#: With more entries than this no bounds are computed.
 _MOST_BOUNDS = 20_000_000
 #: A part of a row: node and share.
-Part = tuple[int, float]
+Region = tuple[int, float]
 
 
 @dataclass(frozen=True)
 class Goal:
-    """The nodes that give a wanted answer, and bounds for divided rows.
+    """The nodes with a wanted prediction, and bounds for fractional cases.
 
-    ``right`` tells for every node whether its answer is wanted, ``reachable`` whether
-    one at or below it is. ``bounds`` are, for every node, the largest values of some
-    amounts at or below it; all of them (or any, with ``any_of``) must be able to
-    exceed ``least``.
+    ``right`` tells for every node whether its prediction is wanted, ``reachable``
+    whether one at or below it is. ``bounds`` are, for every node, the largest values
+    of some amounts at or below it; all of them (or any, with ``any_of``) must be able
+    to exceed ``least``.
     """
 
     right: list[bool]
@@ -51,8 +51,8 @@ class Goal:
     least: Floats
     any_of: bool
 
-    def hopeful(self, open_: Sequence[Part], arrived: Sequence[Part]) -> bool:
-        """Whether a divided row may still get a wanted answer."""
+    def may_reach(self, open_: Sequence[Region], arrived: Sequence[Region]) -> bool:
+        """Whether a fractional case may still get a wanted prediction."""
         if self.bounds is None or self.own is None:
             return True
         most = np.zeros(len(self.least))
@@ -70,7 +70,7 @@ def class_goal(tree: Tree, recipe: Recipe, code: int, wanted: bool) -> Goal:
     n_classes = tree.weights.shape[1]
     own = None
     if len(tree) * n_classes <= _MOST_BOUNDS:
-        merit = class_chances(tree.weights, tree.weights[0], recipe)
+        merit = class_probabilities(tree.weights, tree.weights[0], recipe)
         if recipe.costs is not None:
             merit = -merit @ np.asarray(recipe.costs, dtype=np.float64)
         lead = merit[:, [code]] - merit
@@ -121,8 +121,8 @@ def _largest_below(parent: Ints, own: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Judge:
-    """Asks the model itself for the answer to an encoded row."""
+class PredictionCheck:
+    """Checks whether the model gives a wanted prediction for an encoded row."""
 
     walker: Walker
     tree: Tree
@@ -133,9 +133,9 @@ class Judge:
     strict: bool = False
 
     def accepts(self, data: Columns) -> bool:
-        """Whether the answer to the only row of the data is wanted."""
+        """Whether the prediction for the only row of the data is wanted."""
         arrivals = self.walker.walk(data)
-        if not self.tree.predicts_numbers:
+        if not self.tree.is_regression:
             return (int(self.walker.labels(arrivals)[0]) == self.code) == self.wanted
         number = float(self.walker.numbers(arrivals)[0])
         if self.strict:
@@ -143,29 +143,29 @@ class Judge:
         return self.low <= number <= self.high
 
 
-Narrowed = dict[int, Cells]
+Restricted = dict[int, Cells]
 
 
 class Outcome(NamedTuple):
-    """One way to go on: a branch, STOP or EVERY_BRANCH, and what leads there."""
+    """A possible outcome at a node: a branch, STOP or EVERY_BRANCH, and its cells."""
 
     to: int
-    narrowed: Narrowed
+    restricted: Restricted
 
 
-class Crossroads:
+class BranchOutcomes:
     """The nodes of a tree as places where cells part."""
 
-    def __init__(self, tree: Tree, levers: Mapping[int, Lever]) -> None:
+    def __init__(self, tree: Tree, domains: Mapping[int, FeatureDomain]) -> None:
         self._tree = tree
-        self._levers = levers
+        self._domains = domains
         # Lists, since single entries of arrays are slow.
         self.column: list[int] = tree.column.tolist()
         self.first_child: list[int] = tree.first_child.tolist()
         self.n_children: list[int] = tree.n_children.tolist()
         self.missing_to: list[int] = tree.missing_to.tolist()
         self._unseen_to: list[int] = tree.unseen_to.tolist()
-        self._cut: list[float] = tree.cut.tolist()
+        self._threshold: list[float] = tree.threshold.tolist()
         self._code_starts: list[int] = tree.code_starts.tolist()
         self._codes: list[int] = tree.codes.tolist()
         self._masks: dict[int, list[int]] = {}
@@ -173,37 +173,37 @@ class Crossroads:
     def outcomes(self, node: int, cells: Mapping[int, Cells]) -> list[Outcome]:
         """Part the cells that a row may have by where they lead from a node."""
         index = self.column[node]
-        mine = cells.get(index) or self._levers[index].start
-        asks = mine.gap and self._n_surrogates[node] > 0
-        parts: dict[int, Cells] = {}
+        mine = cells.get(index) or self._domains[index].start
+        splits_on = mine.is_missing and self._n_surrogates[node] > 0
+        regions: dict[int, Cells] = {}
         if isinstance(mine, Range):
-            self._part_numbers(node, mine, parts, mine.gap and not asks)
+            self._piece_numbers(node, mine, regions, mine.is_missing and not splits_on)
         else:
-            self._part_codes(node, mine, parts, mine.gap and not asks)
-        found = [Outcome(to, {index: part}) for to, part in parts.items()]
-        if asks:
-            found.extend(self._ask(node, index, mine, cells))
+            self._piece_codes(node, mine, regions, mine.is_missing and not splits_on)
+        found = [Outcome(to, {index: region}) for to, region in regions.items()]
+        if splits_on:
+            found.extend(self._split(node, index, mine, cells))
         return found
 
-    def _part_numbers(
-        self, node: int, mine: Range, parts: dict[int, Cells], gap: bool
+    def _piece_numbers(
+        self, node: int, mine: Range, regions: dict[int, Cells], is_missing: bool
     ) -> None:
         low, high = self._sides(node)
-        missing = self.missing_to[node] if gap else None
-        cut = self._cut[node]
-        sides = [(low, mine.above, min(mine.at_most, cut))]
+        missing = self.missing_to[node] if is_missing else None
+        threshold = self._threshold[node]
+        sides = [(low, mine.above, min(mine.at_most, threshold))]
         if low == high:
             sides = [(low, mine.above, mine.at_most)]
         else:
-            sides.append((high, max(mine.above, cut), mine.at_most))
+            sides.append((high, max(mine.above, threshold), mine.at_most))
         for to, above, at_most in sides:
             if above < at_most:
-                parts[to] = Range(above, at_most, to == missing)
-        if missing is not None and missing not in parts:
-            parts[missing] = NO_NUMBER._replace(gap=True)
+                regions[to] = Range(above, at_most, to == missing)
+        if missing is not None and missing not in regions:
+            regions[missing] = NO_NUMBER._replace(is_missing=True)
 
     def _sides(self, node: int) -> tuple[int, int]:
-        """Return where numbers up to the cut and above it lead."""
+        """Return the children of numbers up to the threshold and above it."""
         sides = [STOP, STOP]
         for branch in range(self.n_children[node]):
             for code in self._codes_of(node, branch):
@@ -214,8 +214,8 @@ class Crossroads:
         child = self.first_child[node] + branch
         return self._codes[self._code_starts[child] : self._code_starts[child + 1]]
 
-    def _part_codes(
-        self, node: int, mine: Among, parts: dict[int, Cells], gap: bool
+    def _piece_codes(
+        self, node: int, mine: Among, regions: dict[int, Cells], is_missing: bool
     ) -> None:
         left = mine.mask
         masks: dict[int, int] = {}
@@ -227,11 +227,11 @@ class Crossroads:
                 break
         if left:
             masks[STOP] = left
-        missing = self.missing_to[node] if gap else None
+        missing = self.missing_to[node] if is_missing else None
         unseen = self._unseen_to[node] if mine.unseen else None
         for to in dict.fromkeys([*masks, missing, unseen]):
             if to is not None:
-                parts[to] = Among(masks.get(to, 0), to == missing, to == unseen)
+                regions[to] = Among(masks.get(to, 0), to == missing, to == unseen)
 
     def _branch_masks(self, node: int) -> list[int]:
         if node not in self._masks:
@@ -249,34 +249,34 @@ class Crossroads:
         numbers: list[int] = self._tree.n_surrogates.tolist()
         return numbers
 
-    def _ask(
+    def _split(
         self, node: int, index: int, mine: Cells, cells: Mapping[int, Cells]
     ) -> Iterator[Outcome]:
-        """Ask the surrogates in turn, each where those before it know nothing."""
+        """Yield the outcomes of each surrogate, where those before it are missing."""
         only_missing: Cells = (
-            NO_NUMBER._replace(gap=True)
+            NO_NUMBER._replace(is_missing=True)
             if isinstance(mine, Range)
             else Among(0, True, False)
         )
-        narrowed: Narrowed = {index: only_missing}
+        restricted: Restricted = {index: only_missing}
         surrogates = self._tree.surrogates
         if surrogates is None:
             return
         its_own = surrogates.take(np.array([node])).splits
         ends = np.cumsum(its_own.n_codes)
-        codes = [part.tolist() for part in np.split(its_own.codes, ends[:-1])]
+        codes = [region.tolist() for region in np.split(its_own.codes, ends[:-1])]
         for at, column in enumerate(its_own.column.tolist()):
-            there = narrowed.get(column) or cells.get(column)
-            there = there or self._levers[column].start
+            there = restricted.get(column) or cells.get(column)
+            there = there or self._domains[column].start
             sides = codes[2 * at], codes[2 * at + 1]
-            *known, unknown = _stand_in(there, float(its_own.cut[at]), sides)
-            for branch, part in enumerate(known):
-                if part is not None:
-                    yield Outcome(branch, {**narrowed, column: part})
+            *known, unknown = _stand_in(there, float(its_own.threshold[at]), sides)
+            for branch, region in enumerate(known):
+                if region is not None:
+                    yield Outcome(branch, {**restricted, column: region})
             if unknown is None:
                 return
-            narrowed = {**narrowed, column: unknown}
-        yield Outcome(self.missing_to[node], narrowed)
+            restricted = {**restricted, column: unknown}
+        yield Outcome(self.missing_to[node], restricted)
 
 
 def _mask(codes: list[int]) -> int:
@@ -287,7 +287,7 @@ def _mask(codes: list[int]) -> int:
 
 
 def _stand_in(
-    cells: Cells, cut: float, sides: tuple[list[int], list[int]]
+    cells: Cells, threshold: float, sides: tuple[list[int], list[int]]
 ) -> list[Cells | None]:
     """Part cells into those of the first side, of the second and of neither."""
     if isinstance(cells, Among):
@@ -296,13 +296,13 @@ def _stand_in(
         known: list[Cells | None] = [
             Among(m, False, False) if m else None for m in masks
         ]
-        neither = Among(left, cells.gap, cells.unseen)
+        neither = Among(left, cells.is_missing, cells.unseen)
         return [*known, neither if any(neither) else None]
-    low = Range(cells.above, min(cells.at_most, cut), False)
-    high = Range(max(cells.above, cut), cells.at_most, False)
+    low = Range(cells.above, min(cells.at_most, threshold), False)
+    high = Range(max(cells.above, threshold), cells.at_most, False)
     if sides[0][0] == ABOVE:
         low, high = high, low
-    parts: list[Cells | None] = [
-        part if part.above < part.at_most else None for part in (low, high)
+    regions: list[Cells | None] = [
+        region if region.above < region.at_most else None for region in (low, high)
     ]
-    return [*parts, NO_NUMBER._replace(gap=True) if cells.gap else None]
+    return [*regions, NO_NUMBER._replace(is_missing=True) if cells.is_missing else None]

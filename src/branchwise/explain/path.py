@@ -1,7 +1,7 @@
-"""The way of one case, question by question, and what was done where one failed.
+"""The path of one case: the splits, and what happens to missing and unseen values.
 
-The way is read off the nodes that the case arrived at, which prediction itself has
-found: there is no second idea of how a case walks down a tree.
+The path is derived from the nodes that prediction has found for the case, so there is
+no second implementation of how a case passes down a tree.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from branchwise.text.conditions import (
 from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH
 from branchwise.tree.tree import Tree
 
-#: What a case has of the value that is asked for.
+#: The value of a case in the column of a split.
 State = Literal["known", "missing", "unseen", "no branch"]
-#: What was done at a question.
+#: How a case passes a split.
 Action = Literal[
-    "answered",
+    "matching branch",
     "own branch",
     "largest branch",
     "learned branch",
@@ -42,33 +42,33 @@ _WHERE = {
     "learned branch": "sent down the branch that training learned for missing values",
     "named branch": "sent down the branch that the tree has for such cases",
 }
-_STOPPED = "the case stops here and gets this node's answer"
+_STOPPED = "the case stops here and gets this node's prediction"
 
 
 @dataclass(frozen=True)
 class Step:
-    """One question on the way of a case.
+    """One split on the path of a case.
 
     Attributes
     ----------
     node : int
-        The node that asks.
+        The node.
     column : str
-        What it asks about.
+        The column it splits on.
     value : Value or None
         What the case has; None is missing.
     state : str
         "known", "missing", "unseen" (no value of training) or "no branch" (a known
         value, but without a training case at this node).
     action : str
-        "answered", "own branch", "largest branch", "learned branch", "named branch",
-        "surrogate", "every branch" or "stopped".
+        "matching branch", "own branch", "largest branch", "learned branch",
+        "named branch", "surrogate", "every branch" or "stopped".
     branch : Condition or None
         The branch that was taken; None where the case stopped.
     share : float
         How much of the case at this node took the branch: 1, but for "every branch".
     surrogate : Condition or None
-        What the surrogate found that answered in the place of the column.
+        The condition of the surrogate that replaced the split.
     surrogate_value : Value or None
         What the case has in the surrogate's column.
     """
@@ -107,12 +107,12 @@ class Step:
                 else "taken for a missing value, which has a branch of its own"
             )
         if self.action == "every branch":
-            part = share(self.share, 1)
-            return f"every branch is followed, {part} of the case where {branch}"
+            piece = share(self.share, 1)
+            return f"every branch is followed, {piece} of the case where {branch}"
         if self.action == "surrogate" and self.surrogate is not None:
             found = f"{phrase(self.surrogate)}"
             found += _having(self.surrogate, self.surrogate_value)
-            return f"the surrogate {found} answers for it: {branch}"
+            return f"replaced by the surrogate {found}: {branch}"
         return f"{_WHERE[self.action]}: {branch}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def condition_dict(condition: Condition | None) -> dict[str, Any] | None:
 
 
 def _having(condition: Condition, value: Value | None) -> str:
-    """Tell the value of the case, unless the condition names just that."""
+    """Write the value of the case, unless the condition names it."""
     if condition.op == "=" or value is None:
         return ""
     return f" (it is {word(value)})"
@@ -152,7 +152,7 @@ def _having(condition: Condition, value: Value | None) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """One case before a tree: the cells that the tree asks for, encoded and as given.
+    """One case: its values in the columns of a tree, encoded and as given.
 
     ``codes`` has the code of each used column, or 0 for numbers that are known;
     columns are known by their position in the schema.
@@ -165,7 +165,7 @@ class Case:
     codes: Mapping[int, int]
 
     def steps(self, node: int) -> tuple[Step, ...]:
-        """Return the way to a node; the last step tells if the case stopped there."""
+        """Return the steps to a node; the last one may be a stop."""
         below = [node]
         while below[-1] > 0:
             below.append(int(self.tree.parent[below[-1]]))
@@ -176,7 +176,7 @@ class Case:
         return tuple(way)
 
     def state(self, index: int) -> State:
-        """Tell what the case has in a column."""
+        """Return the state of the value of the case in a column."""
         if self.values[index] is None:
             return "missing"
         column = self.schema.columns[index]
@@ -202,14 +202,14 @@ class Case:
     def _taken(self, node: int, child: int) -> Step:
         state = self.state(int(self.tree.column[node]))
         if state == "known":
-            return self._step(node, child, "answered")
+            return self._step(node, child, "matching branch")
         if state == "missing":
             found = self._surrogate(node)
             if found is not None:
                 return self._step(node, child, "surrogate", **found)
         to = self.tree.missing_to if state == "missing" else self.tree.unseen_to
         if to[node] == EVERY_BRANCH:
-            return self._step(node, child, "every branch", share=self._part(child))
+            return self._step(node, child, "every branch", share=self._piece(child))
         return self._step(node, child, self._sent(node, child, state))
 
     def _sent(self, node: int, child: int, state: State) -> Action:
@@ -228,15 +228,15 @@ class Case:
     def _width(self, node: int) -> int:
         return int(self.tree.n_children[node])
 
-    def _part(self, child: int) -> float:
-        """Return the part of a divided case that a branch gets."""
+    def _piece(self, child: int) -> float:
+        """Return the fraction of a case that a branch gets."""
         parent = int(self.tree.parent[child])
         first = int(self.tree.first_child[parent])
         sizes = self.tree.splits.sizes[first - 1 : first - 1 + self._width(parent)]
         return float(sizes[child - first] / sizes.sum())
 
     def _surrogate(self, node: int) -> dict[str, Any] | None:
-        """Return what the first surrogate says that knows the case."""
+        """Return the condition of the first surrogate whose column is known."""
         if self.tree.n_surrogates is None or not self.tree.n_surrogates[node]:
             return None
         position = {name: at for at, name in enumerate(self.schema.names)}

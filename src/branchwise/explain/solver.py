@@ -1,10 +1,10 @@
-"""The smallest change, exactly: the boxes of a tree, the cheapest first.
+"""Exact best-first search for the cheapest change of a row.
 
 A state of the search is a box (for every column the cells that a row may have) with
-the nodes that its rows have come to so far. It goes on where a node parts the box;
-where nothing is left to part, all rows of the box arrive at the same nodes and get
-the same answer. The price of a box is that of its cheapest row, so it only grows as
-boxes shrink, and the first finished box with a wanted answer is the best there is.
+the nodes that its rows have reached so far. A node may split the box; where no node
+splits it any more, all rows of the box reach the same leaves and get the same
+prediction. The cost of a box is that of its cheapest row, so it only grows as boxes
+shrink, and the first finished box with a wanted prediction is optimal.
 """
 
 from __future__ import annotations
@@ -21,8 +21,14 @@ from numpy.typing import NDArray
 
 from branchwise.data.schema import Columns
 from branchwise.errors import DataError
-from branchwise.explain.constraints import Cells, Charge, Lever
-from branchwise.explain.goal import Crossroads, Goal, Judge, Outcome, Part
+from branchwise.explain.constraints import Cells, CostFunction, FeatureDomain
+from branchwise.explain.goal import (
+    BranchOutcomes,
+    Goal,
+    Outcome,
+    PredictionCheck,
+    Region,
+)
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree
 
@@ -32,45 +38,49 @@ MOST_STEPS = 3_000_000
 
 @dataclass(frozen=True)
 class Box:
-    """Cells for every column that was narrowed down, and what has to change."""
+    """Cells of every restricted column, and the changes that they require."""
 
     cells: Mapping[int, Cells]
-    charges: Mapping[int, Charge]
+    cost_functions: Mapping[int, CostFunction]
 
     @property
-    def price(self) -> float:
+    def cost(self) -> float:
         """What all changes cost together."""
-        return math.fsum(charge.price for charge in self.charges.values())
+        return math.fsum(
+            cost_function.cost for cost_function in self.cost_functions.values()
+        )
 
     @property
     def size(self) -> float:
         """How far numbers move, all together."""
-        return math.fsum(charge.size for charge in self.charges.values())
+        return math.fsum(
+            cost_function.size for cost_function in self.cost_functions.values()
+        )
 
     @property
     def rank(self) -> tuple[float, float, list[int], list[tuple[bool, float]]]:
-        """What decides between boxes: price, size, columns, cells."""
-        columns = sorted(self.charges)
-        cells = [self.charges[index].cell for index in columns]
+        """The order of boxes: by cost, size, columns, cells."""
+        columns = sorted(self.cost_functions)
+        cells = [self.cost_functions[index].cell for index in columns]
         order = [(cell is None, -1.0 if cell is None else cell) for cell in cells]
-        return self.price, self.size, columns, order
+        return self.cost, self.size, columns, order
 
-    def narrowed(
-        self, narrowed: Mapping[int, Cells], levers: Mapping[int, Lever]
+    def restricted(
+        self, restricted: Mapping[int, Cells], domains: Mapping[int, FeatureDomain]
     ) -> Box | None:
         """Return the part of the box with these cells; None if it is empty."""
-        charges = self.charges
-        for index, cells in narrowed.items():
-            charge = levers[index].charge(cells)
-            if charge is None:
+        cost_functions = self.cost_functions
+        for index, cells in restricted.items():
+            cost_function = domains[index].cost_function(cells)
+            if cost_function is None:
                 return None
-            if not levers[index].keeps(cells):
-                charges = {**charges, index: charge}
-        return Box({**self.cells, **narrowed}, charges)
+            if not domains[index].keeps(cells):
+                cost_functions = {**cost_functions, index: cost_function}
+        return Box({**self.cells, **restricted}, cost_functions)
 
 
 class Found(NamedTuple):
-    """A box whose rows get a wanted answer, and the nodes that they arrive at."""
+    """A box whose rows get a wanted prediction, and the nodes that they reach."""
 
     box: Box
     nodes: tuple[int, ...]
@@ -79,28 +89,28 @@ class Found(NamedTuple):
 @dataclass(frozen=True)
 class _State:
     box: Box
-    open: tuple[Part, ...]
-    arrived: tuple[Part, ...]
+    open: tuple[Region, ...]
+    arrived: tuple[Region, ...]
 
 
 @dataclass
 class Search:
-    """Looks for the cheapest rows with a wanted answer.
+    """Best-first search for the cheapest rows with a wanted prediction.
 
-    ``row`` is the encoded row, ``judge`` has the last word where a row is divided.
+    ``row`` is the encoded row; ``check`` predicts fractional cases with the model.
     """
 
     tree: Tree
-    levers: Mapping[int, Lever]
+    domains: Mapping[int, FeatureDomain]
     goal: Goal
-    judge: Judge
+    check: PredictionCheck
     row: Columns
     most_steps: int = MOST_STEPS
     _heap: list[tuple[float, float, int, _State]] = field(default_factory=list)
     _number: Iterator[int] = field(default_factory=count)
 
     def __post_init__(self) -> None:
-        self._roads = Crossroads(self.tree, self.levers)
+        self._outcomes = BranchOutcomes(self.tree, self.domains)
         self._divides = self._where_rows_divide()
 
     def best(self, how_many: int = 1) -> list[Found]:
@@ -122,28 +132,28 @@ class Search:
         return sorted(found.values(), key=lambda one: one.box.rank)[:how_many]
 
     def _go_on(self, state: _State) -> _State | None:
-        """Follow what is certain; part the box at the first choice, or finish it."""
+        """Follow certain branches; split the box at the first choice, or finish it."""
         box, arrived = state.box, list(state.arrived)
         open_, waiting = list(state.open), []
         while open_:
             node, share = open_.pop()
             self._count_step()
-            if not self._roads.n_children[node]:
+            if not self._outcomes.n_children[node]:
                 arrived.append((node, share))
                 continue
-            outcomes = self._roads.outcomes(node, box.cells)
+            outcomes = self._outcomes.outcomes(node, box.cells)
             if len(outcomes) > 1:
                 waiting.append((node, share, outcomes))
                 continue
             (outcome,) = outcomes  # the cells of a box are never none at all
-            narrower = box.narrowed(outcome.narrowed, self.levers)
+            narrower = box.restricted(outcome.restricted, self.domains)
             if narrower is None:
                 return None
             box = narrower
             self._move(outcome, node, share, open_, arrived)
         if not waiting:
             return _State(box, (), tuple(arrived))
-        self._part(box, waiting, arrived)
+        self._piece(box, waiting, arrived)
         return None
 
     def _count_step(self) -> None:
@@ -151,27 +161,27 @@ class Search:
         if self.most_steps < 0:
             raise DataError(
                 "what_if has looked at too many combinations of changes: the row has "
-                "missing or unseen values that are sent down every branch, and so is "
-                "in many places at once. Fill in some of them, or name columns that "
+                "missing or unseen values that are sent down every branch, and so "
+                "reaches many leaves. Fill in some of them, or name columns that "
                 "must not change in immutable."
             )
 
-    def _part(
+    def _piece(
         self,
         box: Box,
         waiting: list[tuple[int, float, list[Outcome]]],
-        arrived: list[Part],
+        arrived: list[Region],
     ) -> None:
         """Part a box at the node that has most of the row."""
         chosen = max(range(len(waiting)), key=lambda at: waiting[at][1])
         node, share, outcomes = waiting.pop(chosen)
-        others = [(other, part) for other, part, _ in waiting]
+        others = [(other, region) for other, region, _ in waiting]
         for outcome in outcomes:
             open_, there = list(others), list(arrived)
             self._move(outcome, node, share, open_, there)
             if not self._possible(open_, there):
                 continue
-            narrower = box.narrowed(outcome.narrowed, self.levers)
+            narrower = box.restricted(outcome.restricted, self.domains)
             if narrower is not None:
                 self._push(_State(narrower, tuple(open_), tuple(there)))
 
@@ -180,51 +190,53 @@ class Search:
         outcome: Outcome,
         node: int,
         share: float,
-        open_: list[Part],
-        arrived: list[Part],
+        open_: list[Region],
+        arrived: list[Region],
     ) -> None:
         if outcome.to == STOP:
             arrived.append((node, share))
             return
-        first = self._roads.first_child[node]
+        first = self._outcomes.first_child[node]
         if outcome.to != EVERY_BRANCH:
             open_.append((first + outcome.to, share))
             return
-        width = self._roads.n_children[node]
+        width = self._outcomes.n_children[node]
         sizes = self.tree.splits.sizes[first - 1 : first - 1 + width]
-        parts = (sizes / sizes.sum() * share).tolist()
-        open_.extend(zip(range(first, first + width), parts, strict=True))
+        regions = (sizes / sizes.sum() * share).tolist()
+        open_.extend(zip(range(first, first + width), regions, strict=True))
 
     def _push(self, state: _State) -> None:
-        price, size = state.box.price, state.box.size
-        heapq.heappush(self._heap, (price, size, next(self._number), state))
+        cost, size = state.box.cost, state.box.size
+        heapq.heappush(self._heap, (cost, size, next(self._number), state))
 
-    def _possible(self, open_: Sequence[Part], arrived: Sequence[Part]) -> bool:
-        """Whether rows that are at these nodes may still get a wanted answer."""
+    def _possible(self, open_: Sequence[Region], arrived: Sequence[Region]) -> bool:
+        """Whether rows at these nodes may still get a wanted prediction."""
         if len(open_) + len(arrived) > 1:
-            return self.goal.hopeful(open_, arrived)
+            return self.goal.may_reach(open_, arrived)
         if arrived:
             return self.goal.right[arrived[0][0]]
         node = open_[0][0]
         if self.goal.reachable[node]:
             return True
-        return self._divides[node] and self.goal.hopeful(open_, ())
+        return self._divides[node] and self.goal.may_reach(open_, ())
 
     def _wanted(self, state: _State) -> bool:
-        """Whether the rows of a finished box do get a wanted answer."""
+        """Whether the rows of a finished box get a wanted prediction."""
         if len(state.arrived) == 1:
             return self.goal.right[state.arrived[0][0]]
-        return self.goal.hopeful((), state.arrived) and self.judge.accepts(
-            changed_row(self.row, state.box, self.levers)
+        return self.goal.may_reach((), state.arrived) and self.check.accepts(
+            changed_row(self.row, state.box, self.domains)
         )
 
     def _where_rows_divide(self) -> list[bool]:
-        """Tell for every node whether a row may be divided at or below it."""
+        """Return for every node whether a row may become fractional at or below it."""
         tree = self.tree
-        gaps = [i for i, lever in self.levers.items() if lever.start.gap]
-        unseen = [i for i, v in self.levers.items() if getattr(v.start, "unseen", 0)]
+        missing_columns = [
+            i for i, domain in self.domains.items() if domain.start.is_missing
+        ]
+        unseen = [i for i, v in self.domains.items() if getattr(v.start, "unseen", 0)]
         divides: list[bool] = (
-            ((tree.missing_to == EVERY_BRANCH) & _is_one_of(tree, gaps))
+            ((tree.missing_to == EVERY_BRANCH) & _is_one_of(tree, missing_columns))
             | ((tree.unseen_to == EVERY_BRANCH) & _is_one_of(tree, unseen))
         ).tolist()
         if any(divides):
@@ -240,26 +252,28 @@ def _is_one_of(tree: Tree, columns: list[int]) -> NDArray[np.bool_]:
 
 
 def _keep(found: dict[tuple[int, ...], Found], new: Found) -> None:
-    """Keep the best way to each set of nodes, and none that only adds to another."""
+    """Keep the cheapest box of each set of nodes, and none that extends another."""
     old = found.get(new.nodes)
     if old is not None and old.box.rank <= new.box.rank:
         return
-    changes = new.box.charges
+    changes = new.box.cost_functions
     for other in found.values():
         if other.nodes != new.nodes and all(
-            index in changes and changes[index].cell == charge.cell
-            for index, charge in other.box.charges.items()
+            index in changes and changes[index].cell == cost_function.cell
+            for index, cost_function in other.box.cost_functions.items()
         ):
             return
     found[new.nodes] = new
 
 
-def changed_row(row: Columns, box: Box, levers: Mapping[int, Lever]) -> Columns:
+def changed_row(
+    row: Columns, box: Box, domains: Mapping[int, FeatureDomain]
+) -> Columns:
     """Return the encoded row with the changes of a box."""
     data = list(row.data)
-    for index, charge in box.charges.items():
-        column = levers[index].column
-        cell = charge.cell
+    for index, cost_function in box.cost_functions.items():
+        column = domains[index].column
+        cell = cost_function.cell
         if cell is None:
             cell = math.nan if column.is_numeric else column.missing_code
         data[index] = np.array([cell], dtype=data[index].dtype)

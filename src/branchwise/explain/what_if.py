@@ -1,4 +1,4 @@
-"""What would have to change: the smallest change of a row with another answer."""
+"""What-if: the cheapest change of a row that leads to a wanted prediction."""
 
 from __future__ import annotations
 
@@ -13,15 +13,22 @@ import numpy as np
 from branchwise.data.one_row import Cells
 from branchwise.data.schema import Columns, Schema, Value, value_type
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.explain.constraints import LARGEST, Lever, Range, Wishes
+from branchwise.explain.constraints import LARGEST, Constraints, FeatureDomain, Range
 from branchwise.explain.constraints import Cells as CellSet
-from branchwise.explain.explanation import answer_words, chances_list, chances_words
-from branchwise.explain.goal import Goal, Judge, class_goal, number_goal
+from branchwise.explain.explanation import (
+    decided_by,
+    prediction_words,
+    probability_list,
+    probability_words,
+)
+from branchwise.explain.goal import Goal, PredictionCheck, class_goal, number_goal
 from branchwise.explain.path import condition_dict
 from branchwise.explain.solver import Found, Search, changed_row
 from branchwise.recipe import Recipe
 from branchwise.text.conditions import Condition, amount, listed, number, one_of, word
 from branchwise.text.document import Block, Heading, Items, Paragraph, Written
+from branchwise.text.reasons import reasons_of
+from branchwise.threads import cached_property
 from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree
 
@@ -44,27 +51,27 @@ class Target:
     strict: bool = False
 
     def goal(self, tree: Tree, recipe: Recipe) -> Goal:
-        """Return the nodes that give the answer."""
-        if tree.predicts_numbers:
+        """Return the nodes with a wanted prediction, and bounds."""
+        if tree.is_regression:
             return number_goal(tree, self.low, self.high, self.strict)
         return class_goal(tree, recipe, self.code, self.wanted)
 
-    def judge(self, tree: Tree, walker: Walker) -> Judge:
-        """Return who asks the model."""
-        return Judge(
+    def check(self, tree: Tree, walker: Walker) -> PredictionCheck:
+        """Return the check of a row with the model itself."""
+        return PredictionCheck(
             walker, tree, self.code, self.wanted, self.low, self.high, self.strict
         )
 
 
 def target_of(target: object, schema: Schema, tree: Tree, now: Value) -> Target:
-    """Read what the user wants; without a wish, any other class than now."""
+    """Parse the target; None is any class other than the present prediction."""
     if isinstance(target, np.generic):
         target = target.item()
-    if tree.predicts_numbers:
+    if tree.is_regression:
         return _range(target)
     if target is None:
         return Target(
-            f"any answer but {word(now)}", schema.classes.index(now), wanted=False
+            f"any class but {word(now)}", schema.classes.index(now), wanted=False
         )
     return Target(word(schema.classes[code := _code(target, schema)]), code)
 
@@ -139,8 +146,8 @@ class Change:
     old, new : Value or None
         What the row has, and the nearest value that will do; None is missing.
     conditions : tuple of Condition
-        All values that will do at the same price, everything else being equal.
-    price, size : float
+        All values with the same effect and cost, everything else being equal.
+    cost, size : float
         What the change costs, and how far a number moves in units of its scale.
     whole : bool
         Whether only whole numbers will do.
@@ -150,7 +157,7 @@ class Change:
     old: Value | None
     new: Value | None
     conditions: tuple[Condition, ...]
-    price: float
+    cost: float
     size: float
     whole: bool = False
 
@@ -185,7 +192,7 @@ class Change:
             "old": self.old,
             "new": self.new,
             "conditions": [condition_dict(c) for c in self.conditions],
-            "price": self.price,
+            "cost": self.cost,
             "size": self.size,
             "text": str(self),
         }
@@ -193,58 +200,66 @@ class Change:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A row with the wanted answer, and how it differs from the one that was given.
+    """A row with the wanted prediction, and its differences from the given row.
 
-    ``cost`` is the sum of the prices, ``size`` that of the sizes; ``nodes`` is where
-    the new row arrives. ``answer`` and ``probabilities`` are those of the model.
+    ``cost`` is the sum of the costs of the changes, ``size`` that of their sizes;
+    ``nodes`` are those that the new row reaches. ``prediction`` and ``probabilities``
+    are those of the model; ``decided_by`` says where costs or smoothed probabilities
+    decided on the class.
     """
 
     changes: tuple[Change, ...]
     row: dict[str, Value | None]
-    answer: Value
+    prediction: Value
     probabilities: dict[Value, float]
     cost: float
     size: float
     nodes: tuple[int, ...]
+    decided_by: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the alternative in plain values."""
         return {
             "changes": [change.to_dict() for change in self.changes],
             "row": self.row,
-            "answer": self.answer,
-            "probabilities": chances_list(self.probabilities),
+            "prediction": self.prediction,
+            "probabilities": probability_list(self.probabilities),
             "cost": self.cost,
             "size": self.size,
             "nodes": list(self.nodes),
+            **({"decided_by": self.decided_by} if self.decided_by else {}),
         }
 
 
 @dataclass(frozen=True, repr=False)
 class WhatIf(Written):
-    """The smallest change of a row that brings about an answer.
+    """The smallest change of a row that leads to a wanted prediction.
 
     Attributes
     ----------
     row : dict
         The row as it is.
-    answer, probabilities
-        What the model says to it.
+    prediction, probabilities
+        What the model predicts for it.
     target : str
-        The wanted answer, in words.
+        The wanted prediction, in words.
     alternatives : tuple of Alternative
         The cheapest ways to the target, to different leaves, best first; empty where
         there is none.
     reason : str or None
         Why there is none, or why nothing needs to change.
+    decided_by : str
+        Where costs or smoothed probabilities decided on ``prediction``: how; else
+        empty.
     """
 
     row: dict[str, Value | None]
-    answer: Value
+    prediction: Value
     probabilities: dict[Value, float]
     target: str
     alternatives: tuple[Alternative, ...]
     reason: str | None = None
+    decided_by: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.alternatives)
@@ -269,14 +284,13 @@ class WhatIf(Written):
 
     def blocks(self) -> Iterator[Block]:
         """Yield what there is to say."""
-        now = f"{answer_words(self.answer)}{chances_words(self.probabilities)}"
-        yield Paragraph(f"Now: {now}")
+        yield Paragraph(f"Now: {_prediction_text(self)}")
         if self.reason is not None:
             yield Paragraph(self.reason)
         for position, one in enumerate(self.alternatives):
             if one.changes:
-                chances = chances_words(one.probabilities)
-                yield Heading(f"{answer_words(one.answer)}{chances} {_if(position)}")
+                comma = "," if one.decided_by else ""
+                yield Heading(f"{_prediction_text(one)}{comma} {_if(position)}")
                 yield Items([str(change) for change in one.changes])
                 yield Paragraph(f"Cost {amount(one.cost)}.")
 
@@ -284,12 +298,20 @@ class WhatIf(Written):
         """Return all of it in plain values."""
         return {
             "row": self.row,
-            "answer": self.answer,
-            "probabilities": chances_list(self.probabilities),
+            "prediction": self.prediction,
+            "probabilities": probability_list(self.probabilities),
             "target": self.target,
             "alternatives": [one.to_dict() for one in self.alternatives],
             "reason": self.reason,
+            **({"decided_by": self.decided_by} if self.decided_by else {}),
         }
+
+
+def _prediction_text(result: WhatIf | Alternative) -> str:
+    """Return a prediction with its probabilities, and the reason if not those."""
+    reason = f"; {result.decided_by}" if result.decided_by else ""
+    probabilities = probability_words(result.probabilities)
+    return f"{prediction_words(result.prediction)}{probabilities}{reason}"
 
 
 def _whole_words(above: Any, at_most: Any) -> str:
@@ -307,8 +329,8 @@ def _if(position: int) -> str:
 
 
 @dataclass(frozen=True)
-class Asker:
-    """One row before a model: all that answering "what if" takes."""
+class WhatIfQuery:
+    """One row and a model: the search for changes of its prediction."""
 
     schema: Schema
     tree: Tree
@@ -317,21 +339,25 @@ class Asker:
     cells: Cells
     data: Columns
 
-    def what_if(self, target: object, wishes: Wishes, how_many: int) -> WhatIf:
-        """Find the cheapest ways to a target."""
+    def what_if(
+        self, target: object, constraints: Constraints, how_many: int
+    ) -> WhatIf:
+        """Find the cheapest changes that reach a target."""
         self._check(how_many)
-        wishes = wishes.checked(self.schema, self.recipe)
-        answer, chances = self.reply(self.data)
-        wanted = target_of(target, self.schema, self.tree, answer)
-        levers = self._levers(wishes)
-        found = self._search(wanted, levers).best(how_many)
-        ways = tuple(self._alternative(one, levers) for one in found)
+        constraints = constraints.checked(self.schema, self.recipe)
+        prediction, probabilities, by = self.outcome(self.data)
+        wanted = target_of(target, self.schema, self.tree, prediction)
+        domains = self._domains(constraints)
+        found = self._search(wanted, domains).best(how_many)
+        ways = tuple(self._alternative(one, domains) for one in found)
         reason = None
         if not ways:
-            reason = self._why_not(wanted, wishes)
+            reason = self._why_not(wanted, constraints)
         elif not ways[0].changes:
-            ways, reason = ways[:1], f"The answer is {wanted.words} already."
-        return WhatIf(self.cells.row(0), answer, chances, wanted.words, ways, reason)
+            ways, reason = ways[:1], f"The prediction is {wanted.words} already."
+        return WhatIf(
+            self.cells.row(0), prediction, probabilities, wanted.words, ways, reason, by
+        )
 
     def _check(self, how_many: object) -> None:
         if self.data.n_rows != 1:
@@ -343,43 +369,55 @@ class Asker:
                 f"how_many must be a whole number of at least 1. Got {how_many!r}."
             )
 
-    def reply(self, data: Columns) -> tuple[Value, dict[Value, float]]:
-        """Return the model's own answer and probabilities."""
+    def outcome(self, data: Columns) -> tuple[Value, dict[Value, float], str]:
+        """Return the model's prediction, probabilities, and what else decided."""
         arrivals = self.walker.walk(data)
-        if self.tree.predicts_numbers:
-            return float(self.walker.numbers(arrivals)[0]) + 0.0, {}
-        label = self.schema.classes[int(self.walker.labels(arrivals)[0])]
-        chances = self.walker.distribution(arrivals)[0].tolist()
-        return label, dict(zip(self.schema.classes, chances, strict=True))
+        if self.tree.is_regression:
+            return float(self.walker.numbers(arrivals)[0]) + 0.0, {}, ""
+        classes = self.schema.classes
+        label = classes[int(self.walker.labels(arrivals)[0])]
+        probabilities = self.walker.distribution(arrivals)[0]
+        reasons = [self._reasons.get(node, "") for node in arrivals.node.tolist()]
+        by = decided_by(
+            self.schema, self.tree, self.recipe, probabilities, label, reasons
+        )
+        return label, dict(zip(classes, probabilities.tolist(), strict=True)), by
 
-    def _levers(self, wishes: Wishes) -> dict[int, Lever]:
+    @cached_property
+    def _reasons(self) -> dict[int, str]:
+        return reasons_of(self.schema.classes, self.tree, self.recipe)
+
+    def _domains(self, constraints: Constraints) -> dict[int, FeatureDomain]:
         values = {index: self.cells.value(index, 0) for index in self.tree.used_columns}
-        return wishes.levers(self.schema, self.tree, self.data, values)
+        return constraints.domains(self.schema, self.tree, self.data, values)
 
-    def _search(self, target: Target, levers: dict[int, Lever]) -> Search:
+    def _search(self, target: Target, domains: dict[int, FeatureDomain]) -> Search:
         goal = target.goal(self.tree, self.recipe)
-        judge = target.judge(self.tree, self.walker)
-        return Search(self.tree, levers, goal, judge, self.data)
+        check = target.check(self.tree, self.walker)
+        return Search(self.tree, domains, goal, check, self.data)
 
-    def _alternative(self, found: Found, levers: dict[int, Lever]) -> Alternative:
+    def _alternative(
+        self, found: Found, domains: dict[int, FeatureDomain]
+    ) -> Alternative:
         box = found.box
-        answer, chances = self.reply(changed_row(self.data, box, levers))
+        new = changed_row(self.data, box, domains)
+        prediction, probabilities, by = self.outcome(new)
         changes = tuple(
-            _change(levers[index], box.cells[index], box.charges[index].cell)
-            for index in sorted(box.charges)
+            _change(domains[index], box.cells[index], box.cost_functions[index].cell)
+            for index in sorted(box.cost_functions)
         )
         row = self.cells.row(0) | {change.column: change.new for change in changes}
         return Alternative(
-            changes, row, answer, chances, box.price, box.size, found.nodes
+            changes, row, prediction, probabilities, box.cost, box.size, found.nodes, by
         )
 
-    def _why_not(self, target: Target, wishes: Wishes) -> str:
-        """Tell why no change leads to the target."""
-        free = self._levers(wishes.unlimited)
+    def _why_not(self, target: Target, constraints: Constraints) -> str:
+        """Return why no change leads to the target."""
+        free = self._domains(constraints.unlimited)
         found = self._search(target, free).best()
         if found:
             changes = self._alternative(found[0], free).changes
-            stuck = {c.column: wishes.forbids(c.column) for c in changes}
+            stuck = {c.column: constraints.forbids(c.column) for c in changes}
             reasons = [f"{word(c)} is {why}" for c, why in stuck.items() if why]
             needed = "; ".join(str(change) for change in changes)
             limits = f", but {' and '.join(reasons)}" if reasons else ""
@@ -388,19 +426,19 @@ class Asker:
                 f"would be: {needed}{limits}."
             )
         if not np.any(target.goal(self.tree, self.recipe).right):
-            return f"No change gives {target.words}: no node of the tree answers so."
-        if wishes.allow_missing or self.recipe.missing == "error":
-            return f"No change gives {target.words}: no row arrives where it is said."
+            return f"No change gives {target.words}: no node of the tree predicts it."
+        if constraints.allow_missing or self.recipe.missing == "error":
+            return f"No change gives {target.words}: no row reaches a node with it."
         return (
             f"No change gives {target.words}: only rows with missing values may get "
             "it. allow_missing=True proposes them."
         )
 
 
-def _change(lever: Lever, cells: CellSet, cell: float | None) -> Change:
-    name = lever.column.name
-    charge = lever.charge(cells)
-    price, size = (0.0, 0.0) if charge is None else charge[:2]
+def _change(domain: FeatureDomain, cells: CellSet, cell: float | None) -> Change:
+    name = domain.column.name
+    cost_function = domain.cost_function(cells)
+    cost, size = (0.0, 0.0) if cost_function is None else cost_function[:2]
     if cell is None:
         new: Value | None = None
         conditions: tuple[Condition, ...] = (Condition(name, "is missing"),)
@@ -408,15 +446,15 @@ def _change(lever: Lever, cells: CellSet, cell: float | None) -> Change:
         new = float(cell)
         conditions = _bounds(name, cells)
     else:
-        values = lever.column.categories
+        values = domain.column.categories
         new = values[int(cell)]
         same = [
             value
             for code, value in enumerate(values)
-            if cells.mask >> code & 1 and lever.price(lever.value, value) == price
+            if cells.mask >> code & 1 and domain.cost(domain.value, value) == cost
         ]
         conditions = (one_of(name, tuple(same)),)
-    return Change(name, lever.value, new, conditions, price, size, lever.whole)
+    return Change(name, domain.value, new, conditions, cost, size, domain.whole)
 
 
 def _bounds(name: str, cells: Range) -> tuple[Condition, ...]:

@@ -1,4 +1,4 @@
-"""Models in other languages and formats, verified against the model row by row.
+"""Export of models to other languages and formats, verified row by row.
 
 >>> from branchwise import datasets, export, fit_tree
 >>> weather = datasets.load("weather")

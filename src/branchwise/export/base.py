@@ -1,4 +1,4 @@
-"""What an export target is: how it is written, and how it is run to be verified."""
+"""Export targets: how each is written, and how it is run for verification."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree
 
 #: A label or number, and the probability of each class (none for numbers); None where
-#: a row has no answer because missing or unseen values are refused.
-Answer = tuple[Value, tuple[float, ...]] | None
+#: a row has no prediction because missing or unseen values are rejected.
+Prediction = tuple[Value, tuple[float, ...]] | None
 
 
 @dataclass(frozen=True)
@@ -65,53 +65,53 @@ def _encoded(column: Column, cells: Sequence[Value | None]) -> NDArray[np.generi
     return np.array(codes, dtype=column.code_dtype)
 
 
-def model_answers(
+def model_predictions(
     schema: Schema,
     tree: Tree,
     recipe: Recipe,
     sample: Sample,
-    leave_divided: bool = False,
-) -> list[Answer]:
-    """Return what the model answers to every row, or to every undivided one."""
+    leave_fractional: bool = False,
+) -> list[Prediction]:
+    """Return the predictions of the model; None for fractional cases if left out."""
     walker = Walker(schema.columns, tree, recipe)
     arrivals = walker.walk(sample.data)
-    answers: list[Answer]
-    if tree.predicts_numbers:
-        answers = [(number, ()) for number in walker.numbers(arrivals).tolist()]
+    predictions: list[Prediction]
+    if tree.is_regression:
+        predictions = [(number, ()) for number in walker.numbers(arrivals).tolist()]
     else:
         labels = walker.labels(arrivals).tolist()
-        chances = walker.distribution(arrivals).tolist()
-        answers = [
+        probabilities = walker.distribution(arrivals).tolist()
+        predictions = [
             (schema.classes[label], tuple(row))
-            for label, row in zip(labels, chances, strict=True)
+            for label, row in zip(labels, probabilities, strict=True)
         ]
-    left = _refused(schema, tree, recipe, sample)
-    if leave_divided:
+    left = _rejected(schema, tree, recipe, sample)
+    if leave_fractional:
         left |= np.bincount(arrivals.row, minlength=len(left)) > 1
     for row in np.flatnonzero(left).tolist():
-        answers[row] = None
-    return answers
+        predictions[row] = None
+    return predictions
 
 
-def _refused(
+def _rejected(
     schema: Schema, tree: Tree, recipe: Recipe, sample: Sample
 ) -> NDArray[np.bool_]:
-    """Tell which rows the model would refuse."""
-    refused = np.zeros(len(sample.rows), dtype=bool)
+    """Tell which rows the model rejects."""
+    rejected = np.zeros(len(sample.rows), dtype=bool)
     for index in tree.used_columns:
         column, cells = schema.columns[index], sample.data.data[index]
         if recipe.missing == "error":
             gone = (
                 np.isnan(cells) if column.is_numeric else cells == column.missing_code
             )
-            refused |= gone
+            rejected |= gone
         if recipe.unseen == "error" and not column.is_numeric:
-            refused |= cells == column.unseen_code
-    return refused
+            rejected |= cells == column.unseen_code
+    return rejected
 
 
-def same(first: Answer, second: Answer, plan: Plan) -> bool:
-    """Tell whether two answers are the same, to the last bit of every number.
+def same(first: Prediction, second: Prediction, plan: Plan) -> bool:
+    """Tell whether two predictions are the same, to the last bit of every number.
 
     True and 1 are different labels; the two zeros are one number.
     """
@@ -119,14 +119,14 @@ def same(first: Answer, second: Answer, plan: Plan) -> bool:
         return first is second
     if first[1] != second[1] or first[0] != second[0]:
         return False
-    return plan.predicts_numbers or type(first[0]) is type(second[0])
+    return plan.is_regression or type(first[0]) is type(second[0])
 
 
 #: What a program that runs an export may take, in seconds.
 _PATIENCE = 600
 
-#: The choice of an option ``divided`` that leaves cases without an answer which the
-#: model takes down several branches.
+#: The choice of the option ``divided`` that leaves fractional cases without a
+#: prediction.
 UNANSWERED = "unanswered"
 
 Options = Mapping[str, str]
@@ -137,12 +137,12 @@ class Runner:
     """A way to run what was exported.
 
     ``absent`` tells why it cannot be had on this machine, or returns None. ``run``
-    takes the export, its plan and rows, and returns the answers.
+    takes the export, its plan and rows, and returns the predictions.
     """
 
     name: str
     absent: Callable[[], str | None]
-    run: Callable[[bytes, Plan, Sequence[Row]], Sequence[Answer]]
+    run: Callable[[bytes, Plan, Sequence[Row]], Sequence[Prediction]]
 
 
 @dataclass(frozen=True)
@@ -187,16 +187,17 @@ class Target:
 
 def run_program(
     command: Sequence[str], files: Mapping[str, bytes], rows: Sequence[Row], plan: Plan
-) -> list[Answer]:
-    """Run a program in a folder of its own that holds some files; return its answers.
+) -> list[Prediction]:
+    """Run a program in a temporary folder with some files; return its predictions.
 
-    Rows go to its standard input as lines of JSON, an array of cells each. Answers come
-    back as such lines: null, or an array of label and probabilities, or of a number.
+    Rows go to its standard input as lines of JSON, an array of cells each. Predictions
+    come back as such lines: null, or an array of label and probabilities, or of a
+    number.
     Labels are class codes, so that no language has to tell true from 1.
     """
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     told = run_in_folder([command], files, lines.encode())
-    return [_answer(json.loads(line), plan) for line in told.splitlines()]
+    return [_prediction(json.loads(line), plan) for line in told.splitlines()]
 
 
 def run_in_folder(
@@ -227,12 +228,14 @@ def run_in_folder(
         return done.stdout if result is None else (Path(folder) / result).read_bytes()
 
 
-def _answer(line: list[float] | None, plan: Plan) -> Answer:
+def _prediction(line: list[float] | None, plan: Plan) -> Prediction:
     if line is None:
         return None
-    if plan.predicts_numbers:
+    if plan.is_regression:
         return float(line[0]), ()
-    return plan.classes[int(line[0])], tuple(float(chance) for chance in line[1:])
+    return plan.classes[int(line[0])], tuple(
+        float(probability) for probability in line[1:]
+    )
 
 
 def always() -> str | None:

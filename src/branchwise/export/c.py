@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from branchwise.data.schema import Value
 from branchwise.errors import ExportError
 from branchwise.export import c_template as c_text
-from branchwise.export.base import Answer, Options, Runner, Target, run_in_folder
+from branchwise.export.base import Options, Prediction, Runner, Target, run_in_folder
 from branchwise.export.code_writer import (
     BraceSource,
     checked_name,
@@ -21,7 +21,7 @@ from branchwise.export.code_writer import (
     wrapped,
 )
 from branchwise.export.plan import Cell, Field, Plan, Row
-from branchwise.export.statements import OneOf, Part, Table
+from branchwise.export.statements import OneOf, Piece, Table
 from branchwise.text.conditions import word
 
 #: A string of C99 may have so many characters.
@@ -117,9 +117,9 @@ static char *take_text(FILE *from)
 
 int main(void)
 {
-    FILE *rows = fopen("rows", "rb"), *answers = fopen("answers", "wb");
+    FILE *rows = fopen("rows", "rb"), *results = fopen("results", "wb");
     int n = 0;
-    if (rows == NULL || answers == NULL || !take(&n, sizeof n, rows)) return 2;
+    if (rows == NULL || results == NULL || !take(&n, sizeof n, rows)) return 2;
     (void)take_text;
     while (n-- > 0) {
         struct @p@_row row = @p@_missing_row;
@@ -127,12 +127,12 @@ int main(void)
         int label;
 @take@
         label = @p@_predict(&row, numbers);
-        fwrite(&label, sizeof label, 1, answers);
-        fwrite(numbers, sizeof numbers, 1, answers);
+        fwrite(&label, sizeof label, 1, results);
+        fwrite(numbers, sizeof numbers, 1, results);
 @free@
     }
     fclose(rows);
-    return fclose(answers) ? 2 : 0;
+    return fclose(results) ? 2 : 0;
 }
 """
 
@@ -150,7 +150,7 @@ def _absent() -> str | None:
 def runner(options: Options) -> Sequence[Runner]:
     """Return the way to run what was written with some options."""
 
-    def run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Answer]:
+    def run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Prediction]:
         flags = (*_FLAGS, "-O1" if len(content) < _LARGE else "-O0")
         return compile_and_run(content, plan, rows, options["name"], flags)
 
@@ -159,19 +159,21 @@ def runner(options: Options) -> Sequence[Runner]:
 
 def compile_and_run(
     content: bytes, plan: Plan, rows: Sequence[Row], prefix: str, flags: Sequence[str]
-) -> list[Answer]:
-    """Compile an export with its driver, run it, and return the answers."""
+) -> list[Prediction]:
+    """Compile an export with its driver, run it, and return the predictions."""
     files = {
         "exported_tree.c": content,
         "driver.c": _driver(plan, prefix).encode(),
-        "rows": _packed(plan, rows),
+        "rows": _serialised(plan, rows),
     }
     # The folder is where programs start, and "." is not where they are looked for.
     commands = [
         [compiler() or "cc", *flags, "driver.c", "-o", "driver", "-lm"],
         ["./driver"],
     ]
-    return list(_answers_runner(run_in_folder(commands, files, result="answers"), plan))
+    return list(
+        _run_predictions(run_in_folder(commands, files, result="results"), plan)
+    )
 
 
 def _driver(plan: Plan, prefix: str) -> str:
@@ -192,7 +194,7 @@ def _driver(plan: Plan, prefix: str) -> str:
     )
 
 
-def _packed(plan: Plan, rows: Sequence[Row]) -> bytes:
+def _serialised(plan: Plan, rows: Sequence[Row]) -> bytes:
     cells = (_cell(f, c) for row in rows for f, c in zip(plan.fields, row, strict=True))
     return struct.pack("=i", len(rows)) + b"".join(cells)
 
@@ -216,19 +218,19 @@ def _cell(field: Field, cell: Cell) -> bytes:
     return struct.pack("=i", len(text)) + text
 
 
-def _answers_runner(content: bytes, plan: Plan) -> Iterator[Answer]:
-    form = struct.Struct(f"=i{max(1, len(plan.classes))}d")
-    for label, *numbers in form.iter_unpack(content):
+def _run_predictions(content: bytes, plan: Plan) -> Iterator[Prediction]:
+    layout = struct.Struct(f"=i{max(1, len(plan.classes))}d")
+    for label, *numbers in layout.iter_unpack(content):
         if label < 0:
             yield None
-        elif plan.predicts_numbers:
+        elif plan.is_regression:
             yield numbers[0], ()
         else:
             yield plan.classes[label], tuple(numbers)
 
 
 class CSource(BraceSource):
-    """Writes the parts of a plan in C.
+    """Writes the pieces of a plan in C.
 
     Text, booleans and numbers that are values become codes first, by their order.
     """
@@ -249,9 +251,9 @@ class CSource(BraceSource):
             {code: rank for rank, code in enumerate(of_field)}
             for of_field in self.order
         ]
-        self.place = _places(plan)
+        self.offset = _positions(plan)
 
-    def function(self, part: Part, body: Iterable[str]) -> Iterator[str]:
+    def function(self, piece: Piece, body: Iterable[str]) -> Iterator[str]:
         """Yield the lines of a function, which take what they need from the cells."""
         p = self.prefix
         takes = f"(const struct {p}_cells *cells)"
@@ -259,20 +261,20 @@ class CSource(BraceSource):
         if self.plan.divides:
             takes = f"{takes[:-1]}, double s0, struct {p}_places *todo)"
             result = "void"
-        yield f"static {result} {p}_part_{part.number}{takes}"
+        yield f"static {result} {p}_part_{piece.number}{takes}"
         yield "{"
-        if not part.fields:
+        if not piece.fields:
             yield "    (void)cells;"
-        for field in part.fields:
-            kind, name = self.place[field][0], self.names[field]
+        for field in piece.fields:
+            kind, name = self.offset[field][0], self.names[field]
             yield f"    const {kind} {name} = {self.cell(field)};"
         yield from body
         yield from ("}", "")
 
     def cell(self, field: int) -> str:
         """Write where the value of a field is kept."""
-        kind, place = self.place[field]
-        return f"cells->{'number' if kind == 'double' else 'code'}[{place}]"
+        kind, offset = self.offset[field]
+        return f"cells->{'number' if kind == 'double' else 'code'}[{offset}]"
 
     def number(self, value: float) -> str:
         """Write a number in a condition, with what it is in decimals."""
@@ -312,7 +314,7 @@ class CSource(BraceSource):
         return f"{name}[{self.names[table.field]} + 2]"
 
     def everywhere(self, table: Table) -> list[str]:
-        """List all the places where the parts of a case go."""
+        """List all positions that a fractional case goes to."""
         name = f"{self.upper}_EVERY_{table.node}"
         shares = f"{self.upper}_SHARES_{table.node}"
         self._array(f"int {name}", [str(to) for to, _ in table.every])
@@ -336,15 +338,15 @@ def _order(field: Field) -> list[int]:
     return sorted(codes, key=lambda code: field.values[code])
 
 
-def _places(plan: Plan) -> list[tuple[str, int]]:
-    """Return the type of every field's cell, and its place among those."""
+def _positions(plan: Plan) -> list[tuple[str, int]]:
+    """Return the type of every field's cell, and its position among those."""
     counts = {"double": 0, "int": 0}
-    places = []
+    positions = []
     for field in plan.fields:
         kind = "double" if field.numeric else "int"
-        places.append((kind, counts[kind]))
+        positions.append((kind, counts[kind]))
         counts[kind] += 1
-    return places
+    return positions
 
 
 def write(plan: Plan, options: Options) -> bytes:
@@ -356,20 +358,20 @@ def write(plan: Plan, options: Options) -> bytes:
     functions = list(source.functions())
     columns = list(_reading(source, strings))
     names = list(_names(plan, prefix, strings))
-    divided = list(_divided(plan, source)) if plan.divides else []
+    fractional = list(_fractional(plan, source)) if plan.divides else []
     lines = [
         *_declarations(source),
         *_cells(source),
         *strings.long,
         *names,
-        *divided,
+        *fractional,
         *source.tables,
         "",
         *functions,
-        *_answers(plan, prefix),
+        *_predictions(plan, prefix),
         *columns,
-        *_parts(source),
-        _filled(_prediction(plan, len(source.parts)), prefix),
+        *_pieces(source),
+        _filled(_prediction(plan, len(source.pieces)), prefix),
         f"#endif  // {prefix.upper()}_DECLARATIONS_ONLY",
         "",
     ]
@@ -385,7 +387,7 @@ def _filled(template: str, prefix: str, **more: str) -> str:
 
 def _declarations(source: CSource) -> Iterator[str]:
     plan, prefix = source.plan, source.prefix
-    uses = c_text.NUMBERS_USE if plan.predicts_numbers else c_text.CLASSES_USE
+    uses = c_text.NUMBERS_USE if plan.is_regression else c_text.CLASSES_USE
     about = comment(plan.about)
     yield _filled(c_text.HEAD, prefix, about=about, uses=_filled(uses, prefix))
     yield f"struct {prefix}_row {{"
@@ -395,7 +397,7 @@ def _declarations(source: CSource) -> Iterator[str]:
     if not plan.fields:
         yield "    char unused;  // the tree asks nothing"
     yield "};"
-    declared = c_text.NUMBERS if plan.predicts_numbers else c_text.CLASSES
+    declared = c_text.NUMBERS if plan.is_regression else c_text.CLASSES
     yield _filled(
         declared,
         prefix,
@@ -411,13 +413,13 @@ def _cells(source: CSource) -> Iterator[str]:
     """Yield the declaration of a row as the tree looks at it."""
     yield f"enum {{ {source.missing} = -1, {source.other} = -2 }};"
     yield f"struct {source.prefix}_cells {{"
-    codes = sum(kind == "int" for kind, _ in source.place)
-    numbers = len(source.place) - codes
+    codes = sum(kind == "int" for kind, _ in source.offset)
+    numbers = len(source.offset) - codes
     if codes:
         yield f"    int code[{codes}];"
     if numbers:
         yield f"    double number[{numbers}];"
-    if not source.place:
+    if not source.offset:
         yield "    char unused;"
     yield "};"
 
@@ -437,10 +439,10 @@ def _class_name(label: Value) -> str:
     return label if isinstance(label, str) else word(label)
 
 
-def _divided(plan: Plan, source: CSource) -> Iterator[str]:
-    leaves = sum(node.question is None for node in plan.nodes)
+def _fractional(plan: Plan, source: CSource) -> Iterator[str]:
+    leaves = sum(node.split is None for node in plan.nodes)
     stack = str(max(1, round(leaves * 24 / 1000)))
-    yield _filled(c_text.PLACES, source.prefix, leaves=str(leaves), stack=stack)
+    yield _filled(c_text.POSITIONS, source.prefix, leaves=str(leaves), stack=stack)
     if plan.costs is not None:
         yield "// What it costs to answer (column) where something is true (row)."
         n = len(plan.classes)
@@ -450,10 +452,10 @@ def _divided(plan: Plan, source: CSource) -> Iterator[str]:
         yield "};"
 
 
-def _answers(plan: Plan, prefix: str) -> Iterator[str]:
+def _predictions(plan: Plan, prefix: str) -> Iterator[str]:
     yield "// What every node answers."
     n_nodes, n_classes = len(plan.nodes), len(plan.classes)
-    if plan.predicts_numbers:
+    if plan.is_regression:
         yield f"static const double {prefix}_numbers[{n_nodes}] = {{"
         for position, node in enumerate(plan.nodes):
             yield f"    {number(node.number or 0.0)},  // {position}"
@@ -463,7 +465,7 @@ def _answers(plan: Plan, prefix: str) -> Iterator[str]:
     yield from array(f"static const int {prefix}_labels", labels)
     yield f"static const double {prefix}_chances[{n_nodes}][{n_classes}] = {{"
     for position, node in enumerate(plan.nodes):
-        yield f"    {{{', '.join(map(number, node.chances))}}},  // {position}"
+        yield f"    {{{', '.join(map(number, node.probabilities))}}},  // {position}"
     yield "};"
 
 
@@ -493,18 +495,18 @@ def _reading(source: CSource, strings: Strings) -> Iterator[str]:
 
 
 def _read_cell(source: CSource, position: int) -> Iterator[str]:
-    """Yield the lines that read a value, and refuse it if it has to be."""
+    """Yield the lines that read a value, and reject it if required."""
     plan, prefix = source.plan, source.prefix
     field, cell = plan.fields[position], source.cell(position)
-    member, refuse = f"row->{source.names[position]}", f"return {-1 - position};"
+    member, reject = f"row->{source.names[position]}", f"return {-1 - position};"
     if field.kind == "number":
-        yield f"if (isinf({member})) {refuse}"
+        yield f"if (isinf({member})) {reject}"
     if field.kind == "boolean":
-        yield f"if ({member} < -1 || {member} > 1) {refuse}"
+        yield f"if ({member} < -1 || {member} > 1) {reject}"
     if field.numeric:
         yield f"{cell} = {member};"
-        if plan.refuses_missing:
-            yield f"if (isnan({member})) {refuse}"
+        if plan.rejects_missing:
+            yield f"if (isnan({member})) {reject}"
         return
     values, n = f"{prefix}_values_{position}", len(field.values)
     if not field.values:
@@ -514,10 +516,10 @@ def _read_cell(source: CSource, position: int) -> Iterator[str]:
         yield f"{cell} = {prefix}_boolean_code({member}, {codes});"
     else:
         yield f"{cell} = {prefix}_{field.kind}_code({member}, {values}, {n});"
-    if plan.refuses_missing:
-        yield f"if ({cell} == {source.missing}) {refuse}"
-    if plan.refuses_unseen:
-        yield f"if ({cell} == {source.other}) {refuse}"
+    if plan.rejects_missing:
+        yield f"if ({cell} == {source.missing}) {reject}"
+    if plan.rejects_unseen:
+        yield f"if ({cell} == {source.other}) {reject}"
 
 
 def _boolean_code(source: CSource, position: int, value: bool) -> str:
@@ -527,31 +529,31 @@ def _boolean_code(source: CSource, position: int, value: bool) -> str:
     return str(source.rank[position][values.index(value)])
 
 
-def _parts(source: CSource) -> Iterator[str]:
+def _pieces(source: CSource) -> Iterator[str]:
     """Yield the list of the functions, if there is more than one."""
-    if len(source.parts) == 1 and not source.plan.divides:
+    if len(source.pieces) == 1 and not source.plan.divides:
         return
     p = source.prefix
     more = f", double, struct {p}_places *" if source.plan.divides else ""
     result = "void" if source.plan.divides else "int"
     yield f"typedef {result} (*{p}_part)(const struct {p}_cells *{more});"
-    names = [f"{p}_part_{part.number}" for part in source.parts]
+    names = [f"{p}_part_{piece.number}" for piece in source.pieces]
     yield from array(f"static const {p}_part {p}_parts", names)
     yield ""
 
 
-def _prediction(plan: Plan, n_parts: int) -> str:
-    """Return the template of the functions that answer."""
+def _prediction(plan: Plan, n_chunks: int) -> str:
+    """Return the template of the functions that predict."""
     if not plan.divides:
-        on = c_text.GO_ON if n_parts > 1 else ""
+        on = c_text.GO_ON if n_chunks > 1 else ""
         numbers, classes = c_text.PREDICT_NUMBER, c_text.PREDICT_CLASS
-        chosen = numbers if plan.predicts_numbers else classes
+        chosen = numbers if plan.is_regression else classes
         return chosen.replace("@on@", on)
-    if plan.predicts_numbers:
-        return c_text.ARRIVE + c_text.PREDICT_NUMBER_DIVIDED
-    scores = c_text.CHANCES if plan.costs is None else c_text.PRICES
-    divided = c_text.PREDICT_CLASS_DIVIDED.replace("@scores@", scores)
-    return c_text.ARRIVE + divided
+    if plan.is_regression:
+        return c_text.ARRIVE + c_text.PREDICT_NUMBER_FRACTIONAL
+    scores = c_text.PROBABILITY_CODE if plan.costs is None else c_text.EXPECTED_COSTS
+    fractional = c_text.PREDICT_CLASS_FRACTIONAL.replace("@scores@", scores)
+    return c_text.ARRIVE + fractional
 
 
 TARGET = Target("c", ".c", write, runner, {"name": ("tree",)})

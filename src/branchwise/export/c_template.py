@@ -1,4 +1,4 @@
-"""The fixed parts of an export to C, with names between @ signs."""
+"""Templates of the export to C, with names between @ signs."""
 
 from branchwise.data.schema import ValueType
 
@@ -69,7 +69,7 @@ ARITHMETIC = """\
 #endif
 """
 
-PLACES = """\
+POSITIONS = """\
 // Where the parts of a case go. A call needs @stack@ kB of stack for that; compile with
 // -D@P@_STORAGE=static to keep it elsewhere, if there is only one call at a time.
 #ifndef @P@_STORAGE
@@ -208,8 +208,8 @@ static void @p@_arrive(const struct @p@_cells *cells, struct @p@_places *ends)
 }
 
 """
-CHANCES = "    memcpy(scores, chances, sizeof scores);\n"
-PRICES = """\
+PROBABILITY_CODE = "    memcpy(scores, chances, sizeof scores);\n"
+EXPECTED_COSTS = """\
     for (k = 0; k < @P@_CLASSES; k++) {
         double price = 0.0;
         int truth;
@@ -219,7 +219,7 @@ PRICES = """\
         scores[k] = -price;
     }
 """
-PREDICT_CLASS_DIVIDED = """\
+PREDICT_CLASS_FRACTIONAL = """\
 // Returns the first class that is as good as the best, up to rounding.
 static int @p@_best(const double *chances)
 {
@@ -255,7 +255,7 @@ int @p@_predict(const struct @p@_row *row, double *probabilities)
     return label;
 }
 """
-PREDICT_NUMBER_DIVIDED = """\
+PREDICT_NUMBER_FRACTIONAL = """\
 int @p@_predict(const struct @p@_row *row, double *number)
 {
     @P@_STORAGE struct @p@_places ends;

@@ -1,4 +1,4 @@
-"""Parts of a tree as source text: what the programming languages have in common."""
+"""Source text of tree statements, shared by the programming languages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from branchwise.export.statements import (
     Missing,
     OneOf,
     Other,
-    Part,
+    Piece,
     Share,
     Statement,
     Table,
@@ -29,7 +29,7 @@ from branchwise.export.statements import (
     Tests,
     UpTo,
     Went,
-    parts_of,
+    pieces_of,
 )
 from branchwise.text.conditions import listed, number, word
 
@@ -102,7 +102,7 @@ def _identifier(name: str) -> str:
 
 
 def checked_name(name: str, target: str) -> str:
-    """Return a name that the user chose, or say why it cannot be used."""
+    """Return a name that the user chose, checked."""
     if (
         not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,59}", name)
         or name.lower() in _RESERVED
@@ -127,7 +127,7 @@ def finite(number: float) -> float:
 
 
 def whole_within_doubles(values: Sequence[Value], language: str) -> None:
-    """Refuse whole numbers that a language without large ones would change."""
+    """Reject whole numbers that a language without large integers would change."""
     for value in values:
         if isinstance(value, int) and abs(value) > 2**53:
             raise ExportError(
@@ -160,9 +160,9 @@ _NOTE = 60
 
 
 class Source(ABC):
-    """Writes the parts of a plan; a language says how it spells each thing.
+    """Writes the pieces of a plan; subclasses have the syntax of a language.
 
-    ``tables`` gathers the lines that have to stand before the functions. A block is
+    ``tables`` collects the lines that have to precede the functions. A block is
     written by its lines: ``begin`` has those that open the first arm of a condition,
     the next ones and the last, ``end`` the line that closes it, if there is one.
     """
@@ -176,16 +176,16 @@ class Source(ABC):
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.names = identifiers(field.name for field in plan.fields)
-        self.parts = list(parts_of(plan))
+        self.pieces = list(pieces_of(plan))
         self.tables: list[str] = []
 
     def functions(self) -> Iterator[str]:
-        """Yield the lines of all functions; parts are called by those before them."""
-        for part in self.parts:
-            yield from self.function(part, self._block(part.statements, 1))
+        """Yield the lines of all functions; pieces are called by those before them."""
+        for piece in self.pieces:
+            yield from self.function(piece, self._block(piece.statements, 1))
 
     @abstractmethod
-    def function(self, part: Part, body: Iterable[str]) -> Iterator[str]:
+    def function(self, piece: Piece, body: Iterable[str]) -> Iterator[str]:
         """Yield the lines of one function."""
 
     @abstractmethod
@@ -194,11 +194,11 @@ class Source(ABC):
 
     @abstractmethod
     def go(self, to: str, share: str | None) -> str:
-        """Write that the case goes somewhere."""
+        """Write where the case goes."""
 
     @abstractmethod
-    def share(self, name: str, of: str, part: float, when: str) -> str:
-        """Write a share: part of another where something is true, or always."""
+    def share(self, name: str, of: str, piece: float, when: str) -> str:
+        """Write a share: a fraction of another, always or under a condition."""
 
     @abstractmethod
     def choice(self, name: str) -> str | None:
@@ -214,7 +214,7 @@ class Source(ABC):
 
     @abstractmethod
     def everywhere(self, table: Table) -> list[str]:
-        """Put the shares of a table there, too; write that a case goes everywhere."""
+        """Add the shares of a table; write that a case goes down every branch."""
 
     def any_of(self, tests: Tests) -> str:
         """Write that any of some tests is true."""
@@ -226,7 +226,7 @@ class Source(ABC):
         return f"  {self.remark} {comment(short, self.ascii_only)}"
 
     def _block(self, statements: Sequence[Statement], depth: int) -> Iterator[str]:
-        """Yield the lines of statements; as deep as a part is, no deeper."""
+        """Yield the lines of statements; the depth is limited by that of a piece."""
         for statement in statements:
             if isinstance(statement, If):
                 yield from self._arms(statement, depth)
@@ -236,28 +236,30 @@ class Source(ABC):
 
     def _arms(self, statement: If, depth: int) -> Iterator[str]:
         indent, arms = _INDENT * depth, statement.arms
-        if len(arms) == 1 and not statement.divided:
+        if len(arms) == 1 and not statement.fractional:
             yield from self._block(arms[0].body, depth)
             return
         first, following, otherwise = self.begin
-        for place, arm in enumerate(arms):
-            if place and not statement.divided and arm is arms[-1]:
+        for offset, arm in enumerate(arms):
+            if offset and not statement.fractional and arm is arms[-1]:
                 yield f"{indent}{otherwise}{self.note(self._in_words(arm.tests))}"
             else:
-                starts = first if place == 0 or statement.divided else following
+                starts = first if offset == 0 or statement.fractional else following
                 line = starts.format(self.any_of(arm.tests))
                 yield f"{indent}{_indented(line, indent)}"
             yield from self._block(arm.body, depth + 1)
-            if self.end is not None and (statement.divided or arm is arms[-1]):
+            if self.end is not None and (statement.fractional or arm is arms[-1]):
                 yield f"{indent}{self.end}"
 
     def _lines(self, statement: Go | Share | Choose | Table) -> Iterator[str]:
         if isinstance(statement, Go):
             share = self._level(statement.share)
-            yield self.go(str(statement.to), share) + self.note(self._place(statement))
+            yield self.go(str(statement.to), share) + self.note(
+                self._position(statement)
+            )
         elif isinstance(statement, Share):
             name, of = f"s{statement.level}", f"s{statement.of}"
-            yield self.share(name, of, statement.part, self.any_of(statement.when))
+            yield self.share(name, of, statement.piece, self.any_of(statement.when))
         elif isinstance(statement, Choose):
             yield from self._choice(statement)
         else:
@@ -272,8 +274,8 @@ class Source(ABC):
         if said is not None:
             yield said
         first, following, otherwise = self.begin
-        for place, (tests, branch) in enumerate(statement.arms):
-            yield (following if place else first).format(self.any_of(tests))
+        for offset, (tests, branch) in enumerate(statement.arms):
+            yield (following if offset else first).format(self.any_of(tests))
             yield f"{_INDENT}{self.assign(name, branch)}"
         yield otherwise + self.note("missing, and nothing stands in for it")
         yield f"{_INDENT}{self.assign(name, statement.default)}"
@@ -281,41 +283,41 @@ class Source(ABC):
             yield self.end
 
     def _looked_up(self, table: Table) -> Iterator[str]:
-        divided: list[Test] = []
+        fractional: list[Test] = []
         if table.every and table.of_missing is None:
-            divided.append(Missing(table.field))
+            fractional.append(Missing(table.field))
         if table.every and table.of_other is None:
-            divided.append(Other(table.field))
+            fractional.append(Other(table.field))
         found = self.go(self.lookup(table), self._level(table.share))
-        if not divided:
+        if not fractional:
             yield found
             return
         first, _, otherwise = self.begin
-        yield first.format(self.any_of(tuple(divided)))
+        yield first.format(self.any_of(tuple(fractional)))
         yield from (f"{_INDENT}{line}" for line in self.everywhere(table))
         yield otherwise
         yield f"{_INDENT}{found}"
         if self.end is not None:
             yield self.end
 
-    def _place(self, statement: Go) -> str:
+    def _position(self, statement: Go) -> str:
         """Say in words where a case goes."""
         if statement.to < 0:
-            root = self.parts[-statement.to].root
-            question = self.plan.nodes[root].question
-            asks = "" if question is None else self.plan.fields[question.field].name
-            return f"go on in part {-statement.to}: {label_word(asks)}?"
+            root = self.pieces[-statement.to].root
+            split = self.plan.nodes[root].split
+            splits_on = "" if split is None else self.plan.fields[split.field].name
+            return f"go on in part {-statement.to}: {label_word(splits_on)}?"
         node = self.plan.nodes[statement.to]
         if node.number is not None:
             return number(node.number)
         return label_word(self.plan.classes[node.label])
 
     def _in_words(self, tests: Tests) -> str:
-        """Say in words what tests ask; all are about one field, or one choice."""
+        """Describe tests in words; all are about one field, or one choice."""
         first = tests[0]
         about = "" if isinstance(first, Went) else self.plan.fields[first.field].name
-        asked = " or ".join(self._test_in_words(test) for test in tests)
-        return f"{label_word(about)}: {asked}" if about else asked
+        tests_in_words = " or ".join(self._test_in_words(test) for test in tests)
+        return f"{label_word(about)}: {tests_in_words}" if about else tests_in_words
 
     def _test_in_words(self, test: Test) -> str:
         if isinstance(test, Went):
@@ -325,9 +327,9 @@ class Source(ABC):
             values = self.plan.fields[test.field].values
             return listed([values[code] for code in test.codes], 5)
         if isinstance(test, UpTo):
-            return f"up to {number(test.cut)}"
+            return f"up to {number(test.threshold)}"
         if isinstance(test, Above):
-            return f"above {number(test.cut)}"
+            return f"above {number(test.threshold)}"
         known = {Known: "known", Missing: "missing", Other: "new to the tree"}
         return known[type(test)]
 
@@ -342,7 +344,7 @@ MOST_VALUES = 8
 
 
 class BraceSource(Source):
-    """Writes the parts of a plan in a language with braces."""
+    """Writes the pieces of a plan in a language with braces."""
 
     begin = ("if ({}) {{", "}} else if ({}) {{", "} else {")
     end = "}"
@@ -362,9 +364,9 @@ class BraceSource(Source):
         if isinstance(test, OneOf):
             return self.one_of(name, test)
         if isinstance(test, UpTo):
-            return f"{name} <= {self.number(test.cut)}"
+            return f"{name} <= {self.number(test.threshold)}"
         if isinstance(test, Above):
-            return f"{name} > {self.number(test.cut)}"
+            return f"{name} > {self.number(test.threshold)}"
         if isinstance(test, Known):
             return f"!{self.isnan}({name})"
         if isinstance(test, Other):
@@ -392,9 +394,9 @@ class BraceSource(Source):
     def value(self, field: int, code: int) -> str:
         """Write a value that fields are compared with."""
 
-    def share(self, name: str, of: str, part: float, when: str) -> str:
+    def share(self, name: str, of: str, piece: float, when: str) -> str:
         """Write a share."""
-        less = f"{of} * {self.number(part)}"
+        less = f"{of} * {self.number(piece)}"
         value = f"{when} ? {less} : {of}" if when else less
         return f"{self.constant} {name} = {value};"
 

@@ -1,16 +1,16 @@
-"""Export to Excel: a sheet to type rows into that answers with formulas.
+"""Export to Excel: a workbook whose formulas predict the rows that are typed in.
 
-The workbook has four sheets. "Rows" is for the user: a column for each one that the
-tree asks about, then the prediction and the probabilities. "Steps" follows every row
-through the tree, one column a question deep; "Tree" has the tree as a table of states
-(see ``machine.py``), "Values" the values and classes. Names and values are cells of
-their own, never parts of formulas. Where cases are divided, ``excel_shares.py`` adds
-their shares to "Steps".
+The workbook has four sheets. "Rows" is for the user: a column for each column that the
+tree splits on, then the prediction and the probabilities. "Steps" follows every row
+through the tree, a column for each level; "Tree" has the tree as a table of states
+(:class:`branchwise.export.plan.Machine`), "Values" the values and classes. Names and
+values are cells of their own, never parts of formulas. For trees with fractional cases
+:class:`Shares` adds their weights to "Steps".
 
-Programs for spreadsheets keep 15 digits of what is typed, and take numbers for equal
-that differ later than that: LibreOffice from a relative 2**-48 on. So the sheet is
-exact for numbers of up to 14 digits, and its bounds are the largest of those that the
-model has on the same side of the cut.
+Spreadsheet programs keep 15 digits of what is typed, and treat numbers as equal that
+differ later than that: LibreOffice from a relative 2**-48 on. So the sheet is exact for
+numbers of up to 14 digits, and its bounds are the largest such numbers on the same side
+of the model's threshold.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from branchwise.export.excel_workbook import (
     workbook,
 )
 from branchwise.export.plan import (
-    DIVIDED,
+    FRACTIONAL,
     Cell,
     Field,
     Machine,
@@ -47,14 +47,14 @@ class Shares:
     """The columns from ``first`` on; see :meth:`header` for what they are."""
 
     def __init__(self, plan: Plan, machine: Machine, first: int) -> None:
-        _refuse_cancelling(plan)
+        _check_cancelling(plan)
         self._plan = plan
         self._machine = machine
         self._ends = sorted(
             {
                 machine.owner[state]
                 for state in range(len(machine))
-                if machine.owner[state] in machine.replies(state)
+                if machine.owner[state] in machine.outcomes(state)
             }
         )
         self._names: list[str] = []
@@ -63,7 +63,7 @@ class Shares:
 
     def _lay_out(self, first: int) -> None:
         plan, machine = self._plan, self._machine
-        names = [f"reply {s}" for s in range(len(machine)) if machine.asks[s]]
+        names = [f"reply {s}" for s in range(len(machine)) if machine.splits_on[s]]
         names += [f"share {node}" for node in range(len(plan.nodes))]
         self._amounts = range(max(1, len(plan.classes)))
         names += [
@@ -85,8 +85,8 @@ class Shares:
 
     def row(self, row: int) -> list[str]:
         """Return the formulas of a row."""
-        asked = [s for s in range(len(self._machine)) if self._machine.asks[s]]
-        formulas = [self._reply(state, row) for state in asked]
+        tested = [s for s in range(len(self._machine)) if self._machine.splits_on[s]]
+        formulas = [self._outcome(state, row) for state in tested]
         formulas += [self._share(node, row) for node in range(len(self._plan.nodes))]
         for code in self._amounts:
             formulas += self._sums(code, row)
@@ -94,24 +94,24 @@ class Shares:
             formulas += self._label(row)
         return formulas
 
-    def answers(self, row: int) -> list[str]:
-        """Return the cells with the label and the chances, or with the number."""
+    def predictions(self, row: int) -> list[str]:
+        """Return the cells with the label and the probabilities, or with the number."""
         sums = [self._at(self._total(code), row) for code in self._amounts]
         return [self._at("label", row), *sums] if self._plan.classes else sums
 
     def _total(self, code: int) -> str:
         return f"sum {code}, {self._ends[-1]}"
 
-    def _reply(self, state: int, row: int) -> str:
-        """Return the node that a question leads to, whatever its surrogates say."""
+    def _outcome(self, state: int, row: int) -> str:
+        """Return the node that a split leads to, by its surrogates where needed."""
         machine = self._machine
         field = machine.field[state]
         value = f"{column_name(field)}{row}"
-        targets = machine.replies(state)
+        targets = machine.outcomes(state)
         if self._plan.fields[field].numeric:
             up_to, above, missing = (self._onwards(t, row) for t in targets)
-            cut = f"Tree!$D${state + 2}"
-            return f'IF({value}="",{missing},IF({value}<={cut},{up_to},{above}))'
+            threshold = f"Tree!$D${state + 2}"
+            return f'IF({value}="",{missing},IF({value}<={threshold},{up_to},{above}))'
         first = machine.first[state] + 2
         to = f"INDEX(Tree!$G${first}:$G${first + len(targets) - 1},{value}+1)"
         n_nodes = len(self._plan.nodes)
@@ -120,7 +120,7 @@ class Shares:
         return f"IF({to}>={n_nodes},{self._onwards(max(targets), row)},{to})"
 
     def _onwards(self, target: int, row: int) -> str:
-        """Return a node, or what the surrogate that is asked next leads to."""
+        """Return a node, or the outcome of the next surrogate split."""
         if target < len(self._plan.nodes):
             return str(target)
         return self._at(f"reply {target}", row)
@@ -129,12 +129,12 @@ class Shares:
         parent = self._plan.parents[node]
         if parent < 0:
             return "1"
-        share, reply = (
+        share, outcome = (
             self._at(f"share {parent}", row),
             self._at(f"reply {parent}", row),
         )
-        part = f"IF({reply}={DIVIDED},Tree!$H${node + 2},0)"
-        return f"{share}*IF({reply}={node},1,{part})"
+        piece = f"IF({outcome}={FRACTIONAL},Tree!$H${node + 2},0)"
+        return f"{share}*IF({outcome}={node},1,{piece})"
 
     def _sums(self, code: int, row: int) -> list[str]:
         """Return sum after sum: what every end adds to those before it."""
@@ -143,18 +143,18 @@ class Shares:
         before = "0"
         for node in self._ends:
             share = self._at(f"share {node}", row)
-            if self._machine.asks[node]:
+            if self._machine.splits_on[node]:
                 share = f"IF({self._at(f'reply {node}', row)}={node},{share},0)"
             formulas.append(f"{before}+Tree!${amount}${node + 2}*{share}")
             before = self._at(f"sum {code}, {node}", row)
         return formulas
 
     def _label(self, row: int) -> list[str]:
-        """Return the score of every answer, the least good one, and the first good."""
+        """Return the score of every class, the least tied one, and the first tied."""
         names = [self._total(code) for code in self._amounts]
         formulas = []
         if self._plan.costs is not None:
-            formulas += [self._price(answer, row) for answer in self._amounts]
+            formulas += [self._cost(prediction, row) for prediction in self._amounts]
             names = [f"score {code}" for code in self._amounts]
         cells = [self._at(name, row) for name in names]
         best = f"MAX({','.join(cells)})"
@@ -165,8 +165,8 @@ class Shares:
         goods = f"{self._at('good 0', row)}:{self._at(good, row)}"
         return [*formulas, f"MATCH(1,{goods},0)-1"]
 
-    def _price(self, answer: int, row: int) -> str:
-        column = column_name(9 + len(self._plan.classes) + answer)
+    def _cost(self, prediction: int, row: int) -> str:
+        column = column_name(9 + len(self._plan.classes) + prediction)
         terms = [
             f"{self._at(self._total(code), row)}*Tree!${column}${code + 2}"
             for code in self._amounts
@@ -174,7 +174,7 @@ class Shares:
         return f"-({'+'.join(terms)})"
 
 
-def _refuse_cancelling(plan: Plan) -> None:
+def _check_cancelling(plan: Plan) -> None:
     numbers = [node.number for node in plan.nodes if node.number is not None]
     if numbers and min(numbers) < 0 < max(numbers):
         raise ExportError(
@@ -205,12 +205,12 @@ _DOMAIN = (
 def write(plan: Plan, options: Options) -> bytes:
     """Write the workbook."""
     n_rows = _n_rows(options["lines"])
-    _refuse_alike(plan)
+    _check_alike(plan)
     machine = make_machine(plan)
     steps = _Steps(plan, machine)
-    _refuse_large(plan, machine, steps, n_rows)
+    _check_large(plan, machine, steps, n_rows)
     rows = range(2, n_rows + 2)
-    answers = _answer_names(plan)
+    predictions = _prediction_names(plan)
     inputs: list[Content] = [_header(field.name) for field in plan.fields]
     texts = frozenset(i for i, f in enumerate(plan.fields) if f.kind == "text")
     skipped: list[Content] = [None] * len(plan.fields)
@@ -218,8 +218,11 @@ def write(plan: Plan, options: Options) -> bytes:
         [
             Sheet(
                 "Rows",
-                [[*inputs, *answers], *([*skipped, *steps.answers(r)] for r in rows)],
-                [_width(str(name)) for name in [*inputs, *answers]],
+                [
+                    [*inputs, *predictions],
+                    *([*skipped, *steps.predictions(r)] for r in rows),
+                ],
+                [_width(str(name)) for name in [*inputs, *predictions]],
                 texts,
             ),
             Sheet("Steps", [steps.header(), *(steps.row(r) for r in rows)]),
@@ -238,8 +241,8 @@ def _n_rows(given: str) -> int:
     return int(given)
 
 
-def _refuse_alike(plan: Plan) -> None:
-    """Refuse values and classes that a sheet cannot tell apart."""
+def _check_alike(plan: Plan) -> None:
+    """Reject values and classes that a sheet cannot distinguish."""
     lists = [(f"Column {f.name!r}", f.values) for f in plan.fields]
     for what, values in [*lists, ("The target", plan.classes)]:
         seen: dict[str, str] = {}
@@ -262,8 +265,8 @@ def _refuse_alike(plan: Plan) -> None:
                 )
 
 
-def _refuse_large(plan: Plan, machine: Machine, steps: _Steps, n_rows: int) -> None:
-    """Refuse a tree that makes too much of a workbook, before it is written."""
+def _check_large(plan: Plan, machine: Machine, steps: _Steps, n_rows: int) -> None:
+    """Reject a tree whose workbook is too large, before it is written."""
     n_columns = len(steps.header())
     problem = None
     if n_columns > _MOST_COLUMNS:
@@ -279,14 +282,14 @@ def _refuse_large(plan: Plan, machine: Machine, steps: _Steps, n_rows: int) -> N
         problem = f"has more than {_MOST_FIELDS} columns or classes"
     if problem is not None:
         raise ExportError(
-            f"An Excel workbook cannot carry this tree: it {problem}. Ask for fewer "
+            f"An Excel workbook cannot hold this tree: it {problem}. Request fewer "
             "lines, prune the tree, or export it to another target."
         )
 
 
-def _answer_names(plan: Plan) -> list[Content]:
-    chances = [_header(f"probability of {word(c)}") for c in plan.classes]
-    return ["prediction", *chances]
+def _prediction_names(plan: Plan) -> list[Content]:
+    probabilities = [_header(f"probability of {word(c)}") for c in plan.classes]
+    return ["prediction", *probabilities]
 
 
 def _header(name: str) -> str:
@@ -297,11 +300,11 @@ def _width(name: str) -> int:
     return min(40, max(10, len(name) + 2))
 
 
-def bound(cut: float) -> float:
-    """Return the largest number of 14 digits that is not above a cut."""
-    exact = Decimal(cut)
+def bound(threshold: float) -> float:
+    """Return the largest number of 14 digits that is not above a threshold."""
+    exact = Decimal(threshold)
     above = float(Context(_DIGITS, ROUND_CEILING).create_decimal(exact))
-    if above <= cut:
+    if above <= threshold:
         return above
     return float(Context(_DIGITS, ROUND_FLOOR).create_decimal(exact))
 
@@ -332,31 +335,31 @@ class _Steps:
         before = range(self._first, self._first + self._n_levels - 1)
         levels = ["0", *(self._next(column, row) for column in before)]
         shares = [] if self._shares is None else self._shares.row(row)
-        return [Formula(f) for f in [*codes, self._refused(row), *levels, *shares]]
+        return [Formula(f) for f in [*codes, self._rejected(row), *levels, *shares]]
 
     def _next(self, column: int, row: int) -> str:
         """Return the state after the one in a column."""
         state = f"{column_name(column)}{row}"
         last = column_name(len(self._plan.fields) - 1)
-        asked = f"INDEX(Tree!$B:$B,{state}+2)"
-        value = f"INDEX($A{row}:${last}{row},1,{asked})"
+        tested = f"INDEX(Tree!$B:$B,{state}+2)"
+        value = f"INDEX($A{row}:${last}{row},1,{tested})"
         side = f'IF({value}="",2,IF({value}<=INDEX(Tree!$D:$D,{state}+2),0,1))'
-        reply = f"IF(INDEX(Tree!$C:$C,{state}+2)=1,{side},{value})"
-        to = f"INDEX(Tree!$G:$G,INDEX(Tree!$E:$E,{state}+2)+2+{reply})"
-        return f"IF({state}<0,{state},IF({asked}=0,{state},{to}))"
+        outcome = f"IF(INDEX(Tree!$C:$C,{state}+2)=1,{side},{value})"
+        to = f"INDEX(Tree!$G:$G,INDEX(Tree!$E:$E,{state}+2)+2+{outcome})"
+        return f"IF({state}<0,{state},IF({tested}=0,{state},{to}))"
 
-    def _refused(self, row: int) -> str:
-        """Return 1 for a row that has no answer, else 0."""
+    def _rejected(self, row: int) -> str:
+        """Return 1 for a row that has no prediction, else 0."""
         tests = []
         for column, field in enumerate(self._plan.fields):
             cell, missing = f"{column_name(column)}{row}", len(field.values)
-            if self._plan.refuses_missing:
+            if self._plan.rejects_missing:
                 tests.append(f'({cell}="")' if field.numeric else f"({cell}={missing})")
-            if self._plan.refuses_unseen and not field.numeric:
+            if self._plan.rejects_unseen and not field.numeric:
                 tests.append(f"({cell}={missing + 1})")
         return f"IF({'+'.join(tests)}>0,1,0)" if tests else "0"
 
-    def answers(self, row: int) -> list[Content]:
+    def predictions(self, row: int) -> list[Content]:
         """Return the formulas of a row on the first sheet."""
         n_fields = len(self._plan.fields)
         end = f"Steps!{column_name(self._first + self._n_levels - 1)}{row}"
@@ -365,21 +368,23 @@ class _Steps:
             filled = f"COUNTA(A{row}:{column_name(n_fields - 1)}{row})"
             hidden = f"OR({filled}=0,{hidden})"
         return [
-            Formula(f'IF({hidden},"",{answer})') for answer in self._answers(end, row)
+            Formula(f'IF({hidden},"",{prediction})')
+            for prediction in self._predictions(end, row)
         ]
 
-    def _answers(self, end: str, row: int) -> list[str]:
-        """Return what a row that ends somewhere is told."""
+    def _predictions(self, end: str, row: int) -> list[str]:
+        """Return the prediction of a row that is not rejected."""
         own = [
             f"INDEX(Tree!${column}:${column},{end}+2)"
-            for column in map(column_name, _answer_columns(self._plan))
+            for column in map(column_name, _prediction_columns(self._plan))
         ]
         if self._shares is not None:
-            divided = [f"Steps!{cell}" for cell in self._shares.answers(row)]
+            fractional = [f"Steps!{cell}" for cell in self._shares.predictions(row)]
             own = [
-                f"IF({end}<0,{d},{mine})" for d, mine in zip(divided, own, strict=True)
+                f"IF({end}<0,{d},{mine})"
+                for d, mine in zip(fractional, own, strict=True)
             ]
-        if self._plan.predicts_numbers:
+        if self._plan.is_regression:
             return own
         label = f"INDEX(Values!$A:$A,{own[0]}+2)"
         if isinstance(self._plan.classes[0], str):
@@ -392,14 +397,14 @@ def _longest_way(machine: Machine) -> int:
     level = [0] * len(machine)
     order = sorted(range(len(machine)), key=lambda s: (machine.owner[s], s))
     for state in order:
-        for to in machine.replies(state):
+        for to in machine.outcomes(state):
             if to >= 0 and to != state:
                 level[to] = max(level[to], level[state] + 1)
     return max(level) + 1
 
 
 def _code(field: Field, column: int, row: int) -> str:
-    """Return the reply of a cell: its code, or for a numeric field the number."""
+    """Return the encoded cell: its code, or for a numeric field the number."""
     cell = f"Rows!{column_name(column)}{row}"
     empty = f"LEN({cell})=0"
     if field.numeric:
@@ -421,13 +426,13 @@ def _code(field: Field, column: int, row: int) -> str:
     return f"IF({empty},{n_values},{unseen}+SUMPRODUCT(--{same},{shifts}))"
 
 
-def _answer_columns(plan: Plan) -> range:
-    """Return the columns of the tree's sheet with label and chances, or number."""
+def _prediction_columns(plan: Plan) -> range:
+    """Return the columns of the tree's sheet with the predictions."""
     return range(8, 9 + len(plan.classes))
 
 
 def _tree(plan: Plan, machine: Machine) -> list[list[Content]]:
-    """Return the table of states: what they ask, where replies lead, the answers."""
+    """Return the table of states: their splits, outcomes and predictions."""
     costs = plan.costs or ()
     shares = _node_shares(plan)
     rows: list[list[Content]] = [
@@ -444,12 +449,12 @@ def _tree(plan: Plan, machine: Machine) -> list[list[Content]]:
         if line < len(machine):
             cells = _state(plan, machine, line)
         cells.append(machine.to[line] if line < len(machine.to) else None)
-        answer: list[Content] = [None] * (2 + len(plan.classes))
+        prediction: list[Content] = [None] * (2 + len(plan.classes))
         if line < len(plan.nodes):
             node = plan.nodes[line]
             first = node.label if node.number is None else node.number
-            answer = [shares[line], first, *node.chances]
-        cells += answer
+            prediction = [shares[line], first, *node.probabilities]
+        cells += prediction
         if line < len(costs):
             cells += costs[line]
         rows.append(cells)
@@ -457,23 +462,23 @@ def _tree(plan: Plan, machine: Machine) -> list[list[Content]]:
 
 
 def _state(plan: Plan, machine: Machine, state: int) -> list[Content]:
-    if not machine.asks[state]:
+    if not machine.splits_on[state]:
         return [state, 0, 0, None, machine.first[state], None]
-    field, cut = machine.field[state], machine.cut[state]
-    # Without a cut all numbers are on one side, and both replies lead there.
+    field, threshold = machine.field[state], machine.threshold[state]
+    # Without a threshold all numbers are on one side, and both outcomes are the same.
     up_to = None
     if plan.fields[field].numeric:
-        up_to = 0.0 if cut is None else bound(cut)
+        up_to = 0.0 if threshold is None else bound(threshold)
     numeric = int(plan.fields[field].numeric)
     return [state, field + 1, numeric, up_to, machine.first[state], None]
 
 
 def _node_shares(plan: Plan) -> list[float]:
-    """Return the share of a divided case that goes down to every node."""
+    """Return the weight of a fractional case that goes down to every node."""
     shares = [1.0] * len(plan.nodes)
     for node in plan.nodes:
-        if node.question is not None:
-            for branch, share in enumerate(node.question.shares):
+        if node.split is not None:
+            for branch, share in enumerate(node.split.shares):
                 shares[node.child(branch)] = share
     return shares
 

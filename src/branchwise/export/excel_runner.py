@@ -1,4 +1,4 @@
-"""Running an Excel workbook: rows are put into it, and LibreOffice calculates."""
+"""Runner of Excel workbooks: fills in rows and calculates with LibreOffice."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from zipfile import ZipFile
 
 from branchwise.data.schema import Value
 from branchwise.errors import ExportError
-from branchwise.export.base import Answer, Options, Runner
-from branchwise.export.excel_workbook import PLAIN, TEXT, cell_xml, packed
+from branchwise.export.base import Options, Prediction, Runner
+from branchwise.export.excel_workbook import PLAIN, TEXT, cell_xml, zipped
 from branchwise.export.plan import Plan, Row
 
 Result = float | str | bool | None
@@ -35,19 +35,19 @@ def formula_results(content: bytes) -> dict[tuple[int, int], Result]:
         if kind == _SHEET
     )
     results: dict[tuple[int, int], Result] = {}
-    place: tuple[int, int] | None = None  # of a formula whose text is to come
-    parts: list[bytes] = []
+    position: tuple[int, int] | None = None  # of a formula whose text is to come
+    pieces: list[bytes] = []
     for kind, body in _records(stream, start):
-        if kind == _STRING or (kind == _CONTINUE and parts):
-            parts.append(body)
+        if kind == _STRING or (kind == _CONTINUE and pieces):
+            pieces.append(body)
             continue
-        if place is not None and parts:
-            results[place] = _text(parts)
-            place, parts = None, []
+        if position is not None and pieces:
+            results[position] = _text(pieces)
+            position, pieces = None, []
         if kind == _FORMULA:
             row, column = struct.unpack_from("<HH", body)
             results[row, column] = _number(body[6:14])
-            place = (row, column) if body[12:14] == b"\xff\xff" else None
+            position = (row, column) if body[12:14] == b"\xff\xff" else None
         elif kind == _END:
             break
     return results
@@ -71,11 +71,11 @@ def _number(result: bytes) -> Result:
     return None if kind == 2 else ""
 
 
-def _text(parts: list[bytes]) -> str:
+def _text(pieces: list[bytes]) -> str:
     """Join a text from a record and those that continue it, each with its width."""
-    text = _characters(parts[0][2], parts[0][3:])
-    for part in parts[1:]:
-        text += _characters(part[0], part[1:])
+    text = _characters(pieces[0][2], pieces[0][3:])
+    for piece in pieces[1:]:
+        text += _characters(piece[0], piece[1:])
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
@@ -116,11 +116,11 @@ def _allocation(content: bytes, size: int) -> list[int]:
 
 
 def _chain(content: bytes, size: int, table: list[int], sector: int) -> bytes:
-    parts = []
+    pieces = []
     while sector < _SPECIAL:
-        parts.append(content[(sector + 1) * size : (sector + 2) * size])
+        pieces.append(content[(sector + 1) * size : (sector + 2) * size])
         sector = table[sector]
-    return b"".join(parts)
+    return b"".join(pieces)
 
 
 _ROWS_SHEET = "xl/worksheets/sheet1.xml"
@@ -145,8 +145,8 @@ def _absent() -> str | None:
     return None
 
 
-def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Answer]:
-    """Put the rows into copies of the workbook, and read what the formulas say."""
+def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Prediction]:
+    """Put the rows into copies of the workbook, and read the results of formulas."""
     if len(plan.fields) + 1 + len(plan.classes) > _MOST_COLUMNS:
         raise ExportError(
             "The workbook has more than 256 columns to fill in and to read, and "
@@ -154,23 +154,25 @@ def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Answer]:
             "verification (verify=False, --no-verify)."
         )
     with ZipFile(BytesIO(content)) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    size = parts[_ROWS_SHEET].count(b"<row ") - 1
+        pieces = {name: archive.read(name) for name in archive.namelist()}
+    size = pieces[_ROWS_SHEET].count(b"<row ") - 1
     batches = [rows[start : start + size] for start in range(0, len(rows), size)]
     with TemporaryDirectory(prefix="branchwise-") as folder:
         names = []
         for number, batch in enumerate(batches):
             names.append(f"{number}.xlsx")
-            filled = _filled(parts[_ROWS_SHEET], plan, batch)
+            filled = _filled(pieces[_ROWS_SHEET], plan, batch)
             (Path(folder) / names[-1]).write_bytes(
-                packed({**parts, _ROWS_SHEET: filled})
+                zipped({**pieces, _ROWS_SHEET: filled})
             )
         _calculate(names, Path(folder))
-        answers: list[Answer] = []
+        predictions: list[Prediction] = []
         for number, batch in enumerate(batches):
             results = formula_results((Path(folder) / f"{number}.xls").read_bytes())
-            answers += [_answer(results, row, plan) for row in range(1, len(batch) + 1)]
-    return answers
+            predictions += [
+                _prediction(results, row, plan) for row in range(1, len(batch) + 1)
+            ]
+    return predictions
 
 
 def _filled(sheet: bytes, plan: Plan, rows: Sequence[Row]) -> bytes:
@@ -186,7 +188,7 @@ def _filled(sheet: bytes, plan: Plan, rows: Sequence[Row]) -> bytes:
 
 
 def _calculate(names: Sequence[str], folder: Path) -> None:
-    """Let LibreOffice open workbooks and write what they say in its binary format."""
+    """Calculate workbooks with LibreOffice, saved in its binary format."""
     command = [
         _program() or "soffice",
         "--headless",
@@ -203,14 +205,16 @@ def _calculate(names: Sequence[str], folder: Path) -> None:
         raise ExportError(f"LibreOffice did not calculate the workbook: {told}")
 
 
-def _answer(results: dict[tuple[int, int], Result], row: int, plan: Plan) -> Answer:
+def _prediction(
+    results: dict[tuple[int, int], Result], row: int, plan: Plan
+) -> Prediction:
     """Return what a row is told: nothing at all where it is refused."""
     first = len(plan.fields)
     told = [results[row, first + i] for i in range(1 + len(plan.classes))]
     if told[-1] == "":
         return None
-    chances = tuple(c if isinstance(c, float) else float("nan") for c in told[1:])
-    return _label(told[0], plan), chances
+    probabilities = tuple(c if isinstance(c, float) else float("nan") for c in told[1:])
+    return _label(told[0], plan), probabilities
 
 
 def _label(told: Result, plan: Plan) -> Value:

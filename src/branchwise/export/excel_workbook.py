@@ -91,7 +91,7 @@ def escaped(text: str) -> str:
 
 def workbook(sheets: Sequence[Sheet]) -> bytes:
     """Return a workbook; the same sheets give the same bytes."""
-    parts = {
+    pieces = {
         "[Content_Types].xml": _content_types(len(sheets)),
         "_rels/.rels": _relations([("officeDocument", "xl/workbook.xml")]),
         "xl/workbook.xml": _book(sheets),
@@ -104,14 +104,14 @@ def workbook(sheets: Sequence[Sheet]) -> bytes:
         "xl/styles.xml": _styles(),
         **{f"xl/{_path(i)}": _sheet(s) for i, s in enumerate(sheets)},
     }
-    return packed({name: part.encode() for name, part in parts.items()})
+    return zipped({name: piece.encode() for name, piece in pieces.items()})
 
 
-def packed(parts: dict[str, bytes]) -> bytes:
-    """Put parts into a file, all of the same time."""
+def zipped(pieces: dict[str, bytes]) -> bytes:
+    """Zip the files of a workbook, all with the same timestamp."""
     target = BytesIO()
     with ZipFile(target, "w") as archive:
-        for name, content in parts.items():
+        for name, content in pieces.items():
             entry = ZipInfo(name)
             entry.compress_type = ZIP_DEFLATED
             archive.writestr(entry, content)
@@ -124,14 +124,14 @@ def _path(index: int) -> str:
 
 def _content_types(n_sheets: int) -> str:
     kind = "application/vnd.openxmlformats-officedocument.spreadsheetml."
-    parts = [
+    pieces = [
         ("/xl/workbook.xml", "sheet.main+xml"),
         ("/xl/styles.xml", "styles+xml"),
         *((f"/xl/{_path(i)}", "worksheet+xml") for i in range(n_sheets)),
     ]
     overrides = "".join(
         f'<Override PartName="{name}" ContentType="{kind}{end}"/>'
-        for name, end in parts
+        for name, end in pieces
     )
     relations = "application/vnd.openxmlformats-package.relationships+xml"
     return (
@@ -142,10 +142,10 @@ def _content_types(n_sheets: int) -> str:
     )
 
 
-def _relations(parts: Sequence[tuple[str, str]]) -> str:
+def _relations(pieces: Sequence[tuple[str, str]]) -> str:
     inner = "".join(
         f'<Relationship Id="r{i}" Type="{_OFFICE}/{kind}" Target="{target}"/>'
-        for i, (kind, target) in enumerate(parts)
+        for i, (kind, target) in enumerate(pieces)
     )
     return (
         f'{_HEAD}<Relationships xmlns="{_PACKAGE}/relationships">{inner}'
@@ -171,17 +171,17 @@ def _styles() -> str:
     """Return three styles: plain, a bold header that is text, and text."""
     font = '<font><sz val="11"/><name val="Calibri"/></font>'
     bold = '<font><b/><sz val="11"/><name val="Calibri"/></font>'
-    form = '<xf numFmtId="{}" fontId="{}" fillId="0" borderId="0"{}/>'
+    cell_format = '<xf numFmtId="{}" fontId="{}" fillId="0" borderId="0"{}/>'
     same = ' xfId="0" applyNumberFormat="1" applyFont="1"'
-    forms = "".join(form.format(*f, same) for f in ((0, 0), (49, 1), (49, 0)))
+    formats = "".join(cell_format.format(*f, same) for f in ((0, 0), (49, 1), (49, 0)))
     return (
         f'{_HEAD}<styleSheet xmlns="{_MAIN}">'
         f'<fonts count="2">{font}{bold}</fonts>'
         '<fills count="2"><fill><patternFill patternType="none"/></fill>'
         '<fill><patternFill patternType="gray125"/></fill></fills>'
         '<borders count="1"><border/></borders>'
-        f'<cellStyleXfs count="1">{form.format(0, 0, "")}</cellStyleXfs>'
-        f'<cellXfs count="3">{forms}</cellXfs>'
+        f'<cellStyleXfs count="1">{cell_format.format(0, 0, "")}</cellStyleXfs>'
+        f'<cellXfs count="3">{formats}</cellXfs>'
         '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/>'
         "</cellStyles></styleSheet>"
     )

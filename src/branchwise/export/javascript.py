@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from branchwise.data.schema import Value, ValueType
 from branchwise.errors import ParameterError
 from branchwise.export import javascript_template as text
-from branchwise.export.base import Answer, Options, Runner, Target, run_program
+from branchwise.export.base import Options, Prediction, Runner, Target, run_program
 from branchwise.export.code_writer import (
     BraceSource,
     checked_name,
@@ -20,7 +20,7 @@ from branchwise.export.code_writer import (
     wrapped,
 )
 from branchwise.export.plan import Field, Plan, Row
-from branchwise.export.statements import OneOf, Part, Table
+from branchwise.export.statements import OneOf, Piece, Table
 
 _TYPES: dict[ValueType, str] = {
     "text": "string",
@@ -48,7 +48,7 @@ def _array(items: Sequence[str]) -> str:
 
 
 class JavaScriptSource(BraceSource):
-    """Writes the parts of a plan in JavaScript."""
+    """Writes the pieces of a plan in JavaScript."""
 
     equal = "==="
     missing = "null"
@@ -56,11 +56,11 @@ class JavaScriptSource(BraceSource):
     isnan = "Number.isNaN"
     constant = "const"
 
-    def function(self, part: Part, body: Iterable[str]) -> Iterator[str]:
+    def function(self, piece: Piece, body: Iterable[str]) -> Iterator[str]:
         """Yield the lines of a function, which take what they need from the cells."""
         more = ", s0, todo" if self.plan.divides else ""
-        yield f"function part_{part.number}(cells{more}) {{"
-        for field in part.fields:
+        yield f"function part_{piece.number}(cells{more}) {{"
+        for field in piece.fields:
             yield f"    const {self.names[field]} = cells[{field}];"
         yield from body
         yield from ("}", "")
@@ -102,9 +102,9 @@ class JavaScriptSource(BraceSource):
         return f"{name}.get({self.names[table.field]})"
 
     def everywhere(self, table: Table) -> list[str]:
-        """List all the places where the parts of a case go."""
+        """List all positions that a fractional case goes to."""
         name = f"EVERY_{table.node}"
-        entries = [f"[{to}, {literal(part)}]" for to, part in table.every]
+        entries = [f"[{to}, {literal(piece)}]" for to, piece in table.every]
         self.tables.append(f"const {name} = {_array(entries)};")
         return [
             f"for (const [to, part] of {name}) {{",
@@ -126,7 +126,7 @@ def write(plan: Plan, options: Options) -> bytes:
         whole_within_doubles(field.values, "JavaScript")
     source = JavaScriptSource(plan)
     functions = list(source.functions())
-    uses = text.NUMBERS_USE if plan.predicts_numbers else text.CLASSES_USE
+    uses = text.NUMBERS_USE if plan.is_regression else text.CLASSES_USE
     about = comment(plan.about)
     columns = [literal(field.name) for field in plan.fields]
     lines = [
@@ -137,24 +137,24 @@ def write(plan: Plan, options: Options) -> bytes:
         *source.tables,
         "",
         *functions,
-        *_answers(plan),
+        *_predictions(plan),
         *_columns(plan),
         "",
-        _read(plan) + _parts(source) + _predict(plan, source) + _tail(plan, name),
+        _read(plan) + _pieces(source) + _predict(plan, source) + _tail(plan, name),
     ]
     return "\n".join(lines).encode("ascii")
 
 
-def _answers(plan: Plan) -> Iterator[str]:
+def _predictions(plan: Plan) -> Iterator[str]:
     yield "// What every node answers."
     yield "const ANSWERS = ["
     for position, node in enumerate(plan.nodes):
         if node.number is not None:
-            answer = literal(node.number)
+            prediction = literal(node.number)
         else:
-            chances = ", ".join(map(literal, node.chances))
-            answer = f"[{literal(plan.classes[node.label])}, [{chances}]]"
-        yield f"    {answer},  // {position}"
+            probabilities = ", ".join(map(literal, node.probabilities))
+            prediction = f"[{literal(plan.classes[node.label])}, [{probabilities}]]"
+        yield f"    {prediction},  // {position}"
     yield "];"
     if plan.divides and plan.costs is not None:
         yield "// What it costs to answer (column) where something is true (row)."
@@ -178,32 +178,32 @@ def _type(field: Field) -> str:
 
 
 def _read(plan: Plan) -> str:
-    missing = text.REFUSE_MISSING if plan.refuses_missing else text.ALLOW_MISSING
-    unseen = text.REFUSE_UNSEEN if plan.refuses_unseen else text.ALLOW_UNSEEN
+    missing = text.REJECT_MISSING if plan.rejects_missing else text.ALLOW_MISSING
+    unseen = text.REJECT_UNSEEN if plan.rejects_unseen else text.ALLOW_UNSEEN
     return text.READ.format(missing=missing, unseen=unseen)
 
 
-def _parts(source: JavaScriptSource) -> str:
+def _pieces(source: JavaScriptSource) -> str:
     """Write the list of the functions, if there is more than one."""
-    if len(source.parts) == 1:
+    if len(source.pieces) == 1:
         return ""
-    return f"const PARTS = {_array([f'part_{p.number}' for p in source.parts])};\n\n"
+    return f"const PARTS = {_array([f'part_{p.number}' for p in source.pieces])};\n\n"
 
 
 def _predict(plan: Plan, source: JavaScriptSource) -> str:
     if not plan.divides:
-        on = text.GO_ON if len(source.parts) > 1 else ""
-        answer = text.PREDICT_NUMBER if plan.predicts_numbers else text.PREDICT_CLASS
-        return text.ARRIVE.format(on=on) + answer
-    if plan.predicts_numbers:
-        return text.ARRIVE_DIVIDED + text.PREDICT_NUMBER_DIVIDED
-    scores = "chances" if plan.costs is None else text.PRICES
-    return text.ARRIVE_DIVIDED + text.PREDICT_CLASS_DIVIDED.format(scores=scores)
+        on = text.GO_ON if len(source.pieces) > 1 else ""
+        prediction = text.PREDICT_NUMBER if plan.is_regression else text.PREDICT_CLASS
+        return text.ARRIVE.format(on=on) + prediction
+    if plan.is_regression:
+        return text.ARRIVE_FRACTIONAL + text.PREDICT_NUMBER_FRACTIONAL
+    scores = "chances" if plan.costs is None else text.EXPECTED_COSTS
+    return text.ARRIVE_FRACTIONAL + text.PREDICT_CLASS_FRACTIONAL.format(scores=scores)
 
 
 def _tail(plan: Plan, name: str) -> str:
     names = ["CLASSES", "COLUMNS", "predict"]
-    if not plan.predicts_numbers:
+    if not plan.is_regression:
         names.append("predictProba")
     return text.TAIL.format(names=", ".join(names), name=name)
 
@@ -217,10 +217,10 @@ world.given = fs.readFileSync(0, "utf8");
 vm.createContext(world, { codeGeneration: { strings: false, wasm: false } });
 vm.runInContext("var module = { exports: {} };", world);
 vm.runInContext(fs.readFileSync("exported_tree.js", "utf8"), world);
-process.stdout.write(vm.runInContext(`(${answered})(module.exports, given)`, world));
+process.stdout.write(vm.runInContext(`(${predicted})(module.exports, given)`, world));
 
-function answered(tree, given) {
-    const answers = [];
+function predicted(tree, given) {
+    const results = [];
     for (const line of given.split("\\n")) {
         if (line === "") { continue; }
         const cells = JSON.parse(line);
@@ -228,14 +228,14 @@ function answered(tree, given) {
         tree.COLUMNS.forEach((name, i) => { row[name] = cells[i]; });
         try {
             const label = tree.predict(row);
-            answers.push(JSON.stringify(tree.predictProba === undefined ? [label]
+            results.push(JSON.stringify(tree.predictProba === undefined ? [label]
                 : [tree.CLASSES.indexOf(label), ...tree.predictProba(row)]));
         } catch (error) {
             if (!(error instanceof RangeError)) { throw error; }
-            answers.push("null");
+            results.push("null");
         }
     }
-    return answers.map((answer) => answer + "\\n").join("");
+    return results.map((result) => result + "\\n").join("");
 }
 """
 
@@ -246,7 +246,7 @@ def _absent() -> str | None:
     return None
 
 
-def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Answer]:
+def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Prediction]:
     node = shutil.which("node") or "node"
     files = {"exported_tree.js": content, "driver.js": _DRIVER}
     return run_program([node, "driver.js"], files, rows, plan)

@@ -1,4 +1,4 @@
-"""The fixed parts of an export to JavaScript."""
+"""Templates of the export to JavaScript."""
 
 HEAD = """\
 // {about}, written by branchwise.
@@ -50,13 +50,13 @@ function shown(value) {{
 }}
 
 """
-REFUSE_MISSING = """\
+REJECT_MISSING = """\
             throw new RangeError(
                 `Column ${shown(name)} is missing, which the tree refuses.`);"""
 ALLOW_MISSING = """\
             cells.push(values === null ? NaN : null);
             continue;"""
-REFUSE_UNSEEN = """\
+REJECT_UNSEEN = """\
             throw new RangeError(`Column ${shown(name)} has the value ` +
                 `${shown(value)}, which training did not have.`);"""
 ALLOW_UNSEEN = "            value = OTHER;"
@@ -90,7 +90,7 @@ function predict(row) {
 }
 
 """
-ARRIVE_DIVIDED = """\
+ARRIVE_FRACTIONAL = """\
 // Returns the nodes where the parts of a case end, in order, with their shares.
 function arrive(cells) {
     const ends = [], todo = [];
@@ -107,7 +107,7 @@ function arrive(cells) {
 }
 
 """
-PREDICT_CLASS_DIVIDED = """\
+PREDICT_CLASS_FRACTIONAL = """\
 function chancesOf(ends) {{
     const chances = new Array(CLASSES.length).fill(0);
     for (const [node, share] of ends) {{
@@ -146,7 +146,7 @@ function predictProba(row) {{
 }}
 
 """
-PRICES = """\
+EXPECTED_COSTS = """\
 CLASSES.map((label, answer) => {
         let price = 0;
         chances.forEach((chance, code) => {
@@ -154,7 +154,7 @@ CLASSES.map((label, answer) => {
         });
         return -price;
     })"""
-PREDICT_NUMBER_DIVIDED = """\
+PREDICT_NUMBER_FRACTIONAL = """\
 function predict(row) {
     const ends = arrive(read(row));
     if (ends.length === 1) {

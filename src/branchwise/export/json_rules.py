@@ -1,15 +1,15 @@
-"""Export to JSON: rules that a program of a page can follow.
+"""Export to JSON: rules that a program of one page can apply.
 
 There is a rule for every node at which a case can end. A rule has one condition for
-each question on the way, and each condition gives a case a share: 1 where it is met, 0
-where it is not, and ``missing`` or ``unseen`` where the value is missing or none of the
-column's values. The share of a case in a rule is the product of its conditions', from
-left to right. Unless cases are divided, exactly one rule has a share of 1.
+each split on the path, and each condition gives a case a share: 1 if it is met, 0 if it
+is not, and ``missing`` or ``unseen`` if the value is missing or none of the column's
+values. The share of a case in a rule is the product of those of its conditions, from
+left to right. Without fractional cases, exactly one rule has a share of 1.
 
-No rule repeats a long way from the root: a deep tree is cut into parts, one for each
-question, and a rule may lead on to the rules of another part. These begin with the
-share that the case has so far.
-``rules_reader.py`` is such a program, and the one that verifies.
+Rules do not repeat long paths from the root: a deep tree is divided into pieces, one
+for each split at the limit of depth, and a rule may lead on to the rules of another
+piece. These begin with the share that the case has so far.
+``rules_reader.py`` is such a program, and verifies the exports.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from branchwise.export.base import Answer, Options, Runner, Target, always, run_program
+from branchwise.export.base import (
+    Options,
+    Prediction,
+    Runner,
+    Target,
+    always,
+    run_program,
+)
 from branchwise.export.plan import (
     ABOVE,
     AT_MOST,
@@ -29,27 +36,27 @@ from branchwise.export.plan import (
     Field,
     Node,
     Plan,
-    Question,
+    PlanSplit,
     Row,
 )
 
-#: A tree with more levels of questions is cut into parts.
+#: A tree with more levels of splits is divided into pieces.
 _MOST_LEVELS = 100
 
 
 def write(plan: Plan, options: Options) -> bytes:
     """Write the rules."""
-    rules, *parts = _parts(plan)
+    rules, *pieces = _pieces(plan)
     document: dict[str, Any] = {
         "format": "branchwise-rules",
-        "version": 2 if parts else 1,
+        "version": 2 if pieces else 1,
         "about": plan.about,
         "target": plan.target,
-        "predicts": "numbers" if plan.predicts_numbers else "classes",
+        "predicts": "numbers" if plan.is_regression else "classes",
         "classes": list(plan.classes),
         "costs": plan.costs,
-        "missing": "refused" if plan.refuses_missing else "allowed",
-        "unseen": "refused" if plan.refuses_unseen else "allowed",
+        "missing": "refused" if plan.rejects_missing else "allowed",
+        "unseen": "refused" if plan.rejects_unseen else "allowed",
         "columns": [
             {"name": f.name, "type": f.kind, "values": list(f.values)}
             if not f.numeric
@@ -59,94 +66,97 @@ def write(plan: Plan, options: Options) -> bytes:
         "rules": rules,
     }
     indent = int(options["indent"]) or None
-    if parts:
+    if pieces:
         # For programs alone: indented, it would be three times as large.
-        document["parts"] = parts
+        document["parts"] = pieces
         indent = None
     return (json.dumps(document, indent=indent, allow_nan=False) + "\n").encode()
 
 
-def _parts(plan: Plan) -> list[list[dict[str, Any]]]:
-    """Return the rules of each part, beginning with that of the root."""
+def _pieces(plan: Plan) -> list[list[dict[str, Any]]]:
+    """Return the rules of each piece, beginning with that of the root."""
     ways: list[tuple[dict[str, Any], ...]] = [()] * len(plan.nodes)
     roots = _roots(plan)
-    part = [0] * len(plan.nodes)
-    parts: list[list[dict[str, Any]]] = [[]]
+    piece = [0] * len(plan.nodes)
+    pieces: list[list[dict[str, Any]]] = [[]]
     for position, node in enumerate(plan.nodes):
         if position in roots:
-            leads = {"part": len(parts) - 1}
+            leads = {"part": len(pieces) - 1}
             rule = {"node": position, "if": [*ways[position]], "then": leads}
-            parts[part[position]].append(rule)
-            ways[position], part[position] = (), len(parts)
-            parts.append([])
+            pieces[piece[position]].append(rule)
+            ways[position], piece[position] = (), len(pieces)
+            pieces.append([])
         ends = _end(plan, node)
         if ends is not None:
-            parts[part[position]].append(
+            pieces[piece[position]].append(
                 {"node": position, "if": [*ways[position], *ends], **_then(plan, node)}
             )
-        if node.question is not None:
-            for branch in range(len(node.question.branches)):
-                step = _condition(plan, node.question, branch)
+        if node.split is not None:
+            for branch in range(len(node.split.branches)):
+                step = _condition(plan, node.split, branch)
                 ways[node.child(branch)] = (*ways[position], step)
-                part[node.child(branch)] = part[position]
+                piece[node.child(branch)] = piece[position]
         ways[position] = ()
-    return parts
+    return pieces
 
 
 def _roots(plan: Plan) -> set[int]:
-    """Return the nodes below the root at which a part begins."""
+    """Return the nodes below the root at which a piece begins."""
     depth = [0] * len(plan.nodes)
     for position, parent in enumerate(plan.parents):
         if parent >= 0:
             depth[position] = depth[parent] + 1
     if max(depth) <= _MOST_LEVELS:
         return set()
-    asking = (p for p, node in enumerate(plan.nodes) if node.question is not None)
-    return set(asking) - {0}
+    splitting = (p for p, node in enumerate(plan.nodes) if node.split is not None)
+    return set(splitting) - {0}
 
 
 def _then(plan: Plan, node: Node) -> dict[str, Any]:
-    if plan.predicts_numbers:
+    if plan.is_regression:
         return {"then": {"number": node.number}}
-    then = {"class": plan.classes[node.label], "probabilities": list(node.chances)}
+    then = {
+        "class": plan.classes[node.label],
+        "probabilities": list(node.probabilities),
+    }
     return {"then": then}
 
 
-def _condition(plan: Plan, question: Question, branch: int) -> dict[str, Any]:
+def _condition(plan: Plan, split: PlanSplit, branch: int) -> dict[str, Any]:
     """Return what a case must have to go down a branch."""
-    condition = _wanted(plan, question, set(question.branches[branch]))
-    condition["missing"] = _share(question.missing_to, branch, question)
-    if not plan.fields[question.field].numeric:
-        condition["unseen"] = _share(question.unseen_to, branch, question)
-    if question.surrogates:
+    condition = _wanted(plan, split, set(split.branches[branch]))
+    condition["missing"] = _share(split.missing_to, branch, split)
+    if not plan.fields[split.field].numeric:
+        condition["unseen"] = _share(split.unseen_to, branch, split)
+    if split.surrogates:
         condition["if_missing"] = [
             {
                 "this": _wanted(plan, s, set(s.branches[branch])),
                 "other": _wanted(plan, s, set(s.branches[1 - branch])),
             }
-            for s in question.surrogates
+            for s in split.surrogates
         ]
     return condition
 
 
-def _share(to: int, branch: int, question: Question) -> float:
+def _share(to: int, branch: int, split: PlanSplit) -> float:
     if to == EVERY_BRANCH:
-        return question.shares[branch]
+        return split.shares[branch]
     return 1 if to == branch else 0
 
 
 def _end(plan: Plan, node: Node) -> list[dict[str, Any]] | None:
     """Return the condition that ends a case at a node: None if none ends there."""
-    question = node.question
-    if question is None:
+    split = node.split
+    if split is None:
         return []
-    field = plan.fields[question.field]
-    absent = set(_codes(field)) - set(question.branch_of)
-    missing = question.missing_to == STOP and not plan.refuses_missing
-    unseen = question.unseen_to == STOP and not plan.refuses_unseen
+    field = plan.fields[split.field]
+    absent = set(_codes(field)) - set(split.branch_of)
+    missing = split.missing_to == STOP and not plan.rejects_missing
+    unseen = split.unseen_to == STOP and not plan.rejects_unseen
     if not absent and not missing and (field.numeric or not unseen):
         return None
-    condition = _wanted(plan, question, absent)
+    condition = _wanted(plan, split, absent)
     condition["missing"] = int(missing)
     if not field.numeric:
         condition["unseen"] = int(unseen)
@@ -157,22 +167,22 @@ def _codes(field: Field) -> Sequence[int]:
     return (AT_MOST, ABOVE) if field.numeric else range(len(field.values))
 
 
-def _wanted(plan: Plan, question: Question, codes: set[int]) -> dict[str, Any]:
+def _wanted(plan: Plan, split: PlanSplit, codes: set[int]) -> dict[str, Any]:
     """Return the condition that the value has one of these codes."""
-    field = plan.fields[question.field]
+    field = plan.fields[split.field]
     condition: dict[str, Any] = {"column": field.name}
     if not field.numeric:
         condition["values"] = [field.values[code] for code in sorted(codes)]
     elif len(codes) != 1:
         condition["known"] = bool(codes)
     elif AT_MOST in codes:
-        condition["at_most"] = question.cut
+        condition["at_most"] = split.threshold
     else:
-        condition["above"] = question.cut
+        condition["above"] = split.threshold
     return condition
 
 
-def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Answer]:
+def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Prediction]:
     reader = (files("branchwise.export") / "rules_reader.py").read_bytes()
     command = [sys.executable, "-I", "rules_reader.py", "rules.json"]
     named = {"rules_reader.py": reader, "rules.json": content}

@@ -1,12 +1,13 @@
 """Export to ONNX: a graph of standard operators, in float64 throughout.
 
-The tree operators of ONNX know nothing of values, of stopped or of divided cases, so
-the graph walks the tables of :mod:`branchwise.export.plan` itself, unless all
-questions are whether a number is at most a cut (:mod:`onnx_ensemble`). Every
-column is an input of its own, with one entry a row: text is a string, a number a double
+The tree operators of ONNX have no categories, no cases that stop above a leaf and no
+fractional cases, so the graph follows the state tables of
+:mod:`branchwise.export.plan` itself. Only if all splits compare a number with a
+threshold, the tree operator is used. Every column is an input of its own, with one
+entry for each row: text is a string, a number a double
 (NaN is missing), a boolean a bool. For text and booleans there is a further input
 ``"... is missing"``, false unless given. The outputs are ``label``, ``probabilities``
-and, where missing or unseen values are refused, ``answered``.
+and, where missing or unseen values are rejected, ``answered``.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from numpy.typing import NDArray
 
 from branchwise.data.ties import TIE
 from branchwise.errors import ExportError
-from branchwise.export.base import Answer, Options, Runner, Target
+from branchwise.export.base import Options, Prediction, Runner, Target
 from branchwise.export.plan import (
     ABOVE,
     AT_MOST,
-    DIVIDED,
+    FRACTIONAL,
     Field,
     Node,
     Plan,
-    Question,
+    PlanSplit,
     Row,
     make_machine,
 )
@@ -177,8 +178,8 @@ class Names:
 
         columns = [f.name or free(f"column {f.column}") for f in plan.fields]
         masks = [free(f"{name} is missing") for name in columns]
-        outputs = ["number"] if plan.predicts_numbers else ["label", "probabilities"]
-        if plan.refuses_missing or plan.refuses_unseen:
+        outputs = ["number"] if plan.is_regression else ["label", "probabilities"]
+        if plan.rejects_missing or plan.rejects_unseen:
             outputs.append("answered")
         inner = "branchwise."
         while any(name.startswith(inner) for name in taken):
@@ -187,20 +188,23 @@ class Names:
 
 
 class Walk:
-    """The parts of the graph that all answers share."""
+    """The nodes of the graph that all outputs share."""
 
     def __init__(self, plan: Plan, graph: Graph, names: Names) -> None:
         self.plan, self.graph = plan, graph
         self.machine = make_machine(plan)
-        self.end = len(self.machine)  # the state of divided cases
-        self.codes, self.numbers, self.refused = _read_columns(plan, graph, names)
+        self.end = len(self.machine)  # the state of fractional cases
+        self.codes, self.numbers, self.rejected = _read_columns(plan, graph, names)
         machine, end = self.machine, self.end
         self._field = graph.whole([*machine.field, 0])
-        self._asks = graph.constant([*machine.asks, False], np.bool_)
-        cuts = [np.nan if cut is None else cut for cut in machine.cut]
-        self._cut = graph.real([*cuts, np.nan])
+        self._splits_on = graph.constant([*machine.splits_on, False], np.bool_)
+        thresholds = [
+            np.nan if threshold is None else threshold
+            for threshold in machine.threshold
+        ]
+        self._threshold = graph.real([*thresholds, np.nan])
         self._first = graph.whole([*machine.first, len(machine.to)])
-        to = [end if state == DIVIDED else state for state in machine.to]
+        to = [end if state == FRACTIONAL else state for state in machine.to]
         self._to = graph.whole([*to, end])
         numeric = [field.numeric for field in plan.fields] or [False]
         self._numeric = graph.constant(numeric, np.bool_)
@@ -212,7 +216,7 @@ class Walk:
         field = graph.op("Gather", self._field, states)
         code = graph.op("GatherElements", self.codes, field, axis=1)
         number = graph.op("GatherElements", self.numbers, field, axis=1)
-        above = graph.op("Greater", number, graph.op("Gather", self._cut, states))
+        above = graph.op("Greater", number, graph.op("Gather", self._threshold, states))
         side = graph.op(
             "Where",
             graph.op("IsNaN", number),
@@ -220,11 +224,11 @@ class Walk:
             graph.cast(above, TensorProto.INT64),
         )
         numeric = graph.op("Gather", self._numeric, field)
-        reply = graph.op("Where", numeric, side, code)
-        asks = graph.op("Gather", self._asks, states)
-        reply = graph.op("Where", asks, reply, graph.whole(0))
-        place = graph.op("Add", graph.op("Gather", self._first, states), reply)
-        return graph.op("Gather", self._to, place)
+        outcome = graph.op("Where", numeric, side, code)
+        splits_on = graph.op("Gather", self._splits_on, states)
+        outcome = graph.op("Where", splits_on, outcome, graph.whole(0))
+        slot = graph.op("Add", graph.op("Gather", self._first, states), outcome)
+        return graph.op("Gather", self._to, slot)
 
     def arrive(self) -> str:
         """Return the state that each row ends in: [rows, 1]."""
@@ -242,7 +246,7 @@ class Walk:
         went = self.step(graph, states)
         first, end = graph.whole(len(self.plan.nodes)), graph.whole(self.end)
 
-        def ask(inner: Graph, _: str, state: str) -> str:
+        def test(inner: Graph, _: str, state: str) -> str:
             surrogate = inner.op(
                 "And",
                 inner.op("GreaterOrEqual", state, first),
@@ -252,39 +256,39 @@ class Walk:
 
         if self.end == len(self.plan.nodes):
             return went
-        return graph.repeat(went, ask, None)
+        return graph.repeat(went, test, None)
 
 
 def _read_columns(plan: Plan, graph: Graph, names: Names) -> tuple[str, str, str]:
-    """Return codes and numbers, [rows, fields] each, and which rows are refused."""
+    """Return codes and numbers, [rows, fields] each, and which rows are rejected."""
     from onnx import TensorProto  # noqa: PLC0415
 
     if not plan.fields:
         graph.add_input("row", TensorProto.INT64)
         row = graph.op("Unsqueeze", "row", graph.whole([1]))
         nothing = graph.op("Mul", row, graph.whole(0))
-        refused = graph.op("Less", nothing, graph.whole(0))
-        return nothing, graph.cast(nothing, TensorProto.DOUBLE), refused
+        rejected = graph.op("Less", nothing, graph.whole(0))
+        return nothing, graph.cast(nothing, TensorProto.DOUBLE), rejected
     codes, numbers, unfit = [], [], []
     for field, *called in zip(plan.fields, names.columns, names.masks, strict=True):
         code, number = _read_column(graph, field, *called)
         gone = graph.op("IsNaN", number)
         if not field.numeric:
             gone = graph.op("Equal", code, graph.whole(len(field.values)))
-        if plan.refuses_missing:
+        if plan.rejects_missing:
             unfit.append(gone)
-        if plan.refuses_unseen and not field.numeric:
+        if plan.rejects_unseen and not field.numeric:
             unseen = graph.whole(len(field.values) + 1)
             unfit.append(graph.op("Equal", code, unseen))
         codes.append(code)
         numbers.append(number)
-    refused = graph.op("Less", codes[0], graph.whole(0))
+    rejected = graph.op("Less", codes[0], graph.whole(0))
     for some in unfit:
-        refused = graph.op("Or", refused, some)
+        rejected = graph.op("Or", rejected, some)
     return (
         graph.op("Concat", *codes, axis=1),
         graph.op("Concat", *numbers, axis=1),
-        refused,
+        rejected,
     )
 
 
@@ -350,14 +354,14 @@ def _add_mask(graph: Graph, name: str) -> str:
     return graph.op("Unsqueeze", name, graph.whole([1]))
 
 
-def divided_answers(walk: Walk, values: NDArray[np.float64]) -> str:
-    """Return the answers of divided cases: [rows, classes]."""
+def fractional_predictions(walk: Walk, values: NDArray[np.float64]) -> str:
+    """Return the predictions of fractional cases: [rows, classes]."""
     from onnx import TensorProto  # noqa: PLC0415
 
     plan, graph = walk.plan, walk.graph
-    asking = [i for i, node in enumerate(plan.nodes) if node.question is not None]
-    went = walk.taken(asking)
-    factor = _factors(walk, went, asking)
+    splitting = [i for i, node in enumerate(plan.nodes) if node.split is not None]
+    went = walk.taken(splitting)
+    factor = _factors(walk, went, splitting)
     parents = graph.whole([max(parent, 0) for parent in plan.parents])
     root = np.zeros((1, len(plan.nodes)))
     root[0, 0] = 1.0
@@ -367,22 +371,22 @@ def divided_answers(walk: Walk, values: NDArray[np.float64]) -> str:
         lambda g, _, s: g.op("Mul", g.op("Gather", s, parents, axis=1), factor),
         max(_depth(plan), 1),
     )
-    # A case stops at a node that asks if it goes nowhere from there.
-    stops = graph.op("Equal", went, graph.whole([asking]))
-    column = {node: place for place, node in enumerate(asking)}
+    # A case stops at an inner node if it takes none of its branches.
+    stops = graph.op("Equal", went, graph.whole([splitting]))
+    column = {node: slot for slot, node in enumerate(splitting)}
     of_node = graph.whole([column.get(i, 0) for i in range(len(plan.nodes))])
     leaf = [i not in column for i in range(len(plan.nodes))]
     ends = graph.op("Gather", stops, of_node, axis=1)
     ends = graph.op("Or", ends, graph.constant([leaf], np.bool_))
-    part = graph.op("Mul", share, graph.cast(ends, TensorProto.DOUBLE))
+    piece = graph.op("Mul", share, graph.cast(ends, TensorProto.DOUBLE))
     table = graph.real(values)
-    nothing = graph.op("Gather", part, graph.whole([0]), axis=1)
+    nothing = graph.op("Gather", piece, graph.whole([0]), axis=1)
     nothing = graph.op("Mul", nothing, graph.real(np.zeros((1, values.shape[1]))))
 
     def add(inner: Graph, turn: str, total: str) -> str:
-        place = inner.op("Unsqueeze", turn, inner.whole([0]))
-        mine = inner.op("Gather", part, place, axis=1)
-        row = inner.op("Gather", table, place, axis=0)
+        slot = inner.op("Unsqueeze", turn, inner.whole([0]))
+        mine = inner.op("Gather", piece, slot, axis=1)
+        row = inner.op("Gather", table, slot, axis=0)
         return inner.op("Add", total, inner.op("Mul", row, mine))
 
     return graph.repeat(nothing, add, len(plan.nodes))
@@ -396,38 +400,40 @@ def _depth(plan: Plan) -> int:
     return max(depth)
 
 
-def _factors(walk: Walk, went: str, asking: Sequence[int]) -> str:
+def _factors(walk: Walk, went: str, splitting: Sequence[int]) -> str:
     """Return the share of its parent's cases that each node gets: [rows, nodes]."""
     plan, graph = walk.plan, walk.graph
-    column = {node: place for place, node in enumerate(asking)}
-    places, shares = [0], [1.0]
+    column = {node: slot for slot, node in enumerate(splitting)}
+    positions, shares = [0], [1.0]
     for node, parent in enumerate(plan.parents):
         if parent < 0:
             continue
         above = plan.nodes[parent]
-        places.append(column[parent])
-        assert above.question is not None  # noqa: S101
-        shares.append(above.question.shares[node - above.first_child])
-    to = graph.op("Gather", went, graph.whole(places), axis=1)
+        positions.append(column[parent])
+        assert above.split is not None  # noqa: S101
+        shares.append(above.split.shares[node - above.first_child])
+    to = graph.op("Gather", went, graph.whole(positions), axis=1)
     here = graph.op("Equal", to, graph.whole([list(range(len(plan.nodes)))]))
     everywhere = graph.op("Equal", to, graph.whole(walk.end))
-    part = graph.op("Where", everywhere, graph.real([shares]), graph.real(0.0))
-    factor = graph.op("Where", here, graph.real(1.0), part)
+    piece = graph.op("Where", everywhere, graph.real([shares]), graph.real(0.0))
+    factor = graph.op("Where", here, graph.real(1.0), piece)
     is_root = [[node == 0 for node in range(len(plan.nodes))]]
     return graph.op("Where", graph.constant(is_root, np.bool_), graph.real(1.0), factor)
 
 
-def most_likely(plan: Plan, graph: Graph, chances: str) -> str:
-    """Return the class codes of divided cases: [rows, 1]."""
+def most_likely(plan: Plan, graph: Graph, probabilities: str) -> str:
+    """Return the class codes of fractional cases: [rows, 1]."""
     from onnx import TensorProto  # noqa: PLC0415
 
-    scores = chances
+    scores = probabilities
     if plan.costs is not None:
-        price = graph.op("Mul", chances, graph.real(0.0))
+        cost = graph.op("Mul", probabilities, graph.real(0.0))
         for code, row in enumerate(plan.costs):
-            chance = graph.op("Gather", chances, graph.whole([code]), axis=1)
-            price = graph.op("Add", price, graph.op("Mul", chance, graph.real([row])))
-        scores = graph.op("Neg", price)
+            probability = graph.op("Gather", probabilities, graph.whole([code]), axis=1)
+            cost = graph.op(
+                "Add", cost, graph.op("Mul", probability, graph.real([row]))
+            )
+        scores = graph.op("Neg", cost)
     best = graph.op("ReduceMax", scores, axes=[1], keepdims=1)
     slack = graph.op("Mul", graph.op("Abs", best), graph.real(TIE))
     good = graph.op("GreaterOrEqual", scores, graph.op("Sub", best, slack))
@@ -438,8 +444,8 @@ def most_likely(plan: Plan, graph: Graph, chances: str) -> str:
 _OPSET = 17
 _ML_OPSET = 3
 _IR_VERSION = 8
-#: Divided cases take room for every node and row: larger trees are refused.
-_MOST_DIVIDED_NODES = 20_000
+#: Fractional cases need memory for every node and row: larger trees are rejected.
+_MOST_FRACTIONAL_NODES = 20_000
 #: Cells (rows times nodes) that a verification takes at a time.
 _BATCH = 4_000_000
 
@@ -458,34 +464,34 @@ def write(plan: Plan, options: Options) -> bytes:  # noqa: ARG001
             "The export to 'onnx' needs the package onnx. Install it with: pip install "
             "'branchwise[onnx]'"
         )
-    if plan.divides and len(plan.nodes) > _MOST_DIVIDED_NODES:
+    if plan.divides and len(plan.nodes) > _MOST_FRACTIONAL_NODES:
         raise ExportError(
             "ONNX takes room for every node of every row where cases go down several "
             f"branches, and this tree has {len(plan.nodes):,} nodes; at most "
-            f"{_MOST_DIVIDED_NODES:,} are allowed. Prune it, or fit with another "
+            f"{_MOST_FRACTIONAL_NODES:,} are allowed. Prune it, or fit with another "
             "missing and unseen policy than 'split'."
         )
-    _refuse_broken_text(plan)
+    _check_broken_text(plan)
     names = Names.of(plan)
     graph = Graph(names.inner)
     walk = Walk(plan, graph, names)
     fast = takes(plan)
     state = arrive(plan, graph, walk.numbers) if fast else walk.arrive()
     values = _values(plan)
-    answers = _by_state(graph, state, values)
+    predictions = _by_state(graph, state, values)
     by_node = graph.whole([node.label for node in plan.nodes])
     labels = graph.op("Gather", by_node, _at(graph, state, plan))
     if plan.divides:
-        divided = graph.op("Equal", state, graph.whole(walk.end))
-        summed = divided_answers(walk, values)
-        answers = graph.op("Where", divided, summed, answers)
-        if not plan.predicts_numbers:
+        fractional = graph.op("Equal", state, graph.whole(walk.end))
+        summed = fractional_predictions(walk, values)
+        predictions = graph.op("Where", fractional, summed, predictions)
+        if not plan.is_regression:
             likely = most_likely(plan, graph, summed)
-            labels = graph.op("Where", divided, likely, labels)
-    return _model(plan, walk, names, answers, labels, fast)
+            labels = graph.op("Where", fractional, likely, labels)
+    return _model(plan, walk, names, predictions, labels, fast)
 
 
-def _refuse_broken_text(plan: Plan) -> None:
+def _check_broken_text(plan: Plan) -> None:
     texts = [f.name for f in plan.fields] + [v for f in plan.fields for v in f.values]
     for text in [*texts, *plan.classes]:
         if isinstance(text, str) and any("\ud800" <= c <= "\udfff" for c in text):
@@ -496,20 +502,20 @@ def _refuse_broken_text(plan: Plan) -> None:
 
 
 def _at(graph: Graph, state: str, plan: Plan) -> str:
-    """Return the node of each state, the root for divided cases."""
+    """Return the node of each state, the root for fractional cases."""
     nodes = graph.whole(len(plan.nodes))
     return graph.op("Where", graph.op("Less", state, nodes), state, graph.whole(0))
 
 
 def _values(plan: Plan) -> NDArray[np.float64]:
-    """Return what nodes answer: [nodes, classes], or [nodes, 1] for numbers."""
-    if plan.predicts_numbers:
+    """Return the predictions of nodes: [nodes, classes], or [nodes, 1] for numbers."""
+    if plan.is_regression:
         return np.array([[node.number] for node in plan.nodes], dtype=np.float64)
-    return np.array([node.chances for node in plan.nodes], dtype=np.float64)
+    return np.array([node.probabilities for node in plan.nodes], dtype=np.float64)
 
 
 def _by_state(graph: Graph, state: str, values: NDArray[np.float64]) -> str:
-    """Return what the nodes answer that rows end in: [rows, classes]."""
+    """Return the predictions of the nodes that rows end in: [rows, classes]."""
     table = graph.real(np.vstack([values, values[:1]]))
     last = graph.whole(len(values))
     node = graph.op("Min", state, last)
@@ -517,7 +523,7 @@ def _by_state(graph: Graph, state: str, values: NDArray[np.float64]) -> str:
 
 
 def _model(
-    plan: Plan, walk: Walk, names: Names, answers: str, labels: str, fast: bool
+    plan: Plan, walk: Walk, names: Names, predictions: str, labels: str, fast: bool
 ) -> bytes:
     from onnx import TensorProto, checker, helper  # noqa: PLC0415
 
@@ -532,14 +538,14 @@ def _model(
         shape: list[Any] = [ROWS] if width is None else [ROWS, width]
         outputs.append(helper.make_tensor_value_info(name, kind, shape))
 
-    if plan.predicts_numbers:
-        put(answers, TensorProto.DOUBLE)
+    if plan.is_regression:
+        put(predictions, TensorProto.DOUBLE)
     else:
         kind, classes = _class_table(plan, graph)
         put(graph.op("Gather", classes, labels), kind)
-        put(answers, TensorProto.DOUBLE, len(plan.classes))
-    if plan.refuses_missing or plan.refuses_unseen:
-        put(graph.op("Not", walk.refused), TensorProto.BOOL)
+        put(predictions, TensorProto.DOUBLE, len(plan.classes))
+    if plan.rejects_missing or plan.rejects_unseen:
+        put(graph.op("Not", walk.rejected), TensorProto.BOOL)
     graph.drop_unused(names.outputs)
     whole = helper.make_graph(
         graph.nodes, "tree", graph.inputs, outputs, graph.constants, plan.about
@@ -573,7 +579,7 @@ def _class_table(plan: Plan, graph: Graph) -> tuple[int, str]:
     return TensorProto.DOUBLE, graph.real(plan.classes)
 
 
-def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Answer]:
+def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Prediction]:
     import onnxruntime  # noqa: PLC0415
 
     settings = onnxruntime.SessionOptions()
@@ -583,30 +589,30 @@ def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Answer]:
         content, settings, providers=["CPUExecutionProvider"]
     )
     size = max(1, _BATCH // len(plan.nodes)) if plan.divides else _BATCH
-    answers: list[Answer] = []
+    predictions: list[Prediction] = []
     for start in range(0, len(rows), size):
-        answers += _answers(session, plan, rows[start : start + size])
-    return answers
+        predictions += _predictions(session, plan, rows[start : start + size])
+    return predictions
 
 
-def _answers(session: Any, plan: Plan, rows: Sequence[Row]) -> list[Answer]:
+def _predictions(session: Any, plan: Plan, rows: Sequence[Row]) -> list[Prediction]:
     found = [values.tolist() for values in session.run(None, _feed(plan, rows))]
-    replies: list[Answer]
-    if plan.predicts_numbers:
-        replies = [(number, ()) for number in found[0]]
+    outcomes: list[Prediction]
+    if plan.is_regression:
+        outcomes = [(number, ()) for number in found[0]]
     else:
-        chances = [tuple(row) for row in found[1]]
-        replies = list(zip(found[0], chances, strict=True))
-    if not (plan.refuses_missing or plan.refuses_unseen):
-        return replies
+        probabilities = [tuple(row) for row in found[1]]
+        outcomes = list(zip(found[0], probabilities, strict=True))
+    if not (plan.rejects_missing or plan.rejects_unseen):
+        return outcomes
     return [
-        reply if answered else None
-        for reply, answered in zip(replies, found[-1], strict=True)
+        outcome if predicted_rows else None
+        for outcome, predicted_rows in zip(outcomes, found[-1], strict=True)
     ]
 
 
 def _feed(plan: Plan, rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
-    """Return the inputs that stand for rows."""
+    """Return the inputs of rows."""
     if not plan.fields:
         return {"row": np.zeros(len(rows), dtype=np.int64)}
     names = Names.of(plan)
@@ -638,17 +644,17 @@ _SIDES = ((AT_MOST,), (ABOVE,))
 
 def takes(plan: Plan) -> bool:
     """Whether the operator can find the nodes of a plan."""
-    asked = [node.question for node in plan.nodes if node.question is not None]
-    return bool(asked) and all(_is_plain(plan, question) for question in asked)
+    splits = [node.split for node in plan.nodes if node.split is not None]
+    return bool(splits) and all(_is_plain(plan, split) for split in splits)
 
 
-def _is_plain(plan: Plan, question: Question) -> bool:
+def _is_plain(plan: Plan, split: PlanSplit) -> bool:
     return (
-        plan.fields[question.field].numeric
-        and question.cut is not None
-        and question.branches in (_SIDES, _SIDES[::-1])
-        and (question.missing_to in (0, 1) or plan.refuses_missing)
-        and not question.surrogates
+        plan.fields[split.field].numeric
+        and split.threshold is not None
+        and split.branches in (_SIDES, _SIDES[::-1])
+        and (split.missing_to in (0, 1) or plan.rejects_missing)
+        and not split.surrogates
     )
 
 
@@ -661,28 +667,27 @@ def arrive(plan: Plan, graph: Graph, numbers: str) -> str:
 
 
 def _attributes(plan: Plan) -> dict[str, Any]:
-    """Return the tree as the operator has it: nodes that ask apart from leaves."""
-    asking = [i for i, node in enumerate(plan.nodes) if node.question is not None]
-    leaves = [i for i, node in enumerate(plan.nodes) if node.question is None]
-    place = {node: at for kind in (asking, leaves) for at, node in enumerate(kind)}
-    children = [_children(plan.nodes[i]) for i in asking]
-    is_leaf = [[int(plan.nodes[c].question is None) for c in two] for two in children]
-    questions = [q for i in asking if (q := plan.nodes[i].question) is not None]
+    """Return the attributes of the tree operator: inner nodes and leaves."""
+    splitting = [i for i, node in enumerate(plan.nodes) if node.split is not None]
+    leaves = [i for i, node in enumerate(plan.nodes) if node.split is None]
+    slot = {node: at for kind in (splitting, leaves) for at, node in enumerate(kind)}
+    children = [_children(plan.nodes[i]) for i in splitting]
+    is_leaf = [[int(plan.nodes[c].split is None) for c in two] for two in children]
+    splits = [q for i in splitting if (q := plan.nodes[i].split) is not None]
     return {
         "n_targets": 1,
         "aggregate_function": 1,  # sum, of a single tree
         "post_transform": 0,
         "tree_roots": [0],
-        "nodes_featureids": [question.field for question in questions],
-        "nodes_splits": _tensor([q.cut for q in questions], np.float64),
-        "nodes_modes": _tensor([0] * len(asking), np.uint8),  # at most
-        "nodes_truenodeids": [place[two[0]] for two in children],
-        "nodes_falsenodeids": [place[two[1]] for two in children],
+        "nodes_featureids": [split.field for split in splits],
+        "nodes_splits": _tensor([q.threshold for q in splits], np.float64),
+        "nodes_modes": _tensor([0] * len(splitting), np.uint8),  # at most
+        "nodes_truenodeids": [slot[two[0]] for two in children],
+        "nodes_falsenodeids": [slot[two[1]] for two in children],
         "nodes_trueleafs": [two[0] for two in is_leaf],
         "nodes_falseleafs": [two[1] for two in is_leaf],
         "nodes_missing_value_tracks_true": [
-            int(question.branch_of[AT_MOST] == question.missing_to)
-            for question in questions
+            int(split.branch_of[AT_MOST] == split.missing_to) for split in splits
         ],
         "leaf_targetids": [0] * len(leaves),
         "leaf_weights": _tensor(leaves, np.float64),
@@ -690,8 +695,8 @@ def _attributes(plan: Plan) -> dict[str, Any]:
 
 
 def _children(node: Node) -> list[int]:
-    """Return where numbers up to the cut go, and those above it."""
-    way = {} if node.question is None else node.question.branch_of
+    """Return the children for numbers up to the threshold and above it."""
+    way = {} if node.split is None else node.split.branch_of
     return [node.child(way[side]) for side in (AT_MOST, ABOVE)]
 
 

@@ -1,22 +1,25 @@
-"""What an export has to decide: the tree as plain objects, and nothing else.
+"""The plan of an export: the tree as plain objects, and as a table of states.
 
 A plan is made once from schema, tree and recipe, and every export is written from it
-alone. All policies are resolved: a node says for each value, for a missing one and
-for an unseen one which branch is taken, or that the case stops, or that it goes down
-every branch by shares. The rules that an export follows are these.
+alone. All policies are resolved: a node has for each value, for a missing and for an
+unseen one the branch that is taken, or says that the case stops, or that it goes down
+every branch with a share of its weight. An export follows these rules.
 
-1. A row gives a value or nothing (missing) for each of ``Plan.fields``. If
-   ``refuses_missing`` and one of them is missing, or ``refuses_unseen`` and one of
-   them is not among the field's ``values``, there is no answer.
-2. From the root, a case at a node that asks takes the branch ``Question.branch_of``
-   tells; STOP ends it there. A missing value asks the surrogates in turn first. A
-   case that goes down EVERY_BRANCH is divided: its share of 1, the product of the
-   shares on its way, multiplied in the order of the way.
-3. A case that arrives at one node has that node's ``label`` and ``chances``, or
+1. A row has a value or nothing (missing) for each of ``Plan.fields``. If
+   ``rejects_missing`` and one of them is missing, or ``rejects_unseen`` and one of
+   them is not among the field's ``values``, there is no prediction.
+2. From the root, a case at an inner node takes the branch ``PlanSplit.branch_of``;
+   STOP ends it there. For a missing value the surrogates are evaluated first, in turn.
+   A case that goes down EVERY_BRANCH is fractional: its share is the product of the
+   shares on its path, multiplied in the order of the path, starting from 1.
+3. A case that arrives at one node has that node's ``label`` and ``probabilities``, or
    ``number``.
-4. A divided case has for every class the sum of chance times share over its nodes, and
-   its number is the sum of number times share, in ascending order of the nodes'
-   positions, starting from 0. Its label is :func:`label_of` those chances.
+4. A fractional case has for every class the sum of probability times share over its
+   nodes, and its number is the sum of number times share, in ascending order of the
+   nodes' positions, starting from 0. Its label is :func:`label_of` those probabilities.
+
+:func:`make_machine` turns a plan into states with one outcome for each code, for
+exports that look up tables.
 
 All arithmetic is that of IEEE 754 binary64, without fused operations. So an export
 that follows the rules gives the same bits as the model does.
@@ -33,9 +36,27 @@ from branchwise.data.schema import Schema, Value, ValueType
 from branchwise.data.ties import TIE
 from branchwise.recipe import Recipe
 from branchwise.threads import cached_property
-from branchwise.tree.apply import class_chances
+from branchwise.tree.apply import class_probabilities
 from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH, STOP, Splits
 from branchwise.tree.tree import Tree
+
+__all__ = [
+    "ABOVE",
+    "AT_MOST",
+    "EVERY_BRANCH",
+    "FRACTIONAL",
+    "STOP",
+    "Cell",
+    "Field",
+    "Machine",
+    "Node",
+    "Plan",
+    "PlanSplit",
+    "Row",
+    "label_of",
+    "make_machine",
+    "make_plan",
+]
 
 Cell = Value | None
 Row = tuple[Cell, ...]
@@ -43,11 +64,11 @@ Row = tuple[Cell, ...]
 
 @dataclass(frozen=True)
 class Field:
-    """A column that the tree asks about.
+    """A column that the tree splits on.
 
     ``column`` is its position in the user's table, ``kind`` the family of its values.
-    ``values`` are the values that training knew, in the order of their codes; none for
-    a number that is compared with cuts (``numeric``).
+    ``values`` are the values of the training rows, in the order of their codes; none
+    for a number that is compared with thresholds (``numeric``).
     """
 
     name: str
@@ -58,25 +79,25 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Question:
-    """What a node asks, and where every reply leads.
+class PlanSplit:
+    """The split of a node, and the branch of every value.
 
     ``branches`` has for each branch the codes that lead there: positions in the
-    field's ``values``, or for a numeric field AT_MOST (up to ``cut``) and ABOVE. Where
-    a numeric field has no cut, only whether the number is known matters: every number
-    is AT_MOST. A known value without a branch stops; a branch without codes is that of
-    missing values. ``shares`` are the parts of a divided case.
-    ``surrogates`` are questions whose replies stand in for a missing value, each where
-    those before it have none (their replies are branches 0 and 1, or STOP).
+    field's ``values``, or for a numeric field AT_MOST (up to ``threshold``) and
+    ABOVE. If a numeric field has no threshold, only whether the number is known
+    matters: every number is AT_MOST. A known value without a branch stops; a branch
+    without codes is that of missing values. ``shares`` are the weights of a fractional
+    case. ``surrogates`` are splits that replace this one for a missing value, each if
+    those before it have no outcome (their outcomes are branches 0 and 1, or STOP).
     """
 
     field: int
-    cut: float | None
+    threshold: float | None
     branches: tuple[tuple[int, ...], ...]
     missing_to: int
     unseen_to: int
     shares: tuple[float, ...]
-    surrogates: tuple[Question, ...] = ()
+    surrogates: tuple[PlanSplit, ...] = ()
 
     @cached_property
     def branch_of(self) -> dict[int, int]:
@@ -91,12 +112,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Node:
-    """A node: its question (None for a leaf), its children, and its answer."""
+    """A node: its split (None for a leaf), its children, and its prediction."""
 
-    question: Question | None
+    split: PlanSplit | None
     first_child: int
     label: int
-    chances: tuple[float, ...]
+    probabilities: tuple[float, ...]
     number: float | None
 
     def child(self, branch: int) -> int:
@@ -106,7 +127,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Plan:
-    """A tree to be exported: see the head of this file for its rules.
+    """A tree to be exported: see the module's docstring for its rules.
 
     ``classes`` is empty where numbers are predicted. ``about`` says in a line of
     printable characters what the tree is.
@@ -117,54 +138,54 @@ class Plan:
     fields: tuple[Field, ...]
     classes: tuple[Value, ...]
     nodes: tuple[Node, ...]
-    refuses_missing: bool
-    refuses_unseen: bool
+    rejects_missing: bool
+    rejects_unseen: bool
     costs: tuple[tuple[float, ...], ...] | None
 
     @property
-    def predicts_numbers(self) -> bool:
-        """Whether the answers are numbers, not classes."""
+    def is_regression(self) -> bool:
+        """Whether the predictions are numbers, not classes."""
         return not self.classes
 
     @cached_property
     def divides(self) -> bool:
         """Whether a case may arrive at several nodes."""
-        return any(n.question is not None and n.question.divides for n in self.nodes)
+        return any(n.split is not None and n.split.divides for n in self.nodes)
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
         """The parent of every node; -1 for the root."""
         parents = [-1] * len(self.nodes)
         for position, node in enumerate(self.nodes):
-            if node.question is not None:
-                for branch in range(len(node.question.branches)):
+            if node.split is not None:
+                for branch in range(len(node.split.branches)):
                     parents[node.child(branch)] = position
         return tuple(parents)
 
 
-def label_of(chances: Sequence[float], plan: Plan) -> int:
-    """Return the class of a divided case: the most probable or the cheapest.
+def label_of(probabilities: Sequence[float], plan: Plan) -> int:
+    """Return the class of a fractional case: the most probable or the cheapest.
 
-    Chances (or costs) that differ by less than a relative 1e-9 from the best are
+    Probabilities (or costs) that differ by less than a relative 1e-9 from the best are
     equal to it, and the first of them wins.
     """
-    scores = chances if plan.costs is None else _prices(chances, plan.costs)
+    scores = probabilities if plan.costs is None else _costs(probabilities, plan.costs)
     best = max(scores)
     least = best - abs(best) * TIE
     return next(code for code, score in enumerate(scores) if score >= least)
 
 
-def _prices(
-    chances: Sequence[float], costs: Sequence[Sequence[float]]
+def _costs(
+    probabilities: Sequence[float], costs: Sequence[Sequence[float]]
 ) -> Sequence[float]:
-    """Return what every answer costs, negative, added class after class from 0."""
-    prices = []
-    for answer in range(len(costs[0])):
-        price = 0.0
-        for chance, row in zip(chances, costs, strict=True):
-            price += chance * row[answer]
-        prices.append(-price)
-    return prices
+    """Return minus the expected cost of every class, added class by class from 0."""
+    expected_costs = []
+    for prediction in range(len(costs[0])):
+        cost = 0.0
+        for probability, row in zip(probabilities, costs, strict=True):
+            cost += probability * row[prediction]
+        expected_costs.append(-cost)
+    return expected_costs
 
 
 def make_plan(schema: Schema, tree: Tree, recipe: Recipe) -> Plan:
@@ -196,97 +217,83 @@ def _field(schema: Schema, index: int) -> Field:
 
 
 def _nodes(tree: Tree, recipe: Recipe, field_of: dict[int, int]) -> tuple[Node, ...]:
-    questions = _questions(tree.splits, field_of)
-    surrogates: list[Question | None] = []
+    plan_splits = _splits(tree.splits, field_of)
+    surrogates: list[PlanSplit | None] = []
     first = [0] * (len(tree) + 1)
     if tree.surrogates is not None:
-        surrogates = _questions(tree.surrogates.splits, field_of)
+        surrogates = _splits(tree.surrogates.splits, field_of)
         first = tree.surrogates.first.tolist()
-    for node, question in enumerate(questions):
-        if question is not None and first[node] < first[node + 1]:
+    for node, split in enumerate(plan_splits):
+        if split is not None and first[node] < first[node + 1]:
             mine = [q for q in surrogates[first[node] : first[node + 1]] if q]
-            questions[node] = _with_surrogates(question, tuple(mine))
-    chances: list[tuple[float, ...]] = [()] * len(tree)
+            plan_splits[node] = _with_surrogates(split, tuple(mine))
+    probabilities: list[tuple[float, ...]] = [()] * len(tree)
     if tree.mean is None:
-        rows = class_chances(tree.weights, tree.weights[0], recipe).tolist()
-        chances = [tuple(row) for row in rows]
+        rows = class_probabilities(tree.weights, tree.weights[0], recipe).tolist()
+        probabilities = [tuple(row) for row in rows]
     numbers = [None] * len(tree) if tree.mean is None else tree.mean.tolist()
     labels = [0] * len(tree) if tree.mean is not None else tree.label.tolist()
-    parts = (questions, tree.first_child.tolist(), labels, chances, numbers)
-    return tuple(Node(*of_node) for of_node in zip(*parts, strict=True))
+    pieces = (plan_splits, tree.first_child.tolist(), labels, probabilities, numbers)
+    return tuple(Node(*of_node) for of_node in zip(*pieces, strict=True))
 
 
-def _with_surrogates(question: Question, surrogates: tuple[Question, ...]) -> Question:
-    return Question(
-        question.field,
-        question.cut,
-        question.branches,
-        question.missing_to,
-        question.unseen_to,
-        question.shares,
+def _with_surrogates(split: PlanSplit, surrogates: tuple[PlanSplit, ...]) -> PlanSplit:
+    return PlanSplit(
+        split.field,
+        split.threshold,
+        split.branches,
+        split.missing_to,
+        split.unseen_to,
+        split.shares,
         surrogates,
     )
 
 
-def _questions(splits: Splits, field_of: dict[int, int]) -> list[Question | None]:
-    """Return the question of every node, None for leaves."""
+def _splits(splits: Splits, field_of: dict[int, int]) -> list[PlanSplit | None]:
+    """Return the split of every node, None for leaves."""
     codes = iter(np.split(splits.codes, np.cumsum(splits.n_codes)[:-1]))
     sizes = iter(splits.sizes.tolist())
-    questions: list[Question | None] = []
-    for column, cut, width, missing_to, unseen_to in zip(
+    plan_splits: list[PlanSplit | None] = []
+    for column, threshold, width, missing_to, unseen_to in zip(
         splits.column.tolist(),
-        splits.cut.tolist(),
+        splits.threshold.tolist(),
         splits.n_branches.tolist(),
         splits.missing_to.tolist(),
         splits.unseen_to.tolist(),
         strict=True,
     ):
         if column < 0:
-            questions.append(None)
+            plan_splits.append(None)
             continue
         branches = tuple(tuple(next(codes).tolist()) for _ in range(width))
         mine = np.array([next(sizes) for _ in range(width)])
         # As Router.every_branch has it: reduceat adds from left to right.
         whole = float(np.add.reduceat(mine, [0])[0])
         shares = tuple((mine / whole).tolist()) if whole else (0.0,) * width
-        cut = None if np.isnan(cut) else cut
-        questions.append(
-            Question(field_of[column], cut, branches, missing_to, unseen_to, shares)
+        threshold = None if np.isnan(threshold) else threshold
+        plan_splits.append(
+            PlanSplit(
+                field_of[column], threshold, branches, missing_to, unseen_to, shares
+            )
         )
-    return questions
+    return plan_splits
 
 
-__all__ = [
-    "ABOVE",
-    "AT_MOST",
-    "EVERY_BRANCH",
-    "STOP",
-    "Cell",
-    "Field",
-    "Node",
-    "Plan",
-    "Question",
-    "Row",
-    "label_of",
-    "make_plan",
-]
-
-
-#: Where a reply leads that takes a case down every branch.
-DIVIDED = -1
+#: The outcome of a case that goes down every branch.
+FRACTIONAL = -1
 
 
 @dataclass(frozen=True)
 class Machine:
-    """States as parallel lists, and the targets of all replies, state after state.
+    """States as parallel lists, and the outcomes of all codes, state after state.
 
-    ``field`` is 0 and ``first`` leads to a single reply, the state itself, for a leaf,
-    whose ``asks`` is False. ``owner`` is the node that a state belongs to.
+    For a leaf ``splits_on`` is False, ``field`` is 0, and the only outcome is the state
+    itself. ``owner`` is the node that a state belongs to.
     """
 
-    asks: list[bool]
+    splits_on: list[bool]
     field: list[int]
-    cut: list[float | None]
+    threshold: list[float | None]
     first: list[int]
     owner: list[int]
     to: list[int]
@@ -294,8 +301,8 @@ class Machine:
     def __len__(self) -> int:
         return len(self.field)
 
-    def replies(self, state: int) -> list[int]:
-        """Return where each reply of a state leads."""
+    def outcomes(self, state: int) -> list[int]:
+        """Return the next state for each code of a state."""
         last = self.first[state + 1] if state + 1 < len(self) else len(self.to)
         return self.to[self.first[state] : last]
 
@@ -304,68 +311,68 @@ def make_machine(plan: Plan) -> Machine:
     """Turn a plan into states."""
     machine = Machine([], [], [], [], [], [])
     spare = len(plan.nodes)  # the next state for a surrogate
-    waiting: list[tuple[int, Question, int]] = []
+    waiting: list[tuple[int, PlanSplit, int]] = []
     for position, node in enumerate(plan.nodes):
-        question = node.question
-        if question is None:
+        split = node.split
+        if split is None:
             _add(machine, position, False, 0, None, [position])
             continue
-        targets = _targets(plan, question, position, node.first_child)
-        if question.surrogates:
-            targets[_missing(plan, question)] = spare
-            waiting.append((position, question, node.first_child))
-            spare += len(question.surrogates)
-        _add(machine, position, True, question.field, question.cut, targets)
-    for position, question, first_child in waiting:
-        _add_surrogates(plan, machine, position, question, first_child)
+        targets = _targets(plan, split, position, node.first_child)
+        if split.surrogates:
+            targets[_missing(plan, split)] = spare
+            waiting.append((position, split, node.first_child))
+            spare += len(split.surrogates)
+        _add(machine, position, True, split.field, split.threshold, targets)
+    for position, split, first_child in waiting:
+        _add_surrogates(plan, machine, position, split, first_child)
     return machine
 
 
 def _add(
     machine: Machine,
     owner: int,
-    asks: bool,
+    splits_on: bool,
     field: int,
-    cut: float | None,
+    threshold: float | None,
     targets: Sequence[int],
 ) -> None:
-    machine.asks.append(asks)
+    machine.splits_on.append(splits_on)
     machine.field.append(field)
-    machine.cut.append(cut)
+    machine.threshold.append(threshold)
     machine.first.append(len(machine.to))
     machine.owner.append(owner)
     machine.to.extend(targets)
 
 
-def _missing(plan: Plan, question: Question) -> int:
-    """Return the reply of a missing value."""
-    field = plan.fields[question.field]
+def _missing(plan: Plan, split: PlanSplit) -> int:
+    """Return the code of a missing value."""
+    field = plan.fields[split.field]
     return 2 if field.numeric else len(field.values)
 
 
-def _targets(plan: Plan, question: Question, stop: int, first_child: int) -> list[int]:
-    """Return where replies lead, ``stop`` being where those without a branch do."""
-    field = plan.fields[question.field]
+def _targets(plan: Plan, split: PlanSplit, stop: int, first_child: int) -> list[int]:
+    """Return the next state for each code; ``stop`` for those without a branch."""
+    field = plan.fields[split.field]
     known = range(2 if field.numeric else len(field.values))
-    branches = [question.branch_of.get(code, STOP) for code in known]
-    if field.numeric and question.cut is None:
+    branches = [split.branch_of.get(code, STOP) for code in known]
+    if field.numeric and split.threshold is None:
         branches = [branches[0]] * 2
-    branches.append(question.missing_to)
+    branches.append(split.missing_to)
     if not field.numeric:
-        branches.append(question.unseen_to)
-    special = {STOP: stop, EVERY_BRANCH: DIVIDED}
+        branches.append(split.unseen_to)
+    special = {STOP: stop, EVERY_BRANCH: FRACTIONAL}
     return [special[b] if b in special else first_child + b for b in branches]
 
 
 def _add_surrogates(
-    plan: Plan, machine: Machine, position: int, question: Question, first_child: int
+    plan: Plan, machine: Machine, position: int, split: PlanSplit, first_child: int
 ) -> None:
     """Add a state for each surrogate of a node; the last resort is ``missing_to``."""
-    special = {STOP: position, EVERY_BRANCH: DIVIDED}
-    to = question.missing_to
+    special = {STOP: position, EVERY_BRANCH: FRACTIONAL}
+    to = split.missing_to
     resort = special[to] if to in special else first_child + to
-    for turn, surrogate in enumerate(question.surrogates):
-        last = turn + 1 == len(question.surrogates)
+    for turn, surrogate in enumerate(split.surrogates):
+        last = turn + 1 == len(split.surrogates)
         onwards = resort if last else len(machine) + 1
         targets = _targets(plan, surrogate, onwards, first_child)
-        _add(machine, position, True, surrogate.field, surrogate.cut, targets)
+        _add(machine, position, True, surrogate.field, surrogate.threshold, targets)

@@ -1,7 +1,7 @@
-"""Export to PMML 4.4: a TreeModel whose predicates say what missing and unseen do.
+"""Export to PMML 4.4: a TreeModel with predicates for missing and unseen values.
 
 No strategy of an evaluator is relied on but two: a comparison with a missing value is
-not true, and where no branch is true the node itself answers. The predicates are made
+not true, and where no branch is true the node itself predicts. The predicates are made
 of single comparisons, because the quoting of PMML's arrays is read in different ways.
 """
 
@@ -18,13 +18,13 @@ from branchwise.data.schema import Value
 from branchwise.errors import ExportError
 from branchwise.export.base import (
     UNANSWERED,
-    Answer,
     Options,
+    Prediction,
     Runner,
     Target,
     run_program,
 )
-from branchwise.export.plan import AT_MOST, EVERY_BRANCH, Field, Plan, Question, Row
+from branchwise.export.plan import AT_MOST, EVERY_BRANCH, Field, Plan, PlanSplit, Row
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">"""
@@ -37,7 +37,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 def write(plan: Plan, options: Options) -> bytes:
     """Write the model."""
-    _refuse(plan, options)
+    _reject(plan, options)
     lines = [
         _HEAD,
         f" <Header description={_quoted(plan.about)}>",
@@ -50,14 +50,14 @@ def write(plan: Plan, options: Options) -> bytes:
     return "\n".join(lines).encode()
 
 
-def _refuse(plan: Plan, options: Options) -> None:
-    """Refuse what PMML cannot carry."""
+def _reject(plan: Plan, options: Options) -> None:
+    """Reject trees that PMML cannot represent."""
     if plan.divides and options["divided"] != UNANSWERED:
         raise ExportError(
             "PMML has no way to share a case out among branches that gives the very "
             "same probabilities in every evaluator. Fit with another missing and "
-            "unseen policy than 'split', or leave such cases without an answer with "
-            "the option divided='unanswered'."
+            "unseen policy than 'split', or leave such cases without a prediction "
+            "with the option divided='unanswered'."
         )
     depth = [0] * len(plan.nodes)
     for node, parent in enumerate(plan.parents):
@@ -110,7 +110,7 @@ def _dictionary(plan: Plan) -> Iterator[str]:
         kind = "continuous" if field.numeric else "categorical"
         yield from _data_field(field.name, kind, _TYPES[field.kind], field.values)
     target = _target_name(plan)
-    if plan.predicts_numbers:
+    if plan.is_regression:
         yield from _data_field(target, "continuous", "double", ())
     else:
         yield from _data_field(target, "categorical", _class_type(plan), plan.classes)
@@ -141,15 +141,15 @@ def _data_field(
 
 
 def _tree(plan: Plan) -> Iterator[str]:
-    function = "regression" if plan.predicts_numbers else "classification"
+    function = "regression" if plan.is_regression else "classification"
     yield (
         f' <TreeModel functionName="{function}" splitCharacteristic="multiSplit" '
         'missingValueStrategy="none" noTrueChildStrategy="returnLastPrediction">'
     )
     yield "  <MiningSchema>"
     for field in plan.fields:
-        unseen = "returnInvalid" if plan.refuses_unseen else "asIs"
-        missing = "returnInvalid" if plan.refuses_missing else "asIs"
+        unseen = "returnInvalid" if plan.rejects_unseen else "asIs"
+        missing = "returnInvalid" if plan.rejects_missing else "asIs"
         yield (
             f"   <MiningField name={_quoted(field.name)} "
             f'invalidValueTreatment="{unseen}" missingValueTreatment="{missing}"/>'
@@ -168,7 +168,7 @@ def _outputs(plan: Plan) -> Iterator[str]:
     Evaluators divide what a node's distribution has by its sum, which may change the
     last bit of a probability; what is looked up stays as it is.
     """
-    if plan.predicts_numbers:
+    if plan.is_regression:
         return
     node, *names = output_names(plan)
     yield "  <Output>"
@@ -185,10 +185,10 @@ def _outputs(plan: Plan) -> Iterator[str]:
         yield f'     <FieldColumnPair field={_quoted(node)} column="node"/>'
         yield "     <InlineTable>"
         for position, of_node in enumerate(plan.nodes):
-            chance = repr(of_node.chances[code])
+            probability = repr(of_node.probabilities[code])
             yield (
                 f"      <row><node>{position}</node>"
-                f"<probability>{chance}</probability></row>"
+                f"<probability>{probability}</probability></row>"
             )
         yield "     </InlineTable>"
         yield "    </MapValues>"
@@ -219,18 +219,18 @@ def _nodes(plan: Plan) -> Iterator[str]:
         node = plan.nodes[entry]
         yield f'  <Node id="{entry}" score={_quoted(_score(plan, entry))}>'
         yield _condition(plan, entry)
-        for label, chance in zip(plan.classes, node.chances, strict=False):
-            share = repr(chance)
+        for label, probability in zip(plan.classes, node.probabilities, strict=False):
+            share = repr(probability)
             yield (
                 f"  <ScoreDistribution value={_quoted(label)} "
                 f'recordCount="{share}" probability="{share}"/>'
             )
         stack.append("  </Node>")
-        if node.question is not None:
-            width = len(node.question.branches)
+        if node.split is not None:
+            width = len(node.split.branches)
             stack += [node.child(b) for b in reversed(range(width))]
-            if node.question.divides:
-                yield _without_answer(plan, node.question, entry)
+            if node.split.divides:
+                yield _without_prediction(plan, node.split, entry)
 
 
 def _score(plan: Plan, position: int) -> Value:
@@ -238,13 +238,13 @@ def _score(plan: Plan, position: int) -> Value:
     return plan.classes[node.label] if node.number is None else node.number
 
 
-def _without_answer(plan: Plan, question: Question, position: int) -> str:
+def _without_prediction(plan: Plan, split: PlanSplit, position: int) -> str:
     """Return a branch without a score, for cases that the model would divide."""
-    field = plan.fields[question.field]
+    field = plan.fields[split.field]
     terms = []
-    if question.missing_to == EVERY_BRANCH:
+    if split.missing_to == EVERY_BRANCH:
         terms.append(_is_missing(field))
-    if question.unseen_to == EVERY_BRANCH and not field.numeric:
+    if split.unseen_to == EVERY_BRANCH and not field.numeric:
         terms.append(_is_unseen(field))
     return f'  <Node id="divided {position}">{_any(terms)}</Node>'
 
@@ -255,17 +255,17 @@ def _condition(plan: Plan, position: int) -> str:
     if parent < 0:
         return _all(list(_looked_at(plan)))
     above = plan.nodes[parent]
-    if above.question is None:
-        raise TypeError("a parent asks")
+    if above.split is None:
+        raise TypeError("a parent has a split")
     branch = position - above.first_child
-    question = above.question
-    field = plan.fields[question.field]
-    terms = _met(field, question, branch)
-    if question.surrogates:
-        terms.append(_stand_in(plan, question, branch))
-    elif question.missing_to == branch:
+    split = above.split
+    field = plan.fields[split.field]
+    terms = _met(field, split, branch)
+    if split.surrogates:
+        terms.append(_stand_in(plan, split, branch))
+    elif split.missing_to == branch:
         terms.append(_is_missing(field))
-    if question.unseen_to == branch and not field.numeric:
+    if split.unseen_to == branch and not field.numeric:
         terms.append(_is_unseen(field))
     return _any(terms)
 
@@ -275,20 +275,20 @@ def _looked_at(plan: Plan) -> Iterator[str]:
 
     Evaluators check a field when they first need it, and the model checks all.
     """
-    if plan.refuses_missing or plan.refuses_unseen:
+    if plan.rejects_missing or plan.rejects_unseen:
         for field in plan.fields:
             yield _any([_is_missing(field), _is_known(field)])
 
 
-def _met(field: Field, question: Question, branch: int) -> list[str]:
+def _met(field: Field, split: PlanSplit, branch: int) -> list[str]:
     """Return the comparisons of which one must be true for a known value."""
-    codes = question.branches[branch]
+    codes = split.branches[branch]
     if not field.numeric:
         return [_compared(field, "equal", field.values[code]) for code in codes]
     if len(codes) > 1:
         return [_is_known(field)]
     side = "lessOrEqual" if codes == (AT_MOST,) else "greaterThan"
-    return [_compared(field, side, question.cut)] if codes else []
+    return [_compared(field, side, split.threshold)] if codes else []
 
 
 def _compared(field: Field, operator: str, value: object) -> str:
@@ -320,11 +320,11 @@ def _is_unseen(field: Field) -> str:
     return _all([_predicate(field, "notEqual", value) for value in values])
 
 
-def _stand_in(plan: Plan, question: Question, branch: int) -> str:
+def _stand_in(plan: Plan, split: PlanSplit, branch: int) -> str:
     """Return what must be true for surrogates to send a case down a branch."""
-    last = ["<True/>"] if question.missing_to == branch else ["<False/>"]
+    last = ["<True/>"] if split.missing_to == branch else ["<False/>"]
     decided = _any(last)
-    for surrogate in reversed(question.surrogates):
+    for surrogate in reversed(split.surrogates):
         field = plan.fields[surrogate.field]
         silent = [_is_missing(field)]
         if not field.numeric:
@@ -337,7 +337,7 @@ def _stand_in(plan: Plan, question: Question, branch: int) -> str:
             silent.append(_is_unseen(field))
         mine = _met(field, surrogate, branch)
         decided = _any([*mine, _all([_any(silent), decided])])
-    return _all([_is_missing(plan.fields[question.field]), decided])
+    return _all([_is_missing(plan.fields[split.field]), decided])
 
 
 def _any(terms: Sequence[str]) -> str:
@@ -365,7 +365,7 @@ def _absent() -> str | None:
     return None
 
 
-def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Answer]:
+def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Prediction]:
     driver = (files("branchwise.export") / "pmml_driver.py").read_bytes()
     command = [sys.executable, "pmml_driver.py", "tree.pmml", _target_name(plan)]
     named = {"pmml_driver.py": driver, "tree.pmml": content}

@@ -1,8 +1,8 @@
 """Evaluate a PMML file with JPMML-Evaluator, in a process of its own.
 
 Arguments: the file and the name of its target. Rows are lines of JSON on standard
-input; answers go to standard output as lines of JSON: the position of the label among
-the target's values and its probabilities, a number, or null.
+input; predictions go to standard output as lines of JSON: the position of the label
+among the target's values and its probabilities, a number, or null.
 """
 
 import json
@@ -14,7 +14,7 @@ _SPACE = "{http://www.dmg.org/PMML-4_4}"
 
 
 def main() -> None:
-    """Read the file, then rows; write answers."""
+    """Read the file, then rows; write predictions."""
     import pandas as pd  # noqa: PLC0415
     from jpmml_evaluator import make_evaluator  # noqa: PLC0415
 
@@ -37,13 +37,13 @@ def main() -> None:
     else:  # a table without columns has no rows
         records = [evaluator.evaluate({})] * len(rows)
     for record in records:
-        print(json.dumps(answer(record, target, classes, outputs)))
+        print(json.dumps(prediction(record, target, classes, outputs)))
 
 
-def answer(
+def prediction(
     record: dict[str, Any], target: str, classes: list[Any], outputs: list[Any]
 ) -> list[Any] | None:
-    """Return what one row was answered with."""
+    """Return the prediction of one row."""
     label = record.get(target)
     if label is None or label != label:
         return None
@@ -53,7 +53,7 @@ def answer(
 
 
 def position(label: Any, classes: list[Any]) -> int:
-    """Find a label among those of the file: whole numbers beside gaps are floats."""
+    """Find a label among those of the file; pandas may have made floats of integers."""
     if isinstance(label, float):
         return [float(text) for text in classes].index(label)
     return classes.index(str(label).lower() if isinstance(label, bool) else str(label))

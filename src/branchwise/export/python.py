@@ -7,7 +7,14 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from branchwise.data.schema import Value, ValueType
-from branchwise.export.base import Answer, Options, Runner, Target, always, run_program
+from branchwise.export.base import (
+    Options,
+    Prediction,
+    Runner,
+    Target,
+    always,
+    run_program,
+)
 from branchwise.export.code_writer import Source, comment, finite, wrapped
 from branchwise.export.plan import Field, Plan, Row
 from branchwise.export.statements import (
@@ -16,7 +23,7 @@ from branchwise.export.statements import (
     Missing,
     OneOf,
     Other,
-    Part,
+    Piece,
     Table,
     Test,
     UpTo,
@@ -73,12 +80,12 @@ def _number(name, value):
 
 
 '''
-_REFUSE_MISSING = """\
+_REJECT_MISSING = """\
             raise ValueError(f"Column {name!r} is missing, which the tree refuses.")"""
 _ALLOW_MISSING = """\
             cells.append(float("nan") if values is None else None)
             continue"""
-_REFUSE_UNSEEN = """\
+_REJECT_UNSEEN = """\
             raise ValueError(
                 f"Column {name!r} has the value {value!r}, which training did not have."
             )"""
@@ -112,7 +119,7 @@ def predict(row):
     return _ANSWERS[_arrive(_read(row))]
 '''
 
-_ARRIVE_DIVIDED = '''\
+_ARRIVE_FRACTIONAL = '''\
 def _arrive(cells):
     """Return the nodes where the parts of a case end, in order, with their shares."""
     ends, todo = [], []
@@ -127,7 +134,7 @@ def _arrive(cells):
 
 
 '''
-_PREDICT_CLASS_DIVIDED = '''\
+_PREDICT_CLASS_FRACTIONAL = '''\
 def _chances(ends):
     chances = [0.0] * len(CLASSES)
     for node, share in ends:
@@ -159,7 +166,7 @@ def predict_proba(row):
         return list(_ANSWERS[ends[0][0]][1])
     return _chances(ends)
 '''
-_PRICES = """\
+_EXPECTED_COSTS = """\
     scores = []
     for answer in range(len(CLASSES)):
         price = 0.0
@@ -167,7 +174,7 @@ _PRICES = """\
             price += chance * costs[answer]
         scores.append(-price)
 """
-_PREDICT_NUMBER_DIVIDED = '''\
+_PREDICT_NUMBER_FRACTIONAL = '''\
 def predict(row):
     """Return the number that is expected for a row."""
     ends = _arrive(_read(row))
@@ -202,7 +209,7 @@ def _tuple(items: Sequence[str]) -> str:
 
 
 class PythonSource(Source):
-    """Writes the parts of a plan in Python."""
+    """Writes the pieces of a plan in Python."""
 
     begin = ("if {}:", "elif {}:", "else:")
     end = None
@@ -210,11 +217,11 @@ class PythonSource(Source):
     remark = "#"
     ascii_only = False
 
-    def function(self, part: Part, body: Iterable[str]) -> Iterator[str]:
+    def function(self, piece: Piece, body: Iterable[str]) -> Iterator[str]:
         """Yield the lines of a function, which take what they need from the cells."""
         more = ", s0, todo" if self.plan.divides else ""
-        yield f"def _part_{part.number}(cells{more}):"
-        for field in part.fields:
+        yield f"def _part_{piece.number}(cells{more}):"
+        for field in piece.fields:
             yield f"    {self.names[field]} = cells[{field}]"
         yield from body
         yield from ("", "")
@@ -227,9 +234,9 @@ class PythonSource(Source):
         if isinstance(test, OneOf):
             return self._one_of(name, self.plan.fields[test.field], test.codes)
         if isinstance(test, UpTo):
-            return f"{name} <= {literal(test.cut)}"
+            return f"{name} <= {literal(test.threshold)}"
         if isinstance(test, Above):
-            return f"{name} > {literal(test.cut)}"
+            return f"{name} > {literal(test.threshold)}"
         if isinstance(test, Known):
             return f"not isnan({name})"
         if isinstance(test, Other):
@@ -253,9 +260,9 @@ class PythonSource(Source):
         """Return where the case goes, or list it."""
         return f"return {to}" if share is None else f"todo.append(({to}, {share}))"
 
-    def share(self, name: str, of: str, part: float, when: str) -> str:
+    def share(self, name: str, of: str, piece: float, when: str) -> str:
         """Write a share."""
-        less = f"{of} * {literal(part)}"
+        less = f"{of} * {literal(piece)}"
         return f"{name} = {less} if {when} else {of}" if when else f"{name} = {less}"
 
     def choice(self, name: str) -> str | None:  # noqa: ARG002
@@ -280,9 +287,9 @@ class PythonSource(Source):
         return f"{name}[{self.names[table.field]}]"
 
     def everywhere(self, table: Table) -> list[str]:
-        """List all the places where the parts of a case go."""
+        """List all positions that a fractional case goes to."""
         name = f"_EVERY_{table.node}"
-        entries = [f"({to}, {literal(part)})" for to, part in table.every]
+        entries = [f"({to}, {literal(piece)})" for to, piece in table.every]
         self.tables += [f"{name} = (", *wrapped(entries, "    "), ")"]
         return [
             f"for to, part in {name}:",
@@ -294,7 +301,7 @@ def write(plan: Plan, options: Options) -> bytes:  # noqa: ARG001
     """Write a Python module."""
     source = PythonSource(plan)
     functions = list(source.functions())
-    uses = _NUMBERS_USE if plan.predicts_numbers else _CLASSES_USE
+    uses = _NUMBERS_USE if plan.is_regression else _CLASSES_USE
     lines = [
         _HEAD.format(about=comment(plan.about), uses=uses),
         f"CLASSES = {_tuple([literal(label) for label in plan.classes])}",
@@ -303,25 +310,27 @@ def write(plan: Plan, options: Options) -> bytes:  # noqa: ARG001
         *source.tables,
         *("", ""),
         *functions,
-        *_answers(plan),
+        *_predictions(plan),
         *_columns(plan),
         *("", ""),
-        _read(plan) + _parts(source) + _predict(plan, source),
+        _read(plan) + _pieces(source) + _predict(plan, source),
     ]
     return "\n".join(lines).encode()
 
 
-def _answers(plan: Plan) -> Iterator[str]:
+def _predictions(plan: Plan) -> Iterator[str]:
     yield "# What every node answers."
     yield "_ANSWERS = ("
     for position, node in enumerate(plan.nodes):
         if node.number is not None:
-            answer = literal(node.number)
+            prediction = literal(node.number)
         else:
-            chances = ", ".join(map(literal, node.chances))
-            comma = "," if len(node.chances) == 1 else ""
-            answer = f"({literal(plan.classes[node.label])}, ({chances}{comma}))"
-        yield f"    {answer},  # {position}"
+            probabilities = ", ".join(map(literal, node.probabilities))
+            comma = "," if len(node.probabilities) == 1 else ""
+            prediction = (
+                f"({literal(plan.classes[node.label])}, ({probabilities}{comma}))"
+            )
+        yield f"    {prediction},  # {position}"
     yield ")"
     if plan.divides and plan.costs is not None:
         yield "# What it costs to answer (column) where something is true (row)."
@@ -340,28 +349,28 @@ def _columns(plan: Plan) -> Iterator[str]:
 
 
 def _read(plan: Plan) -> str:
-    missing = _REFUSE_MISSING if plan.refuses_missing else _ALLOW_MISSING
-    unseen = _REFUSE_UNSEEN if plan.refuses_unseen else _ALLOW_UNSEEN
+    missing = _REJECT_MISSING if plan.rejects_missing else _ALLOW_MISSING
+    unseen = _REJECT_UNSEEN if plan.rejects_unseen else _ALLOW_UNSEEN
     return _READ.format(missing=missing, unseen=unseen)
 
 
-def _parts(source: PythonSource) -> str:
+def _pieces(source: PythonSource) -> str:
     """Write the list of the functions, if there is more than one."""
-    if len(source.parts) == 1:
+    if len(source.pieces) == 1:
         return ""
-    names = [f"_part_{part.number}" for part in source.parts]
+    names = [f"_part_{piece.number}" for piece in source.pieces]
     return f"_PARTS = {_tuple(names)}\n\n\n"
 
 
 def _predict(plan: Plan, source: PythonSource) -> str:
     if not plan.divides:
-        on = _GO_ON if len(source.parts) > 1 else ""
-        answer = _PREDICT_NUMBER if plan.predicts_numbers else _PREDICT_CLASS
-        return _ARRIVE.format(on=on) + answer
-    if plan.predicts_numbers:
-        return _ARRIVE_DIVIDED + _PREDICT_NUMBER_DIVIDED
-    costs = "" if plan.costs is None else _PRICES
-    return _ARRIVE_DIVIDED + _PREDICT_CLASS_DIVIDED.format(costs=costs)
+        on = _GO_ON if len(source.pieces) > 1 else ""
+        prediction = _PREDICT_NUMBER if plan.is_regression else _PREDICT_CLASS
+        return _ARRIVE.format(on=on) + prediction
+    if plan.is_regression:
+        return _ARRIVE_FRACTIONAL + _PREDICT_NUMBER_FRACTIONAL
+    costs = "" if plan.costs is None else _EXPECTED_COSTS
+    return _ARRIVE_FRACTIONAL + _PREDICT_CLASS_FRACTIONAL.format(costs=costs)
 
 
 # The module may import what it needs, which is there already, and nothing else: no
@@ -379,16 +388,16 @@ exec(code, tree := {})
 for line in sys.stdin.buffer:
     row = dict(zip(tree["COLUMNS"], json.loads(line)))
     try:
-        answer = [tree["predict"](row)]
+        result = [tree["predict"](row)]
         if tree["CLASSES"]:
-            answer = [tree["CLASSES"].index(answer[0]), *tree["predict_proba"](row)]
+            result = [tree["CLASSES"].index(result[0]), *tree["predict_proba"](row)]
     except ValueError:
-        answer = None
-    print(json.dumps(answer))
+        result = None
+    print(json.dumps(result))
 """
 
 
-def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Answer]:
+def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Prediction]:
     files = {"exported_tree.py": content, "driver.py": _DRIVER}
     return run_program([sys.executable, "-I", "driver.py"], files, rows, plan)
 

@@ -1,8 +1,8 @@
-"""Follow the rules of a branchwise JSON export, with nothing but Python's own library.
+"""Apply the rules of a branchwise JSON export, with nothing but Python's own library.
 
 This program stands alone: branchwise runs it to verify exports, and it shows all that
 a reader of such files has to do. Rows are lines of JSON on standard input, an array
-with one cell for each of the file's columns; answers are lines of JSON.
+with one cell for each of the file's columns; predictions are lines of JSON.
 """
 
 import json
@@ -48,23 +48,23 @@ def arrivals(
     while entered:
         rules, entry = entered.pop()
         for rule in rules:
-            part = entry
+            piece = entry
             for condition in rule["if"]:
-                part = part * share(condition, row, known)
-                if part == 0:
+                piece = piece * share(condition, row, known)
+                if piece == 0:
                     break
             else:
                 if "part" in rule["then"]:
-                    entered.append((document["parts"][rule["then"]["part"]], part))
+                    entered.append((document["parts"][rule["then"]["part"]], piece))
                 else:
-                    ends.append((rule["node"], rule["then"], part))
-    return [(then, part) for _, then, part in sorted(ends, key=lambda end: end[0])]
+                    ends.append((rule["node"], rule["then"], piece))
+    return [(then, piece) for _, then, piece in sorted(ends, key=lambda end: end[0])]
 
 
-def refused(
+def rejected(
     document: dict[str, Any], row: dict[str, Any], known: dict[str, Any]
 ) -> bool:
-    """Tell whether a row has no answer because of what is missing or unknown."""
+    """Tell whether a row has no prediction because of missing or unseen values."""
     if document["missing"] == "refused" and None in row.values():
         return True
     return document["unseen"] == "refused" and any(
@@ -73,52 +73,54 @@ def refused(
     )
 
 
-def most(document: dict[str, Any], chances: list[float]) -> int:
-    """Return the code of the class with the most chance, or that costs least."""
-    scores = chances
+def most(document: dict[str, Any], probabilities: list[float]) -> int:
+    """Return the code of the most probable class, or of the one that costs least."""
+    scores = probabilities
     if document["costs"] is not None:
         scores = []
-        for answer in range(len(document["costs"][0])):
-            price = 0.0
-            for chance, costs in zip(chances, document["costs"], strict=True):
-                price += chance * costs[answer]
-            scores.append(-price)
+        for prediction in range(len(document["costs"][0])):
+            cost = 0.0
+            for probability, costs in zip(
+                probabilities, document["costs"], strict=True
+            ):
+                cost += probability * costs[prediction]
+            scores.append(-cost)
     best = max(scores)
     least = best - abs(best) * 1e-9
     return next(code for code, score in enumerate(scores) if score >= least)
 
 
-def answer(document: dict[str, Any], cells: list[Any]) -> list[Any] | None:
-    """Return [class code, probabilities ...] or [number]; None for a refused row."""
+def prediction(document: dict[str, Any], cells: list[Any]) -> list[Any] | None:
+    """Return [class code, probabilities ...] or [number]; None for a rejected row."""
     columns = document["columns"]
     row = {c["name"]: cell for c, cell in zip(columns, cells, strict=True)}
     known = {c["name"]: c["values"] for c in columns if "values" in c}
-    if refused(document, row, known):
+    if rejected(document, row, known):
         return None
     ends = arrivals(document, row, known)
     if document["predicts"] == "numbers":
         if len(ends) == 1:
             return [ends[0][0]["number"]]
         total = 0.0
-        for then, part in ends:
-            total += then["number"] * part
+        for then, piece in ends:
+            total += then["number"] * piece
         return [total]
     if len(ends) == 1:
         then = ends[0][0]
         return [document["classes"].index(then["class"]), *then["probabilities"]]
-    chances = [0.0] * len(document["classes"])
-    for then, part in ends:
-        for code, chance in enumerate(then["probabilities"]):
-            chances[code] += chance * part
-    return [most(document, chances), *chances]
+    probabilities = [0.0] * len(document["classes"])
+    for then, piece in ends:
+        for code, probability in enumerate(then["probabilities"]):
+            probabilities[code] += probability * piece
+    return [most(document, probabilities), *probabilities]
 
 
 def main() -> None:
-    """Read rules, then rows; write answers."""
+    """Read rules, then rows; write predictions."""
     with open(sys.argv[1], encoding="utf-8") as file:  # noqa: PTH123
         document = json.load(file)
     for line in sys.stdin:
-        print(json.dumps(answer(document, json.loads(line))))
+        print(json.dumps(prediction(document, json.loads(line))))
 
 
 if __name__ == "__main__":

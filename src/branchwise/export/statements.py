@@ -1,14 +1,14 @@
-"""A plan as nested conditions: what exports to programming languages are written from.
+"""A plan as nested conditions, from which programming languages are written.
 
-The tree is cut into parts, and every part becomes a function of a few levels, so that
-no parser, compiler or stack of any language sees how deep or large the tree is. A part
-says where a case goes: to the node where it ends (its position), or on to another part
-(minus the part's number; part 0 is where cases start). A loop calls one part after the
-other, and nothing recurses.
+The tree is divided into pieces, and every piece becomes a function of a few levels, so
+that no parser, compiler or stack of any language has to handle the depth of the tree. A
+piece returns where a case goes: to the node where it ends (its position), or on to
+another piece (minus the piece's number; cases start at piece 0). A loop calls one piece
+after the other, without recursion.
 
-Where no case is divided, a part returns where its case goes. Else it lists all the
-places that the case goes to, each with its share: the conditions on the branches of a
-question that divides do not exclude each other, and each branch has a share of its own.
+Without fractional cases, a piece returns one position. Else it lists all positions that
+the case goes to, each with its share: the conditions on the branches of a split that
+divides a case do not exclude each other, and each branch has a share of its own.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from branchwise.export.plan import ABOVE, AT_MOST, EVERY_BRANCH, STOP, Plan, Question
+from branchwise.export.plan import ABOVE, AT_MOST, EVERY_BRANCH, STOP, Plan, PlanSplit
 
-#: Questions below each other, and in all, in one part.
+#: Levels of splits, and all splits, of one piece.
 _MOST_LEVELS = 10
-_MOST_QUESTIONS = 200
-#: A question with more branches is looked up in a table.
+_MOST_SPLITS = 200
+#: A split with more branches is looked up in a table.
 _MOST_ARMS = 12
 
 
@@ -49,18 +49,18 @@ class Other:
 
 @dataclass(frozen=True)
 class UpTo:
-    """A number is known and not above a cut."""
+    """A number is known and not above a threshold."""
 
     field: int
-    cut: float
+    threshold: float
 
 
 @dataclass(frozen=True)
 class Above:
-    """A number is known and above a cut."""
+    """A number is known and above a threshold."""
 
     field: int
-    cut: float
+    threshold: float
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ Tests = tuple[Test, ...]
 
 @dataclass(frozen=True)
 class Go:
-    """The case goes to a node or a part, with the share of a level."""
+    """The case goes to a node or a piece, with the share of a level."""
 
     to: int
     share: int
@@ -98,7 +98,7 @@ class Share:
 
     level: int
     of: int
-    part: float
+    piece: float
     when: Tests
 
 
@@ -124,7 +124,7 @@ class If:
     """Arms of which one is taken, the last if no other; or, ``divided``, several."""
 
     arms: tuple[Arm, ...]
-    divided: bool
+    fractional: bool
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ Statement = Go | Share | Choose | If | Table
 
 
 @dataclass(frozen=True)
-class Part:
+class Piece:
     """A function: its root, its statements, and the fields that these look at."""
 
     number: int
@@ -156,8 +156,8 @@ class Part:
     fields: tuple[int, ...]
 
 
-def parts_of(plan: Plan) -> Iterator[Part]:
-    """Cut a tree into parts, beginning with that of the root."""
+def pieces_of(plan: Plan) -> Iterator[Piece]:
+    """Divide a tree into pieces, beginning with that of the root."""
     number_of = {0: 0}
     roots = deque([0])
     while roots:
@@ -167,39 +167,39 @@ def parts_of(plan: Plan) -> Iterator[Part]:
             number_of[node] = len(number_of)
         roots.extend(below)
         nested = _Nested(plan, inside, number_of)
-        yield Part(
+        yield Piece(
             number_of[root], root, nested.block(root), tuple(sorted(nested.seen))
         )
 
 
 def _reach(plan: Plan, root: int) -> tuple[set[int], list[int]]:
-    """Return the nodes whose questions a part asks, and the roots of parts below."""
+    """Return the inner nodes of a piece, and the roots of the pieces below."""
     inside: set[int] = set()
     below: list[int] = []
     open_ = deque([(root, 0)])
     while open_:
         node, level = open_.popleft()
-        question = plan.nodes[node].question
-        if question is None:
+        split = plan.nodes[node].split
+        if split is None:
             continue
-        if level == _MOST_LEVELS or len(inside) == _MOST_QUESTIONS:
+        if level == _MOST_LEVELS or len(inside) == _MOST_SPLITS:
             below.append(node)
             continue
         inside.add(node)
-        # The children of a table are called by it: each is a part of its own.
-        deeper = _MOST_LEVELS if is_wide(question) else level + 1
-        children = range(len(question.branches))
+        # The children of a table are called by it: each is a piece of its own.
+        deeper = _MOST_LEVELS if is_wide(split) else level + 1
+        children = range(len(split.branches))
         open_.extend((plan.nodes[node].child(branch), deeper) for branch in children)
     return inside, below
 
 
-def is_wide(question: Question) -> bool:
-    """Tell whether a question is looked up in a table."""
-    return len(question.branches) > _MOST_ARMS and not question.surrogates
+def is_wide(split: PlanSplit) -> bool:
+    """Tell whether a split is looked up in a table."""
+    return len(split.branches) > _MOST_ARMS and not split.surrogates
 
 
 class _Nested:
-    """Makes the statements of a part."""
+    """Makes the statements of a piece."""
 
     def __init__(
         self, plan: Plan, inside: Collection[int], number_of: dict[int, int]
@@ -210,22 +210,22 @@ class _Nested:
         self.seen: set[int] = set()
 
     def block(self, node: int, level: int = 0, share: int = 0) -> tuple[Statement, ...]:
-        """Return what happens to a case at a node; as deep as a part is, no deeper."""
-        question = self._plan.nodes[node].question
-        if question is None or node not in self._inside:
+        """Return the statements of a node; the depth is limited by that of a piece."""
+        split = self._plan.nodes[node].split
+        if split is None or node not in self._inside:
             return (Go(self._to(node), share),)
-        self.seen.add(question.field)
-        if is_wide(question):
-            return (self._table(node, question, share),)
-        if question.surrogates and not self._plan.refuses_missing:
-            return self._chosen(node, question, level, share)
-        branches = [self._tests(question, b) for b in range(len(question.branches))]
-        every = self._tests(question, EVERY_BRANCH)
-        stop = self._tests(question, STOP)
+        self.seen.add(split.field)
+        if is_wide(split):
+            return (self._table(node, split, share),)
+        if split.surrogates and not self._plan.rejects_missing:
+            return self._chosen(node, split, level, share)
+        branches = [self._tests(split, b) for b in range(len(split.branches))]
+        every = self._tests(split, EVERY_BRANCH)
+        stop = self._tests(split, STOP)
         return self._arms(node, branches, every, stop, level, share)
 
     def _to(self, node: int) -> int:
-        is_leaf = self._plan.nodes[node].question is None
+        is_leaf = self._plan.nodes[node].split is None
         return node if is_leaf else -self._number_of[node]
 
     def _arms(
@@ -237,104 +237,104 @@ class _Nested:
         level: int,
         share: int,
     ) -> tuple[Statement, ...]:
-        """Return the branches of a question, and the end of cases that stop."""
-        question = self._plan.nodes[node].question
+        """Return the branches of a split, and the end of cases that stop."""
+        split = self._plan.nodes[node].split
         arms = []
         for branch, tests in enumerate(branches):
             child = self._plan.nodes[node].child(branch)
-            if every and question is not None:
+            if every and split is not None:
                 when = every if tests else ()
-                part = Share(level + 1, share, question.shares[branch], when)
-                body = (part, *self.block(child, level + 1, level + 1))
+                piece = Share(level + 1, share, split.shares[branch], when)
+                body = (piece, *self.block(child, level + 1, level + 1))
                 arms.append(Arm((*tests, *every), body))
             elif tests:
                 arms.append(Arm(tests, self.block(child, level + 1, share)))
         if stop or not arms:
             arms.append(Arm(stop, (Go(node, share),)))
-        return (If(tuple(arms), divided=bool(every)),)
+        return (If(tuple(arms), fractional=bool(every)),)
 
     def _chosen(
-        self, node: int, question: Question, level: int, share: int
+        self, node: int, split: PlanSplit, level: int, share: int
     ) -> tuple[Statement, ...]:
-        """Let surrogates choose where the value is missing."""
-        choice = Choose(level, tuple(self._replies(question)), question.missing_to)
+        """Return the surrogate splits for a missing value."""
+        choice = Choose(level, tuple(self._outcomes(split)), split.missing_to)
         ways = {branch for _, branch in choice.arms} | {choice.default}
 
         def went(branch: int) -> Tests:
             return (Went(level, branch),) if branch in ways else ()
 
-        branches = [went(branch) for branch in range(len(question.branches))]
+        branches = [went(branch) for branch in range(len(split.branches))]
         arms = self._arms(node, branches, went(EVERY_BRANCH), went(STOP), level, share)
         return (choice, *arms)
 
-    def _replies(self, question: Question) -> Iterator[tuple[Tests, int]]:
-        """Yield what chooses each branch, the question's own replies first."""
-        for way in (*range(len(question.branches)), STOP, EVERY_BRANCH):
-            own = [t for t in self._tests(question, way) if not isinstance(t, Missing)]
+    def _outcomes(self, split: PlanSplit) -> Iterator[tuple[Tests, int]]:
+        """Yield the tests of each branch, those of the split itself first."""
+        for way in (*range(len(split.branches)), STOP, EVERY_BRANCH):
+            own = [t for t in self._tests(split, way) if not isinstance(t, Missing)]
             if own:
                 yield tuple(own), way
-        for surrogate in question.surrogates:
+        for surrogate in split.surrogates:
             self.seen.add(surrogate.field)
             for branch in range(len(surrogate.branches)):
                 tests = self._tests(surrogate, branch)
                 if tests:
                     yield tests, branch
 
-    def _tests(self, question: Question, way: int) -> Tests:
+    def _tests(self, split: PlanSplit, way: int) -> Tests:
         """Return what goes down a branch, stops, or goes down every branch."""
         plan = self._plan
-        numeric = plan.fields[question.field].numeric
+        numeric = plan.fields[split.field].numeric
         tests: list[Test] = []
-        codes = self._codes(question, way)
+        codes = self._codes(split, way)
         if codes:
-            tests.append(_has(question, codes, numeric))
-        if question.missing_to == way and not plan.refuses_missing:
-            tests.append(Missing(question.field))
-        if question.unseen_to == way and not plan.refuses_unseen and not numeric:
-            tests.append(Other(question.field))
+            tests.append(_has(split, codes, numeric))
+        if split.missing_to == way and not plan.rejects_missing:
+            tests.append(Missing(split.field))
+        if split.unseen_to == way and not plan.rejects_unseen and not numeric:
+            tests.append(Other(split.field))
         return tuple(tests)
 
-    def _codes(self, question: Question, way: int) -> tuple[int, ...]:
+    def _codes(self, split: PlanSplit, way: int) -> tuple[int, ...]:
         """Return the codes that lead somewhere."""
         if way == EVERY_BRANCH:
             return ()
-        field = self._plan.fields[question.field]
+        field = self._plan.fields[split.field]
         codes: Sequence[int] = range(len(field.values))
         if field.numeric:
-            codes = (AT_MOST,) if question.cut is None else (AT_MOST, ABOVE)
+            codes = (AT_MOST,) if split.threshold is None else (AT_MOST, ABOVE)
         if way >= 0:
-            return tuple(code for code in question.branches[way] if code in codes)
-        return tuple(code for code in codes if code not in question.branch_of)
+            return tuple(code for code in split.branches[way] if code in codes)
+        return tuple(code for code in codes if code not in split.branch_of)
 
-    def _table(self, node: int, question: Question, share: int) -> Table:
-        place = self._plan.nodes[node]
+    def _table(self, node: int, split: PlanSplit, share: int) -> Table:
+        position = self._plan.nodes[node]
 
         def to(way: int) -> int | None:
             if way == EVERY_BRANCH:
                 return None
-            return node if way == STOP else self._to(place.child(way))
+            return node if way == STOP else self._to(position.child(way))
 
-        n_codes = len(self._plan.fields[question.field].values)
-        ways = (question.branch_of.get(code, STOP) for code in range(n_codes))
-        every = enumerate(question.shares)
+        n_codes = len(self._plan.fields[split.field].values)
+        ways = (split.branch_of.get(code, STOP) for code in range(n_codes))
+        every = enumerate(split.shares)
         return Table(
             node,
-            question.field,
+            split.field,
             share,
-            tuple(node if w == STOP else self._to(place.child(w)) for w in ways),
-            to(question.missing_to),
-            to(question.unseen_to),
-            tuple((self._to(place.child(b)), part) for b, part in every)
-            if question.divides
+            tuple(node if w == STOP else self._to(position.child(w)) for w in ways),
+            to(split.missing_to),
+            to(split.unseen_to),
+            tuple((self._to(position.child(b)), piece) for b, piece in every)
+            if split.divides
             else (),
         )
 
 
-def _has(question: Question, codes: tuple[int, ...], numeric: bool) -> Test:
-    """Return the test for some codes of a question."""
+def _has(split: PlanSplit, codes: tuple[int, ...], numeric: bool) -> Test:
+    """Return the test for some codes of a split."""
     if not numeric:
-        return OneOf(question.field, codes)
-    if question.cut is None or len(codes) > 1:
-        return Known(question.field)
-    cut = question.cut
-    return (UpTo if codes[0] == AT_MOST else Above)(question.field, cut)
+        return OneOf(split.field, codes)
+    if split.threshold is None or len(codes) > 1:
+        return Known(split.field)
+    threshold = split.threshold
+    return (UpTo if codes[0] == AT_MOST else Above)(split.field, threshold)

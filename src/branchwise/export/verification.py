@@ -1,4 +1,4 @@
-"""Writing an export, and running it against the model row by row."""
+"""Exports with verification: test rows, runs and comparison with the model."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from branchwise.export import (
 )
 from branchwise.export.base import (
     UNANSWERED,
-    Answer,
     Options,
+    Prediction,
     Runner,
     Sample,
     Target,
-    model_answers,
+    model_predictions,
     same,
     sample_of_rows,
     sample_of_table,
@@ -41,7 +41,7 @@ from branchwise.export.plan import (
     Cell,
     Field,
     Plan,
-    Question,
+    PlanSplit,
     Row,
     make_plan,
 )
@@ -95,8 +95,8 @@ _TEXTS = (
     "$1",
     "{0}",
 )
-#: Cuts of a field that are tried, with the numbers next to them.
-_MOST_CUTS = 200
+#: The most thresholds of a field that are tested, with the numbers next to them.
+_MOST_THRESHOLDS = 200
 
 
 def probe_rows(plan: Plan, n_rows: int = 1000, seed: int = 0) -> list[Row]:
@@ -117,35 +117,39 @@ def _sampled(plan: Plan, n_rows: int) -> Sequence[int]:
 
 def _pools(plan: Plan, random: Random) -> list[list[Cell]]:
     """Return for every field the cells to choose from."""
-    cuts: list[set[float]] = [set() for _ in plan.fields]
-    for question in _questions(plan):
-        if question.cut is not None:
-            cuts[question.field].add(question.cut)
+    thresholds: list[set[float]] = [set() for _ in plan.fields]
+    for split in _splits(plan):
+        if split.threshold is not None:
+            thresholds[split.field].add(split.threshold)
     return [
         _pool(field, sorted(of_field), random)
-        for field, of_field in zip(plan.fields, cuts, strict=True)
+        for field, of_field in zip(plan.fields, thresholds, strict=True)
     ]
 
 
-def _questions(plan: Plan) -> list[Question]:
-    asked = [node.question for node in plan.nodes if node.question is not None]
-    return [*asked, *(s for question in asked for s in question.surrogates)]
+def _splits(plan: Plan) -> list[PlanSplit]:
+    splits = [node.split for node in plan.nodes if node.split is not None]
+    return [*splits, *(s for split in splits for s in split.surrogates)]
 
 
-def _pool(field: Field, cuts: list[float], random: Random) -> list[Cell]:
+def _pool(field: Field, thresholds: list[float], random: Random) -> list[Cell]:
     if field.numeric:
-        tried = random.sample(cuts, min(len(cuts), _MOST_CUTS))
-        return [None, *_NUMBERS, *(n for cut in tried for n in _around(cut))]
+        trials = random.sample(thresholds, min(len(thresholds), _MOST_THRESHOLDS))
+        return [
+            None,
+            *_NUMBERS,
+            *(n for threshold in trials for n in _around(threshold)),
+        ]
     return [None, *field.values, *_unknown(field)]
 
 
-def _around(cut: float) -> tuple[float, ...]:
+def _around(threshold: float) -> tuple[float, ...]:
     return (
-        cut,
-        math.nextafter(cut, -math.inf),
-        math.nextafter(cut, math.inf),
-        cut - 1.0,
-        cut + 1.0,
+        threshold,
+        math.nextafter(threshold, -math.inf),
+        math.nextafter(threshold, math.inf),
+        threshold - 1.0,
+        threshold + 1.0,
     )
 
 
@@ -166,12 +170,12 @@ def _longer(text: str) -> str:
 
 
 def _towards(plan: Plan, wanted: int, pools: list[list[Cell]], random: Random) -> Row:
-    """Return a row that arrives at a node, as far as one question allows another."""
+    """Return a row that arrives at a node, unless splits on its path exclude it."""
     cells: list[Cell] = [random.choice(pool) for pool in pools]
     for position, branch in _way(plan, wanted):
-        question = plan.nodes[position].question
-        if question is not None:
-            cells[question.field] = _cell_for(plan, question, branch, random)
+        split = plan.nodes[position].split
+        if split is not None:
+            cells[split.field] = _cell_for(plan, split, branch, random)
     return tuple(cells)
 
 
@@ -186,17 +190,20 @@ def _way(plan: Plan, node: int) -> list[tuple[int, int]]:
     return way[::-1]
 
 
-def _cell_for(plan: Plan, question: Question, branch: int, random: Random) -> Cell:
-    field, codes = plan.fields[question.field], question.branches[branch]
+def _cell_for(plan: Plan, split: PlanSplit, branch: int, random: Random) -> Cell:
+    field, codes = plan.fields[split.field], split.branches[branch]
     if not codes:
         return None
     code = random.choice(codes)
     if not field.numeric:
         return field.values[code]
-    cut = question.cut
-    if cut is None:
+    threshold = split.threshold
+    if threshold is None:
         return 0.0
-    near = {AT_MOST: (cut, cut - 1.0), ABOVE: (math.nextafter(cut, math.inf), cut + 1)}
+    near = {
+        AT_MOST: (threshold, threshold - 1.0),
+        ABOVE: (math.nextafter(threshold, math.inf), threshold + 1),
+    }
     return random.choice(near[code])
 
 
@@ -216,7 +223,7 @@ TARGETS = {
 
 #: Rows that an export is tried with where none are given.
 _N_PROBES = 1000
-#: Differences that are told one by one.
+#: The most differences that are listed.
 _SHOWN = 3
 
 
@@ -230,12 +237,12 @@ class Exportable(Protocol):
 
 @dataclass(frozen=True)
 class Difference:
-    """A row that the export answers in another way than the model."""
+    """A row for which the export and the model differ."""
 
     index: int
     row: Row
-    model: Answer
-    export: Answer
+    model: Prediction
+    export: Prediction
 
     def __str__(self) -> str:
         return f"row {self.index} {self.row!r}: {self.model!r} became {self.export!r}"
@@ -259,7 +266,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether the export was run on a row or more, and all answers were right."""
+        """Whether the export was run on a row or more, without differences."""
         return bool(self.ran) and self.n_rows > 0 and not self.differences
 
     def __str__(self) -> str:
@@ -275,7 +282,7 @@ class Verification:
 
 
 def target_named(name: str) -> Target:
-    """Return a target, or say which there are."""
+    """Return a target by name."""
     if name not in TARGETS:
         raise ParameterError(
             f"target must be one of {quoted(TARGETS, 99)}. Got {name!r}."
@@ -305,8 +312,8 @@ def exported(
 ) -> tuple[bytes, Verification]:
     """Return a model in another language, verified: see :func:`verify`.
 
-    Raises ExportError where the export answers in another way than the model, where
-    nothing on this machine can run it, and where there is no row to try.
+    Raises ExportError if the export and the model differ, if nothing on this machine
+    can run it, and if there is no row to test.
     """
     chosen = target_named(target)
     all_options = chosen.options(options)
@@ -316,8 +323,8 @@ def exported(
     done = _verified(model, chosen, plan, sample, content, all_options)
     if done.differences:
         raise ExportError(
-            f"The export to {target!r} answers in another way than the model, and is "
-            f"not written. Please report this: {done}"
+            f"The export to {target!r} differs from the model, and is not written. "
+            f"Please report this: {done}"
         )
     if not done.ran:
         raise ExportError(
@@ -338,7 +345,7 @@ def exported(
 def verify(
     model: Exportable, target: str, rows: object = None, **options: str
 ) -> Verification:
-    """Export a model, run the export, and compare every answer bit for bit.
+    """Export a model, run the export, and compare every prediction bit for bit.
 
     Parameters
     ----------
@@ -347,8 +354,8 @@ def verify(
     target : str
         One of ``branchwise.export.TARGETS``.
     rows : table or None
-        The rows to try; None makes rows of its own, among them the cuts and the
-        numbers next to them, missing values, and values that training did not have.
+        The rows to test; None generates rows, among them the thresholds and the
+        numbers next to them, missing values and unseen categories.
     **options : str
         The options of the export.
     """
@@ -378,13 +385,13 @@ def _verified(
     content: bytes,
     options: Options,
 ) -> Verification:
-    leave_divided = options.get("divided") == UNANSWERED
-    answers = model_answers(
-        model.schema, model.tree, model.recipe, sample, leave_divided
+    leave_fractional = options.get("divided") == UNANSWERED
+    predictions = model_predictions(
+        model.schema, model.tree, model.recipe, sample, leave_fractional
     )
     held = _held(target, plan, sample.rows)
     rows = [sample.rows[index] for index in held]
-    wanted = [answers[index] for index in held]
+    wanted = [predictions[index] for index in held]
     ran, absent = [], []
     differences: list[Difference] = []
     for runner in target.runners(options):
@@ -422,12 +429,12 @@ def _differences(
     runner: Runner,
     plan: Plan,
     rows: Sequence[Row],
-    wanted: Sequence[Answer],
-    got: Sequence[Answer],
+    wanted: Sequence[Prediction],
+    got: Sequence[Prediction],
 ) -> list[Difference]:
     if len(got) != len(wanted):
         raise ExportError(
-            f"{runner.name} gave {len(got):,} answers to {len(wanted):,} rows."
+            f"{runner.name} gave {len(got):,} predictions for {len(wanted):,} rows."
         )
     return [
         Difference(index, row, mine, its)

@@ -1,6 +1,6 @@
-"""ARFF, the form of Weka: declared columns, dense or sparse rows.
+"""Readers of ARFF (Weka) and of C4.5 .names and .data files.
 
-Strict: what is not understood is refused with its line, never guessed.
+Both are strict: what is not understood raises an error with its line.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from branchwise.files.options import Reading
 from branchwise.files.raw_bytes import (
     Buffer,
     as_utf8,
+    check_binary,
     check_utf8,
     contents,
-    refuse_binary,
     text_start,
     whole_text,
 )
@@ -48,12 +48,12 @@ def open_arff(content: Buffer, label: str, reading: Reading) -> DeclaredRows:
     content : bytes or StoredFile
         The whole file.
     label : str
-        What messages call it.
+        Name in messages.
     reading : Reading
         The encoding, if it is given.
     """
     content = as_utf8(content, label, reading.encoding, reading.most_bytes)
-    refuse_binary(content, label)
+    check_binary(content, label)
     check_utf8(content, label)
     lines = Lines(content, text_start(content), label)
     columns = _Header(label).read(lines)
@@ -67,7 +67,7 @@ def open_arff(content: Buffer, label: str, reading: Reading) -> DeclaredRows:
         tuple(column.name for column in columns),
         ",",
         header="its attributes",
-        quoted_marks=False,
+        quoted_na_values=False,
         numbers=numbers,
     )
     return DeclaredRows(records, columns, numbers)
@@ -94,25 +94,25 @@ class _Header:
                 self._attribute(words)
             elif keyword == "@data" and begun:
                 if not self._columns:
-                    words.refuse("has no @attribute before its @data")
+                    words.reject("has no @attribute before its @data")
                 return tuple(self._columns.values())
             else:
-                words.refuse(
+                words.reject(
                     f"has {keyword[:40]!r}, where ARFF has @relation first, then "
                     "@attribute for each column, then @data"
                 )
         raise DataError(
-            f"{self.label} has no @data line, so it has no rows. Is it cut off? An "
+            f"{self.label} has no @data line, so it has no rows. Is it truncated? An "
             "ARFF file has @relation, @attribute for each column, @data and the rows."
         )
 
     def _attribute(self, words: _Words) -> None:
         name = words.word("the name of an attribute")
         if name in self._columns:
-            words.refuse(f"declares {name!r} a second time; every column needs its own")
+            words.reject(f"declares {name!r} a second time; every column needs its own")
         self._columns[name] = self._typed(name, words)
         if not words.at_end():
-            words.refuse(
+            words.reject(
                 f"has {words.rest()!r} after the type of {name!r}, which branchwise "
                 "does not understand (weights of attributes are not supported)"
             )
@@ -130,11 +130,11 @@ class _Header:
                 words.word("the format of a date")
             return Declared(name, "text")
         if kind == "relational":
-            words.refuse(
-                f"declares {name!r} as relational: a table in a cell is nothing that a "
-                "tree can ask for. Make columns of it first"
+            words.reject(
+                f"declares {name!r} as relational: a tree cannot split on a table in a "
+                "cell. Make columns of it first"
             )
-        return words.refuse(
+        return words.reject(
             f"gives {name!r} the type {kind[:40]!r}. Known are numeric, real, integer, "
             "string, date and values in braces, such as {yes, no}"
         )
@@ -143,16 +143,16 @@ class _Header:
         values: dict[str, None] = {}
         while not words.take("}"):
             if values and not words.take(","):
-                words.refuse(f"lacks a comma or a }} among the values of {name!r}")
+                words.reject(f"lacks a comma or a }} among the values of {name!r}")
             value = words.word(f"a value of {name!r}")
             if value in values:
-                words.refuse(f"declares the value {value!r} of {name!r} twice")
+                words.reject(f"declares the value {value!r} of {name!r} twice")
             values[value] = None
         return tuple(values)
 
 
 class _Rows:
-    """Rows with quotes, comments or braces -> cells."""
+    """Parser of rows with quotes, comments or braces."""
 
     def __init__(self, columns: Sequence[Declared], label: str) -> None:
         self._columns = columns
@@ -174,15 +174,15 @@ class _Rows:
         cells = [words.cell()]
         while words.take(","):
             if words.peek() == "{":
-                words.refuse_weight()
+                words.raise_weight()
             cells.append(words.cell())
         if not words.at_end():
-            words.refuse(
+            words.reject(
                 f"has {words.rest()!r} where a comma or the end of the row must be; a "
-                "value with blanks must be in quotes"
+                "value with whitespace must be in quotes"
             )
         if len(cells) != len(self._columns):
-            words.refuse(
+            words.reject(
                 f"has {len(cells):,} cells, but there are {len(self._columns):,} "
                 "attributes. Look for a missing or a surplus comma"
             )
@@ -193,23 +193,23 @@ class _Rows:
         given: set[int] = set()
         while not words.take("}"):
             if given and not words.take(","):
-                words.refuse("lacks a comma or a } in its sparse row")
+                words.reject("lacks a comma or a } in its sparse row")
             index = words.bare()
             if not _SHORT.fullmatch(index) or not int(index) < len(cells):
-                words.refuse(
+                words.reject(
                     f"has {index[:40]!r} as the number of a column, which must be from "
                     f"0 to {len(cells) - 1}"
                 )
             at = int(index)
             if at in given:
-                words.refuse(f"has column {at} twice")
+                words.reject(f"has column {at} twice")
             given.add(at)
             cells[at] = words.cell()
         if words.take(",") or not words.at_end():
-            words.refuse_weight()
+            words.raise_weight()
         for at, column in enumerate(self._columns):
             if at not in given and column.kind == "text":
-                words.refuse(
+                words.reject(
                     f"leaves out {column.name!r}, and text has no zero to put there. "
                     "Write it, or ? if it is missing"
                 )
@@ -226,7 +226,7 @@ class _Words:
         self._at = 0
 
     def peek(self) -> str:
-        """Return the next character that is no blank; nothing at the end."""
+        """Return the next character that is not whitespace; "" at the end."""
         while self._at < len(self._text) and self._text[self._at] in " \t":
             self._at += 1
         found = self._text[self._at : self._at + 1]
@@ -261,7 +261,7 @@ class _Words:
             return self._quoted()
         found = self.bare()
         if not found:
-            self.refuse(f"lacks {what}")
+            self.reject(f"lacks {what}")
         return found
 
     def cell(self) -> str | None:
@@ -288,7 +288,7 @@ class _Words:
                 character = self._escaped()
             yield character
         self._at = begin
-        self.refuse("opens a quotation mark that is never closed")
+        self.reject("opens a quotation mark that is never closed")
 
     def _escaped(self) -> str:
         character = self._text[self._at]
@@ -296,23 +296,23 @@ class _Words:
         if character == "u":
             digits = _UNICODE.match(self._text, self._at)
             if digits is None:
-                self.refuse("has \\u without four hexadecimal digits")
+                self.reject("has \\u without four hexadecimal digits")
             self._at += 4
             code = int(digits[0], 16)
             if 0xD800 <= code < 0xE000:
-                self.refuse(f"has \\u{digits[0]}, which is no character")
+                self.reject(f"has \\u{digits[0]}, which is no character")
             return chr(code)
         return _ESCAPES.get(character, character)
 
-    def refuse(self, what: str) -> NoReturn:
-        """Refuse the line."""
+    def reject(self, what: str) -> NoReturn:
+        """Reject the line."""
         raise DataError(
             f"{self._label} {what}: see line {self._line:,}, column {self._at + 1:,}."
         )
 
-    def refuse_weight(self) -> NoReturn:
-        """Refuse a weight after a row."""
-        self.refuse(
+    def raise_weight(self) -> NoReturn:
+        """Reject a weight after a row."""
+        self.reject(
             f"has {self.rest()!r} after a row. Weights of rows are taken from a "
             "column, not from braces: make it a numeric attribute, and name it with "
             "--weight"
@@ -320,17 +320,17 @@ class _Words:
 
 
 NAMES = ".names"
-#: The endings of files that go with a file of names.
+#: The endings of data files that have a names file.
 C45_ENDINGS = (NAMES, ".data", ".test")
 
-_SPECIAL_files = b'|\\"'
+_SPECIAL_C45 = b'|\\"'
 _DISCRETE = re.compile(r"discrete\s+(\d+)", re.IGNORECASE)
 _ORDERED = re.compile(r"\[\s*ordered\s*\]\s*", re.IGNORECASE)
 _WORDS = frozenset(("date", "time", "timestamp"))
 _ADVICE = (
     "A names file has the classes first, then a line such as 'outlook: sunny, rain.' "
     "or 'age: continuous.' for each column. If this is a description in prose, read "
-    "the data with --from csv --no-header"
+    "the data as CSV without a header"
 )
 
 
@@ -348,7 +348,7 @@ def names_file_of(name: str) -> str | None:
 
 
 def data_file_of(name: str) -> str:
-    """Return the file with the rows: .data, unless .test is asked for."""
+    """Return the file with the rows: .data, unless .test is given."""
     path = Path(name)
     if path.suffix.lower() == ".test":
         return name
@@ -367,7 +367,7 @@ def open_c45(
     content : bytes or StoredFile
         The rows.
     label : str
-        What messages call them.
+        Name in messages.
     names_path : str
         The file that declares the columns.
     reading : Reading
@@ -375,10 +375,10 @@ def open_c45(
     """
     columns = read_names(names_path, reading)
     content = as_utf8(content, label, reading.encoding, reading.most_bytes)
-    refuse_binary(content, label)
+    check_binary(content, label)
     check_utf8(content, label)
     body, numbers = rewritten(
-        content, text_start(content), 1, _SPECIAL_files, _cells, b".", True
+        content, text_start(content), 1, _SPECIAL_C45, _cells, b".", True
     )
     if not numbers:
         raise DataError(
@@ -391,7 +391,7 @@ def open_c45(
         tuple(column.name for column in columns),
         ",",
         header=f"{names_path} (the class included)",
-        quoted_marks=False,
+        quoted_na_values=False,
         numbers=numbers,
     )
     return DeclaredRows(records, columns, numbers)
@@ -402,7 +402,7 @@ def read_names(path: str, reading: Reading) -> tuple[Declared, ...]:
     content = contents(path, path, reading.most_bytes)
     content = whole_text(content, path, reading.most_bytes)
     content = as_utf8(content, path, reading.encoding, reading.most_bytes)
-    refuse_binary(content, path)
+    check_binary(content, path)
     check_utf8(content, path)
     return _Names(content[text_start(content) :].decode("utf-8"), path).columns()
 
@@ -442,12 +442,12 @@ def _token(text: str, at: int, in_row: bool = False) -> _Token:
         elif character == "|":
             line_end = text.find("\n", at)
             at = len(text) if line_end < 0 else line_end + 1
-            return _Token(_single_blanks(characters), "\n", at)
+            return _Token(_single_spaces(characters), "\n", at)
         elif _divides(text, at - 1, in_row):
-            return _Token(_single_blanks(characters), character, at)
+            return _Token(_single_spaces(characters), character, at)
         else:
             characters.append(character)
-    return _Token(_single_blanks(characters), "", at)
+    return _Token(_single_spaces(characters), "", at)
 
 
 def _divides(text: str, at: int, in_row: bool) -> bool:
@@ -462,7 +462,7 @@ def _divides(text: str, at: int, in_row: bool) -> bool:
     return character == ":" and not in_row
 
 
-def _single_blanks(characters: list[str]) -> str:
+def _single_spaces(characters: list[str]) -> str:
     return " ".join("".join(characters).split())
 
 
@@ -479,26 +479,26 @@ class _Names:
         """Return the columns in the order of the data, the class last."""
         classes = self._entry()
         if not classes:
-            self._refuse("declares no classes")
+            self._reject("declares no classes")
         declared: dict[str, Declared] = {}
         while (name := self._name()) is not None:
             if name in declared:
-                self._refuse(f"declares {name!r} a second time")
+                self._reject(f"declares {name!r} a second time")
             declared[name] = self._column(name)
         if not declared:
-            self._refuse("declares no column after the classes")
+            self._reject("declares no column after the classes")
         if len(classes) == 1 and classes[0] in declared:
             return tuple(declared.values())  # as in C5.0: the target is a column
         target = "class"
         while target in declared:
             target += "_"
-        self._refuse_twice(target, classes)
+        self._check_twice(target, classes)
         return (*declared.values(), Declared(target, "nominal", tuple(classes)))
 
     def _column(self, name: str) -> Declared:
         values = self._entry()
         if not values:
-            self._refuse(f"gives {name!r} neither values nor a type")
+            self._reject(f"gives {name!r} neither values nor a type")
         kind = values[0].lower()
         if len(values) == 1:
             if kind == "continuous":
@@ -511,14 +511,14 @@ class _Names:
         if ordered is not None:
             values[0] = values[0][ordered.end() :]
             if not values[0]:
-                self._refuse(f"gives {name!r} no values after [ordered]")
-        self._refuse_twice(name, values)
+                self._reject(f"gives {name!r} no values after [ordered]")
+        self._check_twice(name, values)
         return Declared(name, "nominal", tuple(values), ordered is not None)
 
-    def _refuse_twice(self, name: str, values: list[str]) -> None:
+    def _check_twice(self, name: str, values: list[str]) -> None:
         if len(set(values)) < len(values):
             twice = next(v for at, v in enumerate(values) if v in values[:at])
-            self._refuse(f"gives {name!r} the value {twice!r} twice")
+            self._reject(f"gives {name!r} the value {twice!r} twice")
 
     def _name(self) -> str | None:
         """Return the name of the next column, None at the end."""
@@ -526,9 +526,9 @@ class _Names:
         if not token.text and not token.mark:
             return None
         if token.mark != ":" or not token.text:
-            self._refuse(f"has {token.text[:40]!r} where a column and a colon must be")
+            self._reject(f"has {token.text[:40]!r} where a column and a colon must be")
         if self._text[self._at : self._at + 1] == "=":
-            self._refuse(
+            self._reject(
                 f"computes {token.text!r} by a formula, which is not supported"
             )
         return token.text
@@ -539,11 +539,11 @@ class _Names:
         while True:
             token = self._next()
             if token.mark == ":":
-                self._refuse(f"has a colon after {token.text[:40]!r}")
+                self._reject(f"has a colon after {token.text[:40]!r}")
             if token.text:
                 found.append(token.text)
             elif token.mark == "," or found:
-                self._refuse("has a comma without a name beside it")
+                self._reject("has a comma without a name beside it")
             if token.mark != ",":
                 return found
 
@@ -556,7 +556,7 @@ class _Names:
             if token.text or token.mark != "\n":
                 return token
 
-    def _refuse(self, what: str) -> NoReturn:
+    def _reject(self, what: str) -> NoReturn:
         before = self._text[: self._begin]
         skipped = self._text[self._begin : self._at]
         before += skipped[: len(skipped) - len(skipped.lstrip())]

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all."""
+"""Atomic writes of files, and reports of the progress of reading."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_device(path: Path) -> bool:
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file that takes its name only when the block ends without error.
+    """Open a file that gets its final name only when the block ends without error.
 
     Whatever happens before, Ctrl-C included, an older file of that name stays as
     it was. A link stays one: the file that it leads to is replaced. A device or a
@@ -30,7 +30,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with final.open("wb") as device:
             yield device
         return
-    _check_place(final)
+    _check_location(final)
     draft, file = _new_draft(final)
     try:
         with file:
@@ -65,12 +65,12 @@ def _new_draft(final: Path) -> tuple[Path, BinaryIO]:
 
 
 def _of_final(error: OSError, final: Path) -> OSError:
-    """Return an error of a draft as one of the file that was asked for."""
+    """Return an error of a temporary file as an error of the final file."""
     return type(error)(error.errno, error.strerror, str(final))
 
 
-def _check_place(final: Path) -> None:
-    """Refuse a place that no file can take, as opening a file there would."""
+def _check_location(final: Path) -> None:
+    """Reject a path that no file can have, as opening it would."""
     if final.is_dir():
         raise IsADirectoryError(
             f"{str(final)!r} is a directory. Give the name of a file in it."
@@ -78,7 +78,7 @@ def _check_place(final: Path) -> None:
     if not final.parent.is_dir():
         raise FileNotFoundError(
             f"There is no directory {str(final.parent)!r} to write {final.name!r} to. "
-            "Make it first, or choose another place."
+            "Make it first, or choose another path."
         )
 
 
@@ -89,7 +89,7 @@ _told: ContextVar[Told | None] = ContextVar("_told", default=None)
 
 @contextmanager
 def telling(told: Told) -> Iterator[None]:
-    """Tell how much has been read, such as "1,000 rows", while a block of code runs.
+    """Report how much has been read, such as "1,000 rows", while a block runs.
 
     Parameters
     ----------
@@ -104,5 +104,5 @@ def telling(told: Told) -> Iterator[None]:
 
 
 def reading_progress() -> Told | None:
-    """Return whom to tell, if anybody."""
+    """Return the function to call with the progress, if there is one."""
     return _told.get()

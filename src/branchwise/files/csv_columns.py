@@ -1,8 +1,8 @@
-"""Delimited text -> Arrow columns, in parallel and with little memory.
+"""Parsing of delimited text into Arrow columns, in parallel and with little memory.
 
-What pyarrow finds out about the types of columns it finds out from all rows, and
-keeps the text of all of them until then. So the types of long texts are taken from
-their first rows, and only where later ones do not fit, from all.
+pyarrow infers the types of columns from all rows, and keeps the text of all of them
+until then. So the types of long texts are inferred from their first rows, and from
+all rows only where later ones do not fit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NO_LIMIT = 2**31 - 1
 
 #: Texts longer than this are long.
 _LONG = 2**26
-#: So much of a long text shows the types of its columns.
+#: Bytes of a long text from which the types of its columns are inferred.
 _SAMPLE = 2**22
 
 
@@ -35,13 +35,13 @@ class Parser:
     start : int
         Where the rows begin.
     width : int
-        How many cells a row has.
+        The number of cells of a row.
     delimiter : str
-        What stands between the cells.
+        The delimiter of cells.
     missing : tuple of str
         The cells that are missing values.
     quoted_marks : bool
-        Whether they are so in quotes, too.
+        Whether they are missing values in quotes, too.
     has_quotes : bool
         Whether there is any quotation mark.
     """
@@ -51,12 +51,12 @@ class Parser:
     width: int
     delimiter: str
     missing: tuple[str, ...]
-    quoted_marks: bool
+    quoted_na_values: bool
     has_quotes: bool
 
     @property
     def is_long(self) -> bool:
-        """Whether the text is worth care."""
+        """Whether types are inferred from the first rows."""
         return len(self.content) - self.start > _LONG
 
     def columns(self, indices: Sequence[int], text: Collection[int]) -> dict[int, Any]:
@@ -72,7 +72,7 @@ class Parser:
         columns = self._quickly(indices, text) if self.is_long else None
         if columns is None:
             columns = self._parsed(indices, {index: _category() for index in text})
-        # A date or a time is the text that it was; only Arrow sees more in it.
+        # Dates and times, which only Arrow recognises, are converted back to text.
         dated = [i for i, c in columns.items() if pa.types.is_temporal(c.type)]
         if dated:
             columns |= self._parsed(dated, {index: _category() for index in dated})
@@ -81,7 +81,7 @@ class Parser:
     def _quickly(
         self, indices: Sequence[int], text: Collection[int]
     ) -> dict[int, Any] | None:
-        """Parse columns of the types that the first rows have, unless some differ."""
+        """Parse columns with the types of the first rows; None if later rows differ."""
         import pyarrow as pa  # noqa: PLC0415
 
         try:
@@ -92,7 +92,7 @@ class Parser:
             return None
 
     def last_cell(self) -> str | None:
-        """Walk all rows, and return the last cell of the last one; takes no memory.
+        """Parse all rows in chunks, and return the last cell of the last one.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class Parser:
 
         index = self.width - 1
         reader = arrow_csv.open_csv(
-            _Watched(self.content, self.start),
+            _Monitored(self.content, self.start),
             self._read_options(None),
             self._parse_options(),
             self._convert_options([index], {index: pa.string()}),
@@ -136,16 +136,16 @@ class Parser:
         self,
         indices: Sequence[int],
         types: Mapping[int, Any],
-        part: bytes | None = None,
+        chunk: bytes | None = None,
     ) -> dict[int, Any]:
         import pyarrow as pa  # noqa: PLC0415
         from pyarrow import csv as arrow_csv  # noqa: PLC0415
 
-        size = len(self.content) - self.start if part is None else len(part)
+        size = len(self.content) - self.start if chunk is None else len(chunk)
 
         def attempt(block_size: int | None) -> Any:
             return arrow_csv.read_csv(
-                self._source() if part is None else pa.BufferReader(part),
+                self._source() if chunk is None else pa.BufferReader(chunk),
                 self._read_options(block_size),
                 self._parse_options(),
                 self._convert_options(indices, types),
@@ -164,7 +164,7 @@ class Parser:
         import pyarrow as pa  # noqa: PLC0415
 
         if self.is_long or not isinstance(self.content, bytes):
-            return _Watched(self.content, self.start)
+            return _Monitored(self.content, self.start)
         return pa.BufferReader(pa.py_buffer(self.content)[self.start :])
 
     def _read_options(self, block_size: int | None) -> Any:
@@ -178,7 +178,7 @@ class Parser:
 
         return arrow_csv.ParseOptions(
             delimiter=self.delimiter,
-            # Only a quoted cell can hold a line break, and looking for them is slow.
+            # Only quoted cells can hold line breaks, and searching for them is slow.
             newlines_in_values=self.has_quotes,
         )
 
@@ -191,17 +191,17 @@ class Parser:
             column_types={str(i): kind for i, kind in types.items() if i in wanted},
             null_values=list(self.missing),
             strings_can_be_null=True,
-            quoted_strings_can_be_null=self.quoted_marks,
+            quoted_strings_can_be_null=self.quoted_na_values,
             auto_dict_encode=True,
             auto_dict_max_cardinality=NO_LIMIT,
-            # TRUE and false are words like any others.
+            # TRUE and false are text.
             true_values=[],
             false_values=[],
         )
 
 
-class _Watched(io.RawIOBase):
-    """The rest of a text as a stream that tells how many rows have been taken."""
+class _Monitored(io.RawIOBase):
+    """The rest of a text as a stream that reports how many rows have been read."""
 
     def __init__(self, content: Buffer, start: int) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""The rows of delimited text -> columns, and the line of every mishap.
+"""Rows of delimited text: columns, blocks, and errors with their line.
 
-pyarrow parses the rows in parallel, but knows nothing of lines. Where it gives
-up, the text is walked once more with :mod:`csv` to say what is wrong and where.
+pyarrow parses the rows in parallel, but does not report lines. Where it fails, the
+text is parsed again with :mod:`csv` to find the error and its line.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from branchwise.files.raw_bytes import (
     Buffer,
     find,
     position,
-    refuse_encoding,
+    raise_encoding,
     text_start,
 )
 
 
 def last_row_end(block: bytes, delimiter: str) -> int:
-    """Return where the last row ends that is whole; 0 if none is.
+    """Return where the last complete row ends; 0 if there is none.
 
     The block must begin with a row.
     """
@@ -48,7 +48,7 @@ def last_row_end(block: bytes, delimiter: str) -> int:
 
 
 def _quoted_spans(block: bytes, delimiter: bytes) -> tuple[Any, Any]:
-    """Return where cells in quotes begin and end, the last perhaps later."""
+    """Return where quoted cells begin and end; the last may end after the block."""
     letters = np.frombuffer(block, np.uint8)
     quotes = np.flatnonzero(letters == ord('"'))
     opening = quotes[::2]
@@ -57,7 +57,7 @@ def _quoted_spans(block: bytes, delimiter: bytes) -> tuple[Any, Any]:
     opens = np.isin(letters[opening - 1], allowed) | (opening == 0)
     if opens.all():
         return opening, np.append(quotes[1::2], len(block))
-    # A quote amid a cell without quotes is a letter like any other: cell by cell.
+    # A quote within an unquoted cell is a plain character: parse cell by cell.
     begin = rb"(?:\A|(?<=[\r\n" + re.escape(delimiter) + rb"]))"
     cell = re.compile(begin + rb'"[^"]*(?:""[^"]*)*(?:"|\Z)')
     spans = (found.span() for found in cell.finditer(block))
@@ -66,7 +66,7 @@ def _quoted_spans(block: bytes, delimiter: bytes) -> tuple[Any, Any]:
 
 
 def _may_begin(text: bytes, mark: bytes) -> bool:
-    """Whether a block may begin so, of which there may be more than is in sight.
+    """Whether a block may begin with this text, of which it may have more.
 
     Not with half a line end, nor with a byte order mark, which is no text there.
     """
@@ -76,7 +76,7 @@ def _may_begin(text: bytes, mark: bytes) -> bool:
 
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "blank"}
 _TAIL = 2**16
-#: Bytes that are looked at together for line ends.
+#: Bytes that are searched for line ends at a time.
 _BLOCK = 2**16
 _LONGEST_ROW = 2**30
 _LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -91,19 +91,19 @@ class Records:
     content : bytes or StoredFile
         The whole text.
     label : str
-        What messages call it.
+        Name in messages.
     names : tuple of str
         The names of the columns.
     delimiter : str
-        What stands between the cells.
+        The delimiter of cells.
     start : int
         Where the rows begin.
     lines_before : int
-        How many lines there are before them.
+        The number of lines before them.
     header : str
-        What has the names: the number of cells is compared with it.
+        Where the names are, for messages about the number of cells.
     quoted_marks : bool
-        Whether a mark of a missing value is one in quotes, too.
+        Whether NA values are missing in quotes, too.
     numbers : sequence of int or None
         The line of each row in the file, if rows were rewritten.
     """
@@ -115,7 +115,7 @@ class Records:
     start: int = 0
     lines_before: int = 0
     header: str = "its header"
-    quoted_marks: bool = True
+    quoted_na_values: bool = True
     numbers: Sequence[int] | None = None
 
     @property
@@ -133,7 +133,7 @@ class Records:
         indices : sequence of int
             Which columns to read.
         text : collection of int
-            Those whose text is wanted even if it looks like numbers.
+            Those that are read as text even if it looks like numbers.
         missing : sequence of str
             The cells that are missing values.
 
@@ -144,24 +144,24 @@ class Records:
         """
         import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
 
-        # Arrow takes a byte order mark for nothing, also where the rows begin.
+        # Arrow skips a byte order mark, also where the rows begin.
         begin = self.start + text_start(self.content[self.start : self.start + 3])
         if not _has_text(self.content, begin):
             return [pa.chunked_array([pa.nulls(0)]) for _ in indices]
         parser = self._parser(missing)
         last = len(self.names) - 1
-        # Without any column pyarrow would not look at the rows.
+        # Without any column pyarrow would not parse the rows.
         always = {last} if parser.has_quotes or not indices else set()
         wanted = sorted({*indices, *always})
         try:
-            self._refuse_early(parser)
+            self._check_early(parser)
             columns = parser.columns(wanted, text)
         except pa.ArrowInvalid as error:
             self._diagnose(str(error))
         if any(pa.types.is_binary(value_type(c.type)) for c in columns.values()):
-            refuse_encoding(self.content, self.label)
+            raise_encoding(self.content, self.label)
         if parser.has_quotes and len(columns[last]):
-            self._refuse_open_quote(columns[last][-1].as_py())
+            self._check_open_quote(columns[last][-1].as_py())
         return [_in_order(columns[index]) for index in indices]
 
     def _parser(self, missing: Sequence[str]) -> Parser:
@@ -171,7 +171,7 @@ class Records:
             len(self.names),
             self.delimiter,
             tuple(missing),
-            self.quoted_marks,
+            self.quoted_na_values,
             self.has_quotes,
         )
 
@@ -202,8 +202,8 @@ class Records:
             size *= 2
         return len(self.content)
 
-    def place(self, row: int) -> str:
-        """Tell in which line of the file a row begins."""
+    def location(self, row: int) -> str:
+        """Return the line of the file in which a row begins."""
         for number, (line, _) in enumerate(self.numbered()):
             if number == row:
                 return f"line {line:,}"
@@ -221,22 +221,22 @@ class Records:
                 row += 1
             begin = reader.line_num + 1
 
-    def _refuse_early(self, parser: Parser) -> None:
-        """Refuse a last line that is cut off, before memory is taken for all rows.
+    def _check_early(self, parser: Parser) -> None:
+        """Reject a truncated last line before memory is allocated for all rows.
 
         Without a quotation mark it is no part of a cell that began before, so that it
         must be a whole row. With one, rows must be walked to tell.
         """
         _, last = self._last_lines()
         if b'"' not in last:
-            self._refuse_cut_off()
+            self._raise_truncated()
         elif parser.is_long:
-            self._refuse_open_quote(parser.last_cell())
+            self._check_open_quote(parser.last_cell())
 
     def _diagnose(self, arrow_message: str) -> NoReturn:
         try:
-            self._refuse_cut_off()
-            self._refuse_ragged()
+            self._raise_truncated()
+            self._check_ragged()
         except csv.Error as error:
             arrow_message = str(error)
         raise DataError(
@@ -249,14 +249,14 @@ class Records:
         return _DELIMITERS.get(self.delimiter, repr(self.delimiter))
 
     def _last_lines(self) -> tuple[list[bytes], bytes]:
-        """Return whole lines at the end, and what comes after the last line end."""
+        """Return complete lines at the end, and what follows the last line end."""
         tail = self.content[max(self.start, len(self.content) - _TAIL) :]
         lines = tail.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         *before, last = lines.split(b"\n")
         return before[1:], last
 
-    def _refuse_cut_off(self) -> None:
-        """Refuse a last line without an end, before millions are walked for it.
+    def _raise_truncated(self) -> None:
+        """Reject a last line without an end, before all rows are parsed.
 
         The lines before it must be whole rows, else it may be in a quoted cell.
         """
@@ -265,13 +265,13 @@ class Records:
         expected = len(self.names)
         if last and widths == {expected} and self._width(last) < expected:
             raise DataError(
-                f"{self.label} is cut off: it ends in {self._end()}, with "
+                f"{self.label} is truncated: it ends in {self._end()}, with "
                 f"{self._width(last):,} of the {expected:,} cells that {self.header} "
                 "has. Get the whole file, or take that line out."
             )
 
     def _end(self) -> str:
-        """Tell where the text ends."""
+        """Return where the text ends."""
         if self.numbers is not None:  # lines were rewritten
             return f"line {self.numbers[-1]:,}"
         line, column = self._position(len(self.content))
@@ -287,7 +287,7 @@ class Records:
         text = line.decode(errors="replace")
         return len(next(csv_reader(iter([text]), self.delimiter)))
 
-    def _refuse_ragged(self) -> None:
+    def _check_ragged(self) -> None:
         expected = len(self.names)
         for line, record in self.numbered():
             if len(record) == expected:
@@ -306,8 +306,8 @@ class Records:
                 f"{self.header}. {advice}"
             )
 
-    def _refuse_open_quote(self, cell: object) -> None:
-        """Refuse a quote that is never closed: it would swallow all later rows.
+    def _check_open_quote(self, cell: object) -> None:
+        """Reject a quote that is never closed: later rows would be part of its cell.
 
         If the row has enough cells nevertheless, the cell is the very last.
         """
@@ -349,10 +349,10 @@ class Lines:
         try:
             return self._content[begin:end].decode("utf-8")
         except UnicodeDecodeError:
-            refuse_encoding(self._content, self._label)
+            raise_encoding(self._content, self._label)
 
     def put_back(self, line: str) -> None:
-        """Let the next line be this one."""
+        """Make this the next line."""
         self._waiting = line
 
 

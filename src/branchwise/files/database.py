@@ -1,4 +1,4 @@
-"""Tables of SQLite and DuckDB files, and queries to them. Nothing is ever written."""
+"""Read-only access to tables and queries of SQLite and DuckDB files."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.options import MOST_BYTES, Reading
 from branchwise.files.parquet import in_file_order, typed_columns
 from branchwise.files.python_cells import column_of_cells
-from branchwise.files.raw_bytes import refuse_size
+from branchwise.files.raw_bytes import raise_size
 
 T = TypeVar("T")
 
-#: Steps of SQLite's machine after which the time is looked at.
+#: Steps of SQLite's virtual machine between checks of the time.
 _STEPS = 100_000
-#: Seconds after which Python looks for Ctrl-C, and interrupts again.
+#: Seconds between checks for Ctrl-C, and between interrupts.
 _POLL = 0.1
 
 
 class OverdueError(Exception):
-    """A statement gave no row for as long as it may take."""
+    """A statement returned no row within the time limit."""
 
 
 def run_interruptibly(
     work: Callable[[], T], interrupt: Callable[[], None], seconds: float | None
 ) -> T:
-    """Call something that waits for a database, in a thread of its own.
+    """Call a function that waits for a database in a thread of its own.
 
-    Drivers do not look for Ctrl-C while they wait; the calling thread does.
+    Drivers do not check for Ctrl-C while they wait; the calling thread does.
 
     Parameters
     ----------
     work : callable
         What to call.
     interrupt : callable
-        What makes it end early, by an error.
+        Stops the function, which then raises an error.
     seconds : float or None
-        How long it may take; None is for ever.
+        The time limit; None is no limit.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def _is_done(done: threading.Event, seconds: float | None) -> bool:
 
 
 def run_in_sqlite(work: Callable[[], T], connection: Any, seconds: float | None) -> T:
-    """Call something that waits for SQLite, whose connections belong to one thread.
+    """Call a function that waits for SQLite, whose connections belong to one thread.
 
     The connection has no progress handler afterwards.
 
@@ -97,7 +97,7 @@ def run_in_sqlite(work: Callable[[], T], connection: Any, seconds: float | None)
     connection : sqlite3.Connection
         What it waits for.
     seconds : float or None
-        How long it may take; None is for ever.
+        The time limit; None is no limit.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def run_in_sqlite(work: Callable[[], T], connection: Any, seconds: float | None)
 
 
 def _checks(seconds: float | None, reasons: list[BaseException]) -> Iterator[bool]:
-    """Return again and again whether there is a reason to end a statement.
+    """Yield whether there is a reason to stop a statement.
 
     Ctrl-C is raised where Python code goes on, and SQLite forgets what its handler
     raises: a generator, unlike a function, goes on where it can be caught.
@@ -139,7 +139,7 @@ SQLITE = b"SQLite format 3\0"
 DUCKDB = b"DUCK"
 
 _FETCHED = 10_000
-#: What DuckDB needs for itself.
+#: Memory that DuckDB needs for itself.
 _LEAST_MEMORY = 2**28
 #: Seconds that a query may take until its first, or its next rows.
 _MOST_SECONDS = 60.0
@@ -154,20 +154,20 @@ _ALLOWED = frozenset((20, 21, 31, 33))
 
 
 class _Database:
-    """What both kinds of database have in common."""
+    """Base class of both kinds of database."""
 
     label: str
     names: tuple[str, ...]
     declared: frozenset[str] = frozenset()
 
     def _limit(self, path: str, reading: Reading) -> int:
-        """Return how many bytes may be read."""
+        """Return the most bytes that may be read."""
         if reading.max_size is not None:
             return reading.max_size
         stored = Path(path).stat().st_size
         return min(MOST_BYTES, max(_USUAL_BYTES, _PER_BYTE * stored))
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Tell which row it is, counted from 1."""
         return f"row {row + 1:,}"
 
@@ -180,8 +180,9 @@ class _Database:
             if len(tables) != 1:
                 listed = quoted(tables, 20) if tables else "none"
                 raise ParameterError(
-                    f"{self.label} is a database: say what to read with --table or "
-                    f"--query. Its tables are {listed}."
+                    f"{self.label} is a database: say what to read with "
+                    f"{reading.option('table')} or {reading.option('query')}. Its "
+                    f"tables are {listed}."
                 )
             table = tables[0]
         if table not in tables:
@@ -198,13 +199,13 @@ class _Database:
         if isinstance(error, OverdueError):
             return DataError(
                 f"{self.label} gave no row for {_MOST_SECONDS:g} seconds. Its view or "
-                "query may be endless: store what it gives in a table, and read that."
+                "query may be endless: store its rows in a table, and read that."
             )
         if reason == "not authorized":
             reason = "a query may only select"
         return DataError(
-            f"{self.label} cannot be read: {reason}. Check --table or --query, and "
-            "that the file is whole."
+            f"{self.label} cannot be read: {reason}. Check the table or the query, and "
+            "that the file is complete."
         )
 
 
@@ -216,7 +217,7 @@ class SQLiteFile(_Database):
     path : str
         The file itself: a database cannot be read from a stream.
     label : str
-        What messages call it.
+        Name in messages.
     reading : Reading
         Which table or query.
     """
@@ -236,7 +237,7 @@ class SQLiteFile(_Database):
             cursor = self._waited(connection, lambda: self._described(connection))
             if cursor.description is None:
                 raise DataError(
-                    f"--query must be one select statement. Got {self._query!r}."
+                    f"query must be one select statement. Got {self._query!r}."
                 )
             self.names = tuple(str(entry[0]) for entry in cursor.description)
 
@@ -254,7 +255,7 @@ class SQLiteFile(_Database):
                     column.extend(row[index] for row in rows)
                 size += sum(_size(row) for row in rows)
                 if size > self._most_bytes:
-                    refuse_size(self.label, self._most_bytes)
+                    raise_size(self.label, self._most_bytes)
         return [
             column_of_cells(
                 cells, self.names[index], self.label, index in text, missing
@@ -263,7 +264,7 @@ class SQLiteFile(_Database):
         ]
 
     def _described(self, connection: Any) -> Any:
-        """Ask for the names of the columns without running the query, if it is one."""
+        """Fetch the names of the columns, without running the query if it is one."""
         import sqlite3  # noqa: PLC0415
 
         try:
@@ -289,7 +290,7 @@ class SQLiteFile(_Database):
             raise self._failed(error) from None
 
     def _open_sandbox(self, connection: Any) -> None:
-        """Let a query only look."""
+        """Restrict the connection to reading."""
         import sqlite3  # noqa: PLC0415
 
         connection.execute("pragma trusted_schema = off")
@@ -311,7 +312,7 @@ class DuckDBFile(_Database):
     path : str
         The file itself: a database cannot be read from a stream.
     label : str
-        What messages call it.
+        Name in messages.
     reading : Reading
         Which table or query.
     """
@@ -348,7 +349,7 @@ class DuckDBFile(_Database):
         return typed_columns(table, self.label, positions, missing)
 
     def _fetched(self, connection: Any) -> Any:
-        """Fetch all rows; not too many, and not for ever."""
+        """Fetch all rows within the limits of size and time."""
         batches: list[Any] = []
         size = 0
         reader = self._waited(connection, lambda: _reader(connection, self._query))
@@ -360,11 +361,11 @@ class DuckDBFile(_Database):
                 batches.append(batch)
                 size += batch.nbytes
                 if size > self._most_bytes:
-                    refuse_size(self.label, self._most_bytes)
+                    raise_size(self.label, self._most_bytes)
         except OSError as error:  # so Arrow passes on what DuckDB says
             raise self._failed(error) from None
         finally:
-            # To close what is still running would wait for its end.
+            # Closing a running query would wait for its end.
             connection.interrupt()
             reader.close()
         return table_of_batches(batches, reader.schema)
@@ -375,9 +376,7 @@ class DuckDBFile(_Database):
     def _check_select(self, connection: Any) -> None:
         statements = connection.extract_statements(self._query)
         if len(statements) != 1 or statements[0].type.name != "SELECT":
-            raise DataError(
-                f"--query must be one select statement. Got {self._query!r}."
-            )
+            raise DataError(f"query must be one select statement. Got {self._query!r}.")
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -389,13 +388,13 @@ class DuckDBFile(_Database):
                 "'branchwise[sql]'. Or save the table as Parquet."
             ) from None
         sandbox = {
-            # No other file, no network, no extension; and it cannot be undone.
+            # No other file, no network, no extension; the setting is irreversible.
             "enable_external_access": False,
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "python_enable_replacements": False,
             "lock_configuration": True,
-            # What does not fit in memory is not written to files either.
+            # Larger results are not spilled to files either.
             "memory_limit": f"{max(self._most_bytes, _LEAST_MEMORY)}B",
             "temp_directory": "",
         }
@@ -411,7 +410,7 @@ class DuckDBFile(_Database):
 
 def _reader(connection: Any, query: str) -> Any:
     relation = connection.sql(query)
-    # It has had its name since DuckDB 1.4.
+    # The name of the method since DuckDB 1.4.
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
     return read(_FETCHED)
 

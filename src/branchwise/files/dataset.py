@@ -1,7 +1,7 @@
-"""A table in files that may be larger than memory: read part by part, many times.
+"""Tables in files that may be larger than memory, read in chunks.
 
-Parts hold what reading the whole would give: words as they are in the file, numbers
-where all cells are numbers, marks of missing values.
+Chunks hold the same values as the whole table would: text as in the file, numbers
+where all cells are numbers, and the same missing values.
 """
 
 from __future__ import annotations
@@ -20,15 +20,20 @@ from collections.abc import (
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
-from branchwise.data.arrow import declared_table, declares_values, give_back
+from branchwise.data.arrow import (
+    declared_table,
+    declares_values,
+    is_dataset,
+    release_memory,
+)
 from branchwise.data.frames import Frame, open_table
-from branchwise.data.schema import Column, columns_by_type
+from branchwise.data.schema import Column, check_names, columns_by_type
 from branchwise.errors import DataError, counted, quoted
 from branchwise.files.delimited import DelimitedFile
-from branchwise.files.formats import HEADED_FORMS, known_form, with_names
-from branchwise.files.options import FORMS, Reading
+from branchwise.files.formats import HEADED_FORMATS, known_format, with_names
+from branchwise.files.options import FORMATS, Reading
 from branchwise.files.parquet import (
     ARROW,
     pandas_index,
@@ -43,54 +48,53 @@ from branchwise.files.read_table import (
     as_booleans,
     as_numbers,
     check_header,
-    check_names,
     check_width,
-    with_place,
+    with_location,
     wrong_cell,
 )
 
-#: Bytes of text that are parsed at once.
+#: Bytes of text that are parsed at a time.
 BLOCK_BYTES = 2**23
 
 _STREAMED = ("csv", "tsv", "parquet", "arrow")
 
 
 @dataclass(frozen=True)
-class TablePart:
-    """A part of a table; ``place`` tells where in its file a row is.
+class TableChunk:
+    """A chunk of a table; ``location`` returns where in its file a row is.
 
-    ``as_is`` are Arrow columns as the file has them, if they are asked for.
+    ``as_is`` are Arrow columns as the file has them, if they are requested.
     """
 
     frame: Frame
     file: str
-    place: Callable[[int], str]
+    location: Callable[[int], str]
     as_is: Mapping[str, Any]
 
     @property
     def label(self) -> str:
-        """What messages call the part."""
-        first, last = self.place(0), self.place(max(self.frame.n_rows - 1, 0))
+        """The name of the chunk in messages."""
+        first, last = self.location(0), self.location(max(self.frame.n_rows - 1, 0))
         where = first if first == last else f"{first} to {last}"
         return f"{where} of {self.file}"
 
     def located(self, error: DataError) -> DataError:
-        """Say where in the file it is that an error speaks of."""
-        found = with_place(error, self.file, self.place)
+        """Add the location in the file to an error."""
+        found = with_location(error, self.file, self.location)
         return found or DataError(f"In {self.label}: {error}")
 
 
-#: Parts one after the other; what is open can be closed before the last.
-Parts = Generator[TablePart, None, None]
+#: A generator of chunks; it can be closed before the last.
+Chunks = Generator[TableChunk, None, None]
 Batches = Generator[Any, None, None]
 
 
-class HowToRead(Protocol):
-    """What is wanted of the files of a table."""
+class ChunkOptions(Protocol):
+    """How to read the files of a table."""
 
     @property
     def reading(self) -> Reading:
-        """How to read them, where they do not tell themselves."""
+        """Options of reading; by default they are inferred from the files."""
 
     @property
     def missing(self) -> Sequence[str]:
@@ -98,7 +102,7 @@ class HowToRead(Protocol):
 
     @property
     def text_columns(self) -> Collection[str]:
-        """Columns that are wanted as text."""
+        """Columns that are read as text."""
 
     @property
     def number_columns(self) -> Collection[str]:
@@ -108,95 +112,95 @@ class HowToRead(Protocol):
     def boolean_columns(self) -> Collection[str]:
         """Columns that must hold "true" and "false"."""
 
-    def rows_of_part(self, n_columns: int) -> int:
-        """Return how many rows a part has."""
+    def rows_of_chunk(self, n_columns: int) -> int:
+        """Return the number of rows of a chunk."""
 
 
-class PartFile:
+class ChunkFile:
     """One file of a table, of which the names of the columns are known."""
 
-    def __init__(self, path: str, how: HowToRead, form: str) -> None:
+    def __init__(self, path: str, how: ChunkOptions, file_format: str) -> None:
         self.label = path
         self.names: tuple[str, ...] = ()
         self._how = how
-        self._form = form
+        self._format = file_format
         self._declared: frozenset[str] = frozenset()
 
-    def parts(self, wanted: Sequence[str], kept: Sequence[str]) -> Parts:
-        """Yield parts with some columns, and some as they are in the file."""
+    def chunks(self, wanted: Sequence[str], kept: Sequence[str]) -> Chunks:
+        """Yield chunks with some columns, and some as they are in the file."""
         raise NotImplementedError
 
-    def nothing(self, wanted: Sequence[str], kept: Sequence[str]) -> TablePart:
-        """Return a part without rows."""
+    def nothing(self, wanted: Sequence[str], kept: Sequence[str]) -> TableChunk:
+        """Return a chunk without rows."""
         raise NotImplementedError
 
     def check(self, wanted: Collection[str]) -> None:
-        """Refuse columns that are wanted and have no name of their own."""
+        """Reject columns that are wanted and have no name of their own."""
         indices = [at for at, name in enumerate(self.names) if name in wanted]
-        check_header(self.names, indices, self.label, self._form in HEADED_FORMS)
+        check_header(self.names, indices, self.label, self._format in HEADED_FORMATS)
 
-    def _part(
+    def _chunk(
         self,
         columns: Sequence[Any],
         names: Sequence[str],
-        place: Callable[[int], str],
+        location: Callable[[int], str],
         as_is: Mapping[str, Any],
-    ) -> TablePart:
-        """Make a part; text that is not declared in the file has no order."""
+    ) -> TableChunk:
+        """Build a chunk; text without values declared in the file has no order."""
         columns = list(columns)
         for at, name in enumerate(names):
             if name in self._how.number_columns:
-                refuse = wrong_cell(name, "numbers", self.label, place)
-                columns[at] = as_numbers(name, columns[at], self.label, refuse)
+                reject = wrong_cell(name, "numbers", self.label, location)
+                columns[at] = as_numbers(name, columns[at], self.label, reject)
             elif name in self._how.boolean_columns:
-                refuse = wrong_cell(name, "true or false", self.label, place)
-                columns[at] = as_booleans(columns[at], refuse)
+                reject = wrong_cell(name, "true or false", self.label, location)
+                columns[at] = as_booleans(columns[at], reject)
         frame = open_table(declared_table(columns, names, self._declared))
-        return TablePart(frame, self.label, place, as_is)
+        return TableChunk(frame, self.label, location, as_is)
 
 
-class _Delimited(PartFile):
-    def __init__(self, path: str, how: HowToRead, form: str) -> None:
-        super().__init__(path, how, form)
+class _Delimited(ChunkFile):
+    def __init__(self, path: str, how: ChunkOptions, file_format: str) -> None:
+        super().__init__(path, how, file_format)
         reading = with_names(how.reading)
-        if form == "tsv" and reading.separator is None:
+        if file_format == "tsv" and reading.separator is None:
             reading = replace(reading, separator="\t")
         content = contents(path, path, reading.most_bytes)
         self._file = DelimitedFile(content, path, reading)
         self.names = self._file.names
 
-    def parts(self, wanted: Sequence[str], kept: Sequence[str]) -> Parts:
+    def chunks(self, wanted: Sequence[str], kept: Sequence[str]) -> Chunks:
         position = {name: at for at, name in reversed(list(enumerate(self.names)))}
         indices = [position[name] for name in wanted]
         as_text = [i for i in indices if self.names[i] in self._how.text_columns]
         as_is = [position[name] for name in kept]
-        n_rows = self._how.rows_of_part(len(indices) + len(as_is))
+        n_rows = self._how.rows_of_chunk(len(indices) + len(as_is))
         for block in self._file.blocks(BLOCK_BYTES):
             columns = block.load(indices, as_text, self._how.missing)
             if as_is:
                 columns += block.load(as_is, as_is, ())
-            for begin, rows in _cut(columns, n_rows):
+            for begin, rows in _slices(columns, n_rows):
 
-                def place(row: int, begin: int = begin, block: Any = block) -> str:
-                    return str(block.place(begin + row))
+                def location(row: int, begin: int = begin, block: Any = block) -> str:
+                    return str(block.location(begin + row))
 
                 own = rows[: len(indices)]
                 others = dict(zip(kept, untyped(rows[len(indices) :]), strict=True))
-                yield self._part(own, wanted, place, others)
+                yield self._chunk(own, wanted, location, others)
 
-    def nothing(self, wanted: Sequence[str], kept: Sequence[str]) -> TablePart:
+    def nothing(self, wanted: Sequence[str], kept: Sequence[str]) -> TableChunk:
         import pyarrow as pa  # noqa: PLC0415
 
         as_is = {name: pa.chunked_array([], pa.string()) for name in kept}
         none = [pa.nulls(0)] * len(wanted)
-        return self._part(none, wanted, _row_place(0), as_is)
+        return self._chunk(none, wanted, _row_location(0), as_is)
 
 
-class _Typed(PartFile):
+class _Typed(ChunkFile):
     """Parquet and Arrow: batches of typed columns."""
 
-    def __init__(self, path: str, how: HowToRead, form: str) -> None:
-        super().__init__(path, how, form)
+    def __init__(self, path: str, how: ChunkOptions, file_format: str) -> None:
+        super().__init__(path, how, file_format)
         import pyarrow as pa  # noqa: PLC0415
 
         try:
@@ -204,7 +208,7 @@ class _Typed(PartFile):
             names = self._schema.names
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self._unreadable(error) from None
-        # What pandas adds to remember its row labels is no column of the user's.
+        # The row labels of pandas are not a column of the user.
         self.names = tuple(name for name in names if not pandas_index(name))
         self._declared = frozenset(
             field.name for field in self._schema if declares_values(field)
@@ -213,14 +217,14 @@ class _Typed(PartFile):
     def _unreadable(self, error: Exception) -> DataError:
         reason = " ".join(str(error).split()).rstrip(".")
         return DataError(
-            f"{self.label} is not a whole {FORMS[self._form]} file: {reason}. Write or "
-            "copy it again."
+            f"{self.label} is not a whole {FORMATS[self._format]} file: {reason}. "
+            "Write or copy it again."
         )
 
     def _read_schema(self) -> Any:
         from pyarrow import parquet  # noqa: PLC0415
 
-        if self._form == "parquet":
+        if self._format == "parquet":
             return parquet.read_schema(self.label)
         with self._arrow_file() as file:
             return file.schema
@@ -242,8 +246,8 @@ class _Typed(PartFile):
     def _batches(self, wanted: Sequence[str], n_rows: int) -> Batches:
         from pyarrow import parquet  # noqa: PLC0415
 
-        if self._form == "parquet":
-            # Text is a dictionary in the file already: read it as it lies there.
+        if self._format == "parquet":
+            # Text that is a dictionary in the file is read as such.
             dictionaries = plain_texts(self._schema)
             with parquet.ParquetFile(self.label, read_dictionary=dictionaries) as file:
                 yield from file.iter_batches(n_rows, columns=list(wanted))
@@ -265,7 +269,7 @@ class _Typed(PartFile):
                         waiting.append(batch)
                 except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
                     raise self._unreadable(error) from None
-                # Small batches wait for one another: a part costs time of its own.
+                # Small batches are joined: every chunk has an overhead.
                 enough = sum(batch.num_rows for batch in waiting) >= n_rows
                 if waiting and (enough or batch is None):
                     yield pa.Table.from_batches(waiting)
@@ -273,95 +277,100 @@ class _Typed(PartFile):
                 if batch is None:
                     return
 
-    def parts(self, wanted: Sequence[str], kept: Sequence[str]) -> Parts:
+    def chunks(self, wanted: Sequence[str], kept: Sequence[str]) -> Chunks:
         read = list(dict.fromkeys([*wanted, *kept]))
-        n_rows = self._how.rows_of_part(len(read))
+        n_rows = self._how.rows_of_chunk(len(read))
         before = 0
         with closing(self._tables(read, n_rows)) as tables:
             for table in tables:
                 for begin in range(0, table.num_rows, n_rows):
                     rows = table.slice(begin, n_rows)
-                    place = _row_place(before + begin)
-                    yield self._typed_part(rows, wanted, kept, place)
+                    location = _row_location(before + begin)
+                    yield self._typed_chunk(rows, wanted, kept, location)
                 before += table.num_rows
 
-    def _typed_part(
+    def _typed_chunk(
         self,
         table: Any,
         wanted: Sequence[str],
         kept: Sequence[str],
-        place: Callable[[int], str],
-    ) -> TablePart:
+        location: Callable[[int], str],
+    ) -> TableChunk:
         chosen = table.select(list(wanted))
         as_text = {at for at, n in enumerate(wanted) if n in self._how.text_columns}
         columns = typed_columns(chosen, self.label, as_text, self._how.missing)
         as_is = zip(kept, untyped(table.select(list(kept)).columns), strict=True)
-        return self._part(columns, wanted, place, dict(as_is))
+        return self._chunk(columns, wanted, location, dict(as_is))
 
-    def nothing(self, wanted: Sequence[str], kept: Sequence[str]) -> TablePart:
-        return self._typed_part(self._schema.empty_table(), wanted, kept, _row_place(0))
+    def nothing(self, wanted: Sequence[str], kept: Sequence[str]) -> TableChunk:
+        return self._typed_chunk(
+            self._schema.empty_table(), wanted, kept, _row_location(0)
+        )
 
 
-def _row_place(begin: int) -> Callable[[int], str]:
+def _row_location(begin: int) -> Callable[[int], str]:
     return lambda row: f"row {begin + row + 1:,}"
 
 
-def _cut(columns: Sequence[Any], n_rows: int) -> Iterator[tuple[int, list[Any]]]:
+def _slices(columns: Sequence[Any], n_rows: int) -> Iterator[tuple[int, list[Any]]]:
     """Yield columns in pieces of so many rows, with the row where each begins."""
     total = len(columns[0]) if columns else 0
     for begin in range(0, total, n_rows):
         yield begin, [column.slice(begin, n_rows) for column in columns]
 
 
-def open_part_file(path: str, how: HowToRead) -> PartFile:
-    """Open a file of a table whose form can be read part by part."""
+def open_chunk_file(path: str, how: ChunkOptions) -> ChunkFile:
+    """Open a file of a table whose format can be read in chunks."""
     if path == STANDARD_STREAM:
         raise DataError(
-            "Standard input cannot be read in parts: it is read more than once. Store "
+            "Standard input cannot be read in chunks: it is read more than once. Store "
             "it in a file first, or use engine='memory'."
         )
-    form = how.reading.form or known_form(path)
-    if form not in _STREAMED:
+    file_format = how.reading.file_format or known_format(path)
+    if file_format not in _STREAMED:
         raise DataError(
-            f"{path} is {FORMS[form]}, which is not read in parts. Give CSV, TSV, "
-            "Parquet or Arrow files, or read it into memory: engine='memory'."
+            f"{path} is {FORMATS[file_format]}, which is not read in chunks. Give CSV, "
+            "TSV, Parquet or Arrow files, or read it into memory: engine='memory'."
         )
-    how.reading.check(form, path)
-    opened = _Delimited if form in ("csv", "tsv") else _Typed
-    file: PartFile = opened(path, how, form)
+    how.reading.check(file_format, path)
+    opened = _Delimited if file_format in ("csv", "tsv") else _Typed
+    file: ChunkFile = opened(path, how, file_format)
     check_width(path, len(file.names))
     return file
 
 
-#: Cells of a part, about: so many rows times columns are in memory at once.
-PART_CELLS = 2_000_000
+#: About the number of cells (rows times columns) of a chunk.
+CHUNK_CELLS = 2_000_000
 _FEWEST_ROWS = 4096
 _PARTITION = re.compile(r"([^=]+)=[^=]*")
 
 
 @dataclass(frozen=True)
 class StreamedTable:
-    """Files with the rows of one table, read part by part.
+    """Files with the rows of one table, read in chunks.
 
     Parameters
     ----------
     paths : tuple of str
         The files, in order.
     reading : Reading
-        How to read them, where they do not tell themselves.
+        Options of reading; by default they are inferred from the files.
     missing : sequence of str
         The cells that are missing values.
     text_columns, number_columns : collection of str
-        Columns that are wanted as text, and those that must hold numbers.
+        Columns that are read as text, and those that must hold numbers.
     ignore : collection of str
         Columns to leave out.
-    part_rows : int or None
-        The most rows of a part; by default as many as fit ``PART_CELLS``.
+    chunk_rows : int or None
+        The most rows of a chunk; by default as many as fit ``CHUNK_CELLS``.
     boolean_columns : collection of str
         Columns that must hold "true" and "false".
     only : collection of str or None
         If given, the columns to read.
     """
+
+    #: For engines, which recognise such a table without importing this module.
+    reads_files: ClassVar[bool] = True
 
     paths: tuple[str, ...]
     reading: Reading = field(default_factory=Reading)
@@ -369,52 +378,52 @@ class StreamedTable:
     text_columns: Collection[str] = ()
     number_columns: Collection[str] = ()
     ignore: Collection[str] = ()
-    part_rows: int | None = None
+    chunk_rows: int | None = None
     boolean_columns: Collection[str] = ()
     only: Collection[str] | None = None
 
     @classmethod
     def of(cls, source: object) -> StreamedTable:
-        """Return the table that files mean, however they are given."""
+        """Return the table of files that are given as paths, patterns or a dataset."""
         return source if isinstance(source, cls) else cls(files_of(source))
 
     @property
     def label(self) -> str:
-        """What messages call the table."""
+        """The name of the table in messages."""
         more = len(self.paths) - 1
         return self.paths[0] + (f" and {counted(more, 'more file')}" if more else "")
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in the order of the first file."""
-        return open_part_file(self.paths[0], self).names
+        return open_chunk_file(self.paths[0], self).names
 
-    def parts(self, keep: bool = False) -> Parts:
-        """Read the table once more, part by part; there is always a first one.
+    def chunks(self, keep: bool = False) -> Chunks:
+        """Read the table in chunks; there is at least one.
 
-        With ``keep`` parts also have all columns as they are in the file.
+        With ``keep`` chunks also have all columns as they are in the file.
         """
         n_rows = 0
         names = self.names
         wanted, kept = self._wanted(names), names if keep else ()
         for file in self._opened(names):
             file.check({*wanted, *kept})
-            with closing(file.parts(wanted, kept)) as parts:
-                for part in parts:
-                    n_rows += part.frame.n_rows
-                    yield part
-                    give_back()
+            with closing(file.chunks(wanted, kept)) as chunks:
+                for chunk in chunks:
+                    n_rows += chunk.frame.n_rows
+                    yield chunk
+                    release_memory()
         if not n_rows:
             yield file.nothing(wanted, kept)
 
     def check_files(self) -> None:
-        """Refuse files that are not there, or that do not have the same columns."""
+        """Reject files that do not exist, or that have different columns."""
         for _ in self._opened(self.names):
             pass
 
-    def _opened(self, names: Sequence[str]) -> Iterator[PartFile]:
+    def _opened(self, names: Sequence[str]) -> Iterator[ChunkFile]:
         for path in self.paths:
-            file = open_part_file(path, self)
+            file = open_chunk_file(path, self)
             if set(file.names) != set(names) or len(file.names) != len(names):
                 raise DataError(
                     f"All files of a table must have the same columns. Got "
@@ -424,7 +433,7 @@ class StreamedTable:
             yield file
 
     def _wanted(self, names: Sequence[str]) -> list[str]:
-        """Return the columns that are read; all that are named must be there."""
+        """Return the columns that are read; all named columns must exist."""
         said = (*self.text_columns, *self.number_columns, *self.boolean_columns)
         check_names(self.label, names, (*said, *self.ignore, *(self.only or ())))
         left = [name for name in names if name not in self.ignore]
@@ -448,19 +457,19 @@ class StreamedTable:
         )
 
     def stamps(self) -> dict[str, tuple[int, int, int]]:
-        """Return what changes with the files: which they are, their sizes and times."""
+        """Return inode, size and modification time of the files."""
         found = {}
         for path in self.paths:
-            with suppress(OSError):  # who opens it says what is wrong
+            with suppress(OSError):  # opening it raises the error
                 status = Path(path).stat()
                 found[path] = (status.st_ino, status.st_size, status.st_mtime_ns)
         return found
 
-    def rows_of_part(self, n_columns: int) -> int:
-        """Return how many rows a part has."""
-        if self.part_rows is not None:
-            return self.part_rows
-        return max(_FEWEST_ROWS, PART_CELLS // max(n_columns, 1))
+    def rows_of_chunk(self, n_columns: int) -> int:
+        """Return the number of rows of a chunk."""
+        if self.chunk_rows is not None:
+            return self.chunk_rows
+        return max(_FEWEST_ROWS, CHUNK_CELLS // max(n_columns, 1))
 
 
 def is_many(path: str) -> bool:
@@ -469,9 +478,9 @@ def is_many(path: str) -> bool:
 
 
 def files_of(source: object) -> tuple[str, ...]:
-    """Return the files that a path, a folder, a pattern or a list of them means.
+    """Return the files of a path, a folder, a pattern or a list of them.
 
-    A dataset of pyarrow means its files, too.
+    A pyarrow dataset stands for its files.
     """
     if is_dataset(source):
         return _files_of_dataset(source)
@@ -497,47 +506,41 @@ def files_of(source: object) -> tuple[str, ...]:
     address = next((path for path in found if "://" in path), None)
     if address is not None:
         raise DataError(
-            f"{address!r} is no file. Rows of a database are told by SqlTable(address, "
-            "table), of branchwise.engines.sql; on the command line by --table."
+            f"{address!r} is not a file. Pass a table of a database as "
+            "branchwise.engines.sql.SqlTable(address, table)."
         )
     return tuple(found)
 
 
 def _files_in(folder: str) -> list[str]:
-    """Return the files of a folder and its folders, which must not tell of columns."""
+    """Return the files of a folder and its folders, which must not be partitions."""
     inside = sorted(p for p in Path(folder).rglob("*") if _holds_rows(p, folder))
     for path in inside:
-        for part in path.relative_to(folder).parts[:-1]:
-            found = _PARTITION.fullmatch(part)
+        for name in path.relative_to(folder).parts[:-1]:
+            found = _PARTITION.fullmatch(name)
             if found is not None:
                 raise _told_by_folders([found[1]], folder)
     return [str(path) for path in inside]
 
 
 def _holds_rows(path: Path, folder: str) -> bool:
-    # Folders that Spark and Hive write have marks such as _SUCCESS beside the rows.
-    parts = path.relative_to(folder).parts
-    return path.is_file() and not any(part.startswith(("_", ".")) for part in parts)
+    # Spark and Hive write markers such as _SUCCESS beside the rows.
+    names = path.relative_to(folder).parts
+    return path.is_file() and not any(name.startswith(("_", ".")) for name in names)
 
 
 def _told_by_folders(names: Sequence[str], where: str) -> DataError:
     columns = "column {} is" if len(names) == 1 else "columns {} are"
     return DataError(
-        f"In {where} the {columns.format(quoted(names))} told by the names of folders, "
-        "and not in the files. Write the rows to files that have all columns, or "
+        f"In {where} the {columns.format(quoted(names))} given by the names of "
+        "folders, and not in the files. Write the rows to files with all columns, or "
         "give the files themselves (a pattern such as 'data/*/*.parquet') to do "
         "without."
     )
 
 
-def is_dataset(source: object) -> bool:
-    """Whether a source is a dataset of pyarrow."""
-    kinds = [f"{kind.__module__}.{kind.__name__}" for kind in type(source).__mro__]
-    return "pyarrow._dataset.Dataset" in kinds
-
-
 def _files_of_dataset(dataset: Any) -> tuple[str, ...]:
-    """Return the files of a dataset that is no more than its files."""
+    """Return the files of a dataset without filters or partitions."""
     import pyarrow as pa  # noqa: PLC0415  (the user has loaded it)
 
     files = getattr(dataset, "files", None)
@@ -563,7 +566,7 @@ def _files_of_dataset(dataset: Any) -> tuple[str, ...]:
 
 
 def _check_columns(dataset: Any) -> None:
-    """Refuse a dataset whose columns are not those of its files."""
+    """Reject a dataset whose columns are not those of its files."""
     names = dataset.schema.names
     own = next(dataset.get_fragments()).physical_schema.names
     absent = [name for name in names if name not in own]

@@ -1,4 +1,4 @@
-"""CSV and TSV: what stands between the cells, the header, and the rows after it."""
+"""CSV and TSV files: delimiter, header and rows."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 
 from branchwise.errors import DataError
 from branchwise.files.csv_rows import Lines, Records, csv_reader, line_spans
-from branchwise.files.options import BLANKS, Reading
-from branchwise.files.raw_bytes import Buffer, as_utf8, find, refuse_binary, text_start
+from branchwise.files.options import WHITESPACE, Reading
+from branchwise.files.raw_bytes import Buffer, as_utf8, check_binary, find, text_start
 
 _DELIMITERS = (",", "\t", ";", "|")
 _QUOTED = re.compile(r'"[^"]*"?')
-_QUOTED_OR_BLANKS = re.compile(rb'(?<![^\s])"(?:[^"]|"")*"|[ \t]+')
+_QUOTED_OR_SPACES = re.compile(rb'(?<![^\s])"(?:[^"]|"")*"|[ \t]+')
 _ENDS = (b"\n", b"\r", b"")
-#: How text begins that is something else.
+#: Beginnings of text that is not a table.
 _OTHER_TEXT = (
     (re.compile(r"\s*<(!doctype html|html|head)\b", re.IGNORECASE), "a web page"),
     (re.compile(r"\s*<\?xml\b"), "XML"),
     (re.compile(r'\s*(\[\s*)?\{\s*("|\}|$)|\s*\[\s*(\{|$)'), "JSON"),
 )
-#: So many lines show whether a delimiter divides them all alike.
+#: Lines in which a delimiter must give the same number of cells.
 _SAMPLE_LINES = 50
 _SAMPLE_BYTES = 2**16
 
@@ -36,7 +36,7 @@ class DelimitedFile:
     content : bytes or StoredFile
         The whole file.
     label : str
-        What messages call it.
+        Name in messages.
     reading : Reading
         Separator, encoding and names, if they are given.
     """
@@ -46,18 +46,18 @@ class DelimitedFile:
     def __init__(self, content: Buffer, label: str, reading: Reading) -> None:
         self.label = label
         content = as_utf8(content, label, reading.encoding, reading.most_bytes)
-        refuse_binary(content, label)
+        check_binary(content, label)
         first = _first_line(content, label)
-        _refuse_other_text(first, label)
+        _check_other_text(first, label)
         delimiter = reading.separator or _sniff(first, content)
-        #: The option that leaves out blanks around cells, if they are read now.
-        self.without_blanks = _without_blanks_option(reading, delimiter)
-        if delimiter == BLANKS:
-            content = _with_single_blanks(content)
+        #: The option that strips whitespace around cells, unless it is given.
+        self.without_spaces = _without_spaces_option(reading, delimiter)
+        if delimiter == WHITESPACE:
+            content = _with_single_spaces(content)
             delimiter = " "
         elif len(delimiter) > 1:
             delimiter = delimiter[0]
-            content = _without_blanks(content, delimiter, label)
+            content = _without_spaces(content, delimiter, label)
         lines = Lines(content, text_start(content), label)
         for line in lines:
             if line.strip("\r\n"):
@@ -79,18 +79,18 @@ class DelimitedFile:
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
     ) -> list[Any]:
         """Read columns as numbers, or as dictionaries of the text in the file."""
-        self._refuse_header_again(self._records)
+        self._check_header_again(self._records)
         return self._records.load(indices, text, missing)
 
     def blocks(self, size: int) -> Iterator[Records]:
         """Yield the rows in blocks of about so many bytes."""
         for block in self._records.blocks(size):
-            self._refuse_header_again(block)
+            self._check_header_again(block)
             yield block
 
-    def place(self, row: int) -> str:
-        """Tell in which line of the file a row begins."""
-        return self._records.place(row)
+    def location(self, row: int) -> str:
+        """Return the line of the file in which a row begins."""
+        return self._records.location(row)
 
     def _check_number(
         self, names: Sequence[str], cells: Sequence[str], option: str
@@ -102,8 +102,8 @@ class DelimitedFile:
                 "separator."
             )
 
-    def _refuse_header_again(self, rows: Records) -> None:
-        """Refuse a second header, as files have that were put together."""
+    def _check_header_again(self, rows: Records) -> None:
+        """Reject a second header, as concatenated files have."""
         if not self._has_header or len(self.names) < 2:
             return
         before = self._records.content[: self._records.start]
@@ -116,13 +116,13 @@ class DelimitedFile:
         if line is not None:
             raise DataError(
                 f"{self.label} has its header once more in line {line:,}. Take that "
-                "line out; or, if the first line is a row like the others, add "
-                "--no-header."
+                "line out; or, if the first line is a row like the others, read "
+                "the file without a header."
             )
 
 
-def _without_blanks_option(reading: Reading, delimiter: str) -> str | None:
-    if delimiter == BLANKS or len(delimiter) > 1 or delimiter.isspace():
+def _without_spaces_option(reading: Reading, delimiter: str) -> str | None:
+    if delimiter == WHITESPACE or len(delimiter) > 1 or delimiter.isspace():
         return None
     return f"{reading.option('separator')} '{delimiter} '"
 
@@ -138,8 +138,8 @@ def _first_line(content: Buffer, label: str) -> str:
     return first
 
 
-def _refuse_other_text(first: str, label: str) -> None:
-    """Refuse text that is no table, as one gets when a download goes wrong."""
+def _check_other_text(first: str, label: str) -> None:
+    """Reject text that is not a table, such as a web page."""
     for beginning, what in _OTHER_TEXT:
         if beginning.match(first):
             raise DataError(
@@ -149,7 +149,7 @@ def _refuse_other_text(first: str, label: str) -> None:
 
 
 def _sniff(first: str, content: Buffer) -> str:
-    """Choose what divides the first lines alike; the comma among equals.
+    """Choose the delimiter that gives the first lines equal numbers of cells.
 
     Of several the one that the first line has most, as also where none does.
     """
@@ -164,7 +164,7 @@ def _sniff(first: str, content: Buffer) -> str:
     if found:
         return found[0]
     widths = {len(line.split()) for line in sample}
-    return BLANKS if len(sample) > 1 and len(widths) == 1 and widths != {1} else ","
+    return WHITESPACE if len(sample) > 1 and len(widths) == 1 and widths != {1} else ","
 
 
 def _sample(content: Buffer) -> list[str]:
@@ -178,7 +178,7 @@ def _sample(content: Buffer) -> list[str]:
 
 
 def _has_line(content: Buffer, wanted: bytes, start: int) -> bool:
-    """Tell whether a line occurs; in quotes it may be a part of a cell."""
+    """Tell whether a line occurs; it may be within a quoted cell."""
     if content[start : start + len(wanted)] == wanted:
         return True
     for end in (b"\n", b"\r"):
@@ -191,8 +191,8 @@ def _has_line(content: Buffer, wanted: bytes, start: int) -> bool:
     return False
 
 
-def _without_blanks(content: Buffer, delimiter: str, label: str) -> bytes:
-    """Take blanks away from around cells; lines stay where they are."""
+def _without_spaces(content: Buffer, delimiter: str, label: str) -> bytes:
+    """Strip whitespace around cells; line numbers do not change."""
     if find(content, b'"', 0) < 0:
         mark = delimiter.encode()
         return b"\n".join(
@@ -211,8 +211,8 @@ def _lines(content: Buffer) -> list[bytes]:
     return bytes(content).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
 
 
-def _with_single_blanks(content: Buffer) -> bytes:
-    """Make one blank of every run of blanks and tabs, and none at the ends."""
+def _with_single_spaces(content: Buffer) -> bytes:
+    """Replace runs of spaces and tabs by one space, and strip lines."""
 
     def shorter(found: re.Match[bytes]) -> bytes:
         if found[0].startswith(b'"'):
@@ -223,5 +223,5 @@ def _with_single_blanks(content: Buffer) -> bytes:
 
     content = bytes(content)
     if b'"' in content:
-        return _QUOTED_OR_BLANKS.sub(shorter, content)
+        return _QUOTED_OR_SPACES.sub(shorter, content)
     return b"\n".join(b" ".join(line.split()) for line in _lines(content))

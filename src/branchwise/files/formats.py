@@ -1,4 +1,4 @@
-"""What form a file has: by what the user says, by its content, by its name."""
+"""Recognition of file formats by option, content and name; opening of files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from branchwise.files.arff import (
 )
 from branchwise.files.database import DUCKDB, SQLITE, DuckDBFile, SQLiteFile
 from branchwise.files.delimited import DelimitedFile
-from branchwise.files.options import ENDINGS, FORMS, PACKED, Reading
+from branchwise.files.options import COMPRESSED, ENDINGS, FORMATS, Reading
 from branchwise.files.parquet import ARROW, PARQUET, ArrowFile, ParquetFile
 from branchwise.files.raw_bytes import (
     GZIP,
@@ -32,20 +32,20 @@ from branchwise.files.raw_bytes import (
 )
 from branchwise.files.workbook import OLD_EXCEL, ZIP, Workbook, is_workbook
 
-#: The forms whose cells are all text.
-TEXT_FORMS = frozenset(("csv", "tsv", "arff", "c4.5"))
-#: The forms whose names are in the first row, if they are.
-HEADED_FORMS = frozenset(("csv", "tsv", "excel"))
+#: The formats whose cells are all text.
+TEXT_FORMATS = frozenset(("csv", "tsv", "arff", "c4.5"))
+#: The formats that may have column names in the first row.
+HEADED_FORMATS = frozenset(("csv", "tsv", "excel"))
 
-_TABS = tuple(ending for ending, form in ENDINGS.items() if form == "tsv")
+_TABS = tuple(ending for ending, file_format in ENDINGS.items() if file_format == "tsv")
 
 
 class Format(Protocol):
-    """What a file format has to offer."""
+    """Interface of an opened file."""
 
     @property
     def label(self) -> str:
-        """What messages call the file."""
+        """The name of the file in messages."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,48 +60,48 @@ class Format(Protocol):
     ) -> list[Any]:
         """Read columns, those in ``text`` as dictionaries of text."""
 
-    def place(self, row: int) -> str:
-        """Tell where in the file a row is."""
+    def location(self, row: int) -> str:
+        """Return where in the file a row is."""
 
 
-def open_form(
+def open_format(
     name: str, label: str, reading: Reading, further: bool
 ) -> tuple[str, Format]:
-    """Find out what form a file has, and open it.
+    """Recognise the format of a file, and open it.
 
     Parameters
     ----------
     name : str
         The file; ``-`` is standard input.
     label : str
-        What messages call it.
+        Name in messages.
     reading : Reading
-        How to read it, as far as the user says.
+        The options given by the user.
     further : bool
-        Whether options that do not fit the form have no effect.
+        Whether options that do not fit the format are ignored.
 
     Returns
     -------
     tuple of str and Format
-        The form and the opened file.
+        The format and the opened file.
     """
-    said = None if further else reading.form
+    said = None if further else reading.file_format
     names_path = _names_path(name, reading, said)
     if names_path is not None and reading.names_file is None:
         name = label = data_file_of(name)
     content = contents(name, label, reading.most_bytes)
-    form = "c4.5" if names_path is not None else said or _known(content, name)
+    file_format = "c4.5" if names_path is not None else said or _known(content, name)
     if further:
-        reading = reading.fitted(form)
+        reading = reading.fitted(file_format)
     else:
-        reading.check(form, label)
-    if form in TEXT_FORMS:
+        reading.check(file_format, label)
+    if file_format in TEXT_FORMATS:
         content = whole_text(content, label, reading.most_bytes)
-    return form, _opened(form, content, name, label, names_path, reading)
+    return file_format, _opened(file_format, content, name, label, names_path, reading)
 
 
 def _names_path(name: str, reading: Reading, said: str | None) -> str | None:
-    """Return the names file, if the form is that of C4.5."""
+    """Return the names file if the format is C4.5."""
     given = reading.names_file
     if given is not None and given.lower().endswith(NAMES):
         return given
@@ -119,7 +119,7 @@ def _names_path(name: str, reading: Reading, said: str | None) -> str | None:
 
 
 def _known(content: Buffer, name: str) -> str:
-    """Tell the form by the content, or of text by the name."""
+    """Return the format by the content, of text by the name."""
     head = content[:16]
     if head.startswith(PARQUET):
         return "parquet"
@@ -140,15 +140,15 @@ def _known(content: Buffer, name: str) -> str:
 
 
 def _plain_name(name: str) -> str:
-    """Return a name without the ending of packed files."""
+    """Return a name without the ending of compressed files."""
     plain = name.lower()
-    for ending in PACKED:
+    for ending in COMPRESSED:
         plain = plain.removesuffix(ending)
     return plain
 
 
-def known_form(path: str) -> str:
-    """Tell the form of a file by its beginning and its name, without reading it all."""
+def known_format(path: str) -> str:
+    """Return the format of a file by its first bytes and its name."""
     if Path(path).is_dir():
         raise DataError(f"{path} is a folder, not a file.")
     if names_file_of(path) is not None:
@@ -166,48 +166,50 @@ def known_form(path: str) -> str:
 
 
 def _opened(
-    form: str,
+    file_format: str,
     content: Buffer,
     name: str,
     label: str,
     names_path: str | None,
     reading: Reading,
 ) -> Format:
-    if form == "c4.5" and names_path is not None:
+    if file_format == "c4.5" and names_path is not None:
         return open_c45(content, label, names_path, reading)
-    if form == "arff":
+    if file_format == "arff":
         return open_arff(content, label, reading)
-    if form == "parquet":
+    if file_format == "parquet":
         return ParquetFile(content, label, reading.most_bytes)
-    if form == "arrow":
+    if file_format == "arrow":
         return ArrowFile(content, label, reading.most_bytes)
-    if form == "excel":
+    if file_format == "excel":
         return Workbook(content, label, with_names(reading))
-    if form == "sqlite":
-        _refuse_stream(name, label, form, SQLITE, 0)
+    if file_format == "sqlite":
+        _check_stream(name, label, file_format, SQLITE, 0)
         return SQLiteFile(name, label, reading)
-    if form == "duckdb":
-        _refuse_stream(name, label, form, DUCKDB, 8)
+    if file_format == "duckdb":
+        _check_stream(name, label, file_format, DUCKDB, 8)
         return DuckDBFile(name, label, reading)
-    if form == "tsv" and reading.separator is None:
+    if file_format == "tsv" and reading.separator is None:
         reading = replace(reading, separator="\t")
     return DelimitedFile(content, label, with_names(reading))
 
 
-def _refuse_stream(name: str, label: str, form: str, magic: bytes, at: int) -> None:
-    """Refuse a database that is not a plain file: it is opened, not read."""
+def _check_stream(
+    name: str, label: str, file_format: str, magic: bytes, at: int
+) -> None:
+    """Reject a database that is not a plain file: it is opened, not read."""
     if name != STANDARD_STREAM:
         with Path(name).open("rb") as file:
             if file.read(at + len(magic))[at:] == magic:
                 return
     raise DataError(
-        f"{label} is no plain {FORMS[form]} file. A database cannot be packed or come "
-        "through a pipe: store it in a file first."
+        f"{label} is not a plain {FORMATS[file_format]} file. A database cannot be "
+        "compressed or come through a pipe: store it in a file first."
     )
 
 
 def with_names(reading: Reading) -> Reading:
-    """Read the names of columns from the file that has them, one a line."""
+    """Read the names of columns from ``names_file``, one per line."""
     path = reading.names_file
     if path is None:
         return reading
@@ -221,6 +223,6 @@ def with_names(reading: Reading) -> Reading:
     names = tuple(line.strip() for line in text.splitlines() if line.strip())
     if len(set(names)) < len(names) or not names:
         raise DataError(
-            f"{path} must have the names of all columns, one a line, each its own."
+            f"{path} must have the names of all columns, one per line and distinct."
         )
     return replace(reading, names=names, names_file=None)

@@ -1,4 +1,4 @@
-"""How a file is to be read, where the file itself does not tell."""
+"""Options of reading files: format, separator, encoding, names, limits."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 from branchwise.errors import ParameterError, quoted
 
-#: The forms that a table may have, with what messages call them.
-FORMS: Mapping[str, str] = {
+#: The file formats, with their names in messages.
+FORMATS: Mapping[str, str] = {
     "csv": "CSV",
     "tsv": "TSV",
     "arff": "ARFF",
@@ -24,7 +24,7 @@ FORMS: Mapping[str, str] = {
     "sqlite": "SQLite",
     "duckdb": "DuckDB",
 }
-#: How the name of a file ends, with the form that this means.
+#: Endings of file names, with their formats.
 ENDINGS: Mapping[str, str] = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -44,17 +44,17 @@ ENDINGS: Mapping[str, str] = {
     ".db": "sqlite",
     ".duckdb": "duckdb",
 }
-#: How the names of packed files end that can be read.
-PACKED = (".gz", ".zst")
-#: Runs of blanks and tabs between the cells.
-BLANKS = "blanks"
-#: What standard input or a packed file may have, unless the user says otherwise.
+#: Endings of the names of compressed files that can be read.
+COMPRESSED = (".gz", ".zst")
+#: The separator that stands for runs of spaces and tabs.
+WHITESPACE = "whitespace"
+#: The most bytes of standard input or of a decompressed file, by default.
 MOST_BYTES = 8 * 10**9
 
 _TEXT = frozenset(("csv", "tsv", "arff", "c4.5"))
 _DELIMITED = frozenset(("csv", "tsv"))
 _DATABASES = frozenset(("sqlite", "duckdb"))
-#: The forms that each option is for; the others are for all.
+#: The formats that each option is for; other options are for all.
 _FOR: Mapping[str, frozenset[str]] = {
     "separator": _DELIMITED,
     "encoding": _TEXT,
@@ -71,7 +71,7 @@ _SEPARATORS = {
     "comma": ",",
     "semicolon": ";",
     "pipe": "|",
-    "blank": BLANKS,
+    "blank": WHITESPACE,
     "space": " ",
 }
 #: Codecs that are no encodings of files, or that take quadratic time.
@@ -84,15 +84,15 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is to be read; None is what the file itself tells.
+    """Options of reading a file; None is inferred from the file.
 
     Parameters
     ----------
-    form : str or None
-        One of ``FORMS``.
+    file_format : str or None
+        One of ``FORMATS``.
     separator : str or None
-        What stands between the cells of CSV: one character, one and a blank (blanks
-        around cells are no part of them), or "blanks".
+        The separator of cells of CSV: one character, one and a space (whitespace
+        around cells is stripped), or "whitespace".
     encoding : str or None
         The encoding of text; None is UTF-8, or what a byte order mark says.
     header : bool
@@ -100,18 +100,18 @@ class Reading:
     names : tuple of str or None
         The names of the columns of a file without a header.
     names_file : str or None
-        A file with these names, one a line, or a C4.5 names file.
+        A file with these names, one per line, or a C4.5 names file.
     sheet : str or None
         The name of a sheet, or its number from 1.
     table, query : str or None
         A table of a database, or a query to it.
     max_size : int or None
-        The most bytes that standard input or an unpacked file may have.
+        The most bytes of standard input or of a decompressed file.
     flags : bool
-        Whether messages speak of the options of the command line.
+        Whether messages name the options of the command line.
     """
 
-    form: str | None = None
+    file_format: str | None = None
     separator: str | None = None
     encoding: str | None = None
     header: bool = True
@@ -125,7 +125,7 @@ class Reading:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The options that are not as usual, for ``read_table``."""
+        """The options that differ from their defaults, for ``read_table``."""
         return {
             each.name: getattr(self, each.name)
             for each in fields(self)
@@ -134,38 +134,38 @@ class Reading:
 
     @property
     def most_bytes(self) -> int:
-        """How much standard input or an unpacked file may have."""
+        """The most bytes of standard input or of a decompressed file."""
         return MOST_BYTES if self.max_size is None else self.max_size
 
     @property
     def has_header(self) -> bool:
-        """Whether the first row has names: not if they are given otherwise."""
+        """Whether the first row has names: not if they are given as an option."""
         return self.header and self.names is None and self.names_file is None
 
-    def fitted(self, form: str) -> Reading:
-        """Return the options that a form knows, for a further file of that form."""
-        useless = dict(self._useless(form))
+    def fitted(self, file_format: str) -> Reading:
+        """Return the options that apply to a format, for a further file."""
+        useless = dict(self._useless(file_format))
         standard = {f.name: f.default for f in fields(self) if f.name in useless}
-        return Reading(**{**_as_dict(self), **standard, "form": None})
+        return Reading(**{**_as_dict(self), **standard, "file_format": None})
 
-    def check(self, form: str, label: str) -> None:
-        """Refuse an option that has no effect on a form."""
-        for name, option in self._useless(form):
-            known = [FORMS[other] for other in FORMS if other in _FOR[name]]
+    def check(self, file_format: str, label: str) -> None:
+        """Reject an option that has no effect on a format."""
+        for name, option in self._useless(file_format):
+            known = [FORMATS[other] for other in FORMATS if other in _FOR[name]]
             raise ParameterError(
-                f"{option} has no effect on {label}, which is read as {FORMS[form]}. "
-                f"It is for {', '.join(known)}; leave it out, or say what the file is "
-                f"with {self.option('form')}."
+                f"{option} has no effect on {label}, which is read as "
+                f"{FORMATS[file_format]}. It is for {', '.join(known)}; leave it out, "
+                f"or say what the file is with {self.option('file_format')}."
             )
 
     def option(self, name: str) -> str:
-        """Return what the user calls an option: form, or --from."""
+        """Return the name of an option; with ``flags`` that of the command line."""
         return _option(name, self.flags)
 
-    def _useless(self, form: str) -> Iterable[tuple[str, str]]:
+    def _useless(self, file_format: str) -> Iterable[tuple[str, str]]:
         for each in fields(self):
             given = getattr(self, each.name) != each.default
-            if given and form not in _FOR.get(each.name, FORMS):
+            if given and file_format not in _FOR.get(each.name, FORMATS):
                 yield each.name, self.option(each.name)
 
 
@@ -176,12 +176,12 @@ def _as_dict(reading: Reading) -> dict[str, Any]:
 def _option(name: str, flag: bool) -> str:
     if not flag:
         return name
-    spelled = {"form": "from", "header": "no-header"}.get(name, name)
+    spelled = {"file_format": "from", "header": "no-header"}.get(name, name)
     return f"--{spelled.replace('_', '-')}"
 
 
 def make_reading(
-    form: str | None = None,
+    file_format: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
     header: bool = True,
@@ -194,14 +194,15 @@ def make_reading(
     *,
     flags: bool = False,
 ) -> Reading:
-    """Check the options, and put them in one form.
+    """Check the options of reading.
 
     With ``flags`` errors name them as the command line does.
     """
     called = partial(_option, flag=flags)
-    if form is not None and form not in FORMS:
+    if file_format is not None and file_format not in FORMATS:
         raise ParameterError(
-            f"{called('form')} must be one of {quoted(FORMS, 99)}. Got {form!r}."
+            f"{called('file_format')} must be one of {quoted(FORMATS, 99)}. Got "
+            f"{file_format!r}."
         )
     if names is not None and names_file is not None:
         raise ParameterError(
@@ -214,7 +215,7 @@ def make_reading(
             "only one of them."
         )
     return Reading(
-        form,
+        file_format,
         None if separator is None else _separator(called("separator"), separator),
         None if encoding is None else _encoding(called("encoding"), encoding),
         header,
@@ -232,11 +233,11 @@ def _separator(option: str, given: str) -> str:
     found = _SEPARATORS.get(given, given)
     mark = found[:1] if found[1:] == " " else found
     one = len(mark) == 1 and mark.isascii() and mark not in '"\r\n\0'
-    if not one and found != BLANKS:
+    if not one and found != WHITESPACE:
         raise ParameterError(
             f"{option} must be one character of ASCII that is no quotation mark and "
-            "no line break, such a character and a blank (', ') where blanks around "
-            "cells do not count, tab, or blanks for runs of blanks and tabs. Got "
+            "no line break, such a character and a space (', ') to strip whitespace "
+            "around cells, tab, or whitespace for runs of spaces and tabs. Got "
             f"{given!r}."
         )
     return found
@@ -245,7 +246,7 @@ def _separator(option: str, given: str) -> str:
 def _encoding(option: str, given: str) -> str:
     name = "undefined"
     with suppress(LookupError, UnicodeError, ValueError):
-        bytes(4).decode(given)  # refuses what makes no text, such as zlib
+        bytes(4).decode(given)  # raises for codecs that return no text, such as zlib
         name = codecs.lookup(given).name
     if name.replace("_", "-") in _NO_ENCODINGS:
         raise ParameterError(
@@ -258,7 +259,7 @@ def _encoding(option: str, given: str) -> str:
 def _distinct(option: str, names: tuple[str, ...]) -> tuple[str, ...]:
     if not names or len(set(names)) < len(names) or not all(n.strip() for n in names):
         raise ParameterError(
-            f"{option} must be the names of all columns, each its own and none empty. "
+            f"{option} must be the names of all columns, distinct and not empty. "
             f"Got {quoted(names, 20) or 'none'}."
         )
     return names

@@ -1,9 +1,8 @@
-"""Parquet and Arrow files: types are known, only marks of missing text are sought."""
+"""Parquet and Arrow files, and conversion of their typed columns."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from branchwise.data.arrow import (
     without_values,
 )
 from branchwise.errors import DataError
-from branchwise.files.raw_bytes import Buffer, as_stream, in_memory, refuse_size
+from branchwise.files.raw_bytes import Buffer, as_stream, in_memory, raise_size
 
 
 def typed_columns(
@@ -23,7 +22,7 @@ def typed_columns(
     text: Collection[int],
     missing: Sequence[str],
 ) -> list[Any]:
-    """Take columns as they are, those in ``text`` as text.
+    """Return columns with their types, those in ``text`` as text.
 
     Parameters
     ----------
@@ -32,7 +31,7 @@ def typed_columns(
     label : str
         What messages call the file.
     text : collection of int
-        Positions of the columns that are wanted as text.
+        Positions of the columns to return as text.
     missing : sequence of str
         The texts that are missing values.
 
@@ -55,7 +54,7 @@ def typed_columns(
 
 
 def untyped(columns: Iterable[Any]) -> list[Any]:
-    """Take columns as a reader of the file sees them: dates as text, text as text."""
+    """Return columns as they are shown: dates and text as text."""
     import pyarrow as pa  # noqa: PLC0415
 
     plain = []
@@ -81,19 +80,19 @@ def _as_text(name: str, column: Any, label: str) -> Any:
     if pa.types.is_floating(column.type):
         from pyarrow import compute  # noqa: PLC0415
 
-        # What is no number is missing, as it is in columns of numbers.
+        # NaN is missing, as in columns of numbers.
         column = compute.if_else(compute.is_nan(column), None, column)
     try:
         return column.cast(pa.string())
     except pa.ArrowException:
         raise DataError(
-            f"Column {name!r} of {label} is of type {column.type}, which has no text "
-            f"to take. Leave it out with --ignore {shlex.quote(name)}."
+            f"Column {name!r} of {label} is of type {column.type}, which cannot be "
+            "read as text. Leave it out (ignore)."
         ) from None
 
 
 PARQUET = b"PAR1"
-#: How an Arrow file begins, which is also Feather, and how a stream does.
+#: First bytes of an Arrow file (also Feather) and of an Arrow stream.
 ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 
 #: Bytes of an index into a dictionary.
@@ -102,7 +101,7 @@ _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def pandas_index(name: str) -> bool:
-    """Whether a column is what pandas adds to remember its row labels."""
+    """Whether a column holds the row labels of pandas."""
     return _PANDAS_INDEX.fullmatch(name) is not None
 
 
@@ -126,7 +125,7 @@ def declared_columns(path: str) -> frozenset[str]:
 
 
 class _TypedFile:
-    """What files of typed columns have in common."""
+    """Base class of files with typed columns."""
 
     def __init__(self, label: str, schema: Any) -> None:
         self.label = label
@@ -138,11 +137,11 @@ class _TypedFile:
                 "where the file is made, and write it again."
             ) from None
         self.declared = frozenset(f.name for f in schema if declares_values(f))
-        # What pandas adds to remember its row labels is no column of the user's.
+        # The row labels of pandas are not a column of the user.
         self._kept = [at for at, name in enumerate(names) if not pandas_index(name)]
         self.names = tuple(names[at] for at in self._kept)
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Tell which row it is, counted from 1."""
         return f"row {row + 1:,}"
 
@@ -155,9 +154,9 @@ class ParquetFile(_TypedFile):
     content : bytes or StoredFile
         The whole file.
     label : str
-        What messages call it.
+        Name in messages.
     most_bytes : int
-        How much its columns may take in memory.
+        The most bytes of its columns in memory.
     """
 
     def __init__(self, content: Buffer, label: str, most_bytes: int) -> None:
@@ -168,7 +167,7 @@ class ParquetFile(_TypedFile):
         self._most_bytes = most_bytes
         try:
             schema = parquet.read_schema(_source(content))
-            # Text is a dictionary in the file already: read it as it lies there.
+            # Text that is a dictionary in the file is read as such.
             self._file = parquet.ParquetFile(
                 _source(content), read_dictionary=plain_texts(schema)
             )
@@ -183,7 +182,7 @@ class ParquetFile(_TypedFile):
         import pyarrow as pa  # noqa: PLC0415
 
         if self._decoded_size({self.names[i] for i in indices}) > self._most_bytes:
-            refuse_size(self.label, self._most_bytes)
+            raise_size(self.label, self._most_bytes)
         try:
             table = self._file.read(columns=[self.names[index] for index in indices])
             table.validate(full=True)
@@ -194,21 +193,21 @@ class ParquetFile(_TypedFile):
         return typed_columns(table, self.label, positions, missing)
 
     def _decoded_size(self, names: Collection[str]) -> int:
-        """Return what columns take in memory, as far as the metadata tell.
+        """Return the memory that columns take, as far as the metadata tell.
 
-        Runs of a value take nothing in the file, but their place in memory. The
-        metadata of columns are not asked: damaged ones end the process in pyarrow.
+        Runs of a value take no space in the file, but in memory. The metadata of
+        columns are not read: pyarrow crashes if they are damaged.
         """
         fields = [field for field in self._file.schema_arrow if field.name in names]
         width = sum(_width(field.type) for field in fields)
         metadata = self._file.metadata
         groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
-        # Texts are in dictionaries, each once.
+        # Dictionaries hold every text once.
         return sum(g.num_rows * width + max(g.total_byte_size, 0) for g in groups)
 
 
 def _width(arrow_type: Any) -> int:
-    """Return the bytes of a cell, of a text those of its index."""
+    """Return the bytes of a cell; of text, those of its index."""
     if arrow_type.num_fields:
         fields = range(arrow_type.num_fields)
         return sum(_width(arrow_type.field(at).type) for at in fields)
@@ -219,16 +218,16 @@ def _width(arrow_type: Any) -> int:
 
 
 class ArrowFile(_TypedFile):
-    """A table in Arrow's own form: a file, which is also Feather, or a stream.
+    """A table in Arrow's IPC format: a file (also Feather) or a stream.
 
     Parameters
     ----------
     content : bytes or StoredFile
         The whole file.
     label : str
-        What messages call it.
+        Name in messages.
     most_bytes : int
-        How much its columns may take in memory.
+        The most bytes of its columns in memory.
     """
 
     def __init__(self, content: Buffer, label: str, most_bytes: int) -> None:
@@ -258,18 +257,18 @@ class ArrowFile(_TypedFile):
         return typed_columns(table, self.label, positions, missing)
 
     def _read_all(self) -> Any:
-        """Read the batches, and refuse too many of them."""
+        """Read the batches; raise if they take too much memory."""
         import pyarrow as pa  # noqa: PLC0415
 
         file = self._open()
         batches, size = [], 0
         for batch in record_batches(file):
-            # Nothing may be asked of a damaged one but whether it is.
+            # Validated first: other methods may crash on a damaged batch.
             batch.validate(full=True)
             batches.append(batch)
             size += batch.nbytes
             if size > self._most_bytes:
-                refuse_size(self.label, self._most_bytes)
+                raise_size(self.label, self._most_bytes)
         return pa.Table.from_batches(batches, file.schema)
 
     def _open(self) -> Any:
@@ -295,8 +294,8 @@ def _source(content: Buffer) -> Any:
     return pa.PythonFile(as_stream(content), mode="r")
 
 
-def _unreadable(label: str, form: str, error: Exception) -> DataError:
+def _unreadable(label: str, file_format: str, error: Exception) -> DataError:
     reason = str(error).rstrip(".")
     return DataError(
-        f"{label} is not a whole {form} file: {reason}. Write or copy it again."
+        f"{label} is not a whole {file_format} file: {reason}. Write or copy it again."
     )

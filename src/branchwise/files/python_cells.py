@@ -1,8 +1,7 @@
-"""Cells as Python has them, from a sheet or a database -> a typed column."""
+"""Conversion of Python cells, of a sheet or a database, to a typed column."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -24,17 +23,17 @@ def column_of_cells(
     cells : sequence
         Texts, numbers, booleans, dates and None.
     name, label : str
-        What messages call the column and the file.
+        The names of the column and the file in messages.
     as_text : bool
-        Whether text is wanted in any case.
+        Whether to return text in any case.
     missing : sequence of str
         The texts that are missing values.
     """
     import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
 
-    marks = frozenset(missing)
+    na_values = frozenset(missing)
     cells = [
-        None if cell is None or (isinstance(cell, str) and cell in marks) else cell
+        None if cell is None or (isinstance(cell, str) and cell in na_values) else cell
         for cell in cells
     ]
     kinds = {type(cell) for cell in cells} - {type(None)}
@@ -52,8 +51,8 @@ def column_of_cells(
         column = pa.chunked_array([pa.array(texts, pa.string())])
     except UnicodeEncodeError:
         raise DataError(
-            f"Column {name!r} of {label} has a text that is no Unicode. Correct it, or "
-            f"leave the column out with --ignore {shlex.quote(name)}."
+            f"Column {name!r} of {label} has a text that is not Unicode. Correct it, "
+            "or leave the column out (ignore)."
         ) from None
     return sorted_dictionary(column)
 
@@ -63,7 +62,7 @@ def _numbers(cells: Sequence[Any], name: str, label: str) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     inexact = [c for c in cells if isinstance(c, int) and abs(c) > LARGEST_EXACT]
-    # Beyond that a float is no count and no name of something.
+    # Larger floats are neither counts nor codes.
     largest = _LARGEST if inexact else LARGEST_EXACT
     if all(cell is None or _is_whole(cell, largest) for cell in cells):
         whole = [None if cell is None else int(cell) for cell in cells]
@@ -84,7 +83,7 @@ def _dates(cells: Sequence[Any], kinds: set[type]) -> Any:
     if kinds <= {date, datetime}:
         if datetime not in kinds:
             return pa.array(cells)
-        # A sheet has dates without a time of day among others.
+        # A sheet may mix dates with and without a time of day.
         moments = [_moment(cell) for cell in cells]
         whole = not any(moment and moment.microsecond for moment in moments)
         return pa.array(moments, pa.timestamp("s" if whole else "us"))
@@ -104,7 +103,7 @@ def _is_whole(cell: float, largest: int) -> bool:
 
 
 def _text(cell: Any, name: str, label: str) -> str:
-    """Write a cell as CSV would have it."""
+    """Return the text of a cell as in CSV."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, bool):
@@ -121,5 +120,5 @@ def _text(cell: Any, name: str, label: str) -> str:
         return str(cell)
     raise DataError(
         f"Column {name!r} of {label} holds values of type {type(cell).__name__}, which "
-        f"are no text and no numbers. Leave it out with --ignore {shlex.quote(name)}."
+        f"are no text and no numbers. Leave it out (ignore)."
     )

@@ -1,8 +1,8 @@
-"""The bytes of a file or of standard input, unpacked and within bounds.
+"""Bytes of files and of standard input, decompressed, limited and as UTF-8.
 
-A file is read where it is needed. What comes through a pipe or out of a packed file is
-counted while it comes, and kept in a temporary file once it gets large: a bomb is
-refused before it takes memory, and two gigabytes through a pipe need none.
+A plain file is read where it is needed. Data from a pipe or a compressed file are
+counted while they are read, and stored in a temporary file if they are large: so a
+decompression bomb is rejected early, and gigabytes from a pipe take no memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class StoredFile:
     descriptor : int
         The open file; it is duplicated, so the caller may close it.
     label : str
-        What messages call the file.
+        The name of the file in messages.
     """
 
     def __init__(self, descriptor: int, label: str) -> None:
@@ -71,7 +71,7 @@ class StoredFile:
 
 
 class FileReader(io.RawIOBase):
-    """A stored file as a stream of its own."""
+    """A stored file as a stream with a position of its own."""
 
     def __init__(self, content: StoredFile) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class FileReader(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Read as many bytes as there is room for."""
+        """Read bytes until the buffer is full."""
         found = self._content[self._position : self._position + len(buffer)]
         buffer[: len(found)] = found
         self._position += len(found)
@@ -113,10 +113,10 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 
 _CHUNK = 2**22
 _STREAMED = 2**20
-#: Beyond this, bytes go to a temporary file.
+#: More bytes are stored in a temporary file.
 _IN_MEMORY = 2**26
 _TABLES = "CSV, TSV, ARFF, Parquet or other table"
-#: How files begin that are no tables.
+#: First bytes of files that are not tables.
 _NO_TABLES = {
     b"\x89PNG\r\n\x1a\n": "a PNG picture",
     b"\xff\xd8\xff": "a JPEG picture",
@@ -126,56 +126,55 @@ _NO_TABLES = {
     b"MZ": "a program for Windows",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive",
     b"Rar!": "a RAR archive",
-    b"BZh": "packed with bzip2",
-    b"\xfd7zXZ\0": "packed with xz",
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zXZ\0": "compressed with xz",
     b"\x93NUMPY": "a NumPy array",
     b"\x89HDF": "an HDF5 file",
     b"\x80\x04\x95": "a Python pickle",
     b"\x80\x05\x95": "a Python pickle",
     b"FEA1": "a Feather file of version 1, which pyarrow.feather can rewrite",
 }
-#: Those of which the first bytes alone do not tell them from text.
+#: Those whose first bytes may also begin a text.
 _MAYBE_TEXT = frozenset((b"GIF8", b"%PDF-", b"MZ", b"Rar!", b"BZh", b"FEA1"))
 
 
 def contents(name: str, label: str, most_bytes: int) -> Buffer:
-    """Return the bytes of a file, unpacked, without reading them where possible.
+    """Return the bytes of a file, decompressed, without reading them where possible.
 
     Parameters
     ----------
     name : str
         The file; ``-`` is standard input.
     label : str
-        What messages call it.
+        Name in messages.
     most_bytes : int
-        How much may come through a pipe or out of a packed file.
+        The most bytes from a pipe or a compressed file.
     """
     content = _stored(name, label, most_bytes)
     if content[:2] == GZIP:
-        return _unpacked(content, label, most_bytes, _open_gzip)
+        return _decompressed(content, label, most_bytes, _open_gzip)
     if content[:4] == ZSTD:
-        return _unpacked(content, label, most_bytes, _open_zstd)
+        return _decompressed(content, label, most_bytes, _open_zstd)
     return content
 
 
 def in_memory(content: Buffer) -> Buffer:
-    """Return the bytes themselves if they are not too many."""
+    """Return the bytes in memory if they are few."""
     return bytes(content) if len(content) <= _IN_MEMORY else content
 
 
 def whole_text(content: Buffer, label: str, most_bytes: int) -> Buffer:
-    """Return a text that is to be read into a table; refuse too long a one."""
+    """Return a text that is read into a table; raise if it is too long."""
     if len(content) > most_bytes:
-        refuse_size(label, most_bytes)
+        raise_size(label, most_bytes)
     return in_memory(content)
 
 
-def refuse_size(label: str, most_bytes: int) -> NoReturn:
-    """Refuse a table that has more bytes than it may have."""
+def raise_size(label: str, most_bytes: int) -> NoReturn:
+    """Reject a table that has more bytes than it may have."""
     raise DataError(
         f"{label} has more than {_amount(most_bytes)} of data when it is read. If that "
-        "is what it should have, allow more with max_size (--max-size on the command "
-        "line), such as 50GB."
+        "is what it should have, allow more with max_size, such as 50GB."
     )
 
 
@@ -187,7 +186,7 @@ def as_stream(content: Buffer) -> BinaryIO:
 
 
 def gathered(chunks: Iterator[bytes], label: str, most_bytes: int) -> Buffer:
-    """Put bytes together, in a temporary file if they are many; refuse too many."""
+    """Join bytes, in a temporary file if they are many; raise if they are too many."""
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
         size, progress = 0, reading_progress()
         for chunk in chunks:
@@ -195,7 +194,7 @@ def gathered(chunks: Iterator[bytes], label: str, most_bytes: int) -> Buffer:
             if progress is not None:
                 progress(f"{size // 10**6:,} MB")
             if size > most_bytes:
-                refuse_size(label, most_bytes)
+                raise_size(label, most_bytes)
             _keep(file, chunk, label)
         file.seek(0)
         if size <= _IN_MEMORY:
@@ -204,15 +203,15 @@ def gathered(chunks: Iterator[bytes], label: str, most_bytes: int) -> Buffer:
         return StoredFile(file.fileno(), label)
 
 
-def refuse_binary(content: Buffer, label: str) -> None:
-    """Refuse what is no text, and say what it looks like."""
+def check_binary(content: Buffer, label: str) -> None:
+    """Reject binary files, and name their type if it is known."""
     head = bytes(content[: 2**16])
     for magic, what in _NO_TABLES.items():
         sure = magic not in _MAYBE_TEXT or b"\0" in head or not _is_utf8(head)
         if head.startswith(magic) and sure:
             raise DataError(
                 f"{label} is {what}, not a table. Give a {_TABLES} file, plain or "
-                "packed with gzip or zstd."
+                "compressed with gzip or zstd."
             )
     if head.startswith(b"PK\x03\x04"):
         raise DataError(
@@ -223,7 +222,7 @@ def refuse_binary(content: Buffer, label: str) -> None:
         line, column = position(head, head.index(b"\0"))
         raise DataError(
             f"{label} is not a text file: it has a NUL byte in line {line:,}, column "
-            f"{column:,}. If it is text in UTF-16, say so with --encoding utf-16-le; "
+            f"{column:,}. If it is text in UTF-16, set encoding to utf-16-le; "
             "else save the table as CSV in UTF-8, or as Parquet."
         )
 
@@ -300,12 +299,12 @@ def _keep(file: Any, chunk: bytes, label: str) -> None:
         file.write(chunk)
     except OSError as error:
         raise DataError(
-            f"{label} is large, and {tempfile.gettempdir()!r} has no room for it: "
-            f"{error.strerror}. Name another place with TMPDIR, or give a plain file."
+            f"{label} is large, and {tempfile.gettempdir()!r} has no space for it: "
+            f"{error.strerror}. Set TMPDIR to another folder, or give a plain file."
         ) from None
 
 
-def _unpacked(
+def _decompressed(
     content: Buffer, label: str, most_bytes: int, unpack: Callable[[Buffer], Any]
 ) -> Buffer:
     def chunks() -> Iterator[bytes]:
@@ -313,18 +312,18 @@ def _unpacked(
             with unpack(content) as stream:
                 yield from _chunks(stream)
         except (EOFError, OSError, zlib.error) as error:
-            cut = isinstance(error, EOFError) or "Truncated" in str(error)
+            truncated = isinstance(error, EOFError) or "Truncated" in str(error)
             what = (
-                "is cut off: the packed data have no end"
-                if cut
-                else f"cannot be unpacked: {error}"
+                "is truncated: the compressed data have no end"
+                if truncated
+                else f"cannot be decompressed: {error}"
             )
             raise DataError(f"{label} {what}. Copy or download it again.") from None
 
-    unpacked = gathered(chunks(), label, most_bytes)
-    if unpacked[:2] == GZIP or unpacked[:4] == ZSTD:
-        raise DataError(f"{label} is packed twice. Unpack it once before.")
-    return unpacked
+    decompressed = gathered(chunks(), label, most_bytes)
+    if decompressed[:2] == GZIP or decompressed[:4] == ZSTD:
+        raise DataError(f"{label} is compressed twice. Decompress it once first.")
+    return decompressed
 
 
 def _open_gzip(content: Buffer) -> Any:
@@ -358,11 +357,11 @@ def as_utf8(
     content : bytes or StoredFile
         The whole text.
     label : str
-        What messages call it.
+        Name in messages.
     encoding : str or None
         Its encoding; None is UTF-8, or what a byte order mark says.
     most_bytes : int
-        How much it may be in UTF-8.
+        The most bytes that it may have in UTF-8.
     """
     marked = next((name for mark, name in _MARKS if content[:4].startswith(mark)), None)
     encoding = encoding or marked or "utf-8"
@@ -377,13 +376,13 @@ def text_start(content: Buffer) -> int:
 
 
 def check_utf8(content: Buffer, label: str) -> None:
-    """Refuse a text that is not UTF-8."""
+    """Reject a text that is not UTF-8."""
     if _first_wrong(content) is not None:
-        refuse_encoding(content, label)
+        raise_encoding(content, label)
 
 
 def _first_wrong(content: Buffer) -> int | None:
-    """Return the place of the first byte that is not UTF-8."""
+    """Return the position of the first byte that is not UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for begin in range(0, len(content), _CHUNK):
         waiting = len(decoder.getstate()[0])
@@ -395,16 +394,16 @@ def _first_wrong(content: Buffer) -> int | None:
     return None
 
 
-def refuse_encoding(content: Buffer, label: str) -> NoReturn:
-    """Say where the first byte is that is not UTF-8, and what may help."""
+def raise_encoding(content: Buffer, label: str) -> NoReturn:
+    """Raise with the position of the first byte that is not UTF-8, and advice."""
     wrong = _first_wrong(content) or 0
     line, column = position(content, wrong)
     byte = content[wrong : wrong + 1].hex()
     raise DataError(
         f"{label} is not UTF-8 text: see line {line:,}, column {column:,} (byte "
         f"0x{byte}). "
-        "Say what it is with --encoding: cp1252 is usual for files from Windows, "
-        "latin-1 for older ones from elsewhere."
+        "Set encoding: cp1252 is usual for files from Windows, latin-1 for other "
+        "older files."
     )
 
 
@@ -420,7 +419,7 @@ def _recoded(content: Buffer, label: str, encoding: str) -> Iterator[bytes]:
             line, at = _advanced(lines, column, good)
             raise DataError(
                 f"{label} is not text in {encoding}: see line {line:,}, column "
-                f"{at:,} ({getattr(error, 'reason', error)}). Give another --encoding, "
+                f"{at:,} ({getattr(error, 'reason', error)}). Give another encoding, "
                 "or leave it out for UTF-8."
             ) from None
         lines, column = _advanced(lines, column, text)

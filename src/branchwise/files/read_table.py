@@ -1,42 +1,43 @@
-"""A file of any known form, or standard input -> an Arrow table.
+"""Reading a file of any supported format, or standard input, into an Arrow table.
 
-Words stay as they are in the file: TRUE, 2020-01-02 and, where a column is wanted
-as text, 007. Text comes as dictionary columns: values that the file declares are in
-the order of their declaration, others sorted, so that nothing depends on the order
-of the rows.
+Text stays as it is in the file: TRUE, 2020-01-02 and, where a column is read as text,
+007. Text columns are dictionary columns: values that the file declares are in the
+order of their declaration, others sorted, so that nothing depends on the order of
+the rows.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal
 
 from branchwise.data.arrow import as_list, converted, declared_table, is_text
+from branchwise.data.schema import check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.delimited import DelimitedFile
-from branchwise.files.formats import HEADED_FORMS, TEXT_FORMS, open_form
+from branchwise.files.formats import HEADED_FORMATS, TEXT_FORMATS, open_format
 from branchwise.files.options import Reading, make_reading
 from branchwise.files.parquet import untyped
 from branchwise.files.raw_bytes import STANDARD_STREAM
 
 __all__ = ["MISSING", "STANDARD_STREAM", "TableFile", "read_table"]
 
-#: Cells that are missing values unless the user says otherwise.
+#: Cells that are missing values by default.
 MISSING = ("", "?")
 
 #: The most columns that a table in a file may have: each takes time and memory.
 MOST_COLUMNS = 100_000
 
-#: Row and text of a cell that cannot be taken, and whether it is one of a few among
-#: cells that can -> the error.
-Refuse = Callable[[int, str, bool], DataError]
+#: Called with the row and the text of a cell that cannot be converted, and whether such
+#: cells are the minority; returns the error to raise.
+Reject = Callable[[int, str, bool], DataError]
 
-_NO_HEADER = " If the first line is a row like the others, add --no-header."
+_NO_HEADER = (
+    " If the first line is a row like the others, read the file without a header."
+)
 _ROW = re.compile(r"\b(?:in|of them) row (\d+)\b")
 #: How many columns a message lists.
 _SHOWN = 20
@@ -44,17 +45,17 @@ _TRUTH = {"true": True, "false": False}
 
 
 class TableFile:
-    """A file of which the column names are known, and whose columns can be read.
+    """An opened file: its column names are known, its columns can be read.
 
     Parameters
     ----------
     source : str or path
         A file; ``-`` is standard input.
     reading : Reading or None
-        How to read it, where the file itself does not tell.
+        Options of reading; by default they are inferred from the file.
     further : bool
         Whether it is a further table beside the one that ``reading`` is for: options
-        that do not fit its form have no effect then.
+        that do not fit its format are ignored then.
     """
 
     def __init__(
@@ -65,16 +66,18 @@ class TableFile:
     ) -> None:
         name = _path_of(source)
         label = "standard input" if name == STANDARD_STREAM else name
-        self.form, self._format = open_form(name, label, reading or Reading(), further)
+        self.file_format, self._format = open_format(
+            name, label, reading or Reading(), further
+        )
         self.label = self._format.label
         check_width(self.label, len(self.names))
 
     @property
     def _trimmed(self) -> str | None:
-        """How to read the file without the blanks around cells, if that can be said."""
+        """The option that strips whitespace around cells, if the format has one."""
         if not isinstance(self._format, DelimitedFile):
             return None
-        return self._format.without_blanks
+        return self._format.without_spaces
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -84,11 +87,11 @@ class TableFile:
     @property
     def is_text(self) -> bool:
         """Whether the file is text, so that all cells are."""
-        return self.form in TEXT_FORMS
+        return self.file_format in TEXT_FORMATS
 
-    def place(self, row: int) -> str:
-        """Tell where in the file a row is, counted from 0: ``line 7``."""
-        return self._format.place(row)
+    def location(self, row: int) -> str:
+        """Return where in the file a row, counted from 0, is: ``line 7``."""
+        return self._format.location(row)
 
     def check_names(self, names: Collection[str]) -> None:
         """Raise an error for a name that is not a column."""
@@ -111,8 +114,8 @@ class TableFile:
         missing : sequence of str
             The cells of text and number columns that are missing values.
         text_columns : collection of str or "all"
-            Columns whose cells are wanted as the text that is in the file; "all"
-            are those that are not named as something else.
+            Columns to read as the text that is in the file; "all" are those that are
+            not named as something else.
         number_columns : collection of str
             Columns that must hold numbers.
         boolean_columns : collection of str
@@ -131,11 +134,13 @@ class TableFile:
         if text_columns == "all":
             text_columns = [name for name in self.names if name not in other]
         self.check_names([*text_columns, *other, *ignore, *(only or ())])
-        _refuse_both(text_columns, other)
+        _check_both(text_columns, other)
         wanted = set(self.names if only is None else only).difference(ignore)
         as_text = set(text_columns)
         indices = [i for i, name in enumerate(self.names) if name in wanted]
-        check_header(self.names, indices, self.label, self.form in HEADED_FORMS)
+        check_header(
+            self.names, indices, self.label, self.file_format in HEADED_FORMATS
+        )
         text = {index for index in indices if self.names[index] in as_text}
         columns = self._format.load(indices, text, missing)
         names = [self.names[index] for index in indices]
@@ -151,17 +156,17 @@ class TableFile:
         return declared_table(columns, names, self._format.declared)
 
     def read_as_is(self) -> dict[str, list[Any]]:
-        """Read all columns: of text every cell, of other forms every value."""
+        """Read all columns: of text formats every cell, of others every value."""
         table = self.read(missing=(), text_columns="all" if self.is_text else ())
         columns = untyped(table.columns)
         return dict(zip(table.column_names, map(as_list, columns), strict=True))
 
-    def _wrong_cell(self, name: str, what: str) -> Refuse:
-        return wrong_cell(name, what, self.label, self.place)
+    def _wrong_cell(self, name: str, what: str) -> Reject:
+        return wrong_cell(name, what, self.label, self.location)
 
 
 def check_width(label: str, n_columns: int) -> None:
-    """Refuse a table of more columns than any real one has."""
+    """Reject a table with more columns than the limit."""
     if n_columns > MOST_COLUMNS:
         raise DataError(
             f"{label} has {n_columns:,} columns, more than the {MOST_COLUMNS:,} that a "
@@ -172,7 +177,10 @@ def check_width(label: str, n_columns: int) -> None:
 def check_header(
     names: Sequence[str], indices: Sequence[int], label: str, headed: bool
 ) -> None:
-    """Refuse columns that have no name of their own; ``headed`` names may be rows."""
+    """Reject columns without a name or with the name of another.
+
+    ``headed`` says that the names are from the first row of the file.
+    """
     count = Counter(names[index] for index in indices)
     double = [name for name, times in count.items() if times > 1]
     unnamed = [index + 1 for index in indices if not names[index].strip()]
@@ -194,82 +202,59 @@ def check_header(
         )
 
 
-def check_names(
-    label: str,
-    known: Sequence[str],
-    names: Collection[str],
-    without_blanks: str | None = None,
-) -> None:
-    """Raise an error for a name that is not a column; suggest the nearest.
+def wrong_cell(
+    name: str, what: str, label: str, location: Callable[[int], str]
+) -> Reject:
+    """Return a function that makes the error of a cell of the wrong type."""
 
-    ``without_blanks`` is the option that leaves out the blanks around cells.
-    """
-    there = frozenset(known)
-    for name in names:
-        if name not in there:
-            meant = _nearest(name, known)
-            if without_blanks and name in [other.strip(" \t") for other in known]:
-                meant += (
-                    " The blanks belong to the name; blanks around cells do not "
-                    f"count with {without_blanks}."
-                )
-            raise DataError(
-                f"{label} has no column {name!r}.{meant} The columns are "
-                f"{quoted(known, 20)}."
-            )
-
-
-def wrong_cell(name: str, what: str, label: str, place: Callable[[int], str]) -> Refuse:
-    """Return who makes the error of a cell that is not what its column must hold."""
-
-    def refuse(row: int, cell: str, is_rare: bool) -> DataError:
-        found = f"Column {name!r} must hold {what}, but {place(row)} of {label} has"
+    def reject(row: int, cell: str, is_rare: bool) -> DataError:
+        found = f"Column {name!r} must hold {what}, but {location(row)} of {label} has"
         if is_rare:
             return DataError(
-                f"{found} {cell!r}. Correct the cell, or let such cells count as "
-                f"missing with --missing {shlex.quote(cell)}."
+                f"{found} {cell!r}. Correct the cell, or add it to the values that "
+                "count as missing (missing)."
             )
         return DataError(
-            f"{found} {cell!r}, and many cells are like it. Is this the column that is "
-            "meant? Choose another, or correct the cells."
+            f"{found} {cell!r}, and many cells are like it. Check the name of the "
+            "column, or correct the cells."
         )
 
-    return refuse
+    return reject
 
 
-def with_place(
-    error: DataError, label: str, place: Callable[[int], str]
+def with_location(
+    error: DataError, label: str, location: Callable[[int], str]
 ) -> DataError | None:
-    """Add where in a file the row is that an error speaks of; None if of none.
+    """Add the location in a file to an error that names a row; None if it names none.
 
-    What reads a table counts its rows from 0 and does not know of lines.
+    Readers of tables count rows from 0 and do not know of lines.
     """
     found = _ROW.search(str(error))
     if found is None:
         return None
-    where = place(int(found[1]))
+    where = location(int(found[1]))
     return DataError(f"{error} (Row {found[1]} is {where} of {label}.)")
 
 
-def as_booleans(column: Any, refuse: Refuse) -> Any:
-    """Return a column as booleans, refusing what is neither true nor false."""
+def as_booleans(column: Any, reject: Reject) -> Any:
+    """Return a column as booleans; raise unless cells are true or false."""
     import pyarrow as pa  # noqa: PLC0415
 
     if pa.types.is_null(column.type) or pa.types.is_boolean(column.type):
         return column.cast(pa.bool_())
     text = column if is_text(column.type) else column.cast(pa.string())
-    return converted(text, _truth, pa.bool_(), refuse)
+    return converted(text, _truth, pa.bool_(), reject)
 
 
-def as_numbers(name: str, column: Any, label: str, refuse: Refuse) -> Any:
-    """Return a column as numbers, refusing what is none."""
+def as_numbers(name: str, column: Any, label: str, reject: Reject) -> Any:
+    """Return a column as numbers; raise for other cells."""
     import pyarrow as pa  # noqa: PLC0415
 
     kind = column.type
     if pa.types.is_null(kind):
         return column.cast(pa.float64())
     if is_text(kind):
-        return converted(column, _number, pa.float64(), refuse)
+        return converted(column, _number, pa.float64(), reject)
     if pa.types.is_boolean(kind):
         raise DataError(
             f"Column {name!r} of {label} must hold numbers. Got {kind}; convert the "
@@ -285,7 +270,7 @@ def read_table(
     text_columns: Collection[str] | Literal["all"] = (),
     number_columns: Collection[str] = (),
     ignore: Collection[str] = (),
-    form: str | None = None,
+    file_format: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
     header: bool = True,
@@ -296,11 +281,11 @@ def read_table(
     query: str | None = None,
     max_size: str | int | None = None,
 ) -> Any:
-    """Read a file into a table that ``fit`` takes.
+    """Read a file into a table that ``fit`` accepts.
 
     CSV, TSV, ARFF, C4.5's files, Parquet, Arrow, Excel, SQLite and DuckDB; text also
-    packed with gzip or zstd. The form is known by the content, else by the name.
-    Opening a file never runs code.
+    compressed with gzip or zstd. The format is recognised by the content, else by the
+    name. Opening a file never runs code.
 
     Parameters
     ----------
@@ -309,16 +294,16 @@ def read_table(
     missing : sequence of str
         The cells that are missing values.
     text_columns : collection of str or "all"
-        Columns whose cells are wanted as the text that is in the file.
+        Columns to read as the text that is in the file.
     number_columns : collection of str
         Columns that must hold numbers.
     ignore : collection of str
         Columns to leave out.
-    form : str or None
-        What the file is, if that cannot be told: "csv", "tsv", "arff", "c4.5",
+    file_format : str or None
+        The format, if it cannot be recognised: "csv", "tsv", "arff", "c4.5",
         "parquet", "arrow", "excel", "sqlite" or "duckdb".
     separator : str or None
-        What stands between the cells of CSV: a character, "tab" or "blanks".
+        The separator of cells of CSV: a character, "tab" or "whitespace".
     encoding : str or None
         The encoding of text, such as "cp1252"; without it UTF-8, or what a byte order
         mark says.
@@ -327,14 +312,14 @@ def read_table(
     names : sequence of str or None
         The names of the columns of a file without a header.
     names_file : str, path or None
-        A file with these names, one a line, or a C4.5 names file.
+        A file with these names, one per line, or a C4.5 names file.
     sheet : str, int or None
         The sheet of a workbook, by name or by number from 1; without it the first.
     table, query : str or None
         The table of a database, or a query to it.
     max_size : int, str or None
-        How many bytes may come through a pipe or out of a packed file; without it 8
-        GB. ``"20GB"`` will do.
+        The most bytes from a pipe or a compressed file, as a number or as text such
+        as ``"20GB"``; without it 8 GB.
 
     Returns
     -------
@@ -352,7 +337,7 @@ def read_table(
     ['FALSE', 'TRUE']
     """
     reading = make_reading(
-        form,
+        file_format,
         separator,
         encoding,
         header,
@@ -376,20 +361,12 @@ def _path_of(source: object) -> str:
     if not isinstance(path, str):
         raise ParameterError(
             "source must be the path of a file, or '-' for standard input. Got "
-            f"{type(source).__name__}; a table in memory needs no reading: pass it to "
-            "fit as it is."
+            f"{type(source).__name__}; pass a table in memory to fit directly."
         )
     return path
 
 
-def _nearest(name: str, names: Sequence[str]) -> str:
-    """Ask whether a similar name was meant, if there is one."""
-    by_case = {other.strip().lower(): other for other in names}
-    close = difflib.get_close_matches(name.strip().lower(), by_case, 1)
-    return f" Did you mean {by_case[close[0]]!r}?" if close else ""
-
-
-def _refuse_both(text: Collection[str], other: Collection[str]) -> None:
+def _check_both(text: Collection[str], other: Collection[str]) -> None:
     others = frozenset(other)
     both = [name for name in text if name in others]
     if both:

@@ -1,7 +1,7 @@
-"""Text in another notation, row by row -> delimited text with declared columns.
+"""Conversion of ARFF and C4.5 rows to delimited text with declared columns.
 
 ARFF and C4.5 have rows of cells with commas between them, but quotes, escapes and
-comments of their own. Rows that use none of these are as good as CSV already.
+comments of their own. Rows that use none of these are valid CSV already.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from branchwise.files.raw_bytes import Buffer
 
 MARK = "?"
 
-#: Characters that CSV would take for something else.
+#: Characters that have another meaning in CSV.
 _SPECIAL = frozenset(',"\r\n')
 
 
@@ -42,7 +42,7 @@ class DeclaredRows:
     records : Records
         The rows as delimited text, with all columns.
     columns : tuple of Declared
-        What they are.
+        Their declarations.
     lines : sequence of int
         The line of each row in the file.
     """
@@ -50,14 +50,14 @@ class DeclaredRows:
     records: Records
     columns: tuple[Declared, ...]
     lines: Sequence[int] = field(repr=False)
-    #: The columns that the file does not leave out itself, and their names.
+    #: The columns that the file does not declare as ignored, and their names.
     _used: tuple[int, ...] = field(init=False, repr=False)
     names: tuple[str, ...] = field(init=False, repr=False)
     #: The names of the columns whose values are declared.
     declared: frozenset[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # Asked for once for each column, of which there may be many.
+        # Stored, as it is used once for each of possibly many columns.
         used = tuple(at for at, c in enumerate(self.columns) if c.kind != "left out")
         nominal = frozenset(c.name for c in self.columns if c.kind == "nominal")
         object.__setattr__(self, "_used", used)
@@ -66,7 +66,7 @@ class DeclaredRows:
 
     @property
     def label(self) -> str:
-        """What messages call the file."""
+        """The name of the file in messages."""
         return self.records.label
 
     def load(
@@ -77,23 +77,23 @@ class DeclaredRows:
         wanted = [used[index] for index in indices]
         as_text = {used[index] for index in text}
         as_text.update(at for at in wanted if self.columns[at].kind != "number")
-        marks = [*missing, *(() if MARK in missing else (MARK,))]
-        columns = self.records.load(wanted, as_text, marks)
-        for place, at in enumerate(wanted):
+        na_values = [*missing, *(() if MARK in missing else (MARK,))]
+        columns = self.records.load(wanted, as_text, na_values)
+        for location, at in enumerate(wanted):
             column = self.columns[at]
             if column.kind == "nominal":
-                columns[place] = self._nominal(column, columns[place], marks)
+                columns[location] = self._nominal(column, columns[location], na_values)
             elif column.kind == "number" and at not in as_text:
-                self._refuse_words(column, columns[place])
+                self._check_words(column, columns[location])
         return columns
 
-    def place(self, row: int) -> str:
-        """Tell in which line of the file a row is."""
+    def location(self, row: int) -> str:
+        """Return the line of the file in which a row is."""
         known = row < len(self.lines)
         return f"line {self.lines[row]:,}" if known else f"row {row + 1:,}"
 
-    def _nominal(self, column: Declared, cells: Any, marks: Collection[str]) -> Any:
-        """Give text the declared values, in their order."""
+    def _nominal(self, column: Declared, cells: Any, na_values: Collection[str]) -> Any:
+        """Return text as a dictionary of the declared values, in their order."""
         import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
 
         if not len(cells):
@@ -101,7 +101,7 @@ class DeclaredRows:
         else:
             array = as_dictionary(cells)
         found = array.dictionary.to_pylist()
-        declared = [v for v in column.values if v not in marks or v in found]
+        declared = [v for v in column.values if v not in na_values or v in found]
         position = {value: code for code, value in enumerate(declared)}
         recode = np.array([position.get(v, -1) for v in found], dtype=np.int32)
         codes = pa.array(recode).take(array.indices)
@@ -111,7 +111,7 @@ class DeclaredRows:
             row = int(np.argmax(np.isin(rows, wrong)))
             raise DataError(
                 f"Column {column.name!r} of {self.label} has {found[rows[row]]!r} in "
-                f"{self.place(row)}, which is none of its declared values: "
+                f"{self.location(row)}, which is none of its declared values: "
                 f"{quoted(declared, 20)}. Correct the cell or add the value to the "
                 "declaration."
             )
@@ -119,7 +119,7 @@ class DeclaredRows:
         made = pa.DictionaryArray.from_arrays(codes, values, ordered=column.ordered)
         return pa.chunked_array([made])
 
-    def _refuse_words(self, column: Declared, cells: Any) -> None:
+    def _check_words(self, column: Declared, cells: Any) -> None:
         import pyarrow as pa  # noqa: PLC0415
 
         if not pa.types.is_dictionary(cells.type):
@@ -128,8 +128,8 @@ class DeclaredRows:
             if cell is not None and not _is_number(cell):
                 raise DataError(
                     f"Column {column.name!r} of {self.label} is declared numeric, but "
-                    f"has {cell!r} in {self.place(row)}. Correct the cell, or write ? "
-                    "for a missing value."
+                    f"has {cell!r} in {self.location(row)}. Correct the cell, or write "
+                    "? for a missing value."
                 )
 
 
@@ -140,9 +140,9 @@ def rewritten(
     special: Collection[int],
     rewrite: Callable[[str, int], Sequence[str | None] | None],
     end_mark: bytes = b"",
-    inner_blanks: bool = False,
+    inner_spaces: bool = False,
 ) -> tuple[bytes, list[int]]:
-    """Rewrite rows as CSV, and tell the line of each.
+    """Rewrite rows as CSV, and return the line of each.
 
     Parameters
     ----------
@@ -158,8 +158,8 @@ def rewritten(
         Such a row and its line -> its cells (None: missing), or None for no row.
     end_mark : bytes
         What may end a plain row.
-    inner_blanks : bool
-        Whether a cell that is not in quotes may have blanks.
+    inner_spaces : bool
+        Whether a cell that is not in quotes may contain spaces.
     """
     rows: list[bytes] = []
     lines: list[int] = []
@@ -171,7 +171,7 @@ def rewritten(
             continue
         row: bytes | None = None
         if len(line.translate(None, special_bytes)) == len(line):
-            row = _plain_row(line.removesuffix(end_mark), inner_blanks)
+            row = _plain_row(line.removesuffix(end_mark), inner_spaces)
         if row is None:
             row = _special_row(rewrite(line.decode("utf-8"), number))
         if row is None:
@@ -181,12 +181,12 @@ def rewritten(
     return b"\n".join(rows), lines
 
 
-def _plain_row(row: bytes, inner_blanks: bool) -> bytes | None:
-    """Take blanks from the ends of cells; None if there are more."""
+def _plain_row(row: bytes, inner_spaces: bool) -> bytes | None:
+    """Strip whitespace around cells; None if there is more within."""
     if b" " not in row and b"\t" not in row:
         return row
     cells = [b" ".join(cell.split()) for cell in row.split(b",")]
-    if not inner_blanks and any(b" " in cell for cell in cells):
+    if not inner_spaces and any(b" " in cell for cell in cells):
         return None
     return b",".join(cells)
 
@@ -200,7 +200,7 @@ def _special_row(cells: Sequence[str | None] | None) -> bytes | None:
 def _as_csv(cell: str | None) -> str:
     if cell is None:
         return MARK
-    # A quoted mark is a word like any other; an empty cell needs no quotes.
+    # A quoted NA value is plain text; an empty cell needs no quotes.
     if not _SPECIAL.isdisjoint(cell) or cell in (MARK, ""):
         return '"' + cell.replace('"', '""') + '"'
     return cell

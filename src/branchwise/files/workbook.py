@@ -1,7 +1,7 @@
-"""A sheet of an Excel file (.xlsx, .xls, .xlsb) or of OpenDocument (.ods).
+"""Sheets of Excel (.xlsx, .xls, .xlsb) and OpenDocument (.ods) workbooks.
 
-Read with python-calamine: it parses, and neither computes formulas nor runs macros
-nor fetches what a file refers to.
+Read with python-calamine: it computes no formulas, runs no macros and follows no
+references to other files. The size of sheets is bounded before they are read.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import IO, Any, NoReturn
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.options import Reading
 from branchwise.files.python_cells import column_of_cells
-from branchwise.files.raw_bytes import Buffer, as_stream, refuse_size
+from branchwise.files.raw_bytes import Buffer, as_stream, raise_size
 
-#: What such a file begins with.
+#: First bytes of such a file.
 COMPOUND_FILE = bytes.fromhex("d0cf11e0a1b11ae1")
 
 _LAST_SECTOR = 0xFFFFFFFA  # from here on numbers are marks
@@ -60,7 +60,7 @@ class _CompoundFile:
         seen = set()
         while difat < _LAST_SECTOR:
             if difat in seen:
-                raise ValueError("its sectors go round in circles")
+                raise ValueError("its sectors form a cycle")
             seen.add(difat)
             *more, difat = _numbers(self._sector(difat))
             tables += more
@@ -93,8 +93,8 @@ class _CompoundFile:
         return b"".join(map(self._sector, _followed(number, self._next)))
 
     def _short(self, number: int) -> bytes:
-        places = (at * _MINI_SECTOR for at in _followed(number, self._next_mini))
-        return b"".join(self._minis[at : at + _MINI_SECTOR] for at in places)
+        positions = (at * _MINI_SECTOR for at in _followed(number, self._next_mini))
+        return b"".join(self._minis[at : at + _MINI_SECTOR] for at in positions)
 
 
 def _numbers(sector: bytes) -> list[int]:
@@ -102,13 +102,13 @@ def _numbers(sector: bytes) -> list[int]:
 
 
 def _followed(number: int, following: list[int]) -> Iterator[int]:
-    """Return the numbers of a chain, which may not come back to itself."""
+    """Return the numbers of a chain, which must not be a cycle."""
     for _ in range(len(following) + 1):
         if number >= _LAST_SECTOR:
             return
         yield number
         number = following[number]
-    raise ValueError("its sectors go round in circles")
+    raise ValueError("its sectors form a cycle")
 
 
 def _spanned(stream: bytes) -> int:
@@ -145,7 +145,7 @@ def _dimensions(record: bytes) -> tuple[int, int]:
 
 
 def _records(stream: bytes, at: int, seen: set[int]) -> Iterator[tuple[int, bytes]]:
-    """Return the records from a place to the end of a sheet, each of them once."""
+    """Return the records from a position to the end of a sheet, each once."""
     while at + 4 <= len(stream) and at not in seen:
         seen.add(at)
         kind, size = struct.unpack_from("<HH", stream, at)
@@ -156,7 +156,7 @@ def _records(stream: bytes, at: int, seen: set[int]) -> Iterator[tuple[int, byte
 
 
 _CHUNK = 2**20
-#: A tag of more bytes is none of a sheet.
+#: No tag of a sheet has more bytes.
 _LONGEST_TAG = 2**24
 _LETTERS = re.compile(rb"""[\s:]r\s*=\s*["']([A-Za-z]{1,4})\d""")
 _NUMBER = re.compile(rb"""[\s:]r\s*=\s*["'][A-Za-z]{0,4}(\d{1,9})""")
@@ -269,10 +269,10 @@ def _times(attributes: bytes, what: bytes) -> int:
 
 
 ZIP = b"PK\x03\x04"
-#: The old binary form of Excel.
+#: The old binary format of Excel.
 OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
-#: What a workbook may have when unpacked: a sheet of a million rows has a tenth.
+#: The most bytes of a decompressed workbook; a million rows have about a tenth.
 _MOST_BYTES = 10**9
 #: A cell in memory, whether it is empty or not.
 _CELL_BYTES = 64
@@ -303,7 +303,7 @@ class Workbook:
     content : bytes or StoredFile
         The whole file.
     label : str
-        What messages call it.
+        Name in messages.
     reading : Reading
         Which sheet, and the names if it has no header.
     """
@@ -321,7 +321,7 @@ class Workbook:
         rows, self._first_row = _sheet(whole, label, reading.sheet)
         if not rows:
             raise DataError(
-                f"{label} has nothing on that sheet. Name another with --sheet."
+                f"{label} has no cells on that sheet. Choose another sheet."
             )
         if reading.has_header:
             self.names = tuple(_name(cell) for cell in rows[0])
@@ -332,7 +332,7 @@ class Workbook:
             self.names = reading.names or tuple(f"x{at}" for at in range(width))
             if len(self.names) != width:
                 raise DataError(
-                    f"{label} has {width:,} columns, but --names has "
+                    f"{label} has {width:,} columns, but {reading.option('names')} has "
                     f"{len(self.names):,} names. Name every column."
                 )
         self._rows = rows
@@ -352,8 +352,8 @@ class Workbook:
             for index in indices
         ]
 
-    def place(self, row: int) -> str:
-        """Tell which row of the sheet it is, as Excel counts."""
+    def location(self, row: int) -> str:
+        """Return the row of the sheet, as Excel counts."""
         return f"row {self._first_row + row:,}"
 
 
@@ -376,10 +376,10 @@ def _sheet(
         rows = sheet.to_python()
     except DataError:
         raise
-    except Exception as error:  # whatever a damaged file makes of it
+    except Exception as error:  # a damaged file may raise any
         raise _damaged(label, error) from None
     except BaseException as error:
-        # A panic of Rust is no Exception, but as harmless.
+        # A panic of Rust is not an Exception, but as harmless.
         if type(error).__name__ != "PanicException":
             raise
         raise _damaged(label, "its cells cannot be read") from None
@@ -404,18 +404,18 @@ def _choose(names: Sequence[str], label: str, wanted: str | None) -> str:
 
 
 def _check_size(content: bytes, label: str, most: int) -> None:
-    """Unpack piece by piece, and refuse a bomb before it is unpacked at once."""
+    """Decompress in pieces, to reject a bomb before it is decompressed at once."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             total = sum(entry.file_size for entry in archive.infolist())
             if total > most:
-                refuse_size(label, most)
+                raise_size(label, most)
             for entry in archive.infolist():
-                # Headers may lie; the check sum at the end tells.
+                # Sizes in headers may be wrong; the checksum at the end is verified.
                 with archive.open(entry) as file:
                     n_cells = _n_cells(entry.filename, file)
                 if n_cells * _CELL_BYTES > most:
-                    _refuse_cells(label, entry.filename, n_cells, most)
+                    _raise_cells(label, entry.filename, n_cells, most)
     except DataError:
         raise
     except _ZIP_ERRORS as error:
@@ -423,13 +423,13 @@ def _check_size(content: bytes, label: str, most: int) -> None:
 
 
 def _check_cells(content: bytes, label: str, most: int) -> None:
-    """Refuse an old workbook whose cells are too far apart."""
+    """Reject an old workbook whose cells are too far apart."""
     try:
         n_cells = cells_of_xls(content)
     except ValueError as error:
         raise _damaged(label, error) from None
     if n_cells * _CELL_BYTES > most:
-        _refuse_cells(label, "of the old format", n_cells, most)
+        _raise_cells(label, "of the old format", n_cells, most)
 
 
 def _n_cells(name: str, file: IO[bytes]) -> int:
@@ -441,11 +441,11 @@ def _n_cells(name: str, file: IO[bytes]) -> int:
     return cells_of_xml(file)
 
 
-def _refuse_cells(label: str, member: str, n_cells: int, most: int) -> NoReturn:
+def _raise_cells(label: str, member: str, n_cells: int, most: int) -> NoReturn:
     raise DataError(
         f"{label} has cells so far apart that a sheet ({member}) spans {n_cells:,} of "
         f"them, and {most // _CELL_BYTES:,} may be read. Delete stray cells, or allow "
-        "more with max_size (--max-size on the command line), such as 50GB."
+        "more with max_size, such as 50GB."
     )
 
 

@@ -1,4 +1,4 @@
-"""Columns -> a CSV, TSV, JSON, Parquet or Arrow file, at once or part by part."""
+"""Writing of CSV, TSV, JSON, Parquet and Arrow files, at once or in chunks."""
 
 from __future__ import annotations
 
@@ -15,62 +15,62 @@ import numpy as np
 
 from branchwise.data.arrow import as_list, from_array
 from branchwise.errors import DataError, ParameterError
-from branchwise.files.options import ENDINGS, FORMS, PACKED
+from branchwise.files.options import COMPRESSED, ENDINGS, FORMATS
 
 FileFormat = Literal["csv", "tsv", "json", "parquet", "arrow"]
 FILE_FORMATS: tuple[FileFormat, ...] = get_args(FileFormat)
 
-_PACKED = (*PACKED, ".bz2", ".xz", ".zip", ".7z")
-#: How names end that mean what is not written, besides those of tables.
+_COMPRESSED = (*COMPRESSED, ".bz2", ".xz", ".zip", ".7z")
+#: Endings of other formats, which are not written.
 _NOT_WRITTEN = {
     ".jsonl": "JSON lines",
     ".ndjson": "JSON lines",
-    **dict.fromkeys(_PACKED, "a packed file"),
+    **dict.fromkeys(_COMPRESSED, "a compressed file"),
 }
 
 
-def form_of_name(path: str | os.PathLike[str]) -> FileFormat | None:
-    """Tell by the name of a file how to write it; None where the name does not say."""
-    form = {**ENDINGS, ".json": "json"}.get(_ending(path))
-    return next((known for known in FILE_FORMATS if known == form), None)
+def format_of_name(path: str | os.PathLike[str]) -> FileFormat | None:
+    """Return the format that the name of a file means; None if it means none."""
+    file_format = {**ENDINGS, ".json": "json"}.get(_ending(path))
+    return next((known for known in FILE_FORMATS if known == file_format), None)
 
 
-def unwritten_form(path: str | os.PathLike[str]) -> str | None:
-    """Return what a name means, in words, if that cannot be written."""
+def unwritten_format(path: str | os.PathLike[str]) -> str | None:
+    """Return a description of the format of a name if it cannot be written."""
     ending = _ending(path)
-    form = ENDINGS.get(ending)
-    if form is None:
+    file_format = ENDINGS.get(ending)
+    if file_format is None:
         return _NOT_WRITTEN.get(ending)
-    return None if form in FILE_FORMATS else FORMS[form]
+    return None if file_format in FILE_FORMATS else FORMATS[file_format]
 
 
-def is_packed_name(path: str | os.PathLike[str]) -> bool:
-    """Whether a name means a packed file."""
-    return _ending(path) in _PACKED
+def is_compressed_name(path: str | os.PathLike[str]) -> bool:
+    """Whether a name means a compressed file."""
+    return _ending(path) in _COMPRESSED
 
 
 def _ending(path: str | os.PathLike[str]) -> str:
     return Path(path).suffix.lower()
 
 
-#: How a text begins that spreadsheets take for a formula.
+#: First characters of text that spreadsheets treat as a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-class PartWriter(Protocol):
-    """Writes a table part by part; every part has the same columns."""
+class ChunkWriter(Protocol):
+    """Writes a table in chunks, all with the same columns."""
 
     def write(self, columns: Mapping[str, Any]) -> None:
         """Add rows: lists, numpy arrays or Arrow columns; None is a missing value."""
 
     def close(self, whole: bool) -> None:
-        """End the file, which stays open; one that is not whole must not look so."""
+        """Finish the file, which stays open; an incomplete one must not be valid."""
 
 
 def write_columns(
     file: BinaryIO,
     columns: Mapping[str, Sequence[Any]],
-    form: FileFormat,
+    file_format: FileFormat,
     escape_formulas: bool = False,
 ) -> None:
     """Write columns of equal length.
@@ -78,30 +78,30 @@ def write_columns(
     Parameters
     ----------
     file : binary file
-        Where to.
+        The file to write to.
     columns : dict of str to list
         The columns; None is a missing value.
-    form : {"csv", "tsv", "json", "parquet", "arrow"}
+    file_format : {"csv", "tsv", "json", "parquet", "arrow"}
         The format; JSON is a list with an object for each row.
     escape_formulas : bool
-        Whether texts of CSV and TSV that a spreadsheet would take for a formula get an
+        Whether texts of CSV and TSV that a spreadsheet would treat as a formula get an
         apostrophe in front.
     """
-    with part_writer(file, form, escape_formulas) as writer:
+    with chunk_writer(file, file_format, escape_formulas) as writer:
         writer.write(columns)
 
 
 @contextmanager
-def part_writer(
-    file: BinaryIO, form: FileFormat, escape_formulas: bool = False
-) -> Iterator[PartWriter]:
-    """Write a table part by part; there must be one, if an empty one."""
-    if escape_formulas and form not in ("csv", "tsv"):
+def chunk_writer(
+    file: BinaryIO, file_format: FileFormat, escape_formulas: bool = False
+) -> Iterator[ChunkWriter]:
+    """Return a writer of chunks; there must be at least one, possibly empty."""
+    if escape_formulas and file_format not in ("csv", "tsv"):
         raise ParameterError(
-            "escape_formulas has no effect on what is no CSV or TSV. Got the format "
-            f"{form!r}; leave it out."
+            "escape_formulas applies only to CSV and TSV. Got the format "
+            f"{str(file_format)!r}; leave it out."
         )
-    writer = _writer(file, form, escape_formulas)
+    writer = _writer(file, file_format, escape_formulas)
     whole = False
     try:
         yield writer
@@ -110,12 +110,16 @@ def part_writer(
         writer.close(whole)
 
 
-def _writer(file: BinaryIO, form: FileFormat, escape_formulas: bool) -> PartWriter:
-    if form in ("parquet", "arrow"):
-        return _TypedWriter(file, form)
-    if form == "json":
+def _writer(
+    file: BinaryIO, file_format: FileFormat, escape_formulas: bool
+) -> ChunkWriter:
+    if file_format in ("parquet", "arrow"):
+        return _TypedWriter(file, file_format)
+    if file_format == "json":
         return _JsonWriter(file)
-    return _DelimitedWriter(file, "\t" if form == "tsv" else ",", escape_formulas)
+    return _DelimitedWriter(
+        file, "\t" if file_format == "tsv" else ",", escape_formulas
+    )
 
 
 class _LineEnds:
@@ -149,7 +153,7 @@ class _DelimitedWriter:
         self._text.flush()
 
     def close(self, whole: bool) -> None:  # noqa: ARG002
-        # Else the file would be closed together with its wrapper.
+        # Otherwise the file would be closed together with its wrapper.
         with suppress(OSError):
             self._text.detach()
 
@@ -176,7 +180,7 @@ class _JsonWriter:
     def write(self, columns: Mapping[str, Any]) -> None:
         for row in zip(*map(_as_cells, columns.values()), strict=True):
             fields = dict(zip(columns, row, strict=True))
-            # Dates, which Parquet may have, have no JSON but a text.
+            # Dates, which Parquet may have, become text in JSON.
             record = json.dumps(fields, ensure_ascii=False, default=str)
             self._file.write(
                 self._separator + record.encode("utf-8", "backslashreplace")
@@ -189,11 +193,11 @@ class _JsonWriter:
 
 
 class _TypedWriter:
-    """Parquet and Arrow; the first part says what types the columns have."""
+    """Parquet and Arrow; the types of columns are those of the first chunk."""
 
-    def __init__(self, file: BinaryIO, form: FileFormat) -> None:
+    def __init__(self, file: BinaryIO, file_format: FileFormat) -> None:
         self._sink = _Sink(file)
-        self._form = form
+        self._format = file_format
         self._schema: Any = None
         self._writer: Any = None
 
@@ -220,7 +224,7 @@ class _TypedWriter:
         from pyarrow import ipc, parquet  # noqa: PLC0415
 
         self._schema = schema
-        if self._form == "parquet":
+        if self._format == "parquet":
             self._writer = parquet.ParquetWriter(self._sink, schema)
         else:
             self._writer = ipc.new_file(self._sink, schema)
@@ -232,7 +236,7 @@ class _TypedWriter:
 
 
 class _Sink(io.RawIOBase):
-    """Takes bytes as long as it is on, also for a pipe, which cannot tell."""
+    """Binary stream that counts its position, for pipes, and can be turned off."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

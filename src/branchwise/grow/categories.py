@@ -1,22 +1,22 @@
-"""Stage 5, groups: which values of a category column share a branch.
+"""Grouping of the values of a category column into branches.
 
-Two branches (CART). With two classes, or numbers to predict, the best of all
-groupings cuts the values sorted by the share of a class, or by their means (Fisher
-1958; Breiman et al. 1984, section 4.2.2): that is exact. With more classes all
-groupings are tried where a node has few values; where it has many, the values are
-sorted by the share of each class in turn and cut there, and every value is tried
+Two branches (CART). With two classes, or in regression, the best of all groupings
+splits the values sorted by the share of a class, or by their means (Fisher 1958;
+Breiman et al. 1984, section 4.2.2): that is exact. With more classes all groupings
+are tried where a node has few values; where it has many, the values are sorted by
+the share of each class in turn and split in that order, and every value is tried
 against all others, so the result is never worse than one against the rest.
 
 Where the side of missing values is learnt, they are tried on either side of every
-grouping. What is exact stays so: with the sums of the missing cases added to a side
+grouping. The search stays exact: with the sums of the missing cases added to a side
 the best grouping is still one of those in order, or, because no side may be without
 a value, one value against the rest.
 
-Groups of any number (C4.5's -s). Values begin apart; the two groups whose merging
-leaves the best score are merged, again and again, down to two groups, and the best
-of all these groupings is taken. Many groupings can be tried, so one of them looks
-good by chance: each is judged by what it gains less what it takes to say which one
-it is, as C4.5 does it for cuts of numbers.
+Any number of groups (C4.5's -s). Every value begins as a group; the two groups whose
+merging gives the best score are merged repeatedly, down to two groups, and the best
+of all these groupings is taken. Among many groupings one may look good at random, so
+the gain of each is reduced by the bits that encode the choice, as C4.5 does for
+thresholds.
 
 Nodes with equally many values are treated together: an array has a row for each of
 them and a column for each of its values.
@@ -36,7 +36,7 @@ from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import (
     Candidates,
     Criterion,
-    Masses64,
+    ImpuritySums64,
     log2,
     lowered,
     merger_scores,
@@ -52,10 +52,10 @@ ALL_MERGERS = 24
 
 @dataclass(frozen=True)
 class Judge:
-    """What makes one grouping better than another."""
+    """Scores of groupings."""
 
     criterion: Criterion
-    masses: Masses64
+    impurity_sums: ImpuritySums64
     cases_in_leaf: float
     cases_in_branch: float
 
@@ -64,9 +64,9 @@ class Judge:
     ) -> tuple[Floats, Floats]:
         """Score candidates of nodes: shape (nodes, candidates, branches, classes).
 
-        What a candidate gains is lowered by ``bits``, shared out among the cases.
+        The gain of a candidate is reduced by ``bits`` divided by the weight.
         Candidates without enough cases in their branches score -inf. Returns the
-        scores and, by node, what counts as noise.
+        scores and, by node, the rounding error of scores.
         """
         n, s, b, c = branches.shape
         node = np.repeat(np.arange(n), s)
@@ -77,14 +77,14 @@ class Judge:
             branches[:, 0].sum(axis=1),
             unknown,
         )
-        scores = self.criterion.score(candidates, self.masses)
+        scores = self.criterion.score(candidates, self.impurity_sums)
         large = np.count_nonzero(cases >= self.cases_in_branch, axis=2) >= 2
         enough = large & (cases.min(axis=2) >= self.cases_in_leaf)
         score = scores.score
         if bits:
-            units = self.masses.of_bits(bits)
-            total = (self.masses.weight(candidates.known) + unknown)[node]
-            score = lowered(self.criterion, scores, units, total, self.masses)
+            units = self.impurity_sums.of_bits(bits)
+            total = (self.impurity_sums.weight(candidates.known) + unknown)[node]
+            score = lowered(self.criterion, scores, units, total, self.impurity_sums)
         return np.where(enough, score.reshape(n, s), -np.inf), scores.resolution
 
 
@@ -139,13 +139,13 @@ def grouped(
     missing_to = np.full(n_nodes, STOP, dtype=np.intp)
     grouper: Grouper = _two_groups if two_way else _groups
     missing, missing_cases = unknown.totals(n_nodes)
-    weight = judge.masses.weight(missing)
+    weight = judge.impurity_sums.weight(missing)
     starts = run_starts(known.node)
     width = np.diff(starts, append=len(known.node))
     joining = learned & (missing_cases[known.node[starts]] > 0)
 
     def batches(alike: Mask) -> Iterator[tuple[Ints, Ints, _Batch]]:
-        """Put the nodes with equally many values together."""
+        """Yield the nodes with equally many values together."""
         for values in distinct(width[alike & (width > 1)]).tolist():
             at = starts[alike & (width == values)]
             node = known.node[at]
@@ -183,7 +183,7 @@ def _in_order_of_values(group: Ints) -> Ints:
 
 def _two_groups(batch: _Batch, judge: Judge) -> Ints:
     """Find the best grouping in two: 0 or 1 for each value of each node."""
-    sides = list(_two_way_candidates(batch, judge.masses))
+    sides = list(_two_way_candidates(batch, judge.impurity_sums))
     branches, cases = _both_sides(batch, sides)
     score, resolution = judge.scores(branches, cases, batch.unknown)
     best = first_best_of_rows(score, resolution)
@@ -194,12 +194,12 @@ def _two_groups(batch: _Batch, judge: Judge) -> Ints:
 def _two_groups_with_missing(batch: _Batch, judge: Judge) -> tuple[Ints, Ints]:
     """Find the best grouping in two, and the group of the missing cases.
 
-    Of equals the larger group has them, then the first.
+    Of equal candidates the one with them in the larger group wins, then the first.
     """
-    sides = list(_two_way_candidates(batch, judge.masses))
+    sides = list(_two_way_candidates(batch, judge.impurity_sums))
     sides.append(_one_against_the_rest(batch))
     branches, cases = _both_sides(batch, sides)
-    tried = []
+    groupings = []
     for side in (0, 1):
         joined, joined_cases = branches.copy(), cases.copy()
         joined[:, :, side] += batch.missing[:, np.newaxis]
@@ -207,8 +207,8 @@ def _two_groups_with_missing(batch: _Batch, judge: Judge) -> tuple[Ints, Ints]:
         score, resolution = judge.scores(
             joined, joined_cases, np.zeros_like(batch.unknown)
         )
-        tried.append(score)
-    scores = np.stack(tried, axis=2)
+        groupings.append(score)
+    scores = np.stack(groupings, axis=2)
     best = first_best_of_rows(scores.max(axis=2), resolution)
     every = np.arange(len(best))
     group = _members(batch, sides, best)
@@ -216,7 +216,7 @@ def _two_groups_with_missing(batch: _Batch, judge: Judge) -> tuple[Ints, Ints]:
     swapped = group[:, :1]
     order = np.concatenate([swapped, 1 - swapped], axis=1)
     weight = np.take_along_axis(
-        judge.masses.weight(branches[every, best]), order, axis=1
+        judge.impurity_sums.weight(branches[every, best]), order, axis=1
     )
     pair = np.take_along_axis(scores[every, best], order, axis=1)
     larger = larger_side(weight[:, 0], weight[:, 1])[:, np.newaxis]
@@ -244,7 +244,7 @@ def _both_sides(batch: _Batch, sides: Sequence[_Sides]) -> tuple[Floats, Floats]
 
 
 def _members(batch: _Batch, sides: Sequence[_Sides], chosen: Ints) -> Ints:
-    """Return who is on which side of the candidate chosen for each node."""
+    """Return the side of each value for the candidate chosen for each node."""
     group = np.zeros(batch.shape, dtype=np.intp)
     begin = 0
     for side in sides:
@@ -257,16 +257,18 @@ def _members(batch: _Batch, sides: Sequence[_Sides], chosen: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class _Sides:
-    """Candidates for one side: their weights, cases, and who is on it."""
+    """Candidates for one side: their weights, cases and values."""
 
     left: Floats
     cases: Floats
     members: Callable[[Ints, Ints], Ints]
 
 
-def _two_way_candidates(batch: _Batch, masses: Masses64) -> Iterator[_Sides]:
+def _two_way_candidates(
+    batch: _Batch, impurity_sums: ImpuritySums64
+) -> Iterator[_Sides]:
     values = batch.shape[1]
-    if masses.for_numbers:
+    if impurity_sums.for_numbers:
         yield _along(batch, mean_order(batch.weights))
         return
     share = batch.weights / batch.weights.sum(axis=2, keepdims=True)
@@ -281,7 +283,7 @@ def _two_way_candidates(batch: _Batch, masses: Masses64) -> Iterator[_Sides]:
 
 
 def _along(batch: _Batch, key: Floats) -> _Sides:
-    """Cut the values in the order of a key."""
+    """Split the values in the order of a key."""
     order = np.argsort(key, axis=1, kind="stable")
     rank = np.argsort(order, axis=1, kind="stable")
     weights = np.take_along_axis(batch.weights, order[..., np.newaxis], axis=1)
@@ -306,7 +308,7 @@ def _one_against_the_rest(batch: _Batch) -> _Sides:
 
 
 def _all_groupings(batch: _Batch) -> _Sides:
-    """Every way to part the values in two; the last value is on the right."""
+    """Split the values in two in every way; the last value is on the right."""
     values = batch.shape[1]
     numbers = np.arange(1, 2 ** (values - 1))
     on_left = (numbers[:, np.newaxis] >> np.arange(values)) & 1
@@ -320,16 +322,16 @@ def _all_groupings(batch: _Batch) -> _Sides:
 
 
 def _groups(batch: _Batch, judge: Judge) -> Ints:
-    """Merge values into groups, as long as there are more than two."""
+    """Merge values into groups while there are more than two."""
     nodes, values = batch.shape
-    place = np.tile(np.arange(values), (nodes, 1))
+    position = np.tile(np.arange(values), (nodes, 1))
     neighbours_only = values > ALL_MERGERS
     if neighbours_only:
-        place = _places_by_share(batch)
-    order = np.argsort(place, axis=1)
+        position = _positions_by_share(batch)
+    order = np.argsort(position, axis=1)
     weights = np.take_along_axis(batch.weights, order[..., np.newaxis], axis=1)
     cases = np.take_along_axis(batch.cases, order, axis=1)
-    group, best_group = place, np.zeros_like(place)
+    group, best_group = position, np.zeros_like(position)
     best = np.full(nodes, -np.inf)
     while True:
         score, resolution = judge.scores(
@@ -349,7 +351,7 @@ def _groups(batch: _Batch, judge: Judge) -> Ints:
             return best_group
         pairs = _pairs(n_groups, neighbours_only)
         table = merger_scores(
-            judge.criterion, judge.masses, weights, pairs, batch.unknown
+            judge.criterion, judge.impurity_sums, weights, pairs, batch.unknown
         )
         chosen = first_best_of_rows(table, resolution)
         first, second = pairs[chosen].T
@@ -360,7 +362,7 @@ def _groups(batch: _Batch, judge: Judge) -> Ints:
 
 
 def _log_ways(values: int, groups: int) -> float:
-    """Bound the binary logarithm of how many ways there are to group values.
+    """Bound the binary logarithm of the number of groupings.
 
     There are at most choose(values, groups) groups ** (values - groups) / 2 (Rennie
     and Dobson 1969), and one where every value is a group.
@@ -374,7 +376,7 @@ def _log_ways(values: int, groups: int) -> float:
     return max(float(choices - 1.0 + apart), 0.0)
 
 
-def _places_by_share(batch: _Batch) -> Ints:
+def _positions_by_share(batch: _Batch) -> Ints:
     """Order the values of each node by their share of the node's largest class."""
     largest = batch.weights.sum(axis=1).argmax(axis=1)
     share = batch.weights / batch.weights.sum(axis=2, keepdims=True)
@@ -390,7 +392,7 @@ def _pairs(n: int, neighbours_only: bool) -> Ints:
 
 
 def _merged(weights: Floats, first: Ints, second: Ints) -> Floats:
-    """Add the second group to the first, and close the gap."""
+    """Add the second group to the first, and remove the second."""
     nodes, n = weights.shape[:2]
     every = np.arange(nodes)
     result = weights.copy()

@@ -5,7 +5,7 @@ and from them the :class:`~branchwise.tree.splits.Splits` of the level.
 
 The highest score wins even at gain 0, so that XOR is learnt; of equal scores the
 first column wins. C4.5 has a further condition: see :func:`average_gains`. With
-``min_significance`` only columns whose split is significant are considered.
+``max_p_value`` only columns whose split is significant are considered.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.schema import Column
 from branchwise.data.ties import first_best_of_rows
-from branchwise.grow.criteria import Masses64
+from branchwise.grow.criteria import ImpuritySums64
 from branchwise.grow.protocol import CountSource, Level
 from branchwise.grow.search import Search
 from branchwise.recipe import Recipe
 from branchwise.tree.splits import STOP, Splits
 
-#: A column with values for this share of the training cases has very many.
+#: A column has very many values if it has more than this share of the cases.
 _MANY_VALUES = 0.3
 #: How far below the average a gain may be, in bits.
 AVERAGE_SLACK = 1e-3
 
 
 class Stop(IntEnum):
-    """Why a node is not even searched for a split; OPEN where it is."""
+    """Why no split is searched for at a node; OPEN where one is."""
 
     OPEN = 0
     PURE = 1
@@ -42,27 +42,31 @@ class Stop(IntEnum):
 
 
 def stops(
-    level: Level, depth: int, recipe: Recipe, n_cases: float, masses: Masses64
+    level: Level,
+    depth: int,
+    recipe: Recipe,
+    n_cases: float,
+    impurity_sums: ImpuritySums64,
 ) -> Ints:
-    """Tell of every node of a level whether it may be split, or why not."""
+    """Return for every node of a level whether it may be split, or why not."""
     cases = level.cases
     if recipe.weights_are_cases:
-        cases = masses.weight(level.weights)
+        cases = impurity_sums.weight(level.weights)
     small = cases < recipe.cases_to_split(n_cases)
     stop = np.where(small, int(Stop.SMALL), int(Stop.OPEN))
     if recipe.max_depth is not None and depth >= recipe.max_depth:
         stop[:] = Stop.DEEP
-    return np.where(masses.mixed(level.weights), stop, int(Stop.PURE))
+    return np.where(impurity_sums.mixed(level.weights), stop, int(Stop.PURE))
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """How the open nodes of a level were decided, a row for each of them.
+    """The decisions at the open nodes of a level, a row for each of them.
 
-    By column: what it can do (``found`` as its score, ``gains``, ``cuts``,
-    ``missing_to``, ``log_ways``, ``n_cuts``), and its score after the bars, -inf
-    where it is out. By node: what counts as noise, how many candidates there were,
-    the average gain where that is a bar (else NaN), the best column and the chosen
+    By column: its best split (``found`` as its score, ``gains``, ``thresholds``,
+    ``missing_to``, ``log_ways``, ``n_thresholds``), and its score if it is eligible,
+    else -inf. By node: the rounding error of scores, the number of candidates, the
+    average gain where it is a condition (else NaN), the best column and the chosen
     one, -1 being none. ``log_p`` has the logarithms of the p-values of candidates,
     adjusted for their number, where they are tested (else NaN).
     """
@@ -70,10 +74,10 @@ class Verdicts:
     found: Floats
     scores: Floats
     gains: Floats
-    cuts: Floats
+    thresholds: Floats
     missing_to: Ints
     log_ways: Floats
-    n_cuts: Ints
+    n_thresholds: Ints
     resolution: Floats
     n_candidates: Ints
     average: Floats
@@ -87,37 +91,39 @@ def best_splits(
     columns: Sequence[Column],
     level: Level,
     recipe: Recipe,
-    masses: Masses64,
+    impurity_sums: ImpuritySums64,
     n_training_cases: float,
 ) -> Splits:
     """Choose the split of every open node, or none where none is admissible."""
-    search = Search(source, columns, level, recipe, masses, n_training_cases)
+    search = Search(source, columns, level, recipe, impurity_sums, n_training_cases)
     return carried_out(search, verdicts(search))
 
 
 def carried_out(search: Search, found: Verdicts) -> Splits:
-    """Turn verdicts into splits."""
+    """Return the splits of the chosen columns."""
     best = np.arange(len(found.best)), found.best
-    return search.carry_out(found.chosen, found.cuts[best], found.missing_to[best])
+    return search.carry_out(
+        found.chosen, found.thresholds[best], found.missing_to[best]
+    )
 
 
 def verdicts(search: Search) -> Verdicts:
-    """Judge every column at every open node, and choose."""
+    """Score every column at every open node, and choose."""
     level, columns, recipe = search.level, search.columns, search.recipe
     shape = (len(level), len(columns))
     scores, gains = np.full(shape, -np.inf), np.full(shape, -np.inf)
-    cuts, log_ways = np.full(shape, np.nan), np.zeros(shape)
+    thresholds, log_ways = np.full(shape, np.nan), np.zeros(shape)
     missing_to = np.full(shape, STOP, dtype=np.intp)
-    n_cuts = np.zeros(shape, dtype=np.intp)
+    n_thresholds = np.zeros(shape, dtype=np.intp)
     resolution = np.zeros(len(level))
     for index, column in enumerate(columns):
         scored = search.score(index, column)
         scores[:, index] = scored.score
         gains[:, index] = scored.gain
-        cuts[:, index] = scored.cut
+        thresholds[:, index] = scored.threshold
         missing_to[:, index] = scored.missing_to
         log_ways[:, index] = scored.log_ways
-        n_cuts[:, index] = scored.n_cuts
+        n_thresholds[:, index] = scored.n_thresholds
         np.maximum(resolution, scored.resolution, out=resolution)
     found = scores.copy()
     n_candidates = np.count_nonzero(found > -np.inf, axis=1)
@@ -126,15 +132,17 @@ def verdicts(search: Search) -> Verdicts:
         average = average_gains(gains, few_values(columns, search.n_training_cases))
         scores[~(gains >= average[:, np.newaxis] - AVERAGE_SLACK)] = -np.inf
     if recipe.min_gain:
-        # 0 is no bar: a user's criterion may be negative throughout.
+        # 0 is no condition: a user's criterion may always be negative.
         scores[gains < search.min_gain - resolution[:, np.newaxis]] = -np.inf
     log_p = np.full(shape, np.nan)
     splits = np.ones(len(level), dtype=bool)
-    if recipe.min_significance is not None:
-        log_p = _log_p_values(search, scores, cuts, missing_to, log_ways, n_candidates)
-        significant = log_p <= np.log(recipe.min_significance)
+    if recipe.max_p_value is not None:
+        log_p = _log_p_values(
+            search, scores, thresholds, missing_to, log_ways, n_candidates
+        )
+        significant = log_p <= np.log(recipe.max_p_value)
         splits = significant.any(axis=1)
-        # Where no candidate is significant, the best one shows why the node is a leaf.
+        # If no candidate is significant, the best one is kept to explain the leaf.
         scores[splits[:, np.newaxis] & ~significant] = -np.inf
     best = first_best_of_rows(scores, resolution)
     possible = scores[np.arange(len(level)), best] > -np.inf
@@ -143,10 +151,10 @@ def verdicts(search: Search) -> Verdicts:
         found,
         scores,
         gains,
-        cuts,
+        thresholds,
         missing_to,
         log_ways,
-        n_cuts,
+        n_thresholds,
         resolution,
         n_candidates,
         average,
@@ -159,17 +167,17 @@ def verdicts(search: Search) -> Verdicts:
 def _log_p_values(
     search: Search,
     scores: Floats,
-    cuts: Floats,
+    thresholds: Floats,
     missing_to: Ints,
     log_ways: Floats,
     n_candidates: Ints,
 ) -> Floats:
-    """Return the logarithms of adjusted p-values, a column at a time; NaN if out."""
+    """Return the logarithms of adjusted p-values; NaN for other columns."""
     log_p = np.full(scores.shape, np.nan)
     for index in range(scores.shape[1]):
         column = np.where(scores[:, index] > -np.inf, index, -1)
         tested = column >= 0
-        found = search.log_p_values(column, cuts[:, index], missing_to[:, index])
+        found = search.log_p_values(column, thresholds[:, index], missing_to[:, index])
         log_tries = np.log(np.maximum(n_candidates, 1)) + log_ways[:, index]
         log_p[tested, index] = (found + log_tries)[tested]
     return log_p
@@ -185,10 +193,10 @@ def few_values(columns: Sequence[Column], n_cases: float) -> NDArray[np.bool_]:
 
 
 def average_gains(gains: Floats, few_values: NDArray[np.bool_]) -> Floats:
-    """Return by node what candidates gain on average (Quinlan 1993, 2.2).
+    """Return by node the average gain of candidates (Quinlan 1993, 2.2).
 
-    A candidate must gain as much, nearly: the ratio alone would prefer splits that
-    part off next to nothing.
+    A candidate must gain nearly as much: the ratio alone would prefer splits that
+    separate very few cases.
     """
     total = np.zeros(len(gains))
     number = np.zeros(len(gains))

@@ -1,12 +1,10 @@
-"""Stage 2: the class weights of every open node, for one column, by code.
+"""Counts: class weights or moments of the open nodes by code of one column.
 
-Comes in: rows, each with the open node it is in, its code and its class. Goes
-out: :class:`Counts`, all that criteria and search ever see of the data. The laws
-it keeps (tested as such): merging is associative and commutative, counts merged
-are the counts of the union, and the totals of a node are the sum over its codes.
-
-Weights lie on a grid where sums are exact (``data/weights.py``), so none of
-this depends on the order of rows or on who adds them up.
+Rows have the open node they are in, a code and a class. Criteria and the search see
+only their :class:`Counts`. Merging counts is associative and commutative, merged
+counts are the counts of the union, and the totals of a node are the sum over its
+codes. Weights are on a grid where sums are exact (``data/weights.py``), so counts do
+not depend on the order of rows or on the engine.
 """
 
 from __future__ import annotations
@@ -73,7 +71,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows (or fractions of rows) in open nodes: what there is to count.
+    """Rows (or fractions of rows) in open nodes, to be counted.
 
     ``weight`` and ``case`` are None where every row counts as one. Rows have a class
     or, where numbers are to be predicted, moments: weight, and limbs of the sum and

@@ -1,20 +1,19 @@
-"""Stage 3: how good a split is, from class weights alone.
+"""Criteria: scores and gains of splits, from class weights alone.
 
-Comes in: :class:`Candidates`, ways to split open nodes. Goes out: a score for
-each, the higher the better, and the gain that ``min_gain`` is held against.
+:class:`Candidates` are ways to split open nodes. Each gets a score, the higher the
+better, and a gain, which is compared with ``min_gain``.
 
-The identity everything rests on: with the *mass* of a group being its weight
-times its impurity, the gain of a split is
+With the *weighted impurity* of a group being its weight times its impurity, the gain
+of a split is
 
-    (mass of the node - sum of the masses of its branches) / weight of the node.
+    (weighted impurity of the node - sum of those of its branches) / weight of the node.
 
-Masses are int64 in fixed point. Integers add up exactly, so a gain does not
-depend on the order of values, classes or rows, nor on who computes it: the
-compiled twin and every engine get the same bits. The logarithm is spelled out in
-basic floating-point operations for the same reason (library logarithms differ in
-their last bit). Quinlan, "Induction of Decision Trees", Machine Learning 1
-(1986), section 4; gain ratio: section 8 there; Gini: Breiman et al., "CART"
-(1984), section 4.3.
+Weighted impurities are int64 in fixed point. Integers add up exactly, so a gain does
+not depend on the order of values, classes or rows: the native kernel and every engine
+get the same bits. The logarithm is computed with basic floating-point operations for
+the same reason (library logarithms differ in their last bit). Quinlan, "Induction of
+Decision Trees", Machine Learning 1 (1986), section 4; gain ratio: section 8 there;
+Gini: Breiman et al., "CART" (1984), section 4.3.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ from branchwise.errors import ParameterError
 from branchwise.grow.counts import Counts
 from branchwise.recipe import CriterionFunction, Recipe
 
-Masses = NDArray[np.int64]
+ImpuritySums = NDArray[np.int64]
 
 
-#: Sums of a few hundred rounded masses are off by less than this many units, ...
+#: The rounding error of a few hundred weighted impurities is less than so many units,
 _NOISE_UNITS = 256
-#: ... plus this share of the largest of them, which float64 cannot tell apart.
+#: plus this share of the largest of them, which float64 cannot tell apart.
 _NOISE_SHIFT = 46
-#: Bits that are no weight are at most so many units: twice any sum of masses.
+#: The largest penalty in bits, in units: twice any sum of weighted impurities.
 _MOST_BITS = 2.0**62
-#: The largest table of masses of whole numbers that is kept.
+#: The size of the largest table of x log2 x of whole numbers that is kept.
 _TABLE_SIZE = 1 << 22
 _TABLE_PIECE = 1 << 16
 #: Scores of a user's criterion closer than this are equal, whatever their size.
@@ -53,8 +52,8 @@ class Candidates:
 
     ``node[k]`` is the node that candidate ``k`` would split; its branches are the
     rows of ``branches`` from ``starts[k]`` to the next start. ``known`` are the
-    class weights of the cases that the branches share out, ``unknown`` the weight
-    of the others, both by node.
+    class weights of the cases in the branches, ``unknown`` the weight of the others,
+    both by node.
     """
 
     node: Ints
@@ -66,25 +65,25 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Scores:
-    """Per candidate the score and the gain; per node what counts as noise.
+    """Per candidate the score and the gain; per node the rounding error of scores.
 
-    ``drop`` is the mass that each candidate takes away, ``information`` its weight
-    times its split information; a user's criterion has neither.
+    ``drop`` is the decrease of the weighted impurity by each candidate, ``information``
+    its weight times its split information; a user's criterion has neither.
     """
 
     score: Floats
     gain: Floats
     resolution: Floats
-    drop: Masses
-    information: Masses
+    drop: ImpuritySums
+    information: ImpuritySums
 
 
-class Masses64:
+class ImpuritySums64:
     """Weight times impurity as int64 in units of 2**-bits."""
 
     #: Whether statistics are moments of numbers, not class weights.
     for_numbers = False
-    #: What a gain of 1 is, in the units of what is predicted.
+    #: A gain of 1 in the unit of the target.
     gain_unit = 1.0
 
     def __init__(self, total: float, whole: bool, table: bool = True) -> None:
@@ -94,45 +93,45 @@ class Masses64:
         largest = total * (max(logarithm, 1.0) if whole else abs(logarithm) + 54)
         self.bits = 61 - math.frexp(largest)[1]
         self.unit = math.ldexp(1.0, -self.bits)
-        self._table: Masses | None = None
+        self._table: ImpuritySums | None = None
         if table and whole and total < _TABLE_SIZE:
-            self._table = self._all_masses(int(total) + 1)
+            self._table = self._all_impurity_sums(int(total) + 1)
 
-    def _all_masses(self, n: int) -> Masses:
-        """Return the masses of whole numbers; in pieces, which take little memory."""
-        masses = np.empty(n, dtype=np.int64)
+    def _all_impurity_sums(self, n: int) -> ImpuritySums:
+        """Return x log2 x of whole numbers, computed in blocks to save memory."""
+        impurity_sums = np.empty(n, dtype=np.int64)
         for begin in range(0, n, _TABLE_PIECE):
             numbers = np.arange(begin, min(begin + _TABLE_PIECE, n), dtype=np.float64)
-            masses[begin : begin + _TABLE_PIECE] = self._x_log2_x(numbers)
-        return masses
+            impurity_sums[begin : begin + _TABLE_PIECE] = self._x_log2_x(numbers)
+        return impurity_sums
 
-    def x_log2_x(self, weights: Floats) -> Masses:
+    def x_log2_x(self, weights: Floats) -> ImpuritySums:
         """X log2 x, the building block of entropy."""
         if self._table is None:
             return self._x_log2_x(weights)
         return self._table[weights.astype(np.intp)]
 
-    def _x_log2_x(self, weights: Floats) -> Masses:
+    def _x_log2_x(self, weights: Floats) -> ImpuritySums:
         return self._fixed(weights * log2(weights))
 
-    def _fixed(self, values: Floats) -> Masses:
-        fixed: Masses = np.rint(np.ldexp(values, self.bits)).astype(np.int64)
+    def _fixed(self, values: Floats) -> ImpuritySums:
+        fixed: ImpuritySums = np.rint(np.ldexp(values, self.bits)).astype(np.int64)
         return fixed
 
     def statistics(self, counts: Counts) -> Counts:
-        """Return counts in terms of what masses are made of: class weights are."""
+        """Return the statistics that impurities need: the counts themselves here."""
         return counts
 
     def squares(self, statistics: Floats) -> Floats:
         """Return the squared distances of counted numbers from their mean."""
         raise NotImplementedError("classes have no mean")
 
-    def at(self, nodes: Ints) -> Masses64:  # noqa: ARG002
-        """Return the masses of some of the nodes that these are for."""
+    def at(self, nodes: Ints) -> ImpuritySums64:  # noqa: ARG002
+        """Return the weighted impurities for some of the nodes."""
         return self
 
     def in_units(self, amounts: Floats, node: Ints) -> Floats:  # noqa: ARG002
-        """Return scores of nodes in units that all nodes share."""
+        """Return scores of nodes in a common unit."""
         return amounts
 
     def weight(self, statistics: Floats) -> Floats:
@@ -145,38 +144,38 @@ class Masses64:
         mixed: NDArray[np.bool_] = np.count_nonzero(statistics, axis=-1) > 1
         return mixed
 
-    def log2(self, values: Floats) -> Masses:
-        """Binary logarithms in the units of masses."""
+    def log2(self, values: Floats) -> ImpuritySums:
+        """Binary logarithms in the units of weighted impurities."""
         return self._bounded(log2(values))
 
     def of_bits(self, bits: float) -> int:
-        """Return a number of bits in the units of masses."""
+        """Return a number of bits in the units of weighted impurities."""
         return int(self._bounded(np.array(bits)))
 
-    def _bounded(self, bits: Floats) -> Masses:
-        """Keep bits at twice what any sum of masses can be: weights may be small."""
+    def _bounded(self, bits: Floats) -> ImpuritySums:
+        """Limit bits to twice the largest weighted impurity: weights may be small."""
         with np.errstate(over="ignore"):
             units = np.rint(np.ldexp(bits, self.bits))
-        bounded: Masses = np.minimum(units, _MOST_BITS).astype(np.int64)
+        bounded: ImpuritySums = np.minimum(units, _MOST_BITS).astype(np.int64)
         return bounded
 
-    def noise(self, totals: Floats) -> Masses:
-        """Return how many units sums of masses may be off in nodes of these weights."""
+    def noise(self, totals: Floats) -> ImpuritySums:
+        """Return the rounding error of weighted impurities, by weight of the node."""
         largest = np.abs(self.x_log2_x(totals)) >> _NOISE_SHIFT
-        noise: Masses = largest + _NOISE_UNITS
+        noise: ImpuritySums = largest + _NOISE_UNITS
         return noise
 
-    def entropy(self, weights: Floats) -> Masses:
+    def entropy(self, weights: Floats) -> ImpuritySums:
         """Weight times entropy in bits of each row of class weights."""
-        inner: Masses = self.x_log2_x(weights).sum(axis=-1)
+        inner: ImpuritySums = self.x_log2_x(weights).sum(axis=-1)
         return self.x_log2_x(weights.sum(axis=-1)) - inner
 
-    def gini(self, weights: Floats) -> Masses:
+    def gini(self, weights: Floats) -> ImpuritySums:
         """Weight times Gini impurity of each row of class weights."""
         total = weights.sum(axis=-1, keepdims=True)
         # Not weight * weight / total, which may overflow.
         squares = weights * (weights / np.where(total > 0, total, 1.0))
-        kept: Masses = self._fixed(squares).sum(axis=-1)
+        kept: ImpuritySums = self._fixed(squares).sum(axis=-1)
         return self._fixed(total[..., 0]) - kept
 
 
@@ -184,7 +183,7 @@ def log2(values: Floats) -> Floats:
     """Binary logarithm from basic IEEE operations; 0 where the value is 0.
 
     With the mantissa m in [sqrt(1/2), sqrt(2)) and z = (m - 1) / (m + 1), the
-    series log2(m) = 2 / ln 2 * (z + z**3 / 3 + z**5 / 5 + ...) is cut off where
+    series log2(m) = 2 / ln 2 * (z + z**3 / 3 + z**5 / 5 + ...) is truncated where
     its terms fall below the last bit. Powers of two come out exact.
     """
     mantissa, exponent = np.frexp(values)
@@ -218,17 +217,20 @@ class Criterion:
         function = None if isinstance(recipe.criterion, str) else recipe.criterion
         return cls(recipe.criterion_name, function)
 
-    def mass(self, masses: Masses64) -> Callable[[Floats], Masses]:
-        """Return what gives groups of cases their mass; a user's function has none."""
-        mass: Callable[[Floats], Masses] = getattr(masses, _IMPURITY[self.name])
-        return mass
+    def weighted_impurity(
+        self, impurity_sums: ImpuritySums64
+    ) -> Callable[[Floats], ImpuritySums]:
+        """Return the function that computes weighted impurities of groups of cases."""
+        weighted_impurity: Callable[[Floats], ImpuritySums] = getattr(
+            impurity_sums, _IMPURITY[self.name]
+        )
+        return weighted_impurity
 
     def allows(self, branches: Floats) -> NDArray[np.bool_]:
-        """Tell which branches a split may make, from their statistics.
+        """Tell which branches a split may have, from their statistics.
 
-        A rate of 0 is none that a leaf may predict: the deviance of any event is
-        infinite there. scikit-learn makes no such branch, either. A branch without
-        cases is not made at all.
+        A leaf must not predict a rate of 0, where the deviance of an event is infinite.
+        scikit-learn makes no such branch, either. Branches without cases are absent.
         """
         if self.name != "poisson":
             return np.ones(len(branches), dtype=bool)
@@ -236,57 +238,61 @@ class Criterion:
         allowed: NDArray[np.bool_] = (events > 0) | (weight == 0)
         return allowed
 
-    def score(self, candidates: Candidates, masses: Masses64) -> Scores:
+    def score(self, candidates: Candidates, impurity_sums: ImpuritySums64) -> Scores:
         """Score every candidate."""
         if self.function is not None:
             return _score_by_function(self, self.function, candidates)
-        impurity = self.mass(masses)
+        impurity = self.weighted_impurity(impurity_sums)
         known = candidates.known
-        total = masses.weight(known) + candidates.unknown
+        total = impurity_sums.weight(known) + candidates.unknown
         node = candidates.node
         in_branches = np.add.reduceat(impurity(candidates.branches), candidates.starts)
         drop = np.maximum(impurity(known)[node] - in_branches, 0)
-        gain = drop * masses.unit / total[node]
+        gain = drop * impurity_sums.unit / total[node]
         if self.name == "poisson":
             allowed = self.allows(candidates.branches)
             possible = np.logical_and.reduceat(allowed, candidates.starts)
             gain = np.where(possible, gain, -np.inf)
-        resolution = masses.noise(total) * masses.unit / total
+        resolution = impurity_sums.noise(total) * impurity_sums.unit / total
         if self.name != "gain_ratio":
             return Scores(gain, gain, resolution, drop, np.ones_like(drop))
-        information = _split_information(candidates, total, masses)
-        # A ratio is at most 1 or so, and as noisy as its gain.
+        information = _split_information(candidates, total, impurity_sums)
+        # A ratio is at most about 1, with the relative error of its gain.
         noise = np.full_like(total, 1e-12) + resolution
         return Scores(drop / information, gain, noise, drop, information)
 
 
 def _split_information(
-    candidates: Candidates, total: Floats, masses: Masses64
-) -> Masses:
+    candidates: Candidates, total: Floats, impurity_sums: ImpuritySums64
+) -> ImpuritySums:
     """Weight times the entropy of the branch sizes, the unknown cases as one more."""
-    sizes = masses.x_log2_x(candidates.branches.sum(axis=1))
-    whole = masses.x_log2_x(total) - masses.x_log2_x(candidates.unknown)
-    information: Masses = whole[candidates.node] - np.add.reduceat(
+    sizes = impurity_sums.x_log2_x(candidates.branches.sum(axis=1))
+    whole = impurity_sums.x_log2_x(total) - impurity_sums.x_log2_x(candidates.unknown)
+    information: ImpuritySums = whole[candidates.node] - np.add.reduceat(
         sizes, candidates.starts
     )
     return np.maximum(information, 1)
 
 
 def lowered(
-    criterion: Criterion, scores: Scores, units: int, total: Floats, masses: Masses64
+    criterion: Criterion,
+    scores: Scores,
+    units: int,
+    total: Floats,
+    impurity_sums: ImpuritySums64,
 ) -> Floats:
-    """Score candidates whose masses taken away are lowered by so many units."""
+    """Score candidates whose impurity decrease is reduced by so many units."""
     left = np.maximum(scores.drop - units, 0)
     if criterion.name == "gain_ratio":
         ratio: Floats = left / scores.information
         return ratio
-    gain: Floats = left * masses.unit / total
+    gain: Floats = left * impurity_sums.unit / total
     return np.where(scores.score > -np.inf, gain, -np.inf)
 
 
 def merger_scores(
     criterion: Criterion,
-    masses: Masses64,
+    impurity_sums: ImpuritySums64,
     groups: Floats,
     pairs: Ints,
     unknown: Floats,
@@ -295,24 +301,28 @@ def merger_scores(
 
     ``groups`` has shape (nodes, groups, classes), ``pairs`` has two groups a row.
     """
-    impurity = criterion.mass(masses)
+    impurity = criterion.weighted_impurity(impurity_sums)
     first, second = pairs.T
     joined = groups[:, first] + groups[:, second]
 
-    def sums(mass_of: Callable[[Floats], Masses]) -> Masses:
-        mass = mass_of(groups)
-        apart = mass[:, first] + mass[:, second]
-        total: Masses = mass.sum(axis=1)[:, np.newaxis] - apart + mass_of(joined)
+    def sums(weighted_impurity_of: Callable[[Floats], ImpuritySums]) -> ImpuritySums:
+        weighted_impurity = weighted_impurity_of(groups)
+        apart = weighted_impurity[:, first] + weighted_impurity[:, second]
+        total: ImpuritySums = (
+            weighted_impurity.sum(axis=1)[:, np.newaxis]
+            - apart
+            + weighted_impurity_of(joined)
+        )
         return total
 
     whole = groups.sum(axis=1)
-    weight = masses.weight(whole) + unknown
+    weight = impurity_sums.weight(whole) + unknown
     drop = np.maximum(impurity(whole)[:, np.newaxis] - sums(impurity), 0)
     if criterion.name != "gain_ratio":
-        gain: Floats = drop * masses.unit / weight[:, np.newaxis]
+        gain: Floats = drop * impurity_sums.unit / weight[:, np.newaxis]
         return gain
-    outside = masses.x_log2_x(weight) - masses.x_log2_x(unknown)
-    inside = sums(lambda part: masses.x_log2_x(masses.weight(part)))
+    outside = impurity_sums.x_log2_x(weight) - impurity_sums.x_log2_x(unknown)
+    inside = sums(lambda piece: impurity_sums.x_log2_x(impurity_sums.weight(piece)))
     ratio: Floats = drop / np.maximum(outside[:, np.newaxis] - inside, 1)
     return ratio
 
@@ -320,7 +330,7 @@ def merger_scores(
 def _score_by_function(
     criterion: Criterion, function: CriterionFunction, candidates: Candidates
 ) -> Scores:
-    """Hand a user's function dense arrays, absent branches being rows of zeros."""
+    """Call a user's function with dense arrays; absent branches are rows of zeros."""
     known = candidates.known[candidates.node]
     size = np.diff(candidates.starts, append=len(candidates.branches))
     owner = np.repeat(np.arange(len(size)), size)
@@ -349,7 +359,7 @@ def _score_by_function(
 def entropy(weights: Sequence[float]) -> float:
     """Return the entropy, in bits, of one sequence of class weights.
 
-    For reading and teaching; growth uses :class:`Masses64`.
+    For illustration; growth uses :class:`ImpuritySums64`.
 
     Examples
     --------

@@ -1,18 +1,19 @@
-"""Stage 7: the one level-wise loop that grows every tree.
+"""The level-wise loop that grows every tree, and recounting of finished trees.
+
+Each level: close the nodes that need no split; get the counts from the engine; choose
+splits from the counts alone; move the rows; the branches are the next level. A tree
+that is grown below a single node in one go is attached afterwards (:class:`Grafts`).
 
 Glossary
 --------
-node      a place in the tree; the root is node 0
+node      a node of the tree; the root is node 0
 open node a node of the current level that may still be split
-level     all nodes at one depth; depth counts questions, the root is at 0
+level     all nodes at one depth: the number of splits above them
 code      a value of a column as a small number
-branch    a way down from a node; ``child = first_child[node] + branch``
-cut       the number that a numeric column is compared with
-counts    class weights of the open nodes by code: all that is known of the rows
-engine    who holds the rows, adds up the counts and moves the rows
-
-The loop: close the nodes that need no split; ask for counts; choose splits from
-the counts alone; move the rows; the branches are the next level.
+branch    an edge to a child; ``child = first_child[node] + branch``
+threshold the number that a numeric column is compared with
+counts    class weights of the open nodes by code
+engine    holds the rows, adds up the counts and moves the rows
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints, narrowed
+from branchwise.data.arrays import Floats, Ints, downcast
 from branchwise.data.schema import Column
 from branchwise.errors import DataError
 from branchwise.grow.choose import Stop, best_splits, stops
-from branchwise.grow.criteria import Masses64
+from branchwise.grow.criteria import ImpuritySums64
 from branchwise.grow.moments import Moments64
 from branchwise.grow.protocol import Engine, Level, Levels
 from branchwise.grow.recount import finished_splits, prescribed_splits
@@ -39,14 +40,14 @@ from branchwise.recipe import Recipe
 from branchwise.tree.splits import Splits, ragged
 from branchwise.tree.tree import ARRAYS, Tree
 
-#: Bytes of one kind of array that wait in memory.
+#: Bytes of each array of subtrees that are kept in memory.
 _IN_MEMORY = 2**20
-#: What a node asks, and how it is answered.
-_QUESTION = ("column", "cut", "n_children", "missing_to", "unseen_to")
+#: The arrays of the split of a node.
+_SPLIT = ("column", "threshold", "n_children", "missing_to", "unseen_to")
 
 
 class Grafts:
-    """Trees for leaves of a tree that is still being grown."""
+    """Subtrees to be attached to leaves of a tree that is still being grown."""
 
     def __init__(self) -> None:
         self.n_nodes = 0
@@ -62,7 +63,7 @@ class Grafts:
         self._files.close()
 
     def add(self, leaf: int, tree: Tree) -> None:
-        """Keep what is below a leaf."""
+        """Store the subtree of a leaf."""
         if not self._arrays:
             self._arrays = {spec.name: _Waiting(self._files) for spec in ARRAYS}
         self._leaves.append(leaf)
@@ -72,7 +73,7 @@ class Grafts:
             arrays.append(getattr(tree, name))
 
     def onto(self, tree: Tree) -> Tree:
-        """Put all of them in their places, and forget them."""
+        """Attach all subtrees, and release them."""
         if not self._leaves:
             return tree
         leaves = np.array(self._leaves, dtype=np.intp)
@@ -95,16 +96,16 @@ class Grafts:
         return Tree(**new)
 
     def _joined(self, name: str, tree: Tree, leaves: Ints, roots: Ints) -> NDArray[Any]:
-        """Put the arrays of one name together, and let go of them."""
+        """Join the arrays of one name, and release them."""
         joined = self._arrays.pop(name).after(getattr(tree, name))
-        if name in _QUESTION:
-            # A leaf asks what the root of its tree asks; nothing leads to that root.
+        if name in _SPLIT:
+            # A leaf gets the split of its subtree's root; no codes lead to that root.
             joined[leaves] = joined[roots]
         return joined
 
 
 class _Waiting:
-    """Arrays that wait to be joined: bytes, and of each array its type and length."""
+    """Arrays to be joined later: their bytes, types and lengths."""
 
     def __init__(self, files: ExitStack) -> None:
         self._file = files.enter_context(
@@ -113,25 +114,25 @@ class _Waiting:
         self._pieces: list[tuple[np.dtype[Any], int]] = []
 
     def append(self, array: NDArray[Any]) -> None:
-        narrow = narrowed(array)
-        self._pieces.append((narrow.dtype, len(narrow)))
+        narrower = downcast(array)
+        self._pieces.append((narrower.dtype, len(narrower)))
         try:
-            self._file.write(narrow.tobytes())
+            self._file.write(narrower.tobytes())
         except OSError as error:
             raise DataError(
-                "The tree is large, and the folder for temporary files has no room for "
-                f"its pieces: {error.strerror}. Name another with TMPDIR, or let the "
-                "tree be smaller (max_depth, min_samples_leaf)."
+                "The tree is large, and the folder for temporary files has no space "
+                f"for its pieces: {error.strerror}. Set TMPDIR to another folder, "
+                "or grow a smaller tree (max_depth, min_samples_leaf)."
             ) from None
 
     def after(self, first: NDArray[Any]) -> NDArray[Any]:
-        """Return one array and all that wait behind it, and forget these."""
+        """Return one array joined with the stored ones, and release these."""
         width = first.shape[1:]
-        narrow = narrowed(first)
-        kind = np.result_type(narrow.dtype, *{dtype for dtype, _ in self._pieces})
+        narrower = downcast(first)
+        kind = np.result_type(narrower.dtype, *{dtype for dtype, _ in self._pieces})
         total = len(first) + sum(n for _, n in self._pieces)
         joined = np.empty((total, *width), dtype=kind)
-        joined[: len(first)] = narrow
+        joined[: len(first)] = narrower
         at = len(first)
         with self._file as file:
             file.seek(0)
@@ -162,14 +163,14 @@ def _by_level(first_child: Ints, n_children: Ints) -> Ints:
     while len(level):
         levels.append(level)
         level = ragged(first_child[level], n_children[level].astype(np.intp))
-    narrow = np.min_scalar_type(len(n_children))
-    return np.concatenate(levels, dtype=narrow, casting="unsafe")
+    narrower = np.min_scalar_type(len(n_children))
+    return np.concatenate(levels, dtype=narrower, casting="unsafe")
 
 
-#: Told now and then how many nodes the tree has so far.
+#: Called from time to time with the number of nodes of the tree so far.
 Progress = Callable[[int], None]
-#: Given the cases of the open nodes and their depth, may grow what is below some of
-#: them all at once: open nodes and their trees.
+#: Called with the cases of the open nodes and their depth; may grow the subtrees of
+#: some of them at once, and returns these open nodes and their trees.
 Finish = Callable[[Floats, int], Iterable[tuple[int, Tree]]]
 
 
@@ -180,7 +181,7 @@ def grow(
     progress: Progress | None = None,
     finish: Finish | None = None,
 ) -> Tree:
-    """Grow a tree from the rows of an engine; some nodes may be finished elsewhere."""
+    """Grow a tree from the rows of an engine; ``finish`` may grow some subtrees."""
     with Grafts() as grafts:
         tree = _by_levels(engine, columns, recipe, progress, finish, grafts)
         return grafts.onto(tree)
@@ -194,41 +195,41 @@ def _by_levels(
     finish: Finish | None,
     grafts: Grafts,
 ) -> Tree:
-    """Grow level by level; the places of what is finished elsewhere are leaves."""
+    """Grow level by level; nodes whose subtrees are grown separately are leaves."""
     level = engine.totals()
     n_cases = cases_of(level, recipe)
-    masses_at = masses_of(level, engine, recipe)
-    parts = Levels(len(level))
+    impurity_sums_at = impurity_sums_of(level, engine, recipe)
+    pieces = Levels(len(level))
     depth = 0
     while True:
-        masses = masses_at(level)
-        stop = stops(level, depth, recipe, n_cases, masses)
+        impurity_sums = impurity_sums_at(level)
+        stop = stops(level, depth, recipe, n_cases, impurity_sums)
         open_nodes = np.flatnonzero(stop == Stop.OPEN)
         engine.retain(open_nodes)
         if finish is not None:
             left = np.ones(len(open_nodes), dtype=bool)
             for node, tree in finish(level.cases[open_nodes], depth):
-                grafts.add(parts.n_nodes + int(open_nodes[node]), tree)
+                grafts.add(pieces.n_nodes + int(open_nodes[node]), tree)
                 left[node] = False
             engine.retain(np.flatnonzero(left))
             open_nodes = open_nodes[left]
         if not len(open_nodes):
-            parts.add(level, open_nodes, None)
+            pieces.add(level, open_nodes, None)
             break
         opened = Level(level.weights[open_nodes], level.cases[open_nodes])
         splits = best_splits(
-            engine, columns, opened, recipe, masses.at(open_nodes), n_cases
+            engine, columns, opened, recipe, impurity_sums.at(open_nodes), n_cases
         )
         if recipe.missing == "surrogate":
-            splits = with_surrogates(splits, engine, columns, recipe.cut)
-        parts.add(level, open_nodes, splits)
+            splits = with_surrogates(splits, engine, columns, recipe.threshold)
+        pieces.add(level, open_nodes, splits)
         if not len(splits.sizes):
             break
         level = engine.advance(splits)
         depth += 1
         if progress is not None:
-            progress(parts.n_nodes + len(level) + grafts.n_nodes)
-    return parts.tree()
+            progress(pieces.n_nodes + len(level) + grafts.n_nodes)
+    return pieces.tree()
 
 
 def recount(
@@ -254,36 +255,36 @@ def count_down(engine: Engine, tree: Tree) -> Tree:
 def _counted_down(
     engine: Engine, tree: Tree, splits_of: Callable[[Ints], tuple[Splits, Ints]]
 ) -> tuple[Tree, Ints]:
-    """Count rows down splits, which also tell the nodes that their branches lead to."""
+    """Count rows down given splits, whose branches lead to given nodes."""
     level = engine.totals()
-    parts = Levels(len(level))
+    pieces = Levels(len(level))
     nodes = np.zeros(1, dtype=np.intp)
     origins = [nodes]
     while True:
         open_nodes = np.flatnonzero((nodes >= 0) & (tree.n_children[nodes] > 0))
         engine.retain(open_nodes)
         if not len(open_nodes):
-            parts.add(level, open_nodes, None)
-            return parts.tree(), np.concatenate(origins)
+            pieces.add(level, open_nodes, None)
+            return pieces.tree(), np.concatenate(origins)
         splits, nodes = splits_of(nodes[open_nodes])
-        parts.add(level, open_nodes, splits)
+        pieces.add(level, open_nodes, splits)
         level = engine.advance(splits)
         origins.append(nodes)
 
 
 def cases_of(root: Level, recipe: Recipe) -> float:
-    """Return how many cases there are that shares are taken of."""
+    """Return the number of cases that fractional limits refer to."""
     cases = root.weights if recipe.weights_are_cases else root.cases
     return float(cases.sum())
 
 
-def masses_of(
+def impurity_sums_of(
     root: Level, engine: Engine, recipe: Recipe
-) -> Callable[[Level], Masses64]:
-    """Return what makes the masses of each level from the rows of an engine."""
+) -> Callable[[Level], ImpuritySums64]:
+    """Return a function that computes the weighted impurities of each level."""
     scale = engine.scale
     if scale is not None:
         poisson = recipe.criterion == "poisson"
         return lambda level: Moments64(scale, level.weights, poisson)
-    masses = Masses64(float(root.weights.sum()), engine.whole)
-    return lambda _: masses
+    impurity_sums = ImpuritySums64(float(root.weights.sum()), engine.whole)
+    return lambda _: impurity_sums

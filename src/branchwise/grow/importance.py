@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.grow.criteria import Masses64
+from branchwise.grow.criteria import ImpuritySums64
 from branchwise.tree.tree import Tree
 
-#: Less than this share of a node's weight is no case that stopped, but rounding.
+#: A smaller share of a node's weight is a rounding error, not a case that stopped.
 _STOPPED = 1e-9
 
 
@@ -35,7 +35,7 @@ def column_importances(tree: Tree, n_columns: int, gini: bool = False) -> Floats
 
 
 def split_gains(tree: Tree, gini: bool = False) -> Floats:
-    """Return the impurity that each node's split takes away; 0 for leaves.
+    """Return the impurity decrease of each node's split; 0 for leaves.
 
     In bits, in Gini impurity or, where numbers are predicted, in their units squared.
     """
@@ -49,30 +49,30 @@ def split_gains(tree: Tree, gini: bool = False) -> Floats:
     else:
         drop, scale = _variance_drop(tree, tree.mean, split)
         weight = tree.weights[split, 0] / tree.weights[:, 0].max()
-        # A node of next to no weight, as files may have it, takes next to none away.
+        # A node of almost no weight, as files may have it, has almost no decrease.
         gain = np.divide(drop, weight, out=np.zeros_like(drop), where=weight > 0)
         gains[split] = gain * scale * scale
     return gains
 
 
 def _class_drop(tree: Tree, split: Ints, gini: bool) -> Floats:
-    """Return the weight times the impurity that each split takes away."""
+    """Return the weight times the impurity decrease of each split."""
     weights = tree.weights
-    # The root has the most, unless a tree was made by hand or by mistake.
+    # The root has the largest weight, unless a tree was made by hand or is wrong.
     total = float(weights.sum(axis=1).max())
-    masses = Masses64(total, bool((weights == np.rint(weights)).all()))
-    impurity = masses.gini if gini else masses.entropy
+    impurity_sums = ImpuritySums64(total, bool((weights == np.rint(weights)).all()))
+    impurity = impurity_sums.gini if gini else impurity_sums.entropy
     starts = tree.first_child[split]
     below = np.add.reduceat(weights, starts, axis=0)
     stopped = np.maximum(weights[split] - below, 0)
-    mass = impurity(weights)
-    left = np.add.reduceat(mass, starts) + impurity(stopped)
-    drop: Floats = np.maximum(mass[split] - left, 0) * masses.unit
+    weighted_impurity = impurity(weights)
+    left = np.add.reduceat(weighted_impurity, starts) + impurity(stopped)
+    drop: Floats = np.maximum(weighted_impurity[split] - left, 0) * impurity_sums.unit
     return drop
 
 
 def _variance_drop(tree: Tree, mean: Floats, split: Ints) -> tuple[Floats, float]:
-    """Return the weight times the variance that each split takes away.
+    """Return the weight times the variance decrease of each split.
 
     That is the squared distances of the groups' means from the mean of the node.
     Weights are shares of the root's; distances are in a unit, which is returned, too.
@@ -84,7 +84,7 @@ def _variance_drop(tree: Tree, mean: Floats, split: Ints) -> tuple[Floats, float
     away /= unit  # squares that do not overflow
     drop: Floats = np.add.reduceat(weight * away * away, starts)
     stopped = weight[split] - np.add.reduceat(weight, starts)
-    # All together are at the mean, so those that stopped balance the others.
+    # The deviations of all groups sum to 0: those that stopped have the rest.
     balance = np.add.reduceat(weight * away, starts)
     some = stopped > _STOPPED * weight[split]
     drop[some] += balance[some] ** 2 / stopped[some]

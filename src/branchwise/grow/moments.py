@@ -1,18 +1,18 @@
-"""Stage 3, numbers to predict: the masses of groups, from exact moments.
+"""Weighted impurities of regression (variance, Poisson), from exact moments.
 
-Counts of numbers have weights and exact sums in limbs (``data/exact_sums.py``). What a
-split takes away from the variance of a node needs only these: with ``d`` being the sum
-of a branch less its weight times *any* number near the node's mean, it is
+Counts of numbers have weights and exact sums in limbs (``data/exact_sums.py``). The
+variance decrease of a split needs only these: with ``d`` being the sum of a branch
+less its weight times *any* number near the node's mean, it is
 
     sum over branches of d**2 / weight - (sum of d)**2 / (sum of weights).
 
-So before anything is scored, the counts of every node are taken from the node's own
-mean and scaled by its own spread. What other nodes have in them, be it a number a
-million times as large, does not touch the digits by which the splits of this one are
-compared. The distances ``d`` are rounded once, to two limbs of the node, so that they
-add up exactly from there on; masses are int64 as those of classes are.
+So before scoring, the counts of every node are centred at the node's own mean and
+scaled by its own spread. Numbers in other nodes, however large, do not affect the
+digits by which the splits of this one are compared. The distances ``d`` are rounded
+once, to two limbs of the node, so that they add up exactly from there on; weighted
+impurities are int64 as those of classes are.
 
-Poisson's criterion compares rates. It has the sums themselves, scaled likewise.
+Poisson's criterion compares rates. It uses the sums themselves, scaled likewise.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from branchwise.data.arrays import Floats, Ints
 from branchwise.data.exact_sums import two_product, two_sum
 from branchwise.data.target import Scale
 from branchwise.grow.counts import Counts
-from branchwise.grow.criteria import Masses, Masses64, log2
+from branchwise.grow.criteria import ImpuritySums, ImpuritySums64, log2
 
 #: Scaled distances and sums need so many bits of their first limb.
 _BITS = 50
-#: In these units the masses of a node are less than 1, or than 64 where rates have
-#: logarithms.
+#: In these units the weighted impurities of a node are less than 1, or less than 64
+#: for Poisson's criterion, which has logarithms.
 _VARIANCE_BITS = 60
 _POISSON_BITS = 54
-#: Masses are off by less than this many units: d * d / weight is rounded three times,
-#: and to whole units.
+#: Rounding error of weighted impurities in units: d * d / weight is rounded three
+#: times, and to whole units.
 _NOISE_UNITS = 1 << 11
 _BY_NODE = ("_variance", "_centre", "_exponent", "_factor", "_step", "_low_step")
 
 
-class Moments64(Masses64):
-    """Masses of numbers at the nodes of a level.
+class Moments64(ImpuritySums64):
+    """Weighted impurities of numbers at the nodes of a level.
 
     Statistics are weight and distance, or sum, in two limbs.
     """
@@ -100,7 +100,7 @@ class Moments64(Masses64):
         return total, rest
 
     def at(self, nodes: Ints) -> Moments64:
-        """Return the masses of some of the nodes."""
+        """Return the weighted impurities for some of the nodes."""
         some = copy(self)
         for name in _BY_NODE:
             setattr(some, name, getattr(self, name)[nodes])
@@ -125,17 +125,17 @@ class Moments64(Masses64):
         """Tell which nodes of the level have numbers that differ."""
         return self._variance > 0
 
-    def noise(self, totals: Floats) -> Masses:
-        """Return how many units masses may be off."""
+    def noise(self, totals: Floats) -> ImpuritySums:
+        """Return the rounding error of weighted impurities."""
         return np.full(totals.shape, _NOISE_UNITS, dtype=np.int64)
 
-    def variance(self, statistics: Floats) -> Masses:
-        """Weight times variance, less what is the same for every split."""
+    def variance(self, statistics: Floats) -> ImpuritySums:
+        """Weight times variance, up to a constant that all splits of a node share."""
         weight, total = self._amounts(statistics)
         return -self._fixed(total * (total / weight))
 
-    def poisson(self, statistics: Floats) -> Masses:
-        """Half the Poisson deviance, less what is the same for every split."""
+    def poisson(self, statistics: Floats) -> ImpuritySums:
+        """Half the Poisson deviance, up to a constant that all splits share."""
         weight, total = self._amounts(statistics)
         return -self._fixed(total * log2(total / weight))
 
@@ -146,6 +146,6 @@ class Moments64(Masses64):
 
 
 def mean_order(statistics: Floats) -> Floats:
-    """Return what orders groups of one node by their means."""
+    """Return a sort key of groups of one node by their means."""
     order: Floats = (statistics[..., 1] + statistics[..., 2]) / statistics[..., 0]
     return order

@@ -1,4 +1,4 @@
-"""The compiled twin: hands arrays over, and gets the arrays of a tree back."""
+"""Growing of trees in the compiled extension: arguments and results as arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from branchwise.data.arrays import Ints
 from branchwise.data.schema import Column, Columns
 from branchwise.data.weights import WeightGrid
 from branchwise.grow.choose import few_values
-from branchwise.grow.criteria import SERIES, Masses64
+from branchwise.grow.criteria import SERIES, ImpuritySums64
 from branchwise.native import available, extension, optional_array, plain_arrays
 from branchwise.recipe import BRANCHINGS, BUILT_IN, POLICIES, UNSEEN_POLICIES, Recipe
 from branchwise.tree.tree import Tree
@@ -18,27 +18,28 @@ from branchwise.tree.tree import Tree
 #: Tables are at least so many codes long, as far as the border is concerned.
 _LEAST_CODES = 64
 
-#: Cells (rows x columns) that a node must have for threads to share it out.
+#: Cells (rows x columns) that a node must have to be divided among threads.
 WORTH_SHARING = 1 << 18
 
 
 def serves(recipe: Recipe) -> bool:
-    """Whether the compiled twin is to grow this recipe."""
+    """Whether the native kernel supports this recipe and is to be used."""
     known = (
         isinstance(recipe.criterion, str)
         and recipe.criterion_name in BUILT_IN
-        and recipe.quinlan_cuts == recipe.average_gain
-        and not (recipe.quinlan_cuts and recipe.criterion != "gain_ratio")
-        and recipe.min_significance is None
+        and recipe.quinlan_thresholds == recipe.average_gain
+        and not (recipe.quinlan_thresholds and recipe.criterion != "gain_ratio")
+        and recipe.max_p_value is None
         and recipe.missing in UNSEEN_POLICIES
     )
     return known and available()
 
 
 def holds(columns: Sequence[Column], n_classes: int, n_rows: int) -> bool:
-    """Whether the compiled twin can hold tables of all values and classes.
+    """Whether the native kernel can hold tables of all values and classes.
 
-    They must be in proportion to the rows; the reference keeps what rows have alone.
+    Their size must be in proportion to the rows; the reference stores only the values
+    that occur.
     """
     n_codes = max((column.missing_code + 1 for column in columns), default=1)
     most: int = extension().most_cells(n_rows)
@@ -55,8 +56,8 @@ def grow_native(
     n_threads: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Tree:
-    """Grow the tree that the reference would grow."""
-    masses = Masses64(grid.total, grid.whole, table=False)
+    """Grow the same tree as the reference."""
+    impurity_sums = ImpuritySums64(grid.total, grid.whole, table=False)
     n_cases = grid.total if recipe.weights_are_cases else grid.n_cases
     arrays = extension().grow(
         columns=plain_arrays(data.data),
@@ -74,13 +75,13 @@ def grow_native(
         cases_in_leaf=float(recipe.cases_in_leaf(n_cases)),
         cases_in_branch=float(recipe.cases_in_branch(n_cases)),
         branching=BRANCHINGS.index(recipe.branching),
-        quinlan=recipe.quinlan_cuts,
-        cut_at_value=recipe.cut == "value",
+        quinlan=recipe.quinlan_thresholds,
+        threshold_at_value=recipe.threshold == "value",
         few_values=few_values(columns, n_cases).tolist(),
         min_gain=float(recipe.min_gain),
         missing=POLICIES.index(recipe.missing),
         unseen=POLICIES.index(recipe.unseen),
-        bits=masses.bits,
+        bits=impurity_sums.bits,
         series=list(SERIES),
         total=grid.total,
         whole=grid.whole,

@@ -17,7 +17,7 @@ from branchwise.tree.tree import Tree
 
 
 class CountSource(Protocol):
-    """Who adds up the counts of the open nodes."""
+    """Adds up the counts of the open nodes."""
 
     def counts(self, column: int, nodes: Ints | None = None) -> Counts:
         """Count a column in all open nodes, or in some of them."""
@@ -41,10 +41,10 @@ class Level:
 
 
 class Engine(Protocol):
-    """Rows somewhere, and who can count and move them.
+    """Holds rows, counts them by open node, and moves them down splits.
 
-    Open nodes are numbered from 0 within a level. An engine answers in weights on
-    the exact grid of ``data/weights.py``, so that all engines grow the same tree.
+    Open nodes are numbered from 0 within a level. An engine returns weights on the
+    exact grid of ``data/weights.py``, so that all engines grow the same tree.
     """
 
     #: Whether all weights are whole numbers.
@@ -53,7 +53,7 @@ class Engine(Protocol):
     scale: Scale | None
 
     def totals(self) -> Level:
-        """Begin (again) with all rows in the root; return its weights and cases."""
+        """Restart with all rows in the root; return its weights and cases."""
 
     def counts(self, column: int, nodes: Ints | None = None) -> Counts:
         """Count a column in all open nodes, or in some of them."""
@@ -75,7 +75,7 @@ class Engine(Protocol):
         """  # noqa: D205
 
     def retain(self, nodes: Ints) -> None:
-        """Keep only some open nodes, numbered anew in that order; forget the rest."""
+        """Keep only some open nodes, renumbered in that order; drop the rest."""
 
     def class_cases(self, tree: Tree) -> Floats:
         """Count the cases of each class down a finished tree, whatever they weigh."""
@@ -87,7 +87,7 @@ class Levels:
     def __init__(self, n_roots: int) -> None:
         self.n_nodes = 0
         self._levels: list[dict[str, NDArray[Any]]] = []
-        # Nothing leads to the root; the codes of a level come with its parents.
+        # No codes lead to the root; the codes of a level are added with its parents.
         self._n_codes = np.zeros(n_roots, dtype=np.intp)
         self._codes = np.empty(0, dtype=np.intp)
         #: By the first node of a level.
@@ -96,9 +96,9 @@ class Levels:
     def add(self, level: Level, open_nodes: Ints, splits: Splits | None) -> None:
         """Record a level, and the codes that lead to the next one."""
         n = len(level)
-        part = {
+        piece = {
             "column": np.full(n, -1, dtype=np.intp),
-            "cut": np.full(n, np.nan),
+            "threshold": np.full(n, np.nan),
             "n_children": np.zeros(n, dtype=np.intp),
             "missing_to": np.full(n, STOP, dtype=np.intp),
             "unseen_to": np.full(n, STOP, dtype=np.intp),
@@ -108,14 +108,14 @@ class Levels:
             "cases": level.cases,
         }
         if splits is not None:
-            part["column"][open_nodes] = splits.column
-            part["cut"][open_nodes] = splits.cut
-            part["n_children"][open_nodes] = splits.n_branches
-            part["missing_to"][open_nodes] = splits.missing_to
-            part["unseen_to"][open_nodes] = splits.unseen_to
+            piece["column"][open_nodes] = splits.column
+            piece["threshold"][open_nodes] = splits.threshold
+            piece["n_children"][open_nodes] = splits.n_branches
+            piece["missing_to"][open_nodes] = splits.missing_to
+            piece["unseen_to"][open_nodes] = splits.unseen_to
             self._n_codes = splits.n_codes
             self._codes = splits.codes
-        self._levels.append(part)
+        self._levels.append(piece)
         if splits is not None and splits.surrogates is not None:
             among = np.full(n, -1, dtype=np.intp)
             among[open_nodes] = np.arange(len(open_nodes))
@@ -128,10 +128,10 @@ class Levels:
         return len(self._n_codes)
 
     def tree(self) -> Tree:
-        """Put the levels together."""
+        """Join the levels."""
         tree = Tree(
             **{
-                name: np.concatenate([part[name] for part in self._levels])
+                name: np.concatenate([piece[name] for piece in self._levels])
                 for name in self._levels[0]
             }
         )

@@ -1,9 +1,9 @@
-"""Splits that are given, not chosen: what the nodes of a tree do with these rows.
+"""Recounting of rows down the given splits of a tree.
 
-Pruning asks what a subtree would look like with other cases in it. The questions
-stay; how many cases take which branch, and so the shares of a divided case, is
-counted anew. Where a node has one branch per value, a value that had no case there
-before gets a branch, too.
+Subtree raising needs a subtree with other cases in it. The splits stay; the weights
+of branches, and so the fractions of a case with a missing value, are counted again.
+Where a node has one branch per value, a value that had no case there before gets a
+branch, too.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def prescribed_splits(
     nodes: Ints,
     new_values: bool,
 ) -> tuple[Splits, Ints]:
-    """Return what the open nodes of a level do that are these nodes of the tree.
+    """Return the splits of open nodes that are these nodes of the tree, recounted.
 
-    With it come the children that the branches lead to, -1 for the branches of
-    values that are new there.
+    Also returns the children that the branches lead to, -1 for the branches of values
+    that are new there.
     """
     old = _Branches.of(tree, nodes)
     new = []
@@ -42,16 +42,16 @@ def prescribed_splits(
         met = _met(source, columns[index], index, tree, nodes, open_nodes)
         branch = old.find(met)
         np.add.at(size, branch[branch >= 0], met.weight[branch >= 0])
-        strange = (branch < 0) & (met.code >= 0)
-        if new_values and strange.any():
-            new.append(met.select(strange))
+        unseen = (branch < 0) & (met.code >= 0)
+        if new_values and unseen.any():
+            new.append(met.select(unseen))
     return _assembled(tree, nodes, old, size, new)
 
 
 def finished_splits(tree: Tree, nodes: Ints) -> tuple[Splits, Ints]:
-    """Return what nodes of a finished tree do, as :func:`prescribed_splits` does.
+    """Return the splits of nodes of a finished tree, like :func:`prescribed_splits`.
 
-    Nothing is counted anew: a case is divided as it is when the tree predicts.
+    Nothing is recounted: a case is divided as in prediction.
     """
     old = _Branches.of(tree, nodes)
     return _assembled(tree, nodes, old, tree.weights[old.child].sum(axis=1), [])
@@ -61,7 +61,7 @@ class CaseSource(Protocol):
     """Rows that can be moved down a tree, and counted by class."""
 
     def totals(self) -> Level:
-        """Begin (again) with all rows in the root."""
+        """Restart with all rows in the root."""
 
     def retain(self, nodes: Ints) -> None:
         """Keep only some open nodes."""
@@ -93,19 +93,19 @@ def _met(
     nodes: Ints,
     open_nodes: Ints,
 ) -> _Met:
-    cut = tree.cut[nodes]
+    threshold = tree.threshold[nodes]
     counts = source.counts(index, open_nodes)
     missing = counts.code == source.missing_code(index)
     code = counts.code
     if column.is_numeric:
         numbers = np.append(source.values(index), np.nan)
         with np.errstate(invalid="ignore"):
-            above = numbers[code] > cut[counts.node]
+            above = numbers[code] > threshold[counts.node]
         code = np.where(above, ABOVE, AT_MOST)
     code = np.where(missing, -1, code)
     starts = run_starts(counts.node, code)
     # Of numbers to predict the first of three moments is the weight.
-    whole = counts.weights[:, :1] if tree.predicts_numbers else counts.weights
+    whole = counts.weights[:, :1] if tree.is_regression else counts.weights
     weight = np.add.reduceat(whole.sum(axis=1), starts)
     return _Met(counts.node[starts], code[starts], weight)
 
@@ -171,7 +171,7 @@ def _assembled(
     first_branch = np.cumsum(n_branches) - n_branches
 
     def moved(route: Ints) -> Ints:
-        """Return routes to where the branches are now."""
+        """Return routes with the new numbers of branches."""
         at = np.flatnonzero(route >= 0)
         position = np.searchsorted(old.child, tree.first_child[nodes[at]] + route[at])
         result = route.copy()
@@ -180,7 +180,7 @@ def _assembled(
 
     splits = Splits(
         tree.column[nodes],
-        tree.cut[nodes],
+        tree.threshold[nodes],
         n_branches,
         moved(tree.missing_to[nodes]),
         moved(tree.unseen_to[nodes]),

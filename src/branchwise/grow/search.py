@@ -1,14 +1,14 @@
-"""Stage 5: what every column can do for every open node; admissibility.
+"""Search for the best split of every column at every open node.
 
-Comes in: who can give counts (:class:`CountSource`), the class weights of the
-open nodes, and a recipe. Goes out: :class:`Scored` for each column, from which
-``grow/choose.py`` chooses, and the branches of what it has chosen.
+From the counts of a :class:`CountSource`, the class weights of the open nodes and a
+recipe, :class:`Search` computes a :class:`Scored` for each column, from which
+``grow/choose.py`` chooses, and the branches of the chosen splits.
 
 Candidates at a node are the columns that make at least two non-empty branches
-there (so a categorical column is asked at most once on a path), each branch with
+there (so one branch per value is possible at most once on a path), each branch with
 ``min_samples_leaf`` cases. Unless missing values are a branch, or their side is
 learnt, a column is judged by its known cases, its gain scaled by their share
-(Quinlan 1993, section 3.2). C4.5 asks more of a column: see ``grow/thresholds.py``.
+(Quinlan 1993, section 3.2). C4.5 has further conditions: see ``grow/thresholds.py``.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from branchwise.data.arrays import Floats, Ints, distinct, run_starts
 from branchwise.data.schema import Column
 from branchwise.grow.categories import Grouping, Judge, grouped
 from branchwise.grow.counts import Counts
-from branchwise.grow.criteria import Candidates, Criterion, Masses64, Scores
+from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores
 from branchwise.grow.protocol import CountSource, Level
 from branchwise.grow.significance import (
-    log_chance_of_classes,
-    log_chance_of_numbers,
     log_groupings,
+    log_p_values_of_classes,
+    log_p_values_of_numbers,
 )
 from branchwise.grow.thresholds import (
-    BestCuts,
-    Cuts,
+    BestThresholds,
+    Thresholds,
     best_by_score,
     best_penalised,
-    placed,
+    positioned,
     quinlan_least,
 )
 from branchwise.recipe import Recipe
@@ -58,11 +58,11 @@ class Branches:
 def assembled(
     made: Sequence[Branches],
     chosen: Ints,
-    cut: Floats,
+    threshold: Floats,
     learned: Ints,
     recipe: Recipe,
 ) -> Splits:
-    """Put the branches of all columns in the order of their nodes."""
+    """Join the branches of all columns in the order of their nodes."""
     empty = np.empty(0, dtype=np.intp)
     node = np.concatenate([b.node for b in made]) if made else empty
     size = np.concatenate([b.size for b in made]) if made else np.empty(0)
@@ -90,30 +90,32 @@ def assembled(
         missing_to[split], unseen_to[split] = routes(
             recipe.missing, recipe.unseen, size, starts, missing_branch
         )
-    cut = np.where(chosen >= 0, cut, np.nan)
-    return Splits(chosen, cut, n_branches, missing_to, unseen_to, n_codes, codes, size)
+    threshold = np.where(chosen >= 0, threshold, np.nan)
+    return Splits(
+        chosen, threshold, n_branches, missing_to, unseen_to, n_codes, codes, size
+    )
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The best that one column can do for each node; -inf where it can do nothing.
+    """The best split of one column for each node; its score is -inf if there is none.
 
-    ``missing_to`` is the branch that has the missing cases, too, if it is learnt;
-    ``log_ways`` is the logarithm of how many candidates it is the best of; ``n_cuts``
-    is how many of them are cuts.
+    ``missing_to`` is the branch of the missing cases, if it is learnt; ``log_ways`` is
+    the logarithm of how many candidates it is the best of; ``n_thresholds`` is how many
+    of them are thresholds.
     """
 
     score: Floats
     gain: Floats
-    cut: Floats
+    threshold: Floats
     resolution: Floats
     missing_to: Ints
     log_ways: Floats
-    n_cuts: Ints
+    n_thresholds: Ints
 
     @classmethod
     def nothing(cls, n_nodes: int) -> Scored:
-        """Return a column that can do nothing for so many nodes."""
+        """Return the result of a column without any split, for so many nodes."""
         return cls(
             np.full(n_nodes, -np.inf),
             np.full(n_nodes, -np.inf),
@@ -127,13 +129,13 @@ class Scored:
 
 @dataclass(frozen=True)
 class Search:
-    """What every column can do for the open nodes of one level."""
+    """Search for splits of the open nodes of one level."""
 
     source: CountSource
     columns: Sequence[Column]
     level: Level
     recipe: Recipe
-    masses: Masses64
+    impurity_sums: ImpuritySums64
     n_training_cases: float
 
     @cached_property
@@ -149,7 +151,7 @@ class Search:
     @cached_property
     def min_gain(self) -> float:
         """The least gain of a split, in the units of scores."""
-        return self.recipe.min_gain / self.masses.gain_unit
+        return self.recipe.min_gain / self.impurity_sums.gain_unit
 
     @property
     def _every(self) -> Ints:
@@ -159,7 +161,7 @@ class Search:
         """Score one column at every open node."""
         known, unknown = self._judged(index)
         if column.is_numeric:
-            return self._score_cuts(index, known, unknown)
+            return self._score_thresholds(index, known, unknown)
         joined, missing_to = self._joined(known, unknown)
         log_ways = self._log_ways(known, joined)
         if self.recipe.missing == "branch":
@@ -170,9 +172,9 @@ class Search:
         return replace(scored, missing_to=missing_to, log_ways=log_ways)
 
     def _log_ways(self, known: Counts, joined: Counts) -> Floats:
-        """Return the logarithms of how many ways there were to group the values."""
+        """Return the logarithms of the numbers of groupings of the values."""
         n = len(self.level)
-        if self.recipe.branching == "values" or self.recipe.min_significance is None:
+        if self.recipe.branching == "values" or self.recipe.max_p_value is None:
             return np.zeros(n)
         values = np.bincount(known.node, minlength=n).tolist()
         groups = np.bincount(joined.node, minlength=n).tolist()
@@ -186,29 +188,29 @@ class Search:
         return counts.select(~missing), counts.select(missing)
 
     def _judged(self, index: int) -> tuple[Counts, Counts]:
-        """Return the same, in the terms that splits are judged by."""
+        """Return the same as statistics of the criterion."""
         known, unknown = self.apart(index)
         return self._in_terms(known), self._in_terms(unknown)
 
     def _in_terms(self, counts: Counts) -> Counts:
         if self.recipe.weights_are_cases:
-            counts = replace(counts, cases=self.masses.weight(counts.weights))
-        return self.masses.statistics(counts)
+            counts = replace(counts, cases=self.impurity_sums.weight(counts.weights))
+        return self.impurity_sums.statistics(counts)
 
     def scores(self, candidates: Candidates, nodes: Ints) -> Scores:
         """Score candidates, whose nodes are these of the level."""
-        scores = Criterion.of(self.recipe).score(candidates, self.masses)
-        if not self.masses.for_numbers:
+        scores = Criterion.of(self.recipe).score(candidates, self.impurity_sums)
+        if not self.impurity_sums.for_numbers:
             return scores
-        score = self.masses.in_units(scores.score, nodes[candidates.node])
-        resolution = self.masses.in_units(scores.resolution, nodes)
+        score = self.impurity_sums.in_units(scores.score, nodes[candidates.node])
+        resolution = self.impurity_sums.in_units(scores.resolution, nodes)
         return replace(scores, score=score, gain=score, resolution=resolution)
 
     def _joined(self, known: Counts, unknown: Counts) -> tuple[Counts, Ints]:
-        """Put the values that share a branch together, under the code of the first.
+        """Join the counts of values that share a branch, under the code of the first.
 
-        Where it is learnt which branch the missing cases share, they are put there;
-        that branch of each node, or STOP, is returned, too.
+        If the branch of missing cases is learnt, they are added there. Also returns
+        that branch of each node, or STOP.
         """
         if self.recipe.branching == "values" or not len(known.node):
             return known, np.full(len(self.level), STOP, dtype=np.intp)
@@ -225,7 +227,7 @@ class Search:
     def _grouping(self, known: Counts, unknown: Counts) -> Grouping:
         judge = Judge(
             Criterion.of(self.recipe),
-            self.masses,
+            self.impurity_sums,
             self.cases_in_leaf,
             self.cases_in_branch,
         )
@@ -239,7 +241,7 @@ class Search:
         )
 
     def _score_values(self, known: Counts, unknown: Counts) -> Scored:
-        """One branch for each value that has cases at the node."""
+        """Score one branch for each value that has cases at the node."""
         result = Scored.nothing(len(self.level))
         if not len(known.node):
             return result
@@ -260,7 +262,7 @@ class Search:
         node = branches.node[starts]
         known = np.add.reduceat(branches.weights, starts, axis=0)
         weight = np.zeros(len(self.level))
-        weight[unknown.node] = self.masses.weight(unknown.weights)
+        weight[unknown.node] = self.impurity_sums.weight(unknown.weights)
         candidates = Candidates(
             np.arange(len(node)), branches.weights, starts, known, weight[node]
         )
@@ -269,87 +271,97 @@ class Search:
         result.gain[node] = scores.gain
         result.resolution[node] = scores.resolution
 
-    def _score_cuts(self, index: int, known: Counts, unknown: Counts) -> Scored:
-        """Two branches at the best cut, and a third if missing is a branch."""
+    def _score_thresholds(self, index: int, known: Counts, unknown: Counts) -> Scored:
+        """Score the best threshold; missing may be a third branch."""
         result = Scored.nothing(len(self.level))
         if not len(known.node):
             return result
         values = self.source.values(index)
         third = self.recipe.missing == "branch" and len(unknown.node) > 0
-        cuts, outside = self._possible_cuts(index, known, unknown)
-        cuts = cuts.select(self._admissible(cuts, unknown))
-        result.n_cuts[:] = np.bincount(cuts.node, minlength=len(self.level))
-        result.log_ways[:] = np.log(np.maximum(result.n_cuts, 1))
-        if len(cuts.node):
-            candidates = cuts.candidates(outside, third, self.masses)
-            best = self._best_cuts(cuts, candidates)
+        thresholds, outside = self._possible_thresholds(index, known, unknown)
+        thresholds = thresholds.select(self._admissible(thresholds, unknown))
+        result.n_thresholds[:] = np.bincount(thresholds.node, minlength=len(self.level))
+        result.log_ways[:] = np.log(np.maximum(result.n_thresholds, 1))
+        if len(thresholds.node):
+            candidates = thresholds.candidates(outside, third, self.impurity_sums)
+            best = self._best_thresholds(thresholds, candidates)
             result.score[best.node] = best.score
             result.gain[best.node] = best.gain
-            result.cut[best.node] = placed(best.cut, values, self.recipe.cut)
+            result.threshold[best.node] = positioned(
+                best.threshold, values, self.recipe.threshold
+            )
             result.resolution[best.node] = best.resolution
             result.missing_to[best.node] = best.missing_to
         if third:
-            without_cut = result.score == -np.inf
-            self._score_known_against_missing(result, known, unknown, without_cut)
+            without_threshold = result.score == -np.inf
+            self._score_known_against_missing(result, known, unknown, without_threshold)
         return result
 
-    def _possible_cuts(
+    def _possible_thresholds(
         self, index: int, known: Counts, unknown: Counts
-    ) -> tuple[Cuts, Floats]:
-        """Return every place to cut, and the weights of cases that are on no side."""
-        cuts = Cuts.between(known, self.source.values(index), len(self.level))
+    ) -> tuple[Thresholds, Floats]:
+        """Return all thresholds, and the weights of cases that are on no side."""
+        thresholds = Thresholds.between(
+            known, self.source.values(index), len(self.level)
+        )
         weights, cases = unknown.totals(len(self.level))
         if self.recipe.missing != "learned":
-            return cuts, weights
-        return cuts.with_missing(weights, cases, self.masses), np.zeros_like(weights)
+            return thresholds, weights
+        return thresholds.with_missing(
+            weights, cases, self.impurity_sums
+        ), np.zeros_like(weights)
 
-    def _admissible(self, cuts: Cuts, unknown: Counts) -> NDArray[np.bool_]:
-        """Tell which cuts leave enough cases on both sides, and among the missing."""
-        admissible = cuts.fewest_cases >= self.cases_on_a_side(cuts)
+    def _admissible(self, thresholds: Thresholds, unknown: Counts) -> NDArray[np.bool_]:
+        """Tell which thresholds leave enough cases in all branches."""
+        admissible = thresholds.fewest_cases >= self.cases_on_a_side(thresholds)
         scoring = Criterion.of(self.recipe)
-        admissible &= scoring.allows(cuts.left) & scoring.allows(cuts.right)
-        if self.recipe.quinlan_cuts:
-            admissible &= cuts.apart
+        admissible &= scoring.allows(thresholds.left) & scoring.allows(thresholds.right)
+        if self.recipe.quinlan_thresholds:
+            admissible &= thresholds.apart
         if self.recipe.missing == "branch" and len(unknown.node):
             _, cases = unknown.totals(len(self.level))
             few = (cases > 0) & (cases < self.cases_in_leaf)
-            admissible &= ~few[cuts.node]
+            admissible &= ~few[thresholds.node]
         return admissible
 
-    def cases_on_a_side(self, cuts: Cuts) -> Floats:
-        """Return the fewest cases on each side of cuts."""
-        if not self.recipe.quinlan_cuts:
+    def cases_on_a_side(self, thresholds: Thresholds) -> Floats:
+        """Return the least number of cases on each side of thresholds."""
+        if not self.recipe.quinlan_thresholds:
             least = max(self.cases_in_leaf, self.cases_in_branch)
-            return np.full(len(cuts.node), least)
+            return np.full(len(thresholds.node), least)
         n_classes = self.level.weights.shape[1]
-        wanted = quinlan_least(cuts, n_classes, self.cases_in_branch)
+        wanted = quinlan_least(thresholds, n_classes, self.cases_in_branch)
         return np.maximum(wanted, self.cases_in_leaf)
 
-    def tried_cuts(self, index: int) -> tuple[Cuts, Cuts, Scores | None]:
-        """Return every place to cut a column, those that are admissible, and the
-        scores of these; None where there is none.
+    def candidate_thresholds(
+        self, index: int
+    ) -> tuple[Thresholds, Thresholds, Scores | None]:
+        """Return all thresholds of a column, the admissible ones, and the scores of
+        these; None where there is none.
         """  # noqa: D205
         known, unknown = self._judged(index)
         if not len(known.node):
-            nothing = Cuts.along(known, len(self.level))
+            nothing = Thresholds.along(known, len(self.level))
             return nothing, nothing, None
-        places, outside = self._possible_cuts(index, known, unknown)
-        cuts = places.select(self._admissible(places, unknown))
-        if not len(cuts.node):
-            return places, cuts, None
+        positions, outside = self._possible_thresholds(index, known, unknown)
+        thresholds = positions.select(self._admissible(positions, unknown))
+        if not len(thresholds.node):
+            return positions, thresholds, None
         third = self.recipe.missing == "branch" and len(unknown.node) > 0
-        candidates = cuts.candidates(outside, third, self.masses)
-        return places, cuts, self.scores(candidates, self._every)
+        candidates = thresholds.candidates(outside, third, self.impurity_sums)
+        return positions, thresholds, self.scores(candidates, self._every)
 
-    def _best_cuts(self, cuts: Cuts, candidates: Candidates) -> BestCuts:
+    def _best_thresholds(
+        self, thresholds: Thresholds, candidates: Candidates
+    ) -> BestThresholds:
         scores = self.scores(candidates, self._every)
-        if self.recipe.quinlan_cuts:
-            return best_penalised(cuts, scores, candidates, self.masses)
-        enough = scores.gain >= self.min_gain - scores.resolution[cuts.node]
-        # Held against min_gain one by one: the best ratio need not have the best gain.
+        if self.recipe.quinlan_thresholds:
+            return best_penalised(thresholds, scores, candidates, self.impurity_sums)
+        enough = scores.gain >= self.min_gain - scores.resolution[thresholds.node]
+        # Each is compared with min_gain: the best ratio need not have the best gain.
         if self.recipe.min_gain:
             scores = replace(scores, score=np.where(enough, scores.score, -np.inf))
-        return best_by_score(cuts, scores)
+        return best_by_score(thresholds, scores)
 
     def _score_known_against_missing(
         self,
@@ -358,9 +370,9 @@ class Search:
         unknown: Counts,
         nodes: NDArray[np.bool_],
     ) -> None:
-        """Where no cut can be made, whether the value is missing may still tell.
+        """Score known against missing where there is no threshold.
 
-        With a cut there as well, three branches never gain less than these two.
+        With a threshold, three branches never gain less than these two.
         """
         weights, cases = known.totals(len(self.level))
         missing_weights, missing_cases = unknown.totals(len(self.level))
@@ -376,52 +388,52 @@ class Search:
             np.stack([cases[able], missing_cases[able]], axis=1).ravel(),
         )
         nothing = unknown.select(np.zeros(len(unknown.node), bool))
-        result.cut[able] = np.nan
+        result.threshold[able] = np.nan
         self._score_into(result, branches, nothing)
 
-    def log_p_values(self, chosen: Ints, cut: Floats, missing_to: Ints) -> Floats:
+    def log_p_values(self, chosen: Ints, threshold: Floats, missing_to: Ints) -> Floats:
         """Return the logarithms of the p-values of chosen splits."""
         result = np.zeros(len(chosen))
         for index in distinct(chosen[chosen >= 0]).tolist():
             nodes = np.flatnonzero(chosen == index)
-            made = self.branches(index, nodes, cut, missing_to)
+            made = self.branches(index, nodes, threshold, missing_to)
             order = np.argsort(made.node, kind="stable")
             starts = run_starts(made.node[order])
             cases = made.size if self.recipe.weights_are_cases else made.cases
             cases = np.add.reduceat(cases[order], starts)
-            result[made.node[order[starts]]] = self._log_chance(
+            result[made.node[order[starts]]] = self._log_p_value(
                 made.weights[order], starts, cases
             )
         return result
 
-    def _log_chance(self, branches: Floats, starts: Ints, cases: Floats) -> Floats:
-        """Return the logarithms of chances, by split."""
-        if not self.masses.for_numbers:
-            return log_chance_of_classes(branches, starts, cases)
+    def _log_p_value(self, branches: Floats, starts: Ints, cases: Floats) -> Floats:
+        """Return the logarithms of p-values, by split."""
+        if not self.impurity_sums.for_numbers:
+            return log_p_values_of_classes(branches, starts, cases)
         whole = np.add.reduceat(branches, starts, axis=0)
-        within = np.add.reduceat(self.masses.squares(branches), starts)
+        within = np.add.reduceat(self.impurity_sums.squares(branches), starts)
         n_branches = np.diff(starts, append=len(branches))
-        return log_chance_of_numbers(
-            self.masses.squares(whole), within, n_branches, cases
+        return log_p_values_of_numbers(
+            self.impurity_sums.squares(whole), within, n_branches, cases
         )
 
-    def carry_out(self, chosen: Ints, cut: Floats, missing_to: Ints) -> Splits:
+    def carry_out(self, chosen: Ints, threshold: Floats, missing_to: Ints) -> Splits:
         """Turn the chosen columns into branches."""
         made = [
-            self.branches(index, np.flatnonzero(chosen == index), cut, missing_to)
+            self.branches(index, np.flatnonzero(chosen == index), threshold, missing_to)
             for index in distinct(chosen[chosen >= 0]).tolist()
         ]
-        return assembled(made, chosen, cut, missing_to, self.recipe)
+        return assembled(made, chosen, threshold, missing_to, self.recipe)
 
     def branches(
-        self, index: int, nodes: Ints, cut: Floats, missing_to: Ints
+        self, index: int, nodes: Ints, threshold: Floats, missing_to: Ints
     ) -> Branches:
         """Make the branches of the nodes that one column splits."""
         known, unknown = self.apart(index, nodes)
         code = known.code
         if self.columns[index].is_numeric:
             with np.errstate(invalid="ignore"):
-                above = self.source.values(index)[code] > cut[known.node]
+                above = self.source.values(index)[code] > threshold[known.node]
             code = np.where(above, ABOVE, AT_MOST)
         order = np.arange(len(code))
         if self.columns[index].is_numeric or self.recipe.branching == "values":
@@ -436,8 +448,8 @@ class Search:
         weights = np.add.reduceat(known.weights[order], starts, axis=0)
         cases = np.add.reduceat(known.cases[order], starts)
         if self.columns[index].is_numeric:
-            # Known against missing: numbers on either side of nowhere.
-            uncut = np.isnan(cut[node])
+            # Known against missing: all numbers in one branch, without a threshold.
+            uncut = np.isnan(threshold[node])
             n_codes[uncut] = 2
             code = np.repeat(code, n_codes)
             position = np.cumsum(n_codes) - n_codes
@@ -450,7 +462,7 @@ class Search:
             weights = np.concatenate([weights, unknown.weights])
             cases = np.concatenate([cases, unknown.cases])
             n_codes = np.concatenate([n_codes, np.zeros(len(unknown.node), np.intp)])
-        size = self.masses.weight(weights)
+        size = self.impurity_sums.weight(weights)
         return Branches(node, size, n_codes, code, weights, cases)
 
 

@@ -1,14 +1,14 @@
-"""Stage 5, luck: the chance that a split as good as this one comes from nothing.
+"""p-values of splits: chi-square and F tests, and counts of groupings.
 
-The branches of a split and the classes make a table, and its chi-square statistic
-says how likely such a table is where class and branch have nothing to do with each
-other; numbers to predict have the F-test of their means. The best of many candidates
-looks good by luck alone, so the chance is multiplied with their number (Bonferroni):
-the columns, the cuts of a number, the ways to group values (Kass, "An Exploratory
-Technique for Investigating Large Quantities of Categorical Data", 1980).
+The branches of a split and the classes make a contingency table, whose chi-square
+statistic tests whether class and branch are independent; regression has the F test of
+the means. The best of many candidates has a small p-value even if nothing is
+significant, so it is multiplied by their number (Bonferroni): the columns, the
+thresholds of a number, the groupings of values (Kass, "An Exploratory Technique for
+Investigating Large Quantities of Categorical Data", 1980).
 
-All chances are natural logarithms: products of many candidates and very small chances
-then neither overflow nor vanish.
+All p-values are natural logarithms, so that very small ones do not underflow and
+large numbers of candidates do not overflow.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from branchwise.stats import log_chi_square_tail, log_f_tail
 _COUNTED_VALUES = 256
 
 
-def log_chance_of_classes(branches: Floats, starts: Ints, cases: Floats) -> Floats:
-    """Return the chances that branches differ so much in their classes by luck.
+def log_p_values_of_classes(branches: Floats, starts: Ints, cases: Floats) -> Floats:
+    """Return the logarithms of p-values of chi-square tests of splits.
 
     Parameters
     ----------
@@ -37,11 +37,14 @@ def log_chance_of_classes(branches: Floats, starts: Ints, cases: Floats) -> Floa
     cases : array
         How many cases each split has; weights are scaled to that number.
     """
+    n_branches = np.diff(starts, append=len(branches))
+    owner = np.repeat(np.arange(len(starts)), n_branches)
+    # In a unit near the weight of each split, squares neither overflow nor vanish.
+    units = np.frexp(np.add.reduceat(branches.sum(axis=1), starts))[1]
+    branches = np.ldexp(branches, -units[owner, np.newaxis])
     size = branches.sum(axis=1)
     classes = np.add.reduceat(branches, starts, axis=0)
     total = classes.sum(axis=1)
-    n_branches = np.diff(starts, append=len(branches))
-    owner = np.repeat(np.arange(len(starts)), n_branches)
     expected = size[:, np.newaxis] * (classes / total[:, np.newaxis])[owner]
     distance = (branches - expected) ** 2 / np.where(expected > 0, expected, 1.0)
     statistic = np.add.reduceat(distance.sum(axis=1), starts) * cases / total
@@ -49,10 +52,10 @@ def log_chance_of_classes(branches: Floats, starts: Ints, cases: Floats) -> Floa
     return log_chi_square_tail(statistic, freedom.astype(np.float64))
 
 
-def log_chance_of_numbers(
+def log_p_values_of_numbers(
     whole: Floats, within: Floats, n_branches: Ints, cases: Floats
 ) -> Floats:
-    """Return the chances that branches differ so much in their means by luck.
+    """Return the logarithms of p-values of F tests of splits.
 
     Parameters
     ----------
@@ -67,14 +70,14 @@ def log_chance_of_numbers(
     free = cases - n_branches
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = between / apart / (within / free)
-    # Where nothing is left to compare with, nothing can be told.
+    # Without degrees of freedom there is no test: the p-value is 1.
     telling = (free > 0) & (between > 0)
     return log_f_tail(np.where(telling, ratio, 0.0), apart, np.maximum(free, 1.0))
 
 
 @lru_cache(maxsize=4096)
 def log_groupings(n_values: int, n_groups: int) -> float:
-    """Return the logarithm of the number of ways to group values.
+    """Return the logarithm of the number of groupings of values.
 
     These are Stirling's numbers of the second kind; for very many values the bound
     groups ** values / groups! stands for them.

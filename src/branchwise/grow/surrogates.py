@@ -1,11 +1,11 @@
-"""Stage 5, surrogates: splits on other columns that part the cases nearly as well.
+"""Search for surrogate splits: splits on other columns that agree with a split.
 
-A surrogate stands in for the split of a node where the value of its column is
-missing. It is judged by the weight of the cases that it sends the same way, among
-those where both columns are known, whatever their classes (Breiman et al., "CART",
+A surrogate replaces the split of a node where the value of its column is missing. It
+is scored by the weight of the cases that it sends to the same branch, among those
+where both columns are known, whatever their classes (Breiman et al., "CART",
 1984, section 5.3). The rules are those of rpart: a surrogate must agree with more
 weight than is in the larger branch, which is what sending all cases there would do;
-it must send at least two cases either way; the best of each column compete, and at
+it must send at least two cases to each branch; of the best ones of all columns at
 most five are kept, those that agree most first.
 """
 
@@ -21,17 +21,17 @@ from branchwise.data.arrays import Floats, Ints, distinct, run_starts
 from branchwise.data.schema import Column
 from branchwise.data.ties import TIE, first_best, first_best_of_rows, larger_side
 from branchwise.grow.counts import Counts
-from branchwise.grow.thresholds import Cuts, placed
+from branchwise.grow.thresholds import Thresholds, positioned
 from branchwise.tree.splits import ABOVE, AT_MOST, Splits, Surrogates
 
 #: No node has more surrogates than this.
 MOST_SURROGATES = 5
-#: A surrogate sends so many cases either way.
+#: The least number of cases in each branch of a surrogate.
 _FEWEST_CASES = 2
 
 
 class BranchCountSource(Protocol):
-    """Who adds up which values go down which branch."""
+    """Counts the values of columns by branch."""
 
     def branch_counts(self, splits: Splits) -> Iterator[Counts]:
         """Count every column in turn by branch, in place of class."""
@@ -44,9 +44,9 @@ class BranchCountSource(Protocol):
 
 
 def with_surrogates(
-    splits: Splits, source: BranchCountSource, columns: Sequence[Column], cut: str
+    splits: Splits, source: BranchCountSource, columns: Sequence[Column], threshold: str
 ) -> Splits:
-    """Give surrogates to two-way splits; ``cut`` says where cuts of numbers lie."""
+    """Add surrogates to two-way splits; ``threshold`` positions their thresholds."""
     if not len(splits.sizes):
         return splits
     sizes = _Sizes.of(splits)
@@ -56,12 +56,14 @@ def with_surrogates(
         known = counts.select(counts.code != source.missing_code(index))
         known = known.select(splits.column[known.node] != index)
         if columns[index].is_numeric:
-            best = _best_cuts(known, source.values(index), len(sizes.most), cut)
+            best = _best_thresholds(
+                known, source.values(index), len(sizes.most), threshold
+            )
         else:
             best = _best_groups(known, sizes)
         found.append(best)
         agreement[:, index] = best.agreement
-    # What does no better than the larger branch for all is no help.
+    # A surrogate must do better than sending all cases to the larger branch.
     agreement[agreement <= sizes.most[:, np.newaxis] * (1 + TIE)] = -np.inf
     node, column = _most_agreeing(agreement)
     return replace(splits, surrogates=_assembled(node, column, found, len(sizes.most)))
@@ -85,43 +87,43 @@ class _Sizes:
 class _Best:
     """The best surrogate of one column for each node; -inf where there is none.
 
-    ``agreement`` and ``cut`` are by node; ``owner``, ``code`` and ``branch`` say for
-    each node in turn which code goes down which branch, sorted by node and branch.
+    ``agreement`` and ``threshold`` are by node; ``owner``, ``code`` and ``branch`` say
+    for each node in turn which code goes down which branch, sorted by node and branch.
     """
 
     agreement: Floats
-    cut: Floats
+    threshold: Floats
     owner: Ints
     code: Ints
     branch: Ints
 
     @classmethod
     def of(
-        cls, agreement: Floats, cut: Floats, owner: Ints, code: Ints, branch: Ints
+        cls, agreement: Floats, threshold: Floats, owner: Ints, code: Ints, branch: Ints
     ) -> _Best:
         order = np.lexsort((code, branch, owner))
-        return cls(agreement, cut, owner[order], code[order], branch[order])
+        return cls(agreement, threshold, owner[order], code[order], branch[order])
 
 
-def _best_cuts(known: Counts, values: Floats, n_nodes: int, at: str) -> _Best:
-    """Find the cut that agrees most, of equals the lowest; either side may be left."""
-    agreement, cut = np.full(n_nodes, -np.inf), np.full(n_nodes, np.nan)
-    cuts = Cuts.between(known, values, n_nodes)
-    cuts = cuts.select(cuts.fewest_cases >= _FEWEST_CASES)
-    starts = run_starts(cuts.node)
-    node = cuts.node[starts]
+def _best_thresholds(known: Counts, values: Floats, n_nodes: int, at: str) -> _Best:
+    """Find the threshold that agrees most, in either direction; the lowest wins."""
+    agreement, threshold = np.full(n_nodes, -np.inf), np.full(n_nodes, np.nan)
+    thresholds = Thresholds.between(known, values, n_nodes)
+    thresholds = thresholds.select(thresholds.fewest_cases >= _FEWEST_CASES)
+    starts = run_starts(thresholds.node)
+    node = thresholds.node[starts]
     if not len(node):
-        return _Best.of(agreement, cut, node, node, node)
-    straight = cuts.left[:, 0] + cuts.right[:, 1]
-    turned = cuts.left[:, 1] + cuts.right[:, 0]
+        return _Best.of(agreement, threshold, node, node, node)
+    straight = thresholds.left[:, 0] + thresholds.right[:, 1]
+    turned = thresholds.left[:, 1] + thresholds.right[:, 0]
     both = np.stack([straight, turned], axis=1).ravel()
     best = first_best(both, 2 * starts, np.zeros(len(starts)))
     agreement[node] = both[best]
-    cut[node] = placed(cuts.cut[best // 2], values, at)
+    threshold[node] = positioned(thresholds.threshold[best // 2], values, at)
     low = best % 2
     return _Best.of(
         agreement,
-        cut,
+        threshold,
         np.repeat(node, 2),
         np.tile([AT_MOST, ABOVE], len(node)),
         np.stack([low, 1 - low], axis=1).ravel(),
@@ -129,7 +131,7 @@ def _best_cuts(known: Counts, values: Floats, n_nodes: int, at: str) -> _Best:
 
 
 def _best_groups(known: Counts, sizes: _Sizes) -> _Best:
-    """Send every value where most of its cases go, of equals down the larger branch."""
+    """Send every value to the branch of most of its cases, of equals to the larger."""
     n_nodes = len(sizes.most)
     first, second = known.weights.T
     right, left = larger_side(first, second), larger_side(second, first)
@@ -144,7 +146,7 @@ def _best_groups(known: Counts, sizes: _Sizes) -> _Best:
 
 
 def _most_agreeing(agreement: Floats) -> tuple[Ints, Ints]:
-    """Return (node, column) pairs, by node in the order in which they are tried."""
+    """Return (node, column) pairs, by node in the order in which they are used."""
     n_nodes, n_columns = agreement.shape
     every = np.arange(n_nodes)
     left = agreement.copy()
@@ -161,17 +163,17 @@ def _most_agreeing(agreement: Floats) -> tuple[Ints, Ints]:
 def _assembled(
     node: Ints, column: Ints, found: Sequence[_Best], n_nodes: int
 ) -> Surrogates:
-    """Put the chosen surrogates together, in the order of their nodes."""
-    cut = np.full(len(node), np.nan)
+    """Join the chosen surrogates, in the order of their nodes."""
+    threshold = np.full(len(node), np.nan)
     sides, codes = [], []
     for index in distinct(column).tolist():
         best = found[index]
         chosen = np.flatnonzero(column == index)
-        cut[chosen] = best.cut[node[chosen]]
-        place = np.full(n_nodes, -1, dtype=np.intp)
-        place[node[chosen]] = chosen
-        wanted = place[best.owner] >= 0
-        sides.append((2 * place[best.owner] + best.branch)[wanted])
+        threshold[chosen] = best.threshold[node[chosen]]
+        position = np.full(n_nodes, -1, dtype=np.intp)
+        position[node[chosen]] = chosen
+        wanted = position[best.owner] >= 0
+        sides.append((2 * position[best.owner] + best.branch)[wanted])
         codes.append(best.code[wanted])
     nothing = [np.empty(0, dtype=np.intp)]
     side = np.concatenate(sides or nothing)
@@ -179,7 +181,7 @@ def _assembled(
     return Surrogates.of(
         np.bincount(node, minlength=n_nodes),
         column,
-        cut,
+        threshold,
         np.bincount(side, minlength=2 * len(node)),
         np.concatenate(codes or nothing)[order],
     )

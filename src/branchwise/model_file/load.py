@@ -1,8 +1,8 @@
-"""The document in a model file: parsed JSON becomes schema, tree and recipe.
+"""Validation of model files: from parsed JSON to schema, tree and recipe.
 
-Every size, type and index is checked here, and only then arrays are made. What the
-fields are called and what their absence means is said here, too;
-``docs/model_file.md`` documents them one by one.
+Every size, type and index is checked before arrays are made. The names of fields and
+the meaning of their absence are defined here, too; ``docs/model_file.md`` documents
+them one by one.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from branchwise.data.schema import Column, Schema, Value, value_type
 from branchwise.errors import ModelFileError, ParameterError, quoted
 from branchwise.recipe import ALGORITHMS, ALPHA_RULES, POLICIES, UNSEEN_POLICIES, Recipe
 from branchwise.tree.tree import (
-    ANSWER_ARRAYS,
     ARRAYS,
     NUMBER_ARRAYS,
     OPTIONAL_ARRAYS,
+    PREDICTION_ARRAYS,
     ArraySpec,
     Tree,
 )
@@ -33,10 +33,10 @@ from branchwise.tree.validate import validate
 FORMAT = "branchwise-model"
 VERSION = 1
 
-#: What is computed from weights, and from means, up to these is finite.
+#: Results computed from weights and means up to these are finite.
 _LARGEST_WEIGHT = 1e300
 _LARGEST_MEAN = 1e150
-#: What every recipe says.
+#: The fields of every recipe.
 RECIPE_FIELDS = (
     "algorithm",
     "criterion",
@@ -47,8 +47,8 @@ RECIPE_FIELDS = (
     "missing",
     "unseen",
 )
-#: Written only where they say something, and what their absence means: a field that
-#: comes later must not change the bytes of models that do not need it.
+#: Fields that are written only if they differ from these defaults: a new field must not
+#: change the bytes of models that do not need it.
 RECIPE_EXTRAS: dict[str, object] = {
     "max_bins": None,
     "branching": "values",
@@ -68,6 +68,12 @@ RECIPE_EXTRAS: dict[str, object] = {
     "probabilities": "frequencies",
     "m": 2.0,
 }
+#: Fields of files that have another name in recipes: names in files do not change.
+RECIPE_NAMES = {
+    "quinlan_cuts": "quinlan_thresholds",
+    "cut": "threshold",
+    "min_significance": "max_p_value",
+}
 #: Numbers, some of which may be null; which, and how large, a recipe checks itself.
 RECIPE_NUMBERS = (
     "max_depth",
@@ -86,7 +92,7 @@ RECIPE_NUMBERS = (
 
 
 def shown(value: object) -> str:
-    """Show a piece of a file in a message, cut off where it gets long."""
+    """Format a value of a file for a message, truncated if it is long."""
     if isinstance(value, (list, dict)):
         return "a list" if isinstance(value, list) else "an object"
     text = json.dumps(value)
@@ -94,7 +100,7 @@ def shown(value: object) -> str:
 
 
 def read_document(document: Any) -> tuple[Schema, Tree, Recipe]:
-    """Turn a parsed file into its parts, refusing what is not whole and sane."""
+    """Return schema, tree and recipe of a parsed file; raise if it is not valid."""
     fields = _fields(document, "the file", ("format", "version"))
     if fields["format"] != FORMAT:
         got = shown(fields["format"])
@@ -108,9 +114,9 @@ def read_document(document: Any) -> tuple[Schema, Tree, Recipe]:
     _fields(document, "the file", ("recipe", "schema", "tree"))
     schema = _read_schema(fields["schema"])
     tree = _read_tree(fields["tree"])
-    if not schema.classes and not tree.predicts_numbers:
+    if not schema.classes and not tree.is_regression:
         raise ModelFileError("'classes' of 'schema' is empty")
-    if schema.classes and tree.predicts_numbers:
+    if schema.classes and tree.is_regression:
         raise ModelFileError("'schema' has classes and yet 'tree' has 'mean'")
     validate(tree, schema)
     recipe = _read_recipe(fields["recipe"])
@@ -213,11 +219,11 @@ def _read_values(fields: dict[str, Any], name: str, where: str) -> tuple[Value, 
 
 
 def _read_tree(value: Any) -> Tree:
-    fields = _fields(value, "'tree'", tuple(spec.name for spec in ARRAYS))
+    fields = _fields(value, "'tree'", tuple(spec.key for spec in ARRAYS))
     specs = _arrays_of(fields)
     tree = Tree(
         **{
-            spec.name: _read_array(fields[spec.name], spec.name, spec.dtype)
+            spec.name: _read_array(fields[spec.key], spec.key, spec.dtype)
             for spec in specs
         }
     )
@@ -229,7 +235,7 @@ def _read_tree(value: Any) -> Tree:
         if spec in NUMBER_ARRAYS and (
             np.abs(getattr(tree, spec.name)).max(initial=0) > _LARGEST_MEAN
         ):
-            raise ModelFileError(f"array {spec.name!r} has numbers that are too large")
+            raise ModelFileError(f"array {spec.key!r} has numbers that are too large")
     return tree
 
 
@@ -237,13 +243,13 @@ def _arrays_of(fields: dict[str, Any]) -> tuple[ArraySpec, ...]:
     """Return the arrays that a tree has: each group of them as a whole or not."""
     specs: tuple[ArraySpec, ...] = ARRAYS
     for group in OPTIONAL_ARRAYS:
-        if any(spec.name in fields for spec in group):
+        if any(spec.key in fields for spec in group):
             specs += group
-            _fields(fields, "'tree'", tuple(spec.name for spec in group))
-    if set(NUMBER_ARRAYS + ANSWER_ARRAYS) <= set(specs):
-        raise ModelFileError("'tree' has both means and answers")
-    # Unlike elsewhere, a field that is not known may change the meaning here.
-    known = {spec.name for spec in specs}
+            _fields(fields, "'tree'", tuple(spec.key for spec in group))
+    if set(NUMBER_ARRAYS + PREDICTION_ARRAYS) <= set(specs):
+        raise ModelFileError("'tree' has both 'mean' and 'answer'")
+    # Unlike in other objects, an unknown field may change the meaning here.
+    known = {spec.key for spec in specs}
     unknown = [name for name in fields if name not in known]
     if unknown:
         raise ModelFileError(f"'tree' has the unknown array {shown(unknown[0])}")
@@ -293,11 +299,11 @@ def _read_recipe(value: Any) -> Recipe:
         _fields(criterion, "'criterion'", ("function",))
         name = _typed(criterion, "function", "'criterion'", _is_text, "text")
         known["criterion"] = AbsentCriterion(name)
-    return Recipe(**known)
+    return Recipe(**{RECIPE_NAMES.get(name, name): known[name] for name in known})
 
 
 def _check_costs(recipe: Recipe, schema: Schema, tree: Tree) -> None:
-    """Refuse costs of other classes, and costs that no answer was chosen by."""
+    """Reject costs of other classes, and costs without predictions by them."""
     if recipe.costs is None:
         return
     if len(recipe.costs) != len(schema.classes):
@@ -305,7 +311,7 @@ def _check_costs(recipe: Recipe, schema: Schema, tree: Tree) -> None:
             f"'costs' of 'recipe' has {len(recipe.costs)} rows, and 'schema' has "
             f"{len(schema.classes)} classes"
         )
-    if tree.answer is None:
+    if tree.prediction is None:
         raise ModelFileError("'recipe' has costs and yet 'tree' lacks 'answer'")
 
 
@@ -327,13 +333,13 @@ def _is_number_or_null(value: object) -> bool:
 
 
 class AbsentCriterion:
-    """Stands in for a user's criterion, whose code is not in the file."""
+    """Replacement of a user's criterion, whose code is not in the file."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
     def __call__(self, *_: object) -> NoReturn:
-        """Refuse to score."""
+        """Raise: there is no function to compute scores."""
         raise ParameterError(
             f"criterion {self.__name__!r} was a Python function when the model was "
             "fitted, and model files hold no code. Pass the function itself to grow a "

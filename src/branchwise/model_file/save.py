@@ -1,4 +1,4 @@
-"""Model files: versioned JSON that anyone may open safely.
+"""Saving and loading of model files: versioned, canonical JSON.
 
 The layout is documented field by field in ``docs/model_file.md``. The same model
 always gives the same bytes. Reading never runs code: a file is parsed, and
@@ -24,6 +24,7 @@ from branchwise.model_file.load import (
     FORMAT,
     RECIPE_EXTRAS,
     RECIPE_FIELDS,
+    RECIPE_NAMES,
     RECIPE_NUMBERS,
     VERSION,
     read_document,
@@ -32,7 +33,7 @@ from branchwise.model_file.load import (
 from branchwise.recipe import Recipe
 from branchwise.tree.tree import Tree
 
-#: A file beyond this is refused.
+#: The most bytes of a file.
 MAX_BYTES = 2**30
 _PIECE = 2**20
 #: No model has more lists than one for so many bytes, but for a thousand.
@@ -56,7 +57,7 @@ def to_bytes(schema: Schema, tree: Tree, recipe: Recipe) -> bytes:
         "},",
         '"tree": {',
         ",\n".join(
-            f'"{spec.name}": {_json(_plain(getattr(tree, spec.name)))}'
+            f'"{spec.key}": {_json(_plain(getattr(tree, spec.name)))}'
             for spec in tree.arrays
         ),
         "}",
@@ -70,7 +71,7 @@ def to_bytes(schema: Schema, tree: Tree, recipe: Recipe) -> bytes:
 def save(
     path: str | os.PathLike[str], schema: Schema, tree: Tree, recipe: Recipe
 ) -> None:
-    """Write a model file, whole or not at all."""
+    """Write a model file atomically."""
     content = to_bytes(schema, tree, recipe)
     with atomic_write(path) as file:
         file.write(content)
@@ -81,7 +82,7 @@ def _json(value: object) -> str:
 
 
 def _plain(array: NDArray[Any]) -> Any:
-    """Turn an array into lists, whole numbers without a point, NaN as null."""
+    """Convert an array to lists, whole numbers without a point, NaN as null."""
     if array.dtype.kind != "f":
         return array.tolist()
     if array.ndim == 2:
@@ -102,17 +103,18 @@ def _column_fields(column: Column) -> dict[str, object]:
         "categories": column.categories,
         "has_missing": column.has_missing,
     }
-    # Written only where it says something, as extras of the recipe are.
+    # Written only if it differs from the default, as for the recipe.
     return fields | {"sketched": True} if column.sketched else fields
 
 
 def _recipe_fields(recipe: Recipe) -> dict[str, object]:
     fields = {name: getattr(recipe, name) for name in RECIPE_FIELDS}
     for name, usual in RECIPE_EXTRAS.items():
-        if getattr(recipe, name) != usual:
-            fields[name] = getattr(recipe, name)
+        value = getattr(recipe, RECIPE_NAMES.get(name, name))
+        if value != usual:
+            fields[name] = value
     for name in RECIPE_NUMBERS:
-        # Parameters may be numpy's numbers, which are no JSON.
+        # Parameters may be numbers of numpy, which JSON cannot encode.
         value = fields.get(name)
         if isinstance(value, Integral):
             fields[name] = int(value)
@@ -136,7 +138,7 @@ def _content(path: str | os.PathLike[str]) -> bytes:
     content = bytearray()
     try:
         with Path(path).open("rb") as file:
-            # Piece by piece: what the system calls a file may have no end.
+            # In pieces: a special file may have no end.
             while len(content) <= MAX_BYTES and (piece := file.read(_PIECE)):
                 content += piece
     except FileNotFoundError:
@@ -168,12 +170,12 @@ def _parse(content: bytes) -> Any:
         raise ModelFileError(
             f"it has more than {MAX_BYTES:,} bytes, the most that a model file may have"
         )
-    _refuse_countless(content)
+    _check_countless(content)
     try:
         return json.loads(
             content.decode("utf-8"),
             object_pairs_hook=_no_duplicates,
-            parse_constant=_refuse_constant,
+            parse_constant=_raise_constant,
         )
     except UnicodeDecodeError as error:
         raise ModelFileError(f"it is not UTF-8 text (byte {error.start})") from None
@@ -188,8 +190,8 @@ def _parse(content: bytes) -> Any:
         raise ModelFileError(f"it has a number that is too long ({error})") from None
 
 
-def _refuse_countless(content: bytes) -> None:
-    """Refuse lists and objects by the million before a parser takes memory for them.
+def _check_countless(content: bytes) -> None:
+    """Reject too many lists and objects before the parser allocates memory for them.
 
     An empty list takes three bytes of a file and 64 of memory. In a model most lists
     are those of 'weights', and each of their nodes has an entry in eight more arrays.
@@ -223,5 +225,5 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _refuse_constant(constant: str) -> NoReturn:
+def _raise_constant(constant: str) -> NoReturn:
     raise ModelFileError(f"it has {constant} where a number must be")

@@ -1,8 +1,8 @@
-"""CART's pruning: a subtree must take away more risk than its leaves cost.
+"""Cost-complexity pruning (CART): the path of nested trees by ccp_alpha.
 
-The weakest link is the node whose subtree takes away least risk for each leaf it
-adds. Cutting it again and again gives nested trees, one of which is best for every
-price of a leaf, ``alpha`` (Breiman, Friedman, Olshen and Stone, "CART", 1984,
+The weakest link is the node whose subtree reduces the risk least for each leaf it
+adds. Pruning it repeatedly gives nested trees, one of which is best for every
+complexity parameter ``alpha`` (Breiman, Friedman, Olshen and Stone, "CART", 1984,
 section 3.3).
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.recipe import CriterionFunction
-from branchwise.tree.edit import snipped, stopped_weights
+from branchwise.tree.edit import stopped_weights, with_collapsed
 from branchwise.tree.tree import Tree
 
 
@@ -25,8 +25,8 @@ def leaf_risk(tree: Tree, criterion: str | CriterionFunction) -> Floats:
     """Return the impurity of every node times its share of the training weight.
 
     Classes have the Gini impurity where the tree was grown by it, else entropy in
-    bits; numbers have their variance, or half their Poisson deviance less what is the
-    same for every tree.
+    bits; numbers have their variance, or half their Poisson deviance up to a constant
+    that all trees share.
     """
     weight = tree.weights.sum(axis=1)
     risk: Floats = weight / weight[0] * impurity(tree, criterion)
@@ -39,7 +39,7 @@ def impurity(tree: Tree, criterion: str | CriterionFunction) -> Floats:
         return class_impurity(tree.weights, criterion)
     if criterion != "poisson":
         return tree.deviation**2
-    # Sums of y log y are not kept, but leaves have the same one in every tree.
+    # Sums of y log y are left out: their total is the same for all trees.
     rate = np.where(tree.mean > 0, tree.mean, 1.0)
     deviance: Floats = np.maximum(tree.mean, 0.0) * np.log(tree.mean.max() / rate)
     return deviance
@@ -61,43 +61,44 @@ def left_behind(tree: Tree, criterion: str | CriterionFunction) -> Floats:
     """Return the risk of the cases that stop at inner nodes."""
     stopped = stopped_weights(tree)
     weight = stopped.sum(axis=1) / tree.weights[0].sum()
-    if tree.predicts_numbers:
-        # What they are alone is not known; that they are like the node is a guess.
+    if tree.is_regression:
+        # Their own distribution is not known; that of the node is assumed.
         return np.where(tree.is_leaf, 0.0, weight * impurity(tree, criterion))
     return np.where(tree.is_leaf, 0.0, weight * class_impurity(stopped, criterion))
 
 
-#: Prices this close, relative to the risk of the root, are one price.
-_SAME_PRICE = 1e-12
+#: Alphas this close, relative to the risk of the root, are equal.
+_SAME_ALPHA = 1e-12
 
 
 @dataclass(frozen=True)
 class PruningPath:
     """The nested trees of a pruning.
 
-    ``alphas`` are the prices of a leaf from which on each tree is the best,
+    ``alphas`` are the least complexity parameters for which each tree is the best,
     ``risks`` the total risk of its leaves, ``n_leaves`` its size; ``step`` says for
     every node of the full tree with which of the trees it becomes a leaf (the number
-    of trees for one that never does). ``cut_alphas`` and ``cut_risks`` go cut by cut,
-    beginning with the full tree, where several nodes may be cut at one price.
+    of trees for one that never does). ``pruned_alphas`` and ``pruned_risks`` have an
+    entry for every pruned node, beginning with the full tree: several nodes may share
+    an alpha.
     """
 
     alphas: Floats
     risks: Floats
     n_leaves: Ints
     step: Ints
-    cut_alphas: Floats
-    cut_risks: Floats
+    pruned_alphas: Floats
+    pruned_risks: Floats
 
     def totals(self, tree: Tree, passing: Floats, stopping: Floats) -> Floats:
         """Add up for each of the trees what its nodes account for.
 
-        A leaf accounts for ``passing``, all that comes by there, an inner node for
-        ``stopping``, what comes no further.
+        A leaf accounts for ``passing``, the amount of all its rows, an inner node for
+        ``stopping``, that of the rows that stop there.
         """
         n_trees = len(self.alphas)
         since = np.where(tree.is_leaf, 0, self.step)
-        # From the root down: a node is there until one above it becomes a leaf.
+        # From the root down: a node exists until one above it becomes a leaf.
         until = np.full(len(tree), n_trees)
         for start, stop in tree.levels():
             if start:
@@ -113,58 +114,58 @@ class PruningPath:
 
 
 def pruning_path(tree: Tree, criterion: str | CriterionFunction) -> PruningPath:
-    """Cut weakest links until the root is left."""
+    """Prune weakest links until only the root is left."""
     links = _Links(tree, criterion)
     risk, leaves = links.full_risk[0], links.full_leaves[0]
-    same_price = _SAME_PRICE * max(links.own[0] / links.unit, 1e-300)
+    same_cost = _SAME_ALPHA * max(links.own[0] / links.unit, 1e-300)
     alphas, risks, sizes = [0.0], [risk / links.unit], [leaves]
-    cut_alphas, cut_risks = alphas.copy(), risks.copy()
+    pruned_alphas, pruned_risks = alphas.copy(), risks.copy()
     step = np.full(len(tree), -1, dtype=np.intp)
-    for (price, _), node in links.cuts():
-        if price > alphas[-1] + same_price:
-            alphas.append(price)
+    for (link_alpha, _), node in links.pruned_nodes():
+        if link_alpha > alphas[-1] + same_cost:
+            alphas.append(link_alpha)
             risks.append(risks[-1])
             sizes.append(sizes[-1])
         risk += links.gain[node]
         leaves -= links.fewer[node]
         risks[-1], sizes[-1] = risk / links.unit, leaves
         step[node] = len(alphas) - 1
-        cut_alphas.append(alphas[-1])
-        cut_risks.append(risks[-1])
+        pruned_alphas.append(alphas[-1])
+        pruned_risks.append(risks[-1])
     step[step < 0] = len(alphas)
     return PruningPath(
         np.array(alphas),
         np.array(risks),
         np.array(sizes),
         step,
-        np.array(cut_alphas),
-        np.array(cut_risks),
+        np.array(pruned_alphas),
+        np.array(pruned_risks),
     )
 
 
-#: A price, rounded and exact: the second is looked at where the first is the same.
-_Price = tuple[float, Fraction]
-#: The nodes below one that become leaves, as a heap: the highest price, negated, first.
-_Corners = list[tuple[_Price, int]]
+#: An alpha, rounded and exact: the second is compared where the first is equal.
+_Alpha = tuple[float, Fraction]
+#: Nodes below one that become leaves, as a heap: the highest alpha, negated, first.
+_Corners = list[tuple[_Alpha, int]]
 
 
-_NEVER: _Price = (math.inf, Fraction(0))
+_NEVER: _Alpha = (math.inf, Fraction(0))
 
 
 class _Links:
-    """The prices at which subtrees no longer pay, found from the leaves up.
+    """The alphas at which nodes become leaves, computed from the leaves up.
 
-    The least cost of a subtree (its risk, and the price of its leaves) is a concave
-    function of the price, made of straight lines. A node lies at each of its corners:
-    it becomes a leaf there. The function of a node is the sum of its children's up to
-    the price at which the node as a leaf costs no more; from there on it is the cost
-    of that leaf. So a node drops the corners above its own price and adds itself: each
-    corner is added once and dropped at most once, however deep the tree.
+    The least cost of a subtree (its risk plus alpha for each of its leaves) is a
+    concave, piecewise linear function of alpha. At each of its corners a node becomes a
+    leaf. The function of a node is the sum of those of its children up to the alpha at
+    which the node as a leaf costs no more; from there on it is the cost of that leaf.
+    So a node drops the corners above its own alpha and adds itself: each corner is
+    added once and dropped at most once, however deep the tree.
 
-    Risks are whole multiples of ``1 / unit``: their sums are exact in any order, prices
-    are compared exactly and rounded once. ``gain`` and ``fewer`` say what cutting a
-    node adds to the risk, and how many leaves it saves, when all corners below its
-    price are cut.
+    Risks are whole multiples of ``1 / unit``: their sums are exact in any order, alphas
+    are compared exactly and rounded once. ``gain`` and ``fewer`` are the risk that
+    pruning a node adds, and the leaves it saves, when all corners below its alpha are
+    pruned.
     """
 
     def __init__(self, tree: Tree, criterion: str | CriterionFunction) -> None:
@@ -182,10 +183,10 @@ class _Links:
         self.gain = [0] * len(tree)
         self.fewer = [0] * len(tree)
 
-    def cuts(self) -> _Corners:
-        """Return the prices of the nodes that become leaves, and these, in order."""
+    def pruned_nodes(self) -> _Corners:
+        """Return the alphas of the nodes that become leaves, and these, in order."""
         useless, below = self._useless()
-        # The risk and the leaves of each node when all corners below it are cut.
+        # The risk and the leaves of each node when all corners below it are pruned.
         risk = self.at_leaves.copy()
         leaves = [int(leaf) for leaf in self.is_leaf]
         corners: list[_Corners] = [[] for _ in risk]
@@ -198,9 +199,9 @@ class _Links:
             else:
                 gain, fewer = self.own[node] - risk[node], leaves[node] - 1
                 gain, fewer = self._dropped(gain, fewer, corners[node])
-            price = self._price(gain, fewer)
-            if price < _NEVER and not self.is_leaf[node]:
-                heapq.heappush(corners[node], (_negated(price), node))
+            link_alpha = self._alpha(gain, fewer)
+            if link_alpha < _NEVER and not self.is_leaf[node]:
+                heapq.heappush(corners[node], (_negated(link_alpha), node))
                 self.gain[node], self.fewer[node] = gain, fewer
                 risk[node], leaves[node] = self.own[node], 1
             if node:
@@ -209,12 +210,12 @@ class _Links:
                 leaves[above] += leaves[node]
                 corners[above] = _joined(corners[above], corners[node])
                 corners[node] = []
-        return sorted((_negated(price), node) for price, node in corners[0])
+        return sorted((_negated(link_alpha), node) for link_alpha, node in corners[0])
 
     def _useless(self) -> tuple[list[bool], list[bool]]:
-        """Tell which subtrees pay at no price, and which nodes are below such ones.
+        """Tell which subtrees are useless at any alpha, and which nodes are below them.
 
-        Those nearest to the root are cut before all others.
+        Those nearest to the root are pruned before all others.
         """
         useless = [False] * len(self.own)
         below = [False] * len(self.own)
@@ -227,27 +228,27 @@ class _Links:
                 useless[node] = gain <= 0
         return useless, below
 
-    def _price(self, gain: int, fewer: int) -> _Price:
-        """Return the price of a leaf at which a subtree no longer pays."""
+    def _alpha(self, gain: int, fewer: int) -> _Alpha:
+        """Return the alpha at which a node becomes a leaf."""
         if gain <= 0:
             return 0.0, Fraction(0)
-        # Below a single branch: cutting saves no leaf, and no price asks for it.
+        # A single branch: pruning saves no leaf, and no alpha requires it.
         return (gain / (fewer * self.unit), Fraction(gain, fewer)) if fewer else _NEVER
 
     def _dropped(self, gain: int, fewer: int, corners: _Corners) -> tuple[int, int]:
-        """Drop the corners that a node does not live to see; of equals it goes first.
+        """Drop the corners above the alpha of a node, which is the first of equals.
 
-        Its gain and its leaves are then those above what is left of the corners.
+        Returns its gain and its leaves relative to the remaining corners.
         """
-        while corners and self._price(gain, fewer) <= _negated(corners[0][0]):
+        while corners and self._alpha(gain, fewer) <= _negated(corners[0][0]):
             node = heapq.heappop(corners)[1]
             gain += self.gain[node]
             fewer += self.fewer[node]
         return gain, fewer
 
 
-def _negated(price: _Price) -> _Price:
-    return -price[0], -price[1]
+def _negated(link_alpha: _Alpha) -> _Alpha:
+    return -link_alpha[0], -link_alpha[1]
 
 
 def _joined(some: _Corners, others: _Corners) -> _Corners:
@@ -271,12 +272,12 @@ def _whole_numbers(values: Floats) -> tuple[list[int], int]:
 
 
 def pruned(tree: Tree, alpha: float, criterion: str | CriterionFunction) -> Tree:
-    """Return the best tree for a price of a leaf."""
+    """Return the best tree for a complexity parameter."""
     path = pruning_path(tree, criterion)
-    return at_price(tree, path, alpha)
+    return at_alpha(tree, path, alpha)
 
 
-def at_price(tree: Tree, path: PruningPath, alpha: float) -> Tree:
-    """Return the tree of a path that is best for a price."""
+def at_alpha(tree: Tree, path: PruningPath, alpha: float) -> Tree:
+    """Return the best tree of a path for a complexity parameter."""
     last = int(np.searchsorted(path.alphas, alpha, side="right")) - 1
-    return snipped(tree, (path.step <= last) & ~tree.is_leaf).tree
+    return with_collapsed(tree, (path.step <= last) & ~tree.is_leaf).tree

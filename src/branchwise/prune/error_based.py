@@ -1,12 +1,12 @@
-"""C4.5's pruning: a subtree must earn its keep by a pessimistic estimate of errors.
+"""Error-based pruning (C4.5): pessimistic error estimates and subtree raising.
 
-The training errors of a leaf flatter it, so they are replaced by the upper end of a
-confidence interval for its error rate. Bottom up, a node becomes a leaf, or makes
-way for its largest branch, where that promises no more errors (Quinlan, "C4.5",
-1993, section 4.2; the formulas are those of J48 and of release 8).
+The training errors of a leaf are too low an estimate, so they are replaced by the
+upper end of a confidence interval for its error rate. Bottom up, a node becomes a
+leaf, or is replaced by its largest branch, where the estimate is no higher (Quinlan,
+"C4.5", 1993, section 4.2; the formulas are those of J48 and of release 8).
 
 Raising a branch sends it the cases of its siblings, so these have to be counted
-again: ``recount`` is the door to the rows, whoever holds them.
+again: ``recount`` does so in the engine that holds the rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from branchwise.data.schema import Column, Columns
 from branchwise.data.ties import TIE
 from branchwise.data.weights import WeightGrid
 from branchwise.errors import DataError
-from branchwise.grow.criteria import Masses
+from branchwise.grow.criteria import ImpuritySums
 from branchwise.native import (
     available,
     extension,
@@ -36,35 +36,35 @@ from branchwise.tree.edit import (
     Mask,
     add_to_parents,
     rearranged,
-    snipped,
     stopped_weights,
     subtree_sums,
+    with_collapsed,
 )
 from branchwise.tree.tree import ARRAYS, Tree
 
-#: Counts the training cases down a tree; the result also says where its nodes come
-#: from, -1 for leaves that are new.
+#: Counts the training cases down a tree; also returns the source of its nodes, -1
+#: for new leaves.
 Recount = Callable[[Tree], tuple[Tree, Ints]]
 
-#: A leaf with so few errors more is no worse.
+#: A leaf with at most so many more errors is no worse.
 _COLLAPSE_SLACK = 1e-3
-#: An estimate that is higher by no more than this is no worse.
+#: An estimate that is at most this much higher is no worse.
 _PRUNE_SLACK = 0.1
 #: With more cases than this products of their numbers would overflow.
 _MOST_CASES = 1e100
-#: Halvings that bring the logarithm of a chance within reach of a short series.
+#: Halvings after which a short series gives the exponential of a log probability.
 _HALVINGS = 7
 _TERMS = 12
 
 
 def collapsed(tree: Tree) -> Tree:
-    """Make leaves of subtrees that do not err less than a leaf would."""
+    """Collapse subtrees that have no fewer errors than a leaf would."""
     errors = tree.weights.sum(axis=1) - _at_label(tree.weights, tree.label)
     stopped = stopped_weights(tree)
     behind = stopped.sum(axis=1) - _at_label(stopped, tree.label)
     below = subtree_sums(tree, np.where(tree.is_leaf, errors, behind))
     useless = (below >= errors - _COLLAPSE_SLACK) & ~tree.is_leaf
-    return snipped(tree, useless).tree
+    return with_collapsed(tree, useless).tree
 
 
 def _at_label(weights: Floats, label: Ints) -> Floats:
@@ -78,7 +78,7 @@ class Estimate:
     def __init__(self, confidence: float, total: float) -> None:
         if total > _MOST_CASES:
             raise DataError(
-                "Error-based pruning takes weights for numbers of cases, and estimates "
+                "Error-based pruning treats weights as numbers of cases, and estimates "
                 f"errors among up to {_MOST_CASES:g} of them. Got weights that add up "
                 f"to {total:g}; divide sample_weight by a constant."
             )
@@ -88,21 +88,21 @@ class Estimate:
         self.bits = 59 - math.frexp(total + self.z * self.z + 1)[1]
         self.slack = int(np.rint(math.ldexp(_PRUNE_SLACK, self.bits)))
 
-    def of(self, weights: Floats) -> Masses:
+    def of(self, weights: Floats) -> ImpuritySums:
         """Estimate the errors of leaves with these class weights."""
         total = weights.sum(axis=1)
         errors = total - weights.max(axis=1)
         expected = errors + self.added(total, errors)
-        units: Masses = np.rint(np.ldexp(expected, self.bits)).astype(np.int64)
+        units: ImpuritySums = np.rint(np.ldexp(expected, self.bits)).astype(np.int64)
         return units
 
     def added(self, total: Floats, errors: Floats) -> Floats:
         """Return the errors to be added to those seen, by weight and errors."""
         some = self._extra_for_some(total, np.maximum(errors, 1.0))
         with np.errstate(divide="ignore", over="ignore"):  # expm1 has -1 from -40 on
-            chance = np.where(total > 0, math.log(self.confidence) / total, 0.0)
-        # The upper limit where nothing went wrong: n (1 - confidence ** (1 / n)).
-        none = -total * expm1(chance)
+            probability = np.where(total > 0, math.log(self.confidence) / total, 0.0)
+        # The upper limit without errors: n (1 - confidence ** (1 / n)).
+        none = -total * expm1(probability)
         return np.where(errors < 1, none + errors * (some - none), some)
 
     def _extra_for_some(self, total: Floats, errors: Floats) -> Floats:
@@ -119,8 +119,8 @@ class Estimate:
 def expm1(x: Floats) -> Floats:
     """Return exp(x) - 1 for x <= 0, from basic IEEE operations.
 
-    Library functions differ in their last bit, which a compiled twin must not. With
-    m = exp(u) - 1, doubling u makes it m (m + 2).
+    Library functions differ in their last bit, which the native implementation must
+    not. With m = exp(u) - 1, doubling u gives m (m + 2).
     """
     u = np.maximum(x, -40.0) / 2**_HALVINGS
     m = np.full_like(u, 1.0)
@@ -136,8 +136,8 @@ def expm1(x: Floats) -> Floats:
 def pruned(tree: Tree, confidence: float, recount: Recount | None) -> Tree:
     """Prune a tree; without ``recount`` branches are not raised.
 
-    All nodes whose subtrees are done with are decided in one round, so that one
-    counting of the rows serves them all.
+    All nodes whose subtrees are finished are decided in one round, so that the rows
+    are counted once for all of them.
     """
     estimate = Estimate(confidence, float(tree.weights[0].sum()))
     if recount is None:
@@ -149,7 +149,7 @@ def pruned(tree: Tree, confidence: float, recount: Recount | None) -> Tree:
 
 
 def _without_raising(tree: Tree, estimate: Estimate) -> Tree:
-    """Make leaves only: one pass, as no cases move."""
+    """Collapse nodes only: one pass, as no cases move."""
     as_leaf = estimate.of(tree.weights)
     left_behind = estimate.of(stopped_weights(tree))
     errors = np.where(tree.is_leaf, as_leaf, left_behind)
@@ -159,27 +159,27 @@ def _without_raising(tree: Tree, estimate: Estimate) -> Tree:
         leaf[here] = as_leaf[here] <= errors[here] + estimate.slack
         errors[here] = np.where(leaf[here], as_leaf[here], errors[here])
         add_to_parents(tree, errors, start, stop)
-    return snipped(tree, leaf & ~tree.is_leaf).tree
+    return with_collapsed(tree, leaf & ~tree.is_leaf).tree
 
 
 @dataclass(frozen=True)
 class _State:
-    """A tree half pruned: which subtrees are done with, and their estimates."""
+    """A partly pruned tree: which subtrees are finished, and their estimates."""
 
     tree: Tree
     done: Mask
-    errors: Masses
+    errors: ImpuritySums
 
     @classmethod
     def of(cls, tree: Tree, done: Mask, estimate: Estimate) -> _State:
         return cls(tree, done, _tree_errors(tree, estimate))
 
 
-def _tree_errors(tree: Tree, estimate: Estimate) -> Masses:
-    """Estimate the errors of every subtree as it stands."""
+def _tree_errors(tree: Tree, estimate: Estimate) -> ImpuritySums:
+    """Estimate the errors of every subtree."""
     at_leaves = np.where(tree.is_leaf, estimate.of(tree.weights), 0)
     left_behind = np.where(tree.is_leaf, 0, estimate.of(stopped_weights(tree)))
-    errors: Masses = subtree_sums(tree, at_leaves + left_behind)
+    errors: ImpuritySums = subtree_sums(tree, at_leaves + left_behind)
     return errors
 
 
@@ -198,8 +198,8 @@ def _next_round(state: _State, estimate: Estimate, recount: Recount) -> _State:
     done = (state.done | ready)[new.source]
     if not up.any():
         return _State.of(new.tree, done, estimate)
-    # What has come up with other cases has to be looked at again.
-    done &= ~_at_or_below(new.tree, up[new.place])
+    # Raised branches have other cases and are decided again.
+    done &= ~_at_or_below(new.tree, up[new.position])
     counted, origin = recount(new.tree)
     return _State.of(
         counted, np.where(origin < 0, True, done[origin]) | counted.is_leaf, estimate
@@ -231,25 +231,25 @@ def _as_branches(
     largest: Ints,
     estimate: Estimate,
     recount: Recount,
-    as_leaf: Masses,
-) -> Masses:
-    """Estimate the errors of nodes if their largest branches took their places."""
+    as_leaf: ImpuritySums,
+) -> ImpuritySums:
+    """Estimate the errors of nodes if their largest branches replaced them."""
     result = as_leaf.copy()
     # A branch that is a leaf, given all cases of the node, is that leaf.
     able = ready & ~tree.is_leaf[largest]
     if able.any():
         raised = np.where(able, largest, -1)
-        tried = rearranged(tree, raised, np.zeros(len(tree), dtype=bool))
-        counted, origin = recount(tried.tree)
+        candidate = rearranged(tree, raised, np.zeros(len(tree), dtype=bool))
+        counted, origin = recount(candidate.tree)
         old = np.flatnonzero(origin >= 0)
-        place = tried.place[origin[old]]
-        result[place] = _tree_errors(counted, estimate)[old]
+        position = candidate.position[origin[old]]
+        result[position] = _tree_errors(counted, estimate)[old]
         result[~able] = as_leaf[~able]
     return result
 
 
 def prunes(tree: Tree) -> bool:
-    """Whether the compiled twin is to prune this tree: costs it does not know."""
+    """Whether to prune this tree natively: the extension does not support costs."""
     return tree.arrays == ARRAYS and available()
 
 
@@ -261,9 +261,9 @@ def prune_native(
     tree: Tree,
     recipe: Recipe,
 ) -> Tree:
-    """Collapse a tree and prune it by estimates of its errors, as the recipe says."""
+    """Collapse a tree and prune it by error estimates, with the compiled extension."""
     prunes = recipe.pruning == "error-based"
-    # To collapse a tree takes no estimate, and so no limit of the weight.
+    # Collapsing needs no estimate, and so no limit of the weight.
     total = float(tree.weights[0].sum()) if prunes else 0.0
     estimate = Estimate(recipe.confidence, total)
     arrays = extension().prune(

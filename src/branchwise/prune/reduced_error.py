@@ -1,7 +1,8 @@
-"""Pruning that needs no estimate: reduced error, a largest number of leaves, merging.
+"""Reduced-error pruning, limiting the number of leaves, and merging of leaves.
 
-:func:`merged` makes a shorter tree with the same predictions, :func:`limited` one of at
-most so many leaves, :func:`pruned` one that errs least on validation rows.
+:func:`pruned` returns the subtree with the fewest errors on validation rows,
+:func:`limited` one with at most so many leaves, :func:`merged` a smaller tree with the
+same predictions.
 """
 
 from __future__ import annotations
@@ -16,54 +17,60 @@ from branchwise.data.arrays import Floats, Ints, run_starts
 from branchwise.data.ties import TIE
 from branchwise.prune.cost_complexity import leaf_risk, left_behind
 from branchwise.recipe import CriterionFunction
-from branchwise.tree.edit import Mask, add_to_parents, snipped
+from branchwise.tree.edit import Mask, add_to_parents, with_collapsed
 from branchwise.tree.tree import Tree
 
-#: Chances this close are equal.
-_SAME_CHANCE = 1e-12
+#: Probabilities this close are equal.
+_SAME_PROBABILITY = 1e-12
 
 #: Turns class weights into probabilities.
-Chances = Callable[[Floats], Floats]
+ProbabilityFunction = Callable[[Floats], Floats]
 #: Turns class weights into predicted classes.
 Predicted = Callable[[Floats], Ints]
 
 
 def merged(
-    tree: Tree, chances: Chances | None, predicted: Predicted | None = None
+    tree: Tree,
+    probabilities: ProbabilityFunction | None,
+    predicted: Predicted | None = None,
 ) -> Tree:
-    """Merge leaves that say the same.
+    """Merge leaves with the same prediction.
 
-    With ``chances`` two nodes say the same if they give all classes the same
-    probabilities, and so would the two together; without it, if their answers are
-    equal. Leaves are not joined where ``predicted`` says something else of all of them
-    together than of each. Trees that predict numbers go by their means in any case.
+    With ``probabilities`` two nodes are equal if they have the same probabilities of
+    all classes, alone and merged; without it, if they predict the same class. Leaves
+    are not merged where ``predicted`` differs for the merged leaf. Nodes of regression
+    trees are equal if their means are.
     """
-    tree = snipped(tree, _superfluous(tree, _says(tree, chances))).tree
-    leader = _leaders(tree, _says(tree, chances), chances, predicted)
+    tree = with_collapsed(
+        tree, _superfluous(tree, _prediction_keys(tree, probabilities))
+    ).tree
+    leader = _leaders(
+        tree, _prediction_keys(tree, probabilities), probabilities, predicted
+    )
     return _joined(tree, leader)
 
 
-def _says(tree: Tree, chances: Chances | None) -> Floats:
-    """Return what nodes say: rows that are equal where nodes say the same."""
+def _prediction_keys(tree: Tree, probabilities: ProbabilityFunction | None) -> Floats:
+    """Return rows that are equal where nodes have equal predictions."""
     if tree.mean is not None:
         return tree.mean[:, np.newaxis]
-    if chances is None:
+    if probabilities is None:
         return tree.label[:, np.newaxis].astype(np.float64)
-    return np.column_stack([tree.label, chances(tree.weights)])
+    return np.column_stack([tree.label, probabilities(tree.weights)])
 
 
-def _same(said: Floats, first: Ints, second: Ints) -> Mask:
-    a, b = said[first], said[second]
-    close = np.abs(a - b) <= _SAME_CHANCE * np.maximum(np.abs(a), np.abs(b))
+def _same(keys: Floats, first: Ints, second: Ints) -> Mask:
+    a, b = keys[first], keys[second]
+    close = np.abs(a - b) <= _SAME_PROBABILITY * np.maximum(np.abs(a), np.abs(b))
     same: Mask = np.logical_and.reduce(close, axis=1)
     return same
 
 
-def _superfluous(tree: Tree, said: Floats) -> Mask:
-    """Find the nodes below which everything says what they say."""
+def _superfluous(tree: Tree, keys: Floats) -> Mask:
+    """Find the nodes whose subtrees have the same prediction everywhere."""
     parent = tree.parent
     agrees = np.ones(len(tree), dtype=bool)
-    agrees[1:] = _same(said, np.arange(1, len(tree)), parent[1:])
+    agrees[1:] = _same(keys, np.arange(1, len(tree)), parent[1:])
     single = np.ones(len(tree), dtype=bool)
     for start, stop in reversed(list(tree.levels())):
         if start:
@@ -73,18 +80,21 @@ def _superfluous(tree: Tree, said: Floats) -> Mask:
 
 
 def _leaders(
-    tree: Tree, said: Floats, chances: Chances | None, predicted: Predicted | None
+    tree: Tree,
+    keys: Floats,
+    probabilities: ProbabilityFunction | None,
+    predicted: Predicted | None,
 ) -> Ints:
-    """Return for every node the sibling that it is to be joined with, or itself."""
+    """Return for every node the sibling that it is merged with, or itself."""
     leader = np.arange(len(tree), dtype=np.intp)
     able = np.flatnonzero(tree.is_leaf & (tree.n_codes > 0))
     if not len(able):
         return leader
-    # Equal rows come next to each other; of these the first leads.
-    order = able[np.lexsort((able, *said[able].T, tree.parent[able]))]
+    # Equal rows are sorted next to each other; the first is the leader.
+    order = able[np.lexsort((able, *keys[able].T, tree.parent[able]))]
     new = np.ones(len(order), dtype=bool)
     new[1:] = (tree.parent[order[1:]] != tree.parent[order[:-1]]) | ~_same(
-        said, order[1:], order[:-1]
+        keys, order[1:], order[:-1]
     )
     starts = np.flatnonzero(new)
     first = np.minimum.reduceat(order, starts)
@@ -92,9 +102,11 @@ def _leaders(
     leader[order] = np.repeat(first, width)
     together = np.add.reduceat(tree.weights[order], starts, axis=0)
     change = np.zeros(len(starts), dtype=bool)
-    if chances is not None and tree.mean is None:
-        differs = np.abs(np.repeat(chances(together), width, axis=0) - said[order, 1:])
-        change = np.maximum.reduceat(differs.max(axis=1), starts) > _SAME_CHANCE
+    if probabilities is not None and tree.mean is None:
+        differs = np.abs(
+            np.repeat(probabilities(together), width, axis=0) - keys[order, 1:]
+        )
+        change = np.maximum.reduceat(differs.max(axis=1), starts) > _SAME_PROBABILITY
     if predicted is not None and tree.mean is None:
         change |= predicted(together) != tree.label[first]
     apart = order[np.repeat(change, width)]
@@ -103,7 +115,7 @@ def _leaders(
 
 
 def _at_least_two(tree: Tree, leader: Ints) -> Ints:
-    """Leave nodes alone that would keep a single branch."""
+    """Exclude nodes that would keep a single branch."""
     leads = leader == np.arange(len(tree))
     branches = np.bincount(tree.parent[1:][leads[1:]], minlength=len(tree))
     alone = np.flatnonzero(branches[tree.parent] == 1)
@@ -113,7 +125,7 @@ def _at_least_two(tree: Tree, leader: Ints) -> Ints:
 
 
 def _joined(tree: Tree, leader: Ints) -> Tree:
-    """Join leaves with their leaders."""
+    """Merge leaves with their leaders."""
     order = np.argsort(leader, kind="stable")
     starts = run_starts(leader[order])
     kept = leader[order[starts]]
@@ -127,7 +139,7 @@ def _joined(tree: Tree, leader: Ints) -> Tree:
     joined = replace(
         tree,
         column=tree.column[kept],
-        cut=_cuts(tree, leader)[kept],
+        threshold=_thresholds(tree, leader)[kept],
         n_children=n_children[kept],
         missing_to=_moved(tree, tree.missing_to, leader)[kept],
         unseen_to=_moved(tree, tree.unseen_to, leader)[kept],
@@ -135,7 +147,7 @@ def _joined(tree: Tree, leader: Ints) -> Tree:
         codes=tree.codes[code_order],
         weights=np.add.reduceat(tree.weights[order], starts, axis=0),
         cases=np.add.reduceat(tree.cases[order], starts),
-        answer=None if tree.answer is None else tree.answer[kept],
+        prediction=None if tree.prediction is None else tree.prediction[kept],
         class_cases=None
         if tree.class_cases is None
         else np.add.reduceat(tree.class_cases[order], starts, axis=0),
@@ -152,17 +164,17 @@ def _joined(tree: Tree, leader: Ints) -> Tree:
     return replace(joined, mean=tree.mean[kept], deviation=deviation)
 
 
-def _cuts(tree: Tree, leader: Ints) -> Floats:
-    """Take the cut away from nodes whose two sides are joined: a number is known."""
-    cut = tree.cut.copy()
-    cut[tree.parent[leader != np.arange(len(tree))]] = np.nan
-    return cut
+def _thresholds(tree: Tree, leader: Ints) -> Floats:
+    """Remove the threshold of nodes whose two sides are merged."""
+    threshold = tree.threshold.copy()
+    threshold[tree.parent[leader != np.arange(len(tree))]] = np.nan
+    return threshold
 
 
 def _moved(tree: Tree, route: Ints, leader: Ints) -> Ints:
-    """Return routes to where branches are now."""
+    """Return routes with the new numbers of branches."""
     kept = leader == np.arange(len(tree))
-    # How many nodes are left before each node: differences are places among siblings.
+    # Numbers of remaining nodes: differences are positions among siblings.
     before = np.cumsum(kept) - kept
     at = np.flatnonzero(route >= 0)
     first = tree.first_child[at]
@@ -171,7 +183,7 @@ def _moved(tree: Tree, route: Ints, leader: Ints) -> Ints:
     return result
 
 
-#: Drops of impurity this close, relative to what there is, are equal.
+#: Impurity decreases this close, relative to the total impurity, are equal.
 _SAME_DROP = 1e-12
 
 
@@ -184,21 +196,21 @@ def limited(tree: Tree, max_leaves: int, criterion: str | CriterionFunction) -> 
     risk = leaf_risk(tree, criterion)
     drop = risk - left_behind(tree, criterion)
     np.subtract.at(drop, tree.parent[1:], risk[1:])
-    # In whole steps, so that not rounding decides between equals.
+    # Rounded to whole steps, so that rounding errors do not break ties.
     drop = np.rint(drop / (_SAME_DROP * max(float(risk[0]), 1e-300)))
     leaves = np.ones(len(tree), dtype=bool)
-    room = max_leaves - 1
+    n_more = max_leaves - 1
     heap = [(-drop[0], 0)]
     while heap:
         _, node = heapq.heappop(heap)
         extra = int(tree.n_children[node]) - 1
-        if extra < 0 or extra > room:
+        if extra < 0 or extra > n_more:
             continue
         leaves[node] = False
-        room -= extra
+        n_more -= extra
         for child in tree.children(node):
             heapq.heappush(heap, (-drop[child], child))
-    return snipped(tree, leaves & ~tree.is_leaf).tree
+    return with_collapsed(tree, leaves & ~tree.is_leaf).tree
 
 
 def pruned(tree: Tree, as_leaf: Floats, stopping: Floats, slack: float) -> Tree:
@@ -207,14 +219,14 @@ def pruned(tree: Tree, as_leaf: Floats, stopping: Floats, slack: float) -> Tree:
     Parameters
     ----------
     tree : Tree
-        What to prune.
+        The tree to prune.
     as_leaf : array
-        For each node the errors on all validation cases that come by, if it were a
+        For each node the errors on all validation cases that reach it, if it were a
         leaf.
     stopping : array
-        The errors on the cases that come no further than the node.
+        The errors on the cases that stop at the node.
     slack : float
-        By how much the errors may grow with each subtree that goes.
+        By how much the errors may grow with each collapsed subtree.
     """
     below = np.where(tree.is_leaf, as_leaf, stopping)
     leaf = np.zeros(len(tree), dtype=bool)
@@ -225,4 +237,4 @@ def pruned(tree: Tree, as_leaf: Floats, stopping: Floats, slack: float) -> Tree:
         leaf[here] = inner & (as_leaf[here] <= (below[here] + slack) * (1 + TIE))
         below[here] = np.where(leaf[here], as_leaf[here], below[here])
         add_to_parents(tree, below, start, stop)
-    return snipped(tree, leaf).tree
+    return with_collapsed(tree, leaf).tree

@@ -1,1 +1,1 @@
-"""Views of a tree. They see only the schema and the tree."""
+"""Views of a tree as text, pictures and pages, from schema, tree and recipe only."""

@@ -1,7 +1,7 @@
-"""Charts as inline SVG: lines with bands, bars, points, a matrix.
+"""Charts as inline SVG: axes, lines with bands, bars, points, confusion matrices.
 
-A chart is a part of a page that brings ``marks.STYLE`` along. Every chart has a title
-and a description that screen readers read.
+A chart is a part of a page that has the style sheet :data:`STYLE`. Every chart has a
+title and a description that screen readers read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from branchwise.render.svg import xml
 
 #: A step between ticks is one of these, times a power of ten.
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-#: A scale from here on counts in powers.
+#: From this ratio on an axis is logarithmic.
 _ENOUGH_POWERS = 30.0
 
 
@@ -45,7 +45,7 @@ class Axis:
         The ends; high is above low.
     ticks : tuple of float
         Where the scale is marked.
-    form : callable
+    tick_format : callable
         How a tick is written.
     log : bool
         Whether equal steps are equal ratios.
@@ -55,10 +55,10 @@ class Axis:
     low: float
     high: float
     ticks: tuple[float, ...]
-    form: Callable[[float], str] = plain_figure
+    tick_format: Callable[[float], str] = plain_figure
     log: bool = False
 
-    def place(self, value: float) -> float:
+    def position(self, value: float) -> float:
         """Return where a value lies: 0 at the low end, 1 at the high one."""
         if self.log:
             return math.log(value / self.low) / math.log(self.high / self.low)
@@ -71,7 +71,7 @@ class Axis:
 def axis(
     label: str,
     values: Iterable[float],
-    form: Callable[[float], str] = plain_figure,
+    tick_format: Callable[[float], str] = plain_figure,
     log: bool = False,
     least: float | None = None,
     most: float | None = None,
@@ -84,7 +84,7 @@ def axis(
         What is measured.
     values : iterable of float
         What is to be shown; at least one.
-    form : callable
+    tick_format : callable
         How a tick is written.
     log : bool
         Whether powers are wanted; they are used if values, all above 0, span enough.
@@ -94,10 +94,10 @@ def axis(
     known = [float(value) for value in values if math.isfinite(value)] or [0.0]
     low, high = min(known), max(known)
     if log and low > 0 and high / low >= _ENOUGH_POWERS:
-        return Axis(label, low, high, _powers(low, high), form, log=True)
+        return Axis(label, low, high, _powers(low, high), tick_format, log=True)
     if low == high:
-        room = abs(low) / 2 or 0.5
-        low, high = low - room, high + room
+        space = abs(low) / 2 or 0.5
+        low, high = low - space, high + space
     step = _step(low, high)
     low, high = (
         math.floor(low / step + 1e-9) * step,
@@ -110,7 +110,7 @@ def axis(
     first = math.ceil(low / step - 1e-9)
     count = int(math.floor(high / step + 1e-9) - first) + 1
     ticks = tuple(round((first + at) * step, 12) for at in range(count))
-    return Axis(label, low, high, ticks, form)
+    return Axis(label, low, high, ticks, tick_format)
 
 
 def _step(low: float, high: float, about: int = 5) -> float:
@@ -122,8 +122,10 @@ def _step(low: float, high: float, about: int = 5) -> float:
 def _powers(low: float, high: float) -> tuple[float, ...]:
     """Return 1, 2, 5, 10, ... between two numbers; powers of ten if those are many."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    parts = (1, 2, 5) if last - first <= 3 else (1,)
-    found = [part * 10.0**power for power in range(first, last + 1) for part in parts]
+    pieces = (1, 2, 5) if last - first <= 3 else (1,)
+    found = [
+        piece * 10.0**power for power in range(first, last + 1) for piece in pieces
+    ]
     return tuple(value for value in found if low <= value <= high)
 
 
@@ -160,7 +162,7 @@ STYLE = """\
 """
 #: The width of every chart, in units of its own; the page scales it.
 WIDTH = 480.0
-#: The size of letters, and the room that a name gets.
+#: The font size, and the widest space of a name.
 TEXT = 12.0
 WIDEST_NAME = 150.0
 
@@ -190,15 +192,17 @@ def legend(names: Sequence[str], left: float) -> Iterator[str]:
         x += 17 + text_width(shown, TEXT) + 18
 
 
-def dot(place: tuple[float, float], size: float, kind: str = "dot") -> str:
+def dot(position: tuple[float, float], size: float, kind: str = "dot") -> str:
     """Draw a dot."""
-    x, y = place
+    x, y = position
     return f'<circle class="{kind}" cx="{n(x)}" cy="{n(y)}" r="{n(size)}"/>'
 
 
-def label(text: str, x: float, y: float, anchor: str, room: float = WIDEST_NAME) -> str:
-    """Write a name, cut short where it is too long; it shows when pointed at."""
-    shown = fitted(text, room, TEXT)
+def label(
+    text: str, x: float, y: float, anchor: str, space: float = WIDEST_NAME
+) -> str:
+    """Write a name, truncated where it is too long, with the full name as tooltip."""
+    shown = fitted(text, space, TEXT)
     full = "" if shown == text else f"<title>{xml(text)}</title>"
     return f'<text class="{anchor}" x="{n(x)}" y="{n(y)}">{full}{xml(shown)}</text>'
 
@@ -220,13 +224,13 @@ def words(kind: str, x: float, y: float, text: str) -> str:
 
 def upright(y: float, text: str) -> str:
     """Write text along the left edge, from below to above."""
-    place = f'transform="translate(13 {n(y)}) rotate(-90)"'
-    return f'<text class="faint mid" {place}>{xml(text)}</text>'
+    position = f'transform="translate(13 {n(y)}) rotate(-90)"'
+    return f'<text class="faint mid" {position}>{xml(text)}</text>'
 
 
 _RIGHT, _TOP, _BOTTOM = 22.0, 30.0, 44.0
 _HEIGHT = 270.0
-_BAR, _GAP = 16.0, 8.0
+_BAR, _SPACING = 16.0, 8.0
 #: A matrix is drawn up to this many classes.
 MOST_CELLS = 12
 
@@ -258,8 +262,8 @@ class _Plot:
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         return (
-            self.left + self.x.place(x) * self.width,
-            _TOP + (1 - self.y.place(y)) * self.height,
+            self.left + self.x.position(x) * self.width,
+            _TOP + (1 - self.y.position(y)) * self.height,
         )
 
 
@@ -304,17 +308,17 @@ def point_chart(
         body.append(f'<path class="aid" d="{way([plot.at(*p) for p in aid])}"/>')
     body.append('<g class="c0">')
     for at, (px, py) in enumerate(zip(points.xs, points.ys, strict=True)):
-        place = plot.at(px, py)
+        position = plot.at(px, py)
         if len(points.low):
             (_, bottom), (_, top) = (
                 plot.at(px, points.low[at]),
                 plot.at(px, points.high[at]),
             )
             body.append(
-                f'<path class="whisker" d="M{n(place[0])} {n(bottom)}V{n(top)}"/>'
+                f'<path class="whisker" d="M{n(position[0])} {n(bottom)}V{n(top)}"/>'
             )
         size = sizes[at] if sizes else 2.2
-        body.append(dot(place, size, "dot" if sizes else "cloud"))
+        body.append(dot(position, size, "dot" if sizes else "cloud"))
     body.append("</g>")
     return drawing(title, description, _TOP + plot.height + _BOTTOM, body)
 
@@ -332,15 +336,15 @@ def bar_chart(
     ``written`` stands at the end of the bars of a single series.
     """
     left = 12 + min(max((text_width(n, TEXT) for n in names), default=0), WIDEST_NAME)
-    room = 70.0 if written else _RIGHT
+    space = 70.0 if written else _RIGHT
     top = _TOP if len(bars) > 1 else 8.0
     each = len(bars) * _BAR * (1 if len(bars) == 1 else 0.7)
-    height = len(names) * (each + _GAP)
-    plot = _Plot(axis, axis, left, WIDTH - left - room, height)
+    height = len(names) * (each + _SPACING)
+    plot = _Plot(axis, axis, left, WIDTH - left - space, height)
     body = [_tick_x(plot, tick, top, height) for tick in axis.ticks]
     thick = each / len(bars)
     for row, name in enumerate(names):
-        y = top + row * (each + _GAP) + _GAP / 2
+        y = top + row * (each + _SPACING) + _SPACING / 2
         middle = y + each / 2 + 4
         body.append(label(name, left - 8, middle, "end"))
         for code, series in enumerate(bars):
@@ -379,7 +383,7 @@ def histogram(
 def matrix_chart(
     title: str, description: str, names: Sequence[str], counts: Sequence[Sequence[int]]
 ) -> str:
-    """Draw a table of counts, true classes down and answers across.
+    """Draw a confusion matrix: true classes down, predicted classes across.
 
     A cell is the stronger the larger its share of its row.
     """
@@ -389,7 +393,7 @@ def matrix_chart(
     tall = min(side, 64.0)
     top = 44.0
     body = [
-        words("faint mid", left + side * len(names) / 2, 14, "answer of the tree"),
+        words("faint mid", left + side * len(names) / 2, 14, "predicted class"),
         upright(top + tall * len(names) / 2, "true class"),
     ]
     for at, name in enumerate(names):
@@ -423,7 +427,7 @@ def _cell(
 
 
 def _plot(x: Axis, y: Axis) -> _Plot:
-    widest = max((text_width(y.form(tick), TEXT) for tick in y.ticks), default=0)
+    widest = max((text_width(y.tick_format(tick), TEXT) for tick in y.ticks), default=0)
     left = 30 + widest
     return _Plot(x, y, left, WIDTH - left - _RIGHT, _HEIGHT - _TOP - _BOTTOM)
 
@@ -433,7 +437,7 @@ def _axes(plot: _Plot) -> list[str]:
     for tick in plot.y.ticks:
         _, y = plot.at(plot.x.low, tick)
         line = f'<path class="grid" d="M{n(plot.left)} {n(y)}h{n(plot.width)}"/>'
-        written = words("faint end", plot.left - 6, y + 4, plot.y.form(tick))
+        written = words("faint end", plot.left - 6, y + 4, plot.y.tick_format(tick))
         body.extend([line, written])
     bottom = _TOP + plot.height
     body.extend(_tick_x(plot, tick, bottom, 0) for tick in _apart(plot))
@@ -448,17 +452,17 @@ def _apart(plot: _Plot) -> Iterator[float]:
     """Yield the ticks of the x axis that do not run into the one before them."""
     free = -1e9
     for tick in plot.x.ticks:
-        middle = plot.left + plot.x.place(tick) * plot.width
-        half = text_width(plot.x.form(tick), TEXT) / 2 + 3
+        middle = plot.left + plot.x.position(tick) * plot.width
+        half = text_width(plot.x.tick_format(tick), TEXT) / 2 + 3
         if middle - half >= free:
             free = middle + half
             yield tick
 
 
 def _tick_x(plot: _Plot, tick: float, top: float, height: float) -> str:
-    x = plot.left + plot.x.place(tick) * plot.width
+    x = plot.left + plot.x.position(tick) * plot.width
     line = f'<path class="grid" d="M{n(x)} {n(top)}v{n(height or 4)}"/>'
-    return line + words("faint mid", x, top + height + 17, plot.x.form(tick))
+    return line + words("faint mid", x, top + height + 17, plot.x.tick_format(tick))
 
 
 def _axis_title(plot: _Plot, text: str, y: float) -> str:

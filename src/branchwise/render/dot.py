@@ -13,9 +13,9 @@ from typing import Any
 from branchwise.render.picture import (
     CLASS_COLOURS,
     NUMBER_COLOUR,
-    Drawn,
+    Drawing,
     class_colours,
-    drawn,
+    drawing,
     mixed,
 )
 
@@ -28,7 +28,7 @@ def dot_lines(
     view: dict[str, Any], max_depth: int | None = None, max_nodes: int | None = None
 ) -> Iterator[str]:
     """Yield the lines of a DOT file; the parameters are those of ``svg_lines``."""
-    tree = drawn(view, max_depth, max_nodes)
+    tree = drawing(view, max_depth, max_nodes)
     colours = class_colours(view["nodes"]["weights"][0])
     yield "digraph tree {"
     yield f"  label={quoted_dot(view['target'])} labelloc=t fontname=Helvetica"
@@ -51,7 +51,7 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("\\", r"\\").replace('"', r"\"")
 
 
-def _attributes(tree: Drawn, index: int, colours: list[int]) -> str:
+def _attributes(tree: Drawing, index: int, colours: list[int]) -> str:
     if tree.left_out[index]:
         return f'label={quoted_dot(tree.head[index])} style="rounded,dashed"'
     label = quoted_dot(tree.head[index], tree.note[index])
@@ -66,7 +66,7 @@ def _attributes(tree: Drawn, index: int, colours: list[int]) -> str:
     return f'label={label} color="{colour}" fillcolor="{fill}" tooltip={hint}'
 
 
-def _branch(tree: Drawn, index: int) -> str:
+def _branch(tree: Drawing, index: int) -> str:
     if tree.left_out[index]:
         return "style=dashed"
     width = 1.0 + (_THICKEST - 1.0) * tree.share(index)

@@ -15,9 +15,9 @@ from typing import Any
 from branchwise.render.picture import (
     CLASS_COLOURS,
     NUMBER_COLOUR,
-    Drawn,
+    Drawing,
     class_colours,
-    drawn,
+    drawing,
     mixed,
 )
 
@@ -38,7 +38,7 @@ def mermaid_lines(
     view: dict[str, Any], max_depth: int | None = None, max_nodes: int | None = None
 ) -> Iterator[str]:
     """Yield the lines of a flowchart; the parameters are those of ``svg_lines``."""
-    tree = drawn(view, max_depth, max_nodes)
+    tree = drawing(view, max_depth, max_nodes)
     colours = class_colours(view["nodes"]["weights"][0])
     yield "flowchart TD"
     used: set[str] = set()
@@ -66,20 +66,20 @@ def _escaped(text: str) -> str:
     )
 
 
-def _node(tree: Drawn, index: int) -> str:
+def _node(tree: Drawing, index: int) -> str:
     if tree.left_out[index]:
         return f"([{quoted_mermaid(tree.head[index])}])"
     label = quoted_mermaid(tree.head[index], tree.note[index])
     return f"({label})" if tree.is_leaf(index) else f"[{label}]"
 
 
-def _branch(tree: Drawn, index: int) -> str:
+def _branch(tree: Drawing, index: int) -> str:
     if tree.left_out[index]:
         return "-.-"
     return f"---|{quoted_mermaid(tree.label[index])}|"
 
 
-def _widths(tree: Drawn) -> dict[str, list[str]]:
+def _widths(tree: Drawing) -> dict[str, list[str]]:
     """Return the widths that branches are drawn with, each with the branches."""
     links: dict[str, list[str]] = {}
     for index in range(1, len(tree)):
@@ -89,11 +89,11 @@ def _widths(tree: Drawn) -> dict[str, list[str]]:
     return links
 
 
-def _style(tree: Drawn, index: int, colours: list[int]) -> str:
+def _style(tree: Drawing, index: int, colours: list[int]) -> str:
     if tree.left_out[index]:
         return "more"
     if not tree.is_leaf(index):
-        return "asks"
+        return "split"
     if tree.view["predicts"] == "numbers":
         return "number"
     return f"class{colours[tree.get('label', index)]}"
@@ -101,7 +101,7 @@ def _style(tree: Drawn, index: int, colours: list[int]) -> str:
 
 def _defined(style: str) -> str:
     """Define a style; colours of letters, too, because grounds stay light."""
-    if style in ("asks", "more"):
+    if style in ("split", "more"):
         fill, stroke = "#f4f6f8", "#8a94a0"
     else:
         number = style == "number"

@@ -1,8 +1,8 @@
-"""Which nodes of a view a picture shows, and the words in them.
+"""The nodes, texts and colours of a picture, and estimated widths of texts.
 
-All pictures (SVG, Matplotlib, DOT, Mermaid) show the same: a node that asks has the
-name of its column, a leaf its answer, both their cases; branches have what leads
-down them. Branches that are left out are counted in a node of their own.
+All pictures (SVG, Matplotlib, DOT, Mermaid) show the same: a split node has the name
+of its column, a leaf its prediction, both their cases; branches have their
+conditions. Branches that are left out are counted in a node of their own.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def class_colours(weights: Sequence[float]) -> list[int]:
     if len(weights) <= len(CLASS_COLOURS):
         return list(classes)
     heaviest = sorted(classes, key=lambda label: (-weights[label], label))[:OTHERS]
-    place = {label: colour for colour, label in enumerate(sorted(heaviest))}
-    return [place.get(label, OTHERS) for label in classes]
+    position = {label: colour for colour, label in enumerate(sorted(heaviest))}
+    return [position.get(label, OTHERS) for label in classes]
 
 
 def variables() -> Iterator[str]:
@@ -88,7 +88,7 @@ _IDEOGRAPH = 1.05
 _EMOJI = 1.35
 #: Bold letters are wider by this factor.
 _BOLD = 1.12
-#: What stands for the end of a text that was cut short.
+#: The end of a truncated text.
 ELLIPSIS = "…"
 
 
@@ -110,15 +110,15 @@ def _char_width(char: str) -> float:
     return _IDEOGRAPH if wide else _OTHER
 
 
-def fitted(text: str, room: float, size: float, bold: bool = False) -> str:
-    """Cut a text short that is wider than there is room."""
-    if text_width(text, size, bold) <= room:
+def fitted(text: str, space: float, size: float, bold: bool = False) -> str:
+    """Truncate a text that is wider than the space."""
+    if text_width(text, size, bold) <= space:
         return text
-    room -= text_width(ELLIPSIS, size, bold)
+    space -= text_width(ELLIPSIS, size, bold)
     width, end = 0.0, 0
     for char in text:
         width += text_width(char, size, bold)
-        if width > room:
+        if width > space:
             break
         end += 1
     # A mark that belongs to a letter goes where the letter goes.
@@ -132,7 +132,7 @@ PICTURED_VALUES = 4
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawing:
     """The nodes of a picture, numbered level by level, as parallel lists.
 
     ``node`` is the number in the tree, or for what is left out that of its parent;
@@ -154,41 +154,41 @@ class Drawn:
         return len(self.node)
 
     def get(self, name: str, index: int) -> Any:
-        """Return what a list of the view has for a drawn node."""
+        """Return the entry of a list of the view for a drawn node."""
         return self.view["nodes"][name][self.node[index]]
 
     def is_leaf(self, index: int) -> bool:
-        """Whether a drawn node answers; neither asks nor stands for others."""
+        """Whether a drawn node is a leaf, neither a split nor a count of others."""
         return not self.left_out[index] and not self.get("n_children", index)
 
     def way(self, index: int) -> str:
-        """Write what leads to a drawn node, in full."""
+        """Write the condition of the branch to a drawn node, in full."""
         full = self.view["shortened"].get(str(self.node[index]))
         return full or self.get("branch", index) or "all cases"
 
     def missing(self, index: int) -> str:
-        """Write what a node that asks does with missing values."""
+        """Write where a split node sends missing values."""
         if self.view["missing"] == "error":
             return "missing values are refused"
         branch = self.get("missing_to", index)
         if branch == EVERY_BRANCH:
             way = "every branch"
         elif branch == STOP:
-            way = f"stop, {self.get('answer', index)}"
+            way = f"stop, {self.get('prediction', index)}"
         else:
             way = self.view["nodes"]["edge"][self.get("first_child", index) + branch]
-        asks = str(self.node[index]) in self.view["surrogates"]
-        return f"missing values: {'surrogates, else ' if asks else ''}{way}"
+        has_surrogates = str(self.node[index]) in self.view["surrogates"]
+        return f"missing values: {'surrogates, else ' if has_surrogates else ''}{way}"
 
     def share(self, index: int) -> float:
-        """Return the share of the training weight that takes the way to a node."""
+        """Return the share of the training weight that reaches a node."""
         share: float = self.get("weight", index) / self.view["nodes"]["weight"][0]
         return share
 
 
-def drawn(
+def drawing(
     view: dict[str, Any], max_depth: int | None = None, max_nodes: int | None = None
-) -> Drawn:
+) -> Drawing:
     """Choose the nodes of a picture.
 
     Parameters
@@ -196,7 +196,7 @@ def drawn(
     view : dict
         What :meth:`Model.view` returns.
     max_depth : int or None
-        How many levels of questions to show.
+        How many levels of splits to show.
     max_nodes : int or None
         How many nodes to show; the branches of a node are shown together or not at
         all, those of upper levels first.
@@ -205,7 +205,7 @@ def drawn(
     check_limit("max_nodes", max_nodes, 1)
     nodes = view["nodes"]
     below = _sizes(nodes)
-    picture = Drawn(view, [0], [-1], [], [], [0], [], [], [])
+    picture = Drawing(view, [0], [-1], [], [], [0], [], [], [])
     budget = len(below) if max_nodes is None else max_nodes
     budget -= 1
     for index, node in enumerate(picture.node):  # grows while it is walked
@@ -225,7 +225,7 @@ def drawn(
     return picture
 
 
-def _add(picture: Drawn, parent: int, node: int, left_out: int) -> None:
+def _add(picture: Drawing, parent: int, node: int, left_out: int) -> None:
     picture.node.append(node)
     picture.parent.append(parent)
     picture.left_out.append(left_out)
@@ -240,24 +240,28 @@ def _sizes(nodes: dict[str, list[Any]]) -> list[int]:
     return sizes
 
 
-def _word(picture: Drawn, index: int) -> None:
+def _word(picture: Drawing, index: int) -> None:
     """Put the words of a drawn node into the lists."""
     if picture.left_out[index]:
         head, note, label = f"{ELLIPSIS} {picture.left_out[index]:,} more", "", ""
     else:
         column = picture.get("column", index)
-        asks = column >= 0
-        name = picture.view["columns"][column]["name"] if asks else ""
-        head = name if asks else picture.get("answer", index)
-        note = _asked(picture, index) if asks else picture.get("tally", index)
+        has_surrogates = column >= 0
+        name = picture.view["columns"][column]["name"] if has_surrogates else ""
+        head = name if has_surrogates else picture.get("prediction", index)
+        note = (
+            _surrogate_note(picture, index)
+            if has_surrogates
+            else picture.get("tally", index)
+        )
         label = picture.get("edge", index)
     picture.head.append(head)
     picture.note.append(note)
     picture.label.append(label)
 
 
-def _asked(picture: Drawn, index: int) -> str:
-    """Return the cases of a node that asks; for numbers with their mean."""
+def _surrogate_note(picture: Drawing, index: int) -> str:
+    """Return the cases of a split node; for numbers with their mean."""
     if picture.view["predicts"] == "numbers":
         return str(picture.get("summary", index))
     weighted = picture.view.get("weighted", False)

@@ -1,6 +1,6 @@
-"""The tree as text: in the form of Quinlan's programs, with lines, or as Markdown.
+"""The tree as text: in the format of Quinlan's programs, with lines, or as Markdown.
 
-One line a branch; a leaf shows its answer with ``(cases)`` or
+One line a branch; a leaf shows its prediction with ``(cases)`` or
 ``(cases/errors)``, or, where numbers are predicted, ``(cases, ± deviation)``.
 Subtrees too deep to indent are broken off, named ``[S1]``, ``[S2]``, ... and
 printed after the tree, as C4.5 did.
@@ -19,13 +19,13 @@ from branchwise.text.conditions import (
     Condition,
     Reasons,
     absent_values,
-    answer,
-    answer_to_none,
-    answer_to_stopped,
     branch,
     missing_stops,
     one_of,
     phrase,
+    prediction,
+    prediction_of_none,
+    prediction_of_stopped,
     target,
 )
 from branchwise.tree.tree import Tree
@@ -41,16 +41,16 @@ class Style:
     """Quinlan's: a bar for each level, a colon after every branch."""
 
     def starts(self, start: str, last: bool) -> tuple[str, str]:  # noqa: ARG002
-        """Return what a line begins with, and what those below it are given."""
+        """Return the start of a line, and that of the lines below it."""
         return start, start + "|   "
 
     def branch(self, branch: str, end: str) -> str:
-        """Write a branch, with its answer if it has one."""
+        """Write a branch, with its prediction if it is a leaf."""
         return f"{branch}: {end}" if end else f"{branch}:"
 
-    def answer(self, answer: str) -> str:
-        """Write the answer of a tree that asks nothing."""
-        return answer
+    def prediction(self, prediction: str) -> str:
+        """Write the prediction of a tree without splits."""
+        return prediction
 
     def opening(self, target: str) -> Iterator[str]:  # noqa: ARG002
         """Yield what stands above the tree."""
@@ -67,13 +67,13 @@ class Box(Style):
     """Box-drawing characters, as the program ``tree`` lists files."""
 
     def starts(self, start: str, last: bool) -> tuple[str, str]:
-        """Return what a line begins with, and what those below it are given."""
+        """Return the start of a line, and that of the lines below it."""
         if last:
             return f"{start}└── ", f"{start}    "
         return f"{start}├── ", f"{start}│   "
 
     def branch(self, branch: str, end: str) -> str:
-        """Write a branch, with its answer if it has one."""
+        """Write a branch, with its prediction if it is a leaf."""
         return f"{branch}: {end}" if end else branch
 
     def opening(self, target: str) -> Iterator[str]:
@@ -87,19 +87,19 @@ class Box(Style):
 
 @dataclass(frozen=True)
 class Markdown(Style):
-    """A nested list; answers are bold."""
+    """A nested list; predictions are bold."""
 
     def starts(self, start: str, last: bool) -> tuple[str, str]:  # noqa: ARG002
-        """Return what a line begins with, and what those below it are given."""
+        """Return the start of a line, and that of the lines below it."""
         return f"{start}- ", f"{start}  "
 
     def branch(self, branch: str, end: str) -> str:
-        """Write a branch, with its answer if it has one."""
+        """Write a branch, with its prediction if it is a leaf."""
         return f"{markdown(branch)}: **{markdown(end)}**" if end else markdown(branch)
 
-    def answer(self, answer: str) -> str:
-        """Write the answer of a tree that asks nothing."""
-        return f"**{markdown(answer)}**"
+    def prediction(self, prediction: str) -> str:
+        """Write the prediction of a tree without splits."""
+        return f"**{markdown(prediction)}**"
 
     def heading(self, name: str) -> Iterator[str]:
         """Yield what stands above a subtree."""
@@ -111,7 +111,7 @@ def markdown(text: str) -> str:
     """Escape a text so that Markdown shows it as it is."""
     escaped = _MARKS.sub(lambda mark: f"\\{mark[0]}", text)
     escaped = _NUMBER.sub(r"\1\\\2", escaped)
-    return escaped.replace("  ", " &nbsp;")  # pages show several blanks as one
+    return escaped.replace("  ", " &nbsp;")  # pages collapse whitespace
 
 
 #: The styles by name; the first is the default.
@@ -141,16 +141,16 @@ def text_lines(
     reasons : dict or None
         Why nodes predict another class than that of most weight, by node.
     max_depth : int or None
-        How many levels of questions to show.
+        How many levels of splits to show.
     max_values : int
         How many values of a list to show before the rest is only counted.
     empty_branches : bool
         Whether to show the possible values that had no training case at a node,
-        and so get the node's answer.
+        and so get the node's prediction.
     missing : bool
         Whether to show where missing values go: ``or missing`` after the branch that
-        takes them, a line of their own where they stop and get the node's answer.
-        Where neither is there, they go down every branch.
+        takes them, a line of their own where they stop and get the node's
+        prediction. Where neither is there, they go down every branch.
     style : {"quinlan", "box", "markdown"}
         How lines are set.
     """
@@ -189,10 +189,10 @@ class _Printer:
     def lines(self) -> Iterator[str]:
         """Yield the lines of the tree, then those of the subtrees broken off."""
         if self.tree.n_children[0] == 0:
-            yield self.style.answer(self._answer(0))
+            yield self.style.prediction(self._prediction(0))
             return
         if self._hidden(0):
-            yield self.style.answer(f"{self._answer(0)} ...")
+            yield self.style.prediction(f"{self._prediction(0)} ...")
             return
         yield from self.style.opening(target(self.schema))
         broken_off = [0]
@@ -227,8 +227,8 @@ class _Printer:
         every = zip(entries, starts, strict=True)
         return [(entry, *pair, indent) for entry, pair in every][::-1]
 
-    def _answer(self, node: int) -> str:
-        return answer(self.schema, self.tree, node, self.reasons)
+    def _prediction(self, node: int) -> str:
+        return prediction(self.schema, self.tree, node, self.reasons)
 
     def _branch(self, node: int) -> str:
         return branch(self.schema, self.tree, node, self.max_values, self.missing)
@@ -239,11 +239,11 @@ class _Printer:
         )
 
     def _end(self, node: int, indent: int, broken_off: list[int]) -> str:
-        """Return what ends the line of a node; nothing if its branches follow."""
+        """Return the end of the line of a node; empty if its branches follow."""
         if self.tree.n_children[node] == 0:
-            return self._answer(node)
+            return self._prediction(node)
         if self._hidden(node):
-            return f"{self._answer(node)} ..."
+            return f"{self._prediction(node)} ..."
         if indent + 1 >= _DEEPEST_INDENT:
             broken_off.append(node)
             return f"[S{len(broken_off) - 1}]"
@@ -253,11 +253,11 @@ class _Printer:
         """Yield lines for missing values that stop, and for values without cases."""
         column = self.schema.columns[int(self.tree.column[node])].name
         if self.missing and missing_stops(self.tree, node):
-            reply = answer_to_stopped(self.schema, self.tree, node)
-            yield self.style.branch(phrase(Condition(column, "is missing")), reply)
+            outcome = prediction_of_stopped(self.schema, self.tree, node)
+            yield self.style.branch(phrase(Condition(column, "is missing")), outcome)
         if not self.empty_branches:
             return
         if values := absent_values(self.schema, self.tree, node):
             words = phrase(one_of(column, values), self.max_values)
-            reply = answer_to_none(self.schema, self.tree, node)
-            yield self.style.branch(words, reply)
+            outcome = prediction_of_none(self.schema, self.tree, node)
+            yield self.style.branch(words, outcome)

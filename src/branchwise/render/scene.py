@@ -1,4 +1,4 @@
-"""A picture ready to be drawn: boxes with their places, words cut to fit, bars.
+"""Layout of a tree (:func:`tidy`) and the scene of a picture: boxes, texts and bars.
 
 Lengths are in pixels; y grows downwards. SVG and Matplotlib draw the same scene.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from branchwise.render.picture import OTHERS, Drawn, class_colours, fitted, text_width
+from branchwise.render.picture import OTHERS, Drawing, class_colours, fitted, text_width
 
 _NONE = -1
 _LEFT, _RIGHT = -1, +1
@@ -19,7 +19,7 @@ def tidy(
     n_children: Sequence[int],
     first_child: Sequence[int],
     widths: Sequence[float],
-    gap: float,
+    spacing: float,
 ) -> list[float]:
     """Return the horizontal middle of every node; the leftmost edge is at 0.
 
@@ -29,10 +29,10 @@ def tidy(
         The shape; nodes are numbered level by level.
     widths : sequence of float
         How wide each node is.
-    gap : float
+    spacing : float
         The least distance between neighbours.
     """
-    forest = _Forest(n_children, first_child, widths, gap)
+    forest = _Forest(n_children, first_child, widths, spacing)
     for node in reversed(range(len(n_children))):
         if n_children[node]:
             forest.join_children(node)
@@ -47,11 +47,11 @@ class _Forest:
         n_children: Sequence[int],
         first_child: Sequence[int],
         widths: Sequence[float],
-        gap: float,
+        spacing: float,
     ) -> None:
         n = len(n_children)
         self.n_children, self.first_child = n_children, first_child
-        self.widths, self.gap = widths, gap
+        self.widths, self.spacing = widths, spacing
         #: Levels below a node.
         self.height = [0] * n
         #: Position relative to the parent; while siblings are joined, to the first.
@@ -93,7 +93,7 @@ class _Forest:
 
     def distance(self, left: int, right: int) -> float:
         """Return how far apart the middles of two neighbours must be."""
-        return self.gap + (self.widths[left] + self.widths[right]) / 2
+        return self.spacing + (self.widths[left] + self.widths[right]) / 2
 
     def sew(self, node: int, x: float, target: int, target_x: float) -> None:
         """Let an outline that ends at a node go on at another."""
@@ -123,15 +123,17 @@ class _Row:
         # The outlines that face each other, and the two on the far sides.
         right, right_x = child - 1, forest.offset[child - 1]
         left, left_x = child, 0.0
-        far_left, far_left_x = self.first, forest.offset[self.first]
-        far_right, far_right_x = child, 0.0
+        outer_left, outer_left_x = self.first, forest.offset[self.first]
+        outer_right, outer_right_x = child, 0.0
         at = right_x + forest.distance(right, left)
         owner = len(self.seen) - 1
         for depth in range(1, common + 1):
             right, right_x = forest.below(right, right_x, _RIGHT)
             left, left_x = forest.below(left, left_x, _LEFT)
-            far_left, far_left_x = forest.below(far_left, far_left_x, _LEFT)
-            far_right, far_right_x = forest.below(far_right, far_right_x, _RIGHT)
+            outer_left, outer_left_x = forest.below(outer_left, outer_left_x, _LEFT)
+            outer_right, outer_right_x = forest.below(
+                outer_right, outer_right_x, _RIGHT
+            )
             while forest.height[self.seen[owner]] < depth:
                 owner -= 1
             push = right_x + forest.distance(right, left) - left_x - at
@@ -141,10 +143,10 @@ class _Row:
         forest.offset[child] = at
         if common < height:
             target, target_x = forest.below(left, left_x, _LEFT)
-            forest.sew(far_left, far_left_x, target, at + target_x)
+            forest.sew(outer_left, outer_left_x, target, at + target_x)
         elif common < forest.height[self.seen[0]]:
             target, target_x = forest.below(right, right_x, _RIGHT)
-            forest.sew(far_right, at + far_right_x, target, target_x)
+            forest.sew(outer_right, at + outer_right_x, target, target_x)
         while self.seen and forest.height[self.seen[-1]] <= height:
             self.seen.pop()
         self.seen.append(child)
@@ -175,15 +177,15 @@ class _Row:
 
 #: Sizes of letters: in the first line of a node, in the second, and on branches.
 HEAD, NOTE, LABEL = 13.0, 11.0, 12.0
-#: A node: its height, blanks at the sides, and where things are, from its top.
+#: A node: its height, its padding, and where things are, from its top.
 HEIGHT, STUB_HEIGHT, PADDING = 58.0, 24.0, 12.0
 HEAD_LINE, BAR_TOP, BAR_HEIGHT, NOTE_LINE = 20.0, 28.0, 7.0, 49.0
-#: The room for what stands on a branch, above the node that it leads to.
-LABEL_ROOM, LABEL_LINE = 20.0, 14.0
+#: The space for the text of a branch, above the node that it leads to.
+LABEL_SPACE, LABEL_LINE = 20.0, 14.0
 _NARROWEST, _STUB_NARROWEST, _WIDEST = 84.0, 64.0, 300.0
-_GAP = 16.0
-#: Between levels: at least, at most, and how much of the longest way aside.
-_LEVEL_GAP, _HIGHEST_GAP, _STEEPNESS = 34.0, 120.0, 0.08
+_SPACING = 16.0
+#: Between levels: at least, at most, and how much of the longest horizontal distance.
+_LEVEL_SPACING, _HIGHEST_SPACING, _STEEPNESS = 34.0, 120.0, 0.08
 #: How wide branches are drawn: those without cases, and the one with all.
 _THIN, _THICK = 1.2, 12.0
 
@@ -204,7 +206,7 @@ class Scene:
     ``scale`` the least and the greatest number that bars show, for numbers.
     """
 
-    drawn: Drawn
+    drawing: Drawing
     x: list[float]
     y: list[float]
     width: list[float]
@@ -218,14 +220,14 @@ class Scene:
 
     def edge_width(self, index: int) -> float:
         """Return how wide the branch to a node is drawn: by its cases."""
-        return _THIN + (_THICK - _THIN) * self.drawn.share(index)
+        return _THIN + (_THICK - _THIN) * self.drawing.share(index)
 
     def edge(self, index: int) -> tuple[float, float, float, float]:
         """Return where a branch begins and where it ends: above what stands on it."""
-        parent = self.drawn.parent[index]
-        room = LABEL_ROOM if self.label[index] else 0.0
+        parent = self.drawing.parent[index]
+        space = LABEL_SPACE if self.label[index] else 0.0
         bottom = self.y[parent] + self.height[parent]
-        return self.x[parent], bottom, self.x[index], self.y[index] - room
+        return self.x[parent], bottom, self.x[index], self.y[index] - space
 
     def bar_width(self, index: int) -> float:
         """Return how wide the bar in a node is."""
@@ -233,12 +235,12 @@ class Scene:
 
     def segments(self, index: int) -> Iterator[Segment]:
         """Yield the parts of a node's bar: the shares of its classes."""
-        weights = self.drawn.get("weights", index)
-        whole, room = sum(weights), self.bar_width(index)
+        weights = self.drawing.get("weights", index)
+        whole, space = sum(weights), self.bar_width(index)
         x = PADDING
         for label, weight in enumerate(weights):
             if weight:
-                width = room * (weight / whole)
+                width = space * (weight / whole)
                 yield Segment(x, width, self.colour_of[label])
                 x += width
 
@@ -246,7 +248,7 @@ class Scene:
         """Yield colours with the names of their classes, the shared one at the end."""
         shared = sum(colour == OTHERS for colour in self.colour_of)
         for name, colour in zip(
-            self.drawn.view["classes"], self.colour_of, strict=True
+            self.drawing.view["classes"], self.colour_of, strict=True
         ):
             if colour != OTHERS or shared == 1:
                 yield colour, name
@@ -255,14 +257,14 @@ class Scene:
 
     def spread(self, index: int) -> tuple[float, float, float]:
         """Return where a node's mean is on its bar, and one deviation around it."""
-        mean, apart = (self.drawn.get(name, index) for name in ("mean", "deviation"))
+        mean, apart = (self.drawing.get(name, index) for name in ("mean", "deviation"))
         return (
-            self.place(index, mean - apart),
-            self.place(index, mean),
-            self.place(index, mean + apart),
+            self.position(index, mean - apart),
+            self.position(index, mean),
+            self.position(index, mean + apart),
         )
 
-    def place(self, index: int, number: float) -> float:
+    def position(self, index: int, number: float) -> float:
         """Return where a number is on the bar of a node."""
         return PADDING + self.bar_width(index) * self.strength(number)
 
@@ -276,22 +278,22 @@ class Scene:
         )
 
 
-def scene(drawn: Drawn) -> Scene:
+def scene(drawing: Drawing) -> Scene:
     """Give every drawn node its place."""
-    every = range(len(drawn))
-    head = [fitted(text, _WIDEST, HEAD, bold=True) for text in drawn.head]
-    note = [fitted(text, _WIDEST, NOTE) for text in drawn.note]
-    label = [fitted(text, _WIDEST, LABEL) for text in drawn.label]
-    width = [_box_width(head[i], note[i], bool(drawn.left_out[i])) for i in every]
-    height = [STUB_HEIGHT if drawn.left_out[i] else HEIGHT for i in every]
+    every = range(len(drawing))
+    head = [fitted(text, _WIDEST, HEAD, bold=True) for text in drawing.head]
+    note = [fitted(text, _WIDEST, NOTE) for text in drawing.note]
+    label = [fitted(text, _WIDEST, LABEL) for text in drawing.label]
+    width = [_box_width(head[i], note[i], bool(drawing.left_out[i])) for i in every]
+    height = [STUB_HEIGHT if drawing.left_out[i] else HEIGHT for i in every]
     cell = [
         max(width[i], text_width(label[i], LABEL) + PADDING) if label[i] else width[i]
         for i in every
     ]
-    x = tidy(drawn.n_children, drawn.first_child, cell, _GAP)
-    y = _tops(drawn, x)
+    x = tidy(drawing.n_children, drawing.first_child, cell, _SPACING)
+    y = _tops(drawing, x)
     return Scene(
-        drawn,
+        drawing,
         x,
         y,
         width,
@@ -303,8 +305,10 @@ def scene(drawn: Drawn) -> Scene:
             max(x[i] + cell[i] / 2 for i in every),
             max(y[i] + height[i] for i in every),
         ),
-        class_colours(drawn.view["nodes"]["weights"][0]),
-        _scale(drawn.view["nodes"]) if drawn.view["predicts"] == "numbers" else None,
+        class_colours(drawing.view["nodes"]["weights"][0]),
+        _scale(drawing.view["nodes"])
+        if drawing.view["predicts"] == "numbers"
+        else None,
     )
 
 
@@ -314,18 +318,18 @@ def _box_width(head: str, note: str, stub: bool) -> float:
     return max(least, text + 2 * PADDING)
 
 
-def _tops(drawn: Drawn, x: list[float]) -> list[float]:
-    """Return the top of every node; the wider a level fans out, the higher its gap."""
-    tops = [0.0] * len(drawn)
-    start, stop = 1, 1 + drawn.n_children[0]
+def _tops(drawing: Drawing, x: list[float]) -> list[float]:
+    """Return the top of every node; wide levels have more space above them."""
+    tops = [0.0] * len(drawing)
+    start, stop = 1, 1 + drawing.n_children[0]
     top = HEIGHT
     while start < stop:
-        aside = max(abs(x[i] - x[drawn.parent[i]]) for i in range(start, stop))
-        top += min(_LEVEL_GAP + _STEEPNESS * aside, _HIGHEST_GAP) + LABEL_ROOM
+        aside = max(abs(x[i] - x[drawing.parent[i]]) for i in range(start, stop))
+        top += min(_LEVEL_SPACING + _STEEPNESS * aside, _HIGHEST_SPACING) + LABEL_SPACE
         tops[start:stop] = [top] * (stop - start)
         top += HEIGHT
         last = stop - 1
-        start, stop = stop, drawn.first_child[last] + drawn.n_children[last]
+        start, stop = stop, drawing.first_child[last] + drawing.n_children[last]
     return tops
 
 

@@ -1,8 +1,8 @@
 """The tree as an SVG picture: one file, for browsers, papers and slides.
 
-Colours follow the reader's choice of light or dark. What is too long for its place
-is cut short and shows in full when pointed at; the description, which screen readers
-read, has the tree in words.
+Colours follow the reader's choice of light or dark. What is too long for its box
+is truncated and has a tooltip; the description, which screen readers read, has the
+tree in words.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from branchwise.render.picture import (
     CLASS_COLOURS,
     NUMBER_COLOUR,
     ON_DARK,
-    Drawn,
-    drawn,
+    Drawing,
+    drawing,
     fitted,
     text_width,
 )
@@ -29,7 +29,7 @@ from branchwise.render.scene import (
     HEAD_LINE,
     LABEL,
     LABEL_LINE,
-    LABEL_ROOM,
+    LABEL_SPACE,
     NOTE_LINE,
     PADDING,
     Scene,
@@ -38,10 +38,10 @@ from branchwise.render.scene import (
 from branchwise.text import conditions as words
 
 _MARGIN = 20.0
-#: The legend: height of a row, size of a colour's square, blanks, widest name.
-_ROW, _SQUARE, _BLANK, _WIDEST_NAME = 22.0, 11.0, 16.0, 200.0
+#: The legend: height of a row, size of a square, whitespace, widest name.
+_ROW, _SQUARE, _EMPTY, _WIDEST_NAME = 22.0, 11.0, 16.0, 200.0
 _LEGEND_LEAST, _SCALE_WIDTH = 360.0, 120.0
-#: How many nodes the description tells in words.
+#: How many nodes the description has in words.
 _TOLD = 200
 #: Characters that XML cannot hold, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -76,21 +76,21 @@ def svg_lines(
     view : dict
         What :meth:`Model.view` returns.
     max_depth, max_nodes : int or None
-        How many levels of questions, and how many nodes, to show.
+        How many levels of splits, and how many nodes, to show.
     """
-    picture = scene(drawn(view, max_depth, max_nodes))
+    picture = scene(drawing(view, max_depth, max_nodes))
     width, height = picture.size
     legend, legend_height = _legend(picture, max(width, _LEGEND_LEAST))
     width = max(width, *(entry[0] for entry in legend)) + 2 * _MARGIN
     height += legend_height + 2 * _MARGIN
     left = (width - picture.size[0]) / 2
-    yield from _opening(picture.drawn, width, height)
+    yield from _opening(picture.drawing, width, height)
     yield f'<g transform="translate({_n(_MARGIN)} {_n(_MARGIN)})">'
     yield from (line for _, line in legend)
     yield "</g>"
     yield f'<g transform="translate({_n(left)} {_n(_MARGIN + legend_height)})">'
     yield from _edges(picture)
-    for index in range(len(picture.drawn)):
+    for index in range(len(picture.drawing)):
         yield from _node(picture, index)
     yield "</g>"
     yield "</svg>"
@@ -106,7 +106,7 @@ def _n(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
-def _opening(tree: Drawn, width: float, height: float) -> Iterator[str]:
+def _opening(tree: Drawing, width: float, height: float) -> Iterator[str]:
     target = tree.view["target"]
     title = "Decision tree" + ("" if target == words.UNNAMED else f" for {target}")
     told = "\n".join(_told(tree))
@@ -168,7 +168,7 @@ def _shades(shade: dict[str, str]) -> Iterator[str]:
     yield f".branchwise .i{{fill:{shade['ink']}}}"
 
 
-def _told(tree: Drawn) -> Iterator[str]:
+def _told(tree: Drawing) -> Iterator[str]:
     """Yield the tree in words, one line a drawn node, branch by branch."""
     view = tree.view
     leaves = "1 leaf" if view["n_leaves"] == 1 else f"{view['n_leaves']:,} leaves"
@@ -185,24 +185,24 @@ def _told(tree: Drawn) -> Iterator[str]:
         yield _line(tree, index)
 
 
-def _line(tree: Drawn, index: int) -> str:
+def _line(tree: Drawing, index: int) -> str:
     way = tree.get("branch", index) or "all cases"
     if tree.left_out[index]:
         return f"{way}: {tree.head[index]}"
-    asks = "" if tree.is_leaf(index) else f"; asks {tree.head[index]}"
-    return f"{way}: {tree.get('summary', index)}{asks}"
+    split_text = "" if tree.is_leaf(index) else f"; splits on {tree.head[index]}"
+    return f"{way}: {tree.get('summary', index)}{split_text}"
 
 
 def _edges(picture: Scene) -> Iterator[str]:
     """Yield the branches, from the bottom of a node to the words on the branch."""
-    for index in range(1, len(picture.drawn)):
+    for index in range(1, len(picture.drawing)):
         x, y, end_x, end_y = picture.edge(index)
         middle = (y + end_y) / 2
         curve = (
             f"M{_n(x)} {_n(y)}C{_n(x)} {_n(middle)} {_n(end_x)} {_n(middle)} "
             f"{_n(end_x)} {_n(end_y)}"
         )
-        if picture.drawn.left_out[index]:
+        if picture.drawing.left_out[index]:
             yield f'<path class="o" d="{curve}"/>'
         else:
             width = f"{picture.edge_width(index):.2f}"
@@ -210,13 +210,13 @@ def _edges(picture: Scene) -> Iterator[str]:
 
 
 def _node(picture: Scene, index: int) -> Iterator[str]:
-    tree = picture.drawn
+    tree = picture.drawing
     left = picture.x[index] - picture.width[index] / 2
     yield f'<g transform="translate({_n(left)} {_n(picture.y[index])})">'
     yield f"<title>{xml(_hint(tree, index))}</title>"
     middle = picture.width[index] / 2
     if picture.label[index]:
-        yield _text("b", middle, LABEL_LINE - LABEL_ROOM, picture.label[index])
+        yield _text("b", middle, LABEL_LINE - LABEL_SPACE, picture.label[index])
     yield _box(picture, index)
     if tree.left_out[index]:
         yield _text("t", middle, 16.0, picture.head[index])
@@ -241,7 +241,7 @@ def _rect(kind: str, x: float, y: float, width: float, height: float, r: float) 
 
 
 def _box(picture: Scene, index: int) -> str:
-    tree = picture.drawn
+    tree = picture.drawing
     size = picture.width[index], picture.height[index]
     if tree.left_out[index]:
         box = _rect("n", 0, 0, *size, size[1] / 2)
@@ -274,17 +274,17 @@ def _number_bar(picture: Scene, index: int) -> Iterator[str]:
     yield _rect("i", mean - 1.5, BAR_TOP - 1, 3, BAR_HEIGHT + 2, 1.5)
 
 
-def _hint(tree: Drawn, index: int) -> str:
-    """Write what shows when a node is pointed at."""
+def _hint(tree: Drawing, index: int) -> str:
+    """Write the tooltip of a node."""
     if tree.left_out[index]:
         return f"{counted(tree.left_out[index], 'node')} not shown"
     lines = [tree.way(index), tree.get("summary", index)]
     if not tree.is_leaf(index):
-        lines += [f"asks {tree.head[index]}", tree.missing(index)]
+        lines += [f"splits on {tree.head[index]}", tree.missing(index)]
     return "\n".join([*lines, *_class_lines(tree, index)])
 
 
-def _class_lines(tree: Drawn, index: int) -> Iterator[str]:
+def _class_lines(tree: Drawing, index: int) -> Iterator[str]:
     """Yield the cases of each class at a node, and what they weigh if not 1 each."""
     classes, weights = tree.view["classes"], tree.get("weights", index)
     present = [at for at, weight in enumerate(weights) if classes and weight]
@@ -296,28 +296,28 @@ def _class_lines(tree: Drawn, index: int) -> Iterator[str]:
         cases = (
             words.cases(tree.get("class_cases", index)[at]) + ", " if counted else ""
         )
-        part = words.share(weights[at], sum(weights))
-        yield f"{classes[at]}: {cases}{part} of weight"
+        piece = words.share(weights[at], sum(weights))
+        yield f"{classes[at]}: {cases}{piece} of weight"
 
 
-def _legend(picture: Scene, room: float) -> tuple[list[tuple[float, str]], float]:
+def _legend(picture: Scene, space: float) -> tuple[list[tuple[float, str]], float]:
     """Return the right edge and the line of each entry, and the height of all."""
-    view = picture.drawn.view
+    view = picture.drawing.view
     target = fitted(view["target"], _WIDEST_NAME, LABEL, bold=True)
     entries = [_entry("s h", 0.0, 12.0, target, 13.0)]
-    start = entries[0][0] + _BLANK
+    start = entries[0][0] + _EMPTY
     if picture.scale is not None:
         return [*entries, *_scale_entries(picture.scale, start)], _ROW + 10
     x, y = start, 0.0
     for colour, name in picture.class_names():
         text = fitted(name, _WIDEST_NAME, LABEL)
         width = _SQUARE + 5 + text_width(text, LABEL)
-        if x + width > room and x > start:
+        if x + width > space and x > start:
             x, y = start, y + _ROW
         square = _rect(f"c{colour}", x, y + 2, _SQUARE, _SQUARE, 2)
         right, words_ = _entry("s m", x + _SQUARE + 5, y + 12, text, LABEL)
         entries.append((right, square + words_))
-        x = right + _BLANK
+        x = right + _EMPTY
     return entries, y + _ROW + 10
 
 
@@ -338,4 +338,4 @@ def _scale_entries(scale: tuple[float, float], x: float) -> Iterator[tuple[float
     yield right, _rect("i", start + _SCALE_WIDTH / 2 - 1.5, 3.5, 3, 9, 1.5)
     right, line = _entry("s m", start + _SCALE_WIDTH + 8, 12.0, high, LABEL)
     yield right, line
-    yield _entry("s m", right + _BLANK, 12.0, "(mean ± deviation)", LABEL)
+    yield _entry("s m", right + _EMPTY, 12.0, "(mean ± deviation)", LABEL)

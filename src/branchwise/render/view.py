@@ -1,4 +1,4 @@
-"""A tree as one dictionary of plain values: what every view is drawn from.
+"""The view dictionary: a tree in plain values, from which pictures are drawn.
 
 A view holds words that are ready to be shown (names and values as
 ``text/conditions.py`` writes them, not yet escaped for HTML or any other language) and
@@ -12,8 +12,8 @@ Where training cases had weights, ``view["weighted"]`` is true, and the nodes ha
 lists of :data:`WEIGHTED_LISTS`, too. ``view["reasons"]`` is there where costs or
 smoothed probabilities decided for another class than the usual one: by node, why.
 
-Whoever knows more may add ``"candidates"``: by node (as text) a list of ``{"column",
-"score", "chosen", "note"}``, the columns that could have been asked.
+Optional ``"candidates"``: by node (as text) a list of ``{"column", "score", "chosen",
+"note"}``, the candidate columns of the split.
 """
 
 from __future__ import annotations
@@ -32,37 +32,38 @@ from branchwise.recipe import Recipe
 from branchwise.text import conditions as words
 from branchwise.text.conditions import surrogates_of
 from branchwise.text.reasons import reasons_of
-from branchwise.tree.apply import class_chances
+from branchwise.tree.apply import class_probabilities
 from branchwise.tree.tree import Tree
 
-#: A tree for people: what each list of ``view["nodes"]`` has for a node.
+#: What each list of ``view["nodes"]`` has for a node.
 NODE_LISTS = {
     "parent": "number of the parent; -1 for the root",
-    "depth": "questions from the root",
+    "depth": "splits from the root",
     "n_children": "number of branches; 0 for a leaf",
     "first_child": "number of the first child",
-    "column": "position in view['columns'] of the column it asks about; -1 for a leaf",
-    "cut": "for a question about a number: the cut, else None",
+    "column": "position in view['columns'] of the column it splits on; -1 for a leaf",
+    "threshold": "threshold of a split on a number, else None",
     "branch": "what leads here, in full: 'outlook = sunny'; '' for the root",
     "edge": "the same without the column: 'sunny', '<= 77.5'; '' for the root",
-    "answer": "what the node answers: a class or a number, in words",
+    "prediction": "what the node predicts: a class or a number, in words",
     "label": "position of that class in view['classes']; None for numbers",
-    "summary": "the answer with cases and errors: 'yes (4/1)'",
-    "tally": "cases and errors without the answer: '4 cases, 1 error'",
+    "summary": "the prediction with cases and errors: 'yes (4/1)'",
+    "tally": "cases and errors without the prediction: '4 cases, 1 error'",
     "weight": "training weight at the node",
     "weights": "training weight of each class; for numbers [weight]",
-    "chances": "probability of each class, as the model predicts; for numbers []",
+    "probabilities": "probability of each class, as the model predicts; for numbers []",
     "mean": "mean of the training numbers; None for classes",
     "deviation": "their standard deviation; None for classes",
     "impurity": "entropy in bits, Gini impurity or variance of the node",
-    "gain": "impurity that its question takes away; 0 for a leaf",
+    "gain": "impurity decrease of its split; 0 for a leaf",
     "codes": "values of the parent's column that lead here: positions in its 'values';"
-    " for a number 0 is at most the cut and 1 above it; [] for missing values only",
-    "missing_to": "branch of a missing value; -1 stops and answers here, -2 every one",
-    "unseen_to": "branch of an unseen value; -1 stops and answers here, -2 every one",
+    " for a number 0 is at most the threshold and 1 above it; [] for missing values"
+    " only",
+    "missing_to": "branch of a missing value; -1 stops here, -2 every one",
+    "unseen_to": "branch of an unseen value; -1 stops here, -2 every one",
 }
 
-#: What there is besides where training cases had weights.
+#: Additional lists where training cases had weights.
 WEIGHTED_LISTS = {
     "cases": "number of training cases at the node, whatever they weigh",
     "class_cases": "number of cases of each class; not there for numbers, nor where a "
@@ -89,7 +90,7 @@ def view(
         Which of :data:`NODE_LISTS` to make: words take time where nodes are many.
     """
     check_limit("max_values", max_values, 1, optional=False)
-    numbers = tree.predicts_numbers
+    numbers = tree.is_regression
     reasons = reasons_of(schema.classes, tree, recipe)
     seen: dict[str, Any] = {
         "format": "branchwise-view",
@@ -134,7 +135,7 @@ def _numbered(schema: Schema) -> enumerate[Column]:
 
 
 def _impurity_name(tree: Tree, recipe: Recipe) -> str:
-    if tree.predicts_numbers:
+    if tree.is_regression:
         return "variance"
     return "Gini impurity" if recipe.criterion == "gini" else "entropy"
 
@@ -155,17 +156,19 @@ def _makers(
     max_values: int,
     reasons: words.Reasons,
 ) -> dict[str, Callable[[], list[Any]]]:
-    """Return what makes each list of the nodes."""
+    """Return the functions that make the lists of the nodes."""
     every = range(len(tree))
     none: list[None] = [None] * len(tree)
-    numbers = tree.predicts_numbers
+    numbers = tree.is_regression
     return {
         "parent": tree.parent.tolist,
         "depth": tree.depth.tolist,
         "n_children": tree.n_children.tolist,
         "first_child": tree.first_child.tolist,
         "column": tree.column.tolist,
-        "cut": lambda: [None if c != c else c + 0.0 for c in tree.cut.tolist()],
+        "threshold": lambda: [
+            None if t != t else t + 0.0 for t in tree.threshold.tolist()
+        ],
         "branch": lambda: [
             "",
             *(words.branch(schema, tree, i, max_values) for i in every[1:]),
@@ -174,13 +177,13 @@ def _makers(
             "",
             *(words.edge(schema, tree, i, max_values) for i in every[1:]),
         ],
-        "answer": lambda: [words.reply(schema, tree, i) for i in every],
+        "prediction": lambda: [words.outcome(schema, tree, i) for i in every],
         "label": lambda: none if numbers else tree.label.tolist(),
-        "summary": lambda: [words.answer(schema, tree, i, reasons) for i in every],
+        "summary": lambda: [words.prediction(schema, tree, i, reasons) for i in every],
         "tally": lambda: [words.tally(tree, i, reasons) for i in every],
         "weight": lambda: _plain(tree.weights.sum(axis=1)),
         "weights": lambda: _plain(tree.weights),
-        "chances": lambda: _chances(tree, recipe),
+        "probabilities": lambda: _probabilities(tree, recipe),
         "mean": lambda: none if tree.mean is None else tree.mean.tolist(),
         "deviation": lambda: [words.deviation_of(tree, i) for i in every],
         "impurity": lambda: _impurities(tree, recipe).tolist(),
@@ -191,11 +194,13 @@ def _makers(
     }
 
 
-def _chances(tree: Tree, recipe: Recipe) -> list[Any]:
-    if tree.predicts_numbers:
+def _probabilities(tree: Tree, recipe: Recipe) -> list[Any]:
+    if tree.is_regression:
         return [[]] * len(tree)
-    chances: list[Any] = class_chances(tree.weights, tree.weights[0], recipe).tolist()
-    return chances
+    probabilities: list[Any] = class_probabilities(
+        tree.weights, tree.weights[0], recipe
+    ).tolist()
+    return probabilities
 
 
 def _codes(tree: Tree) -> list[list[int]]:
@@ -224,7 +229,7 @@ def _impurities(tree: Tree, recipe: Recipe) -> Floats:
 
 
 def _surrogates(schema: Schema, tree: Tree) -> dict[str, Any]:
-    """Return, by node, what it asks in turn where its own column is missing."""
+    """Return, by node, its surrogates in order."""
     if tree.surrogates is None:
         return {}
     position = {name: index for index, name in enumerate(schema.names)}
@@ -256,7 +261,7 @@ def _shortened(schema: Schema, tree: Tree, max_values: int) -> dict[str, str]:
 def _met(schema: Schema, condition: words.Condition) -> dict[str, Any]:
     """Return a condition as a bound of numbers or as codes of values."""
     if condition.op in ("<=", ">"):
-        return {"op": condition.op, "cut": condition.value}
+        return {"op": condition.op, "threshold": condition.value}
     column = next(c for c in schema.columns if c.name == condition.column)
     values = condition.value
     several = values if isinstance(values, tuple) else (values,)

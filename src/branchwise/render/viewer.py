@@ -66,7 +66,7 @@ SCRIPTS = (
 LISTS = (
     "n_children",
     "column",
-    "cut",
+    "threshold",
     "missing_to",
     "unseen_to",
     "gain",
@@ -74,12 +74,12 @@ LISTS = (
     "label",
     "weight",
     "weights",
-    "chances",
+    "probabilities",
     "mean",
     "deviation",
 )
-LISTS_FOR_NUMBERS = (*LISTS, "answer")
-#: What tells a page of ours from other files.
+LISTS_FOR_NUMBERS = (*LISTS, "prediction")
+#: Identifies pages of branchwise.
 GENERATOR = '<meta name="generator" content="branchwise">'
 #: Trees up to this many nodes are shown in notebooks as a whole.
 NOTEBOOK_NODES = 2000
@@ -93,7 +93,7 @@ _ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
 def lists_for(tree: Tree) -> tuple[str, ...]:
     """Return the lists of the view that a page of this tree needs."""
-    return LISTS_FOR_NUMBERS if tree.predicts_numbers else LISTS
+    return LISTS_FOR_NUMBERS if tree.is_regression else LISTS
 
 
 def page(view: dict[str, Any], text: str, title: str | None = None) -> str:
@@ -111,21 +111,21 @@ def page(view: dict[str, Any], text: str, title: str | None = None) -> str:
     # A title is shown as names are: nothing in it may break a line or hide.
     heading = plain(title) if title is not None else _heading(view["target"])
     style, script = style_and_script()
-    parts = {
+    pieces = {
         "policy": escape(policy([style], [script])),
         "generator": GENERATOR,
         "title": escape(heading),
         "style": style,
         "text": escape(text),
-        "data": _json(packed(view)),
+        "data": _json(compact(view)),
         "script": script,
     }
     # One pass: what is put in is not searched for places to put something in.
-    return re.sub(r"\{\{(\w+)\}\}", lambda m: parts[m[1]], _asset("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda m: pieces[m[1]], _asset("page.html"))
 
 
 def style_and_script() -> tuple[str, str]:
-    """Return what a page brings along; pages around it must allow it, too."""
+    """Return the style and the script of a page; embedding pages must allow them."""
     style = "\n".join([*variables(), _asset("viewer.css")])
     return style, "\n".join(_asset(name) for name in SCRIPTS)
 
@@ -151,11 +151,11 @@ def in_frame(content: str, text: str) -> str:
 
 
 def beyond_a_notebook(tree: Tree) -> list[int]:
-    """Return the nodes to cut off, so that a notebook can hold what is left."""
+    """Return the nodes to collapse, so that a notebook can hold what is left."""
     if len(tree) <= NOTEBOOK_NODES:
         return []
     last = sum(stop <= NOTEBOOK_NODES for _, stop in tree.levels()) - 1
-    # At least the first question, however many branches it has.
+    # At least the first split, however many branches it has.
     deepest = tree.depth == max(last, 1)
     nodes: list[int] = np.flatnonzero(deepest & ~tree.is_leaf).tolist()
     return nodes
@@ -180,30 +180,30 @@ def _json(document: Any) -> str:
     return written.translate(_ESCAPES)
 
 
-def packed(view: dict[str, Any]) -> dict[str, Any]:
+def compact(view: dict[str, Any]) -> dict[str, Any]:
     """Return a view without what the page can work out, for small files.
 
-    What is asked has entries for nodes that ask only; the codes of a branch are a
+    The lists of splits have entries for split nodes only; the codes of a branch are a
     number where there is one.
     """
     nodes = view["nodes"]
-    asking = [i for i, number in enumerate(nodes["n_children"]) if number]
+    splitting = [i for i, number in enumerate(nodes["n_children"]) if number]
     kept = {key: value for key, value in view.items() if key != "nodes"}
     kept["n_children"] = nodes["n_children"]
-    for name in ("column", "cut", "missing_to", "unseen_to"):
-        kept[name] = [nodes[name][i] for i in asking]
-    kept["gain"] = [_shown(nodes["gain"][i]) for i in asking]
+    for name in ("column", "threshold", "missing_to", "unseen_to"):
+        kept[name] = [nodes[name][i] for i in splitting]
+    kept["gain"] = [_shown(nodes["gain"][i]) for i in splitting]
     kept["codes"] = [c[0] if len(c) == 1 else c for c in nodes["codes"]]
     if view["predicts"] == "numbers":
         kept["weight"] = nodes["weight"]
         kept["mean"] = nodes["mean"]
-        kept["answer"] = nodes["answer"]
+        kept["prediction"] = nodes["prediction"]
         kept["deviation"] = [_shown(d) for d in nodes["deviation"]]
     else:
         kept["label"] = nodes["label"]
         kept["colours"] = class_colours(nodes["weights"][0])
         kept["shared_colour"] = OTHERS
-        kept["weights"], kept["chances"] = _packed_weights(nodes)
+        kept["weights"], kept["probabilities"] = _compact_weights(nodes)
     for name in WEIGHTED_LISTS:
         if name in nodes:
             kept[name] = nodes[name]
@@ -216,8 +216,8 @@ def _shown(figure: float) -> float | int:
     return int(rounded) if rounded.is_integer() and abs(rounded) < 2**53 else rounded
 
 
-def _packed_weights(nodes: dict[str, list[Any]]) -> tuple[Any, Any]:
-    """Return the weights of classes, and the chances unless the page can divide.
+def _compact_weights(nodes: dict[str, list[Any]]) -> tuple[Any, Any]:
+    """Return the weights of classes, and the probabilities unless the page can divide.
 
     Where most weights are 0, those of a node are pairs of class and weight.
     """
@@ -226,9 +226,9 @@ def _packed_weights(nodes: dict[str, list[Any]]) -> tuple[Any, Any]:
     for column in weights.T:  # in the order in which the page adds
         total += column
     shares = weights / total[:, np.newaxis]
-    same = bool((shares == np.array(nodes["chances"])).all())
+    same = bool((shares == np.array(nodes["probabilities"])).all())
     rows: Sequence[Any] = nodes["weights"]
     if np.count_nonzero(weights) < 0.4 * weights.size:
         rows = [[x for k, w in enumerate(row) if w for x in (k, w)] for row in rows]
-        return {"pairs": rows}, None if same else nodes["chances"]
-    return rows, None if same else nodes["chances"]
+        return {"pairs": rows}, None if same else nodes["probabilities"]
+    return rows, None if same else nodes["probabilities"]

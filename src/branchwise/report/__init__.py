@@ -1,4 +1,4 @@
-"""One page about a table and its tree: what is in it, how well it does, and why."""
+"""HTML reports on a table and its tree: data, rules, importances, scores."""
 
 from branchwise.report.build import Report, make_report
 

@@ -1,4 +1,4 @@
-"""From a table to a report: every finding first, as plain values."""
+"""``Report``, and the contents of a report as plain values."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from branchwise.model import Model
 from branchwise.report.inputs import Source, described, open_source, warnings_of
 from branchwise.report.page import changed, page, reproduction
 from branchwise.report.testing import (
+    check_two_classes,
     evaluation_of,
+    fold_tests_of,
     importances,
     learning_curve,
-    parts_of,
     plan_for,
     pruning_curve,
-    refuse_one_answer,
 )
 from branchwise.steps.result import Steps
 
@@ -70,7 +70,7 @@ class Report:
         )
 
 
-#: So many rules are told, those that cover most first.
+#: The most rules of a report, sorted by coverage.
 _TOLD_RULES = 40
 #: The first split is worked out up to this many rows.
 _WORKED_ROWS = 200_000
@@ -95,7 +95,7 @@ def make_report(
     files: Sequence[dict[str, Any]] = (),
     progress: Callable[[str], None] | None = None,
 ) -> Report:
-    """Grow a tree and tell all about it, and about the table.
+    """Grow a tree and report on it, and on the table.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def make_report(
         three there are 10 folds, or for more than 50,000 rows (10,000 where numbers
         are predicted) a part of 30 %.
     seed : int, default=0
-        The number of the deal: the same number gives the same report.
+        Random seed of the folds: the same seed gives the same report.
     sample_weight : sequence of float or None
         The weights of the rows, for growing; scores count rows.
     title : str or None
@@ -132,7 +132,7 @@ def make_report(
         Names, sizes and hashes of the files that the rows came from:
         ``branchwise.report.page.file_mark``.
     progress : callable or None
-        Told now and then what is being done.
+        Called with a description of the current step.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def make_report(
     say = progress or (lambda _: None)
     chosen = C45Classifier() if estimator is None else estimator
     source = open_source(chosen, X, y, test, sample_weight, target_name, validation)
-    refuse_one_answer(source.rows)
+    check_two_classes(source.rows)
     seed = check_seed(seed)
     plan = plan_for(source, cv, hold_out, seed, test_name)
     say("Growing the tree")
@@ -166,10 +166,10 @@ def make_report(
         "rules": rules_section(model),
         "root_split": {"left_out": why_not} | root_section(steps),
     }
-    parts = parts_of(source, model, plan, say)
-    sections["evaluation"] = evaluation_of(source, model, plan, parts)
-    sections["importances"] = importances(source, model, parts, seed, say)
-    sections["pruning"] = pruning_curve(source, model, parts)
+    fold_tests = fold_tests_of(source, model, plan, say)
+    sections["evaluation"] = evaluation_of(source, model, plan, fold_tests)
+    sections["importances"] = importances(source, model, fold_tests, seed, say)
+    sections["pruning"] = pruning_curve(source, model, fold_tests)
     sections["learning"] = learning_curve(source, model, seed, say)
     sections["reproduce"] = reproduction(
         source, model, seed, list(commands), list(files), reads
@@ -178,10 +178,10 @@ def make_report(
 
 
 def _worked(source: Source, model: Model) -> tuple[Steps | None, str]:
-    """Work out the first split; or say why it is left out."""
+    """Work out the split of the root, or say why it is left out."""
     rows = source.rows
     if not model.tree.n_children[0]:
-        return None, "The tree asks nothing: every row gets the same answer."
+        return None, "The tree is a single leaf: every row gets the same prediction."
     if len(rows) > _WORKED_ROWS:
         return None, (
             f"With more than {_WORKED_ROWS:,} rows it is left out; branchwise steps "
@@ -189,7 +189,7 @@ def _worked(source: Source, model: Model) -> tuple[Steps | None, str]:
         )
     if source.estimator.validation_fraction is not None:
         return None, (
-            "A part of the rows was set aside for pruning, so that the tree was grown "
+            "Some rows were held out for pruning, so that the tree was grown "
             "from the others only; branchwise steps needs just those."
         )
     try:
@@ -199,7 +199,7 @@ def _worked(source: Source, model: Model) -> tuple[Steps | None, str]:
 
 
 def root_section(steps: Steps | None) -> dict[str, Any]:
-    """Tell what every column could do at the root, the best first."""
+    """Return the best split of every column at the root, the best first."""
     if steps is None:
         return {}
     root = steps.nodes[0]
@@ -222,7 +222,7 @@ def root_section(steps: Steps | None) -> dict[str, Any]:
 
 
 def model_section(source: Source, model: Model) -> dict[str, Any]:
-    """Tell how a tree was grown, and how large it is."""
+    """Return the recipe and the size of a tree."""
     tree, recipe = model.tree, model.recipe
     parameters = {}
     for one in fields(recipe):
@@ -238,13 +238,13 @@ def model_section(source: Source, model: Model) -> dict[str, Any]:
         "nodes": len(tree),
         "leaves": tree.n_leaves,
         "depth": tree.max_depth,
-        "asks_about": [model.schema.columns[at].name for at in tree.used_columns],
+        "used_columns": [model.schema.columns[at].name for at in tree.used_columns],
         "text": str(model),
     }
 
 
 def rules_section(model: Model) -> dict[str, Any]:
-    """Tell the rules of a tree as sentences, those that cover most first."""
+    """Return the rules of a tree as sentences, sorted by coverage."""
     rules = model.rules(simplify=True).sort_by("coverage")
     shown = rules[:_TOLD_RULES]
     return {

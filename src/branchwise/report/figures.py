@@ -1,4 +1,4 @@
-"""The charts of a report, each drawn from a section of plain values."""
+"""Charts and HTML elements of a report, drawn from sections of plain values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from branchwise.text.conditions import rounded, word
 
 
 class Raw(str):
-    """HTML that is made here and stands as it is."""
+    """HTML that is not escaped again."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ def text(content: str) -> Raw:
 
 
 def paragraph(content: str, kind: str = "") -> Raw:
-    """Write a paragraph; none where there is nothing to say."""
+    """Write a paragraph; nothing if the text is empty."""
     if not content:
         return Raw("")
     named = f' class="{kind}"' if kind else ""
@@ -81,15 +81,15 @@ def figure(chart: str, caption: str) -> Raw:
     return Raw(f"<figure>{chart}<figcaption>{text(caption)}</figcaption></figure>")
 
 
-def side_by_side(*parts: str) -> Raw:
-    """Set parts beside each other where there is room."""
-    inside = "\n".join(f"<div>{part}</div>" for part in parts if part)
+def side_by_side(*sections: str) -> Raw:
+    """Put elements beside each other where the page is wide enough."""
+    inside = "\n".join(f"<div>{item}</div>" for item in sections if item)
     return Raw(f'<div class="pair">{inside}</div>')
 
 
-def folded(summary: str, *parts: str) -> Raw:
-    """Fold parts away; on paper they are open."""
-    inside = "\n".join(parts)
+def folded(summary: str, *sections: str) -> Raw:
+    """Fold elements away; in print they are open."""
+    inside = "\n".join(sections)
     return Raw(f"<details><summary>{text(summary)}</summary>\n{inside}\n</details>")
 
 
@@ -116,7 +116,7 @@ _LARGEST_DOT, _SMALLEST_DOT = 8.0, 3.0
 
 
 def balance_chart(target: dict[str, Any]) -> str:
-    """Draw how the classes are shared out, the most frequent first."""
+    """Draw the class frequencies, the most frequent first."""
     classes = sorted(target["classes"], key=lambda one: -one["rows"])[:MOST_BARS]
     names = [word(one["class"]) for one in classes]
     shares = [one["share"] for one in classes]
@@ -128,7 +128,7 @@ def balance_chart(target: dict[str, Any]) -> str:
 
 
 def spread_chart(target: dict[str, Any]) -> str:
-    """Draw how numbers are spread."""
+    """Draw the histogram of numbers."""
     edges, counts = target["histogram"]["edges"], target["histogram"]["rows"]
     return histogram(
         f"Values of {word(target['name'])}",
@@ -142,7 +142,7 @@ def spread_chart(target: dict[str, Any]) -> str:
 
 
 def importance_charts(section: dict[str, Any]) -> tuple[str, str]:
-    """Draw what columns contribute: to answers for unseen rows, and in growing."""
+    """Draw permutation importances on unseen rows, and impurity importances."""
     columns = ranked(section)[:MOST_BARS]
     names = [word(one["column"]) for one in columns]
     drops = [one["permutation"] for one in columns]
@@ -151,12 +151,12 @@ def importance_charts(section: dict[str, Any]) -> tuple[str, str]:
     told = _told(names, drops)
     shares = [one["impurity"] for one in columns]
     score = section["score"]
-    form = percent_figure if score == "accuracy" else plain_figure
+    number_format = percent_figure if score == "accuracy" else plain_figure
     first = bar_chart(
         f"Loss of {score} when a column is shuffled",
         told,
         names,
-        axis(f"loss of {score}", [0, *low, *high], form),
+        axis(f"loss of {score}", [0, *low, *high], number_format),
         [Series("", (), drops, low, high)],
     )
     second = bar_chart(
@@ -175,62 +175,62 @@ def _told(names: Sequence[str], figures: Sequence[float]) -> str:
 
 
 def ranked(section: dict[str, Any]) -> list[dict[str, Any]]:
-    """Sort the columns that are asked by what they do for answers to unseen rows."""
-    asked = [
+    """Sort the used columns by permutation importance."""
+    used = [
         one
         for one in section["columns"]
         if one["permutation"] or one["impurity"] or one["deviation"]
     ]
-    return sorted(asked, key=lambda one: (-one["permutation"], -one["impurity"]))
+    return sorted(used, key=lambda one: (-one["permutation"], -one["impurity"]))
 
 
 def confusion_chart(section: dict[str, Any]) -> str:
-    """Draw true classes against answers."""
+    """Draw true against predicted classes."""
     counts = section["confusion_matrix"]
     right = sum(counts[at][at] for at in range(len(counts)))
     return matrix_chart(
         "Confusion matrix",
-        f"{right:,} of {sum(map(sum, counts)):,} answers are right; a row for each "
-        "true class, a column for each answer.",
+        f"{right:,} of {sum(map(sum, counts)):,} predictions are right; a row for "
+        "each true class, a column for each predicted class.",
         [word(one["class"]) for one in section["classes"]],
         counts,
     )
 
 
 def calibration_chart(section: dict[str, Any]) -> str:
-    """Draw how often answers are right against the chance they came with."""
+    """Draw the share of right predictions against their probability."""
     bins = section["calibration"]
     most = max(row["rows"] for row in bins)
     sizes = [
         max(_SMALLEST_DOT, _LARGEST_DOT * math.sqrt(row["rows"] / most)) for row in bins
     ]
-    promised = [row["mean_chance"] for row in bins]
+    mean_probability = [row["mean_probability"] for row in bins]
     low, high = [row["low"] for row in bins], [row["high"] for row in bins]
-    kept = [row["right"] for row in bins]
-    least = min(*promised, *low)
+    right = [row["right"] for row in bins]
+    least = min(*mean_probability, *low)
     told = "; ".join(
-        f"promised {percent(p)}, right {percent(k)}"
-        for p, k in zip(promised, kept, strict=True)
+        f"predicted {percent(p)}, right {percent(k)}"
+        for p, k in zip(mean_probability, right, strict=True)
     )
     ends = axis("", [least, 1.0], percent_figure, least=0, most=1)
     return point_chart(
         "Calibration",
         told,
         axis(
-            "chance that the tree gives its answer",
+            "probability of the predicted class",
             [ends.low, 1.0],
             percent_figure,
             least=0,
             most=1,
         ),
         axis(
-            "share of answers that are right",
+            "share of predictions that are right",
             [ends.low, 1.0],
             percent_figure,
             least=0,
             most=1,
         ),
-        Series("", promised, kept, low, high),
+        Series("", mean_probability, right, low, high),
         [(ends.low, ends.low), (1.0, 1.0)],
         sizes,
     )
@@ -307,7 +307,7 @@ def _tested(name: str, xs: Sequence[float], found: Sequence[dict[str, Any]]) -> 
     if any(one["low"] is None for one in found):
         return Series(name, xs, means)
     low, high = [one["low"] for one in found], [one["high"] for one in found]
-    # An error, or a share of right answers, is never below 0.
+    # An error, or an accuracy, is never below 0.
     return Series(name, xs, means, [max(0.0, v) for v in low], high)
 
 

@@ -1,4 +1,4 @@
-"""The rows that a report is about, and how trees are grown from them."""
+"""Rows and estimator of a report, and descriptions of the columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from branchwise.text.conditions import UNNAMED
 
 @dataclass(frozen=True)
 class Rows:
-    """A table that is read, and the true answers: codes of classes, or numbers."""
+    """An encoded table and its target: codes of classes, or numbers."""
 
     table: EncodedTable
     truth: NDArray[Any]
@@ -52,7 +52,7 @@ class Rows:
 
     @property
     def labels(self) -> NDArray[Any]:
-        """The true answers in the user's words."""
+        """The target with the labels of the user."""
         if not self.classes:
             return self.truth
         text = any(isinstance(label, str) for label in self.classes)
@@ -63,16 +63,16 @@ class Rows:
     def named(self, classes: Sequence[Value]) -> Rows:
         """Return the rows with the codes of other classes, which have all of theirs."""
         code = {label: at for at, label in enumerate(classes)}
-        place = np.array([code[label] for label in self.classes], dtype=np.int64)
-        return replace(self, truth=place[self.truth], classes=tuple(classes))
+        position = np.array([code[label] for label in self.classes], dtype=np.int64)
+        return replace(self, truth=position[self.truth], classes=tuple(classes))
 
 
 @dataclass(frozen=True)
 class Source:
     """The training rows, other rows to test with if there are any, and the algorithm.
 
-    ``pruned_with`` are the rows that reduced-error pruning was given; ``settled`` is a
-    recipe whose price of leaves is not to be sought again.
+    ``pruned_with`` are the rows that reduced-error pruning was given; ``fixed_recipe``
+    is a recipe whose ccp_alpha is already chosen.
     """
 
     estimator: TreeEstimator
@@ -80,12 +80,12 @@ class Source:
     test: Rows | None
     target: str | None
     pruned_with: tuple[object, object] | None = None
-    settled: Recipe | None = None
+    fixed_recipe: Recipe | None = None
 
     @property
     def recipe(self) -> Recipe:
-        """What the estimator grows by, or what was settled instead."""
-        own = self.settled
+        """The recipe of the estimator, or the fixed one."""
+        own = self.fixed_recipe
         return own if own is not None else self.estimator._recipe()  # noqa: SLF001
 
     @property
@@ -107,7 +107,7 @@ class Source:
     def grown(self, rows: Ints | None = None) -> Model:
         """Grow a tree from training rows, by default from all of them.
 
-        All know the same classes, also those that their rows do not have.
+        All have the same classes, also those that do not occur in their rows.
         """
         own, estimator = self.rows, self.estimator
         table = own.table if rows is None else own.table[rows]
@@ -142,7 +142,7 @@ def open_source(
             "estimator must be one of branchwise's, such as C45Classifier(). Got "
             f"{type(estimator).__name__} instead."
         )
-    numbers = estimator._recipe().predicts_numbers  # noqa: SLF001
+    numbers = estimator._recipe().is_regression  # noqa: SLF001
     rows = Rows.of(X, y, numbers, sample_weight)
     if len(rows) < 2:
         raise DataError(
@@ -172,7 +172,7 @@ def _test_rows(
     if unknown:
         raise DataError(
             f"test has classes that the training rows do not have: {quoted(unknown)}. "
-            f"The tree knows {quoted(rows.classes)}: take these rows out."
+            f"The classes are {quoted(rows.classes)}: remove these rows."
         )
     return found.named(rows.classes)
 
@@ -183,7 +183,7 @@ _BINS = 20
 
 
 def described(source: Source, schema: Schema) -> dict[str, Any]:
-    """Tell about the rows: each column, and what is to be predicted."""
+    """Describe the columns and the target."""
     rows = source.rows
     columns = [
         _column(rows, at, column.name, column.kind)

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: no network, no library.
+"""The HTML page of a report, without external resources.
 
 Scripts and styles are allowed by their hashes only, and the network not at all. The
 tree is a page of its own within a frame that shares nothing with this one.
@@ -28,19 +28,19 @@ from branchwise.render.viewer import policy
 from branchwise.report.figures import Raw, code, paragraph, table, text
 from branchwise.report.inputs import Source
 from branchwise.report.sections import (
-    data_part,
+    data_section,
     heading_of,
-    root_part,
-    rules_part,
+    root_section,
+    rules_section,
     summary,
-    tree_part,
-    warnings_part,
+    tree_section,
+    warnings_section,
 )
 from branchwise.report.test_sections import (
-    evaluation_part,
-    importance_part,
-    learning_part,
-    pruning_part,
+    evaluation_section,
+    importance_section,
+    learning_section,
+    pruning_section,
 )
 from branchwise.steps import as_html as steps_html
 from branchwise.steps.result import Steps
@@ -89,11 +89,12 @@ def page(sections: dict[str, Any], model: Model, steps: Steps | None) -> str:
     style = "\n".join([steps_html.STYLE, marks.STYLE, _asset("report.css")])
     script = _asset("report.js")
     inner_style, inner_script = html.style_and_script()
-    parts = list(_parts(sections, model, steps))
+    page_sections = list(_sections(sections, model, steps))
     contents = "\n".join(
-        f'<li><a href="#{name}">{text(title)}</a></li>' for name, title, _ in parts
+        f'<li><a href="#{name}">{text(title)}</a></li>'
+        for name, title, _ in page_sections
     )
-    body = "\n".join(_section(*part) for part in parts)
+    body = "\n".join(_section(*section) for section in page_sections)
     versions = sections["reproduce"]["versions"]
     return _PAGE.format(
         policy=escape(policy([style, inner_style], [script, inner_script])),
@@ -108,32 +109,32 @@ def page(sections: dict[str, Any], model: Model, steps: Steps | None) -> str:
     )
 
 
-def _parts(
+def _sections(
     sections: dict[str, Any], model: Model, steps: Steps | None
 ) -> Iterator[tuple[str, str, Iterable[Raw]]]:
     """Yield the sections: name, heading, content."""
-    yield "data", "The data", data_part(sections)
-    yield "warnings", "Warnings about the data", warnings_part(sections)
-    yield "tree", "The tree", tree_part(sections, model)
-    yield "rules", "The tree in rules", rules_part(sections)
-    yield "root", "How the first question was found", root_part(sections, steps)
-    yield "importances", "Which columns matter", importance_part(sections)
-    yield "evaluation", "How well it does", evaluation_part(sections)
-    yield "pruning", "What smaller trees would do", pruning_part(sections)
-    yield "learning", "What more rows would do", learning_part(sections)
-    yield "reproduce", "How to reproduce it", reproduce_part(sections)
+    yield "data", "The data", data_section(sections)
+    yield "warnings", "Warnings about the data", warnings_section(sections)
+    yield "tree", "The tree", tree_section(sections, model)
+    yield "rules", "The tree in rules", rules_section(sections)
+    yield "root", "How the split of the root was chosen", root_section(sections, steps)
+    yield "importances", "Which columns matter", importance_section(sections)
+    yield "evaluation", "How well it does", evaluation_section(sections)
+    yield "pruning", "What smaller trees would do", pruning_section(sections)
+    yield "learning", "What more rows would do", learning_section(sections)
+    yield "reproduce", "How to reproduce it", reproduce_section(sections)
 
 
 def _section(name: str, title: str, content: Iterable[Raw]) -> str:
-    inside = "\n".join(part for part in content if part)
+    inside = "\n".join(section for section in content if section)
     return (
         f'<section id="{name}" aria-labelledby="{name}-heading">\n'
         f'<h2 id="{name}-heading">{text(title)}</h2>\n{inside}\n</section>'
     )
 
 
-def reproduce_part(sections: dict[str, Any]) -> Iterator[Raw]:
-    """Tell how to make the same page, and the same tree, again."""
+def reproduce_section(sections: dict[str, Any]) -> Iterator[Raw]:
+    """Show how to reproduce the page and the tree."""
     found = sections["reproduce"]
     if found["commands"]:
         yield paragraph("On the command line, in the directory of the files:")
@@ -141,9 +142,8 @@ def reproduce_part(sections: dict[str, Any]) -> Iterator[Raw]:
     yield paragraph("The tree in Python:")
     yield code(found["python"])
     yield paragraph(
-        "The same rows and parameters give the same tree, to the last bit, and this "
-        f"page again: nothing depends on chance but the deal of rows, seed "
-        f"{found['seed']}."
+        "The same rows and parameters give the same tree, to the last bit, and the "
+        f"same page: only the folds are random, with seed {found['seed']}."
     )
     yield table(["software", "version"], list(found["versions"].items()), words=(0, 1))
     model = found["model_file"]
@@ -181,7 +181,7 @@ def reproduction(
     files: list[dict[str, Any]],
     reads: tuple[str, str] | None,
 ) -> dict[str, Any]:
-    """Tell all that is needed to make the same page again."""
+    """Return what is needed to reproduce the page."""
     return {
         "commands": commands,
         "python": python_lines(source, reads),

@@ -1,4 +1,4 @@
-"""The first sections of a page: summary, data, warnings."""
+"""Sections of the page on data and tree: summary, data, warnings, tree, rules, root."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from branchwise.text.conditions import UNNAMED, rounded, word
 _LISTED = 200
 #: What each kind of warning is called.
 _KINDS = {
-    "leak": "may give the answer away",
+    "leak": "may leak the target",
     "identifier": "names rows",
     "empty": "is empty",
     "constant": "is constant",
     "mostly_missing": "is mostly missing",
     "codes": "looks like codes",
-    "duplicate": "say the same",
+    "duplicate": "are duplicates",
     "rare_class": "class with one row",
 }
 
@@ -48,11 +48,11 @@ _KINDS = {
 def target_name(sections: dict[str, Any]) -> str:
     """Return what is predicted, in words."""
     name = str(sections["data"]["target"]["name"])
-    return "the answer" if name == UNNAMED else word(name)
+    return "the target" if name == UNNAMED else word(name)
 
 
 def summary(sections: dict[str, Any]) -> Raw:
-    """Say the most important things in a few sentences and figures."""
+    """Summarise the report in a few sentences and figures."""
     lead = " ".join(_sentences(sections))
     tiles = "".join(
         f'<div class="tile"><b>{text(figure)}</b><span>{text(words)}</span></div>'
@@ -68,8 +68,8 @@ def _sentences(sections: dict[str, Any]) -> Iterator[str]:
     yield (
         f"{'An' if kind[0] in 'AEIOU' else 'A'} {kind} tree of {leaves} and depth "
         f"{model['depth']:,} predicts {target_name(sections)} from "
-        f"{counted(len(data['columns']), 'column')} of {data['rows']:,} rows; it asks "
-        f"about {len(model['asks_about']):,} of them."
+        f"{counted(len(data['columns']), 'column')} of {data['rows']:,} rows; it "
+        f"splits on {len(model['used_columns']):,} of them."
     )
     if model["predicts"] == "numbers":
         yield from _about_numbers(found)
@@ -85,7 +85,7 @@ def _about_classes(sections: dict[str, Any], found: dict[str, Any]) -> Iterator[
     largest = max(sections["data"]["target"]["classes"], key=lambda one: one["rows"])
     yield (
         f"Tested {found['how']}, it is right for {percent(right['mean'])} of the rows"
-        f"{_within(right, percent)}. Always answering {word(largest['class'])} would "
+        f"{_within(right, percent)}. Always predicting {word(largest['class'])} would "
         f"be right for {percent(usual)}."
     )
     low, high = right["low"], right["high"]
@@ -102,7 +102,7 @@ def _about_numbers(found: dict[str, Any]) -> Iterator[str]:
     explained = found["scores"]["r2"]["mean"]
     yield (
         f"Tested {found['how']}, its root mean squared error is {score(error['mean'])}"
-        f"{_within(error, score)}; always answering the mean has {score(usual)}."
+        f"{_within(error, score)}; always predicting the mean has {score(usual)}."
     )
     if explained is not None:
         yield f"It explains {percent(explained)} of the variance (R squared)."
@@ -110,10 +110,11 @@ def _about_numbers(found: dict[str, Any]) -> Iterator[str]:
     yield f"On the rows it was grown from the error is {score(own)}."
 
 
-def _within(found: dict[str, Any], form: Any) -> str:
+def _within(found: dict[str, Any], number_format: Any) -> str:
     if found["low"] is None:
         return ""
-    return f" (95 % interval {form(found['low'])} to {form(found['high'])})"
+    low, high = number_format(found["low"]), number_format(found["high"])
+    return f" (95 % interval {low} to {high})"
 
 
 def _tiles(sections: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -121,7 +122,7 @@ def _tiles(sections: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if model["predicts"] == "numbers":
         scores, usual = found["scores"], found["baseline"]
         yield score(scores["rmse"]["mean"]), "root mean squared error, unseen rows"
-        yield score(usual["rmse"]["mean"]), "the same, always answering the mean"
+        yield score(usual["rmse"]["mean"]), "the same, always predicting the mean"
         yield score(scores["r2"]["mean"]), "R squared, unseen rows"
     else:
         yield percent(found["scores"]["accuracy"]["mean"]), "right on unseen rows"
@@ -139,21 +140,21 @@ def _tiles(sections: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield rows, f"{noun}, {counted(len(data['columns']), 'column')}"
 
 
-def data_part(sections: dict[str, Any]) -> Iterator[Raw]:
-    """Tell what is in the table."""
+def data_section(sections: dict[str, Any]) -> Iterator[Raw]:
+    """Describe the columns of the table."""
     data = sections["data"]
-    asked = set(sections["model"]["asks_about"])
+    used = set(sections["model"]["used_columns"])
     rows, columns, target = data["rows"], data["columns"], data["target"]
     told = f"{rows:,} rows and {counted(len(columns), 'column')} besides the target"
     share = percent(data["missing_share"])
     cells = f"{data['missing']:,} of their cells ({share}) are missing"
     yield paragraph(f"{told}; {cells if data['missing'] else 'no cell is missing'}.")
     if data["weighted"]:
-        yield paragraph("Rows have weights, which growing heeds; figures count rows.")
-    head = ["column", "kind", "content", "different values", "missing", "asked"]
+        yield paragraph("Rows have weights, used in growing; figures count rows.")
+    head = ["column", "kind", "content", "different values", "missing", "used"]
     listed = table(
         head,
-        [_row(one, rows, one["name"] in asked) for one in columns[:_LISTED]],
+        [_row(one, rows, one["name"] in used) for one in columns[:_LISTED]],
         words=(0, 1, 2, 5),
     )
     yield side_by_side(_target_figure(sections), _target_table(target))
@@ -166,7 +167,7 @@ def _more(columns: int) -> Raw:
     return paragraph(f"The first {_LISTED:,} of {columns:,} columns.", "faint")
 
 
-def _row(column: dict[str, Any], rows: int, asked: bool) -> list[str]:
+def _row(column: dict[str, Any], rows: int, used: bool) -> list[str]:
     share = percent(column["missing"] / rows)
     missing = f"{column['missing']:,} ({share})" if column["missing"] else "0"
     return [
@@ -175,7 +176,7 @@ def _row(column: dict[str, Any], rows: int, asked: bool) -> list[str]:
         _content(column),
         f"{column['distinct']:,}",
         missing,
-        "yes" if asked else "",
+        "yes" if used else "",
     ]
 
 
@@ -216,14 +217,14 @@ def _target_table(target: dict[str, Any]) -> Raw:
     )
 
 
-def warnings_part(sections: dict[str, Any]) -> Iterator[Raw]:
-    """Tell what may be wrong with the table."""
+def warnings_section(sections: dict[str, Any]) -> Iterator[Raw]:
+    """List warnings about the table."""
     found = sections["warnings"]
     if not found:
         yield paragraph(
-            "None. Looked for: columns that name rows, give the answer away, are "
-            "constant, empty, mostly missing, look like codes or say the same; classes "
-            "with one row."
+            "None. Checked for: columns that identify rows, leak the target, are "
+            "constant, empty, mostly missing, look like codes or duplicate another "
+            "column; classes with one row."
         )
         return
     yield Raw(
@@ -241,10 +242,10 @@ def _warning(one: dict[str, Any]) -> str:
     )
 
 
-#: A picture for paper has this room, in its own units: letters stay readable.
+#: The size of a printed picture, in its own units: letters stay readable.
 _PAPER = (1700.0, 1000.0)
 _MOST_DEPTH, _MOST_NODES = 12, 150
-#: Pictures that are this narrow need no page of their own.
+#: Pictures up to this width need no landscape page.
 _UPRIGHT = 900.0
 #: So many rules are not folded away.
 _OPEN_RULES = 12
@@ -269,7 +270,7 @@ _OUT = {"average": "gains less than the average", "min_gain": "gains too little"
 _WITHOUT_EFFECT = ("m", "confidence", "raise_subtrees", "ccp_alpha", "tolerance")
 
 
-def tree_part(sections: dict[str, Any], model: Model) -> Iterator[Raw]:
+def tree_section(sections: dict[str, Any], model: Model) -> Iterator[Raw]:
     """Show the tree: to try on screen, as a picture on paper, in words."""
     small = shown_model(model)
     whole = len(small.tree) == len(model.tree)
@@ -296,8 +297,8 @@ def tree_part(sections: dict[str, Any], model: Model) -> Iterator[Raw]:
 
 def shown_model(model: Model) -> Model:
     """Return the model, or its upper levels if it is too large for a page."""
-    cut = html.beyond_a_notebook(model.tree)
-    return model.snip(*cut) if cut else model
+    depth_limit = html.beyond_a_notebook(model.tree)
+    return model.collapse_nodes(*depth_limit) if depth_limit else model
 
 
 def _paper(model: Model, n_nodes: int, name: Raw) -> Raw:
@@ -332,7 +333,7 @@ def _fitting(seen: dict[str, Any]) -> tuple[str, int]:
         if size is None or float(size[1]) > _PAPER[0] or float(size[2]) > _PAPER[1]:
             break
         best, found = picture, depth
-    # A first question of many branches is drawn all the same.
+    # A root split with many branches is drawn in any case.
     if not found and seen["depth"]:
         return "\n".join(svg_lines(seen, 1, _MOST_NODES)), 1
     return best, found
@@ -367,7 +368,7 @@ def _parameters(sections: dict[str, Any]) -> Iterator[Raw]:
                 [name, *(f"{cost:g}" for cost in row)]
                 for name, row in zip(classes, model["costs"], strict=True)
             ],
-            caption="What each answer costs",
+            caption="Cost of each predicted class",
         )
 
 
@@ -379,8 +380,8 @@ def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def rules_part(sections: dict[str, Any]) -> Iterator[Raw]:
-    """Say the tree in sentences."""
+def rules_section(sections: dict[str, Any]) -> Iterator[Raw]:
+    """Write the rules of the tree as sentences."""
     found = sections["rules"]
     shown, total = len(found["rules"]), found["of"]
     if shown < total:
@@ -406,16 +407,16 @@ def _listed(sentences: list[str], first: int) -> Raw:
     return Raw(f'<ol class="rules" start="{first}">{items}</ol>')
 
 
-def root_part(sections: dict[str, Any], steps: Steps | None) -> Iterator[Raw]:
-    """Show how the first question was found, as one writes it by hand."""
+def root_section(sections: dict[str, Any], steps: Steps | None) -> Iterator[Raw]:
+    """Show how the split of the root was chosen, as a worked solution."""
     if steps is None:
         yield paragraph(sections["root_split"]["left_out"])
         return
     root = sections["root_split"]
-    asked = root["column"]
+    used = root["column"]
     yield paragraph(
-        f"Of all columns, {word(asked)} is asked first. Each had its best split; the "
-        f"score is the {_CRITERIA.get(root['criterion'], 'criterion')} of that split."
+        f"The root splits on {word(used)}. Each column is listed with its best split; "
+        f"the score is its {_CRITERIA.get(root['criterion'], 'criterion')}."
         + ("" if root["as_chosen"] else " Pruning has changed the root since.")
     )
     rows = [
@@ -423,8 +424,8 @@ def root_part(sections: dict[str, Any], steps: Steps | None) -> Iterator[Raw]:
             word(one["column"]),
             score(one["score"]),
             score(one["gain"]),
-            "asked"
-            if one["column"] == asked
+            "chosen"
+            if one["column"] == used
             else _OUT.get(one["out"], one["out"] or ""),
         ]
         for one in root["candidates"][:_COMPARED]

@@ -1,4 +1,4 @@
-"""The sections of a page about tests: importances, scores, curves."""
+"""Sections of the page on unseen rows: importances, scores, curves."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def _one_decimal(value: float | None) -> str:
 
 #: What scores are called, and what they mean.
 _SCORES = {
-    "accuracy": ("accuracy", "share of right answers", percent),
+    "accuracy": ("accuracy", "share of right predictions", percent),
     "balanced_accuracy": ("balanced accuracy", "mean recall of the classes", percent),
-    "log_loss": ("log loss", "0 is best; punishes sure mistakes", score),
-    "auc": ("AUC", "0.5 is chance, 1 is best", score),
-    "brier_score": ("Brier score", "squared error of chances, 0 is best", score),
+    "log_loss": ("log loss", "0 is best; penalises confident mistakes", score),
+    "auc": ("AUC", "0.5 is random, 1 is best", score),
+    "brier_score": ("Brier score", "squared error of probabilities, 0 is best", score),
     "calibration_error": (
         "calibration error",
-        "gap between promised and kept, 0 is best",
+        "mean difference of probability and accuracy, 0 is best",
         percent,
     ),
     "mae": ("mean absolute error", "in units of the target", score),
@@ -49,14 +49,14 @@ _SCORES = {
     "leaves": ("leaves", "of the trees tested", _one_decimal),
     "depth": ("depth", "of the trees tested", _one_decimal),
 }
-#: A table of so many rows has room beside a chart.
+#: A table of up to so many rows fits beside a chart.
 _BESIDE = 14
 _MOST_CLASSES = 60
 _MOST_COLUMNS = 200
 
 
-def importance_part(sections: dict[str, Any]) -> Iterator[Raw]:
-    """Tell which columns matter."""
+def importance_section(sections: dict[str, Any]) -> Iterator[Raw]:
+    """Show the importances of the columns."""
     found = sections["importances"]
     by_shuffling, by_impurity = importance_charts(found)
     idle = len(found["columns"]) - len(ranked(found))
@@ -64,25 +64,25 @@ def importance_part(sections: dict[str, Any]) -> Iterator[Raw]:
     if len(ranked(found)) > MOST_BARS:
         which = f" The first {MOST_BARS} of {len(ranked(found)):,} columns."
     if idle:
-        which += f" {idle:,} of {len(found['columns']):,} columns are asked by no tree."
+        which += f" {idle:,} of {len(found['columns']):,} columns are used by no tree."
     yield paragraph(
         f"By shuffling: how much {found['score']} is lost on rows that the tree has "
         "not seen when the values of a column are shuffled among them; lines are one "
-        f"standard deviation over {found['shuffles']} shuffles. A column without "
-        "which nothing is lost is of no use to new rows, however much impurity it took "
-        "away in growing."
+        f"standard deviation over {found['shuffles']} shuffles. A column "
+        "with no loss does not help on new rows, however much it reduced impurity in "
+        "growing."
         f"{which} {found['note']}"
     )
     yield side_by_side(
         figure(by_shuffling, "On unseen rows, by shuffling (permutation importance)."),
         figure(by_impurity, "On training rows, by impurity."),
     )
-    form = percent if found["score"] == "accuracy" else score
+    number_format = percent if found["score"] == "accuracy" else score
     rows = [
         [
             word(one["column"]),
-            form(one["permutation"]),
-            form(one["deviation"]),
+            number_format(one["permutation"]),
+            number_format(one["deviation"]),
             percent(one["impurity"]),
         ]
         for one in ranked(found)[:_MOST_COLUMNS]
@@ -91,42 +91,44 @@ def importance_part(sections: dict[str, Any]) -> Iterator[Raw]:
     yield folded("The figures", table(head, rows))
 
 
-def evaluation_part(sections: dict[str, Any]) -> Iterator[Raw]:
-    """Tell how well the tree does on rows that it has not seen."""
+def evaluation_section(sections: dict[str, Any]) -> Iterator[Raw]:
+    """Show the scores of the tree on rows that it has not seen."""
     found = sections["evaluation"]
     yield paragraph(f"Tested {found['how']}. {found['note']}")
     yield _score_table(found)
     always = "most frequent class" if "confusion_matrix" in found else "mean"
     yield paragraph(
-        f"Intervals: {found['interval']}. The baseline knows only the answers of the "
-        f"training rows: it always gives the {always}.",
+        f"Intervals: {found['interval']}. The baseline always predicts the "
+        f"{always} of the training rows.",
         "faint",
     )
     if "confusion_matrix" in found:
-        yield from _class_parts(found)
+        yield from _class_sections(found)
     else:
-        yield from _number_parts(sections, found)
+        yield from _number_sections(sections, found)
 
 
 def _score_table(found: dict[str, Any]) -> Raw:
     rows = []
-    for name, (called, meaning, form) in _SCORES.items():
+    for name, (called, meaning, number_format) in _SCORES.items():
         own = found["scores"].get(name)
         if own is None:
             continue
-        size = form is _one_decimal
+        size = number_format is _one_decimal
         usual = None if size else found["baseline"][name]["mean"]
         own_rows = found["on_training_rows"].get(name)
         interval = (
-            "" if own["low"] is None else f"{form(own['low'])} to {form(own['high'])}"
+            ""
+            if own["low"] is None
+            else f"{number_format(own['low'])} to {number_format(own['high'])}"
         )
         rows.append(
             [
                 called,
-                form(own["mean"]),
+                number_format(own["mean"]),
                 interval,
-                form(usual),
-                "" if own_rows is None else form(own_rows),
+                number_format(usual),
+                "" if own_rows is None else number_format(own_rows),
                 meaning,
             ]
         )
@@ -134,23 +136,24 @@ def _score_table(found: dict[str, Any]) -> Raw:
     return table(head, rows, words=(0, 5))
 
 
-def _class_parts(found: dict[str, Any]) -> Iterator[Raw]:
+def _class_sections(found: dict[str, Any]) -> Iterator[Raw]:
     names = [word(one["class"]) for one in found["classes"]]
     charts = []
     if len(names) <= MOST_CELLS:
         charts.append(
             figure(
                 confusion_chart(found),
-                "Confusion matrix: rows of the table by true class (down) and answer "
-                "(across); percent of the true class.",
+                "Confusion matrix: rows of the table by true class (down) and "
+                "predicted class (across); percent of the true class.",
             )
         )
     if found["calibration"]:
         charts.append(
             figure(
                 calibration_chart(found),
-                "Calibration: on the dashed line, answers are right as often as the "
-                "tree says. Larger dots stand for more rows; lines are 95 % intervals.",
+                "Calibration: on the dashed line, the share of right predictions is "
+                "their probability. Larger dots are more rows; lines are 95 % "
+                "intervals.",
             )
         )
     yield side_by_side(*charts)
@@ -180,8 +183,8 @@ def _class_table(found: dict[str, Any]) -> Raw:
     ]
     head = ["class", "precision", "recall", "F1", "rows"]
     caption = (
-        "By class, with 95 % intervals. Precision: how many of such answers are right; "
-        "recall: how many of the class are found."
+        "By class, with 95 % intervals. Precision: how many of such predictions are "
+        "right; recall: how many of the class are found."
     )
     return table(head, rows, caption=caption)
 
@@ -199,17 +202,17 @@ def _calibration_table(found: dict[str, Any]) -> Raw:
         [
             f"{percent(row['from'])} to {percent(row['to'])}",
             f"{row['rows']:,}",
-            percent(row["mean_chance"]),
+            percent(row["mean_probability"]),
             percent(row["right"]),
             f"{percent(row['low'])} to {percent(row['high'])}",
         ]
         for row in found["calibration"]
     ]
-    head = ["chance given", "rows", "mean chance", "right", "95 % interval"]
+    head = ["probability", "rows", "mean probability", "right", "95 % interval"]
     return table(head, rows, caption="Calibration")
 
 
-def _number_parts(sections: dict[str, Any], found: dict[str, Any]) -> Iterator[Raw]:
+def _number_sections(sections: dict[str, Any], found: dict[str, Any]) -> Iterator[Raw]:
     points = found["residuals"]
     name = sections["data"]["target"]["name"]
     some = (
@@ -256,26 +259,26 @@ def _error_table(found: dict[str, Any]) -> Raw:
         "root mean squared error",
     ]
     caption = (
-        "Errors by predicted number, in about equal parts. A mean error far from 0 is "
-        "a bias."
+        "Errors by predicted number, in groups of about equal size. A mean error far "
+        "from 0 is a bias."
     )
     return table(head, rows, caption=caption)
 
 
-def pruning_part(sections: dict[str, Any]) -> Iterator[Raw]:
+def pruning_section(sections: dict[str, Any]) -> Iterator[Raw]:
     """Tell what smaller trees would do."""
     found = sections["pruning"]
     trees = found["trees"]
     if len(trees) < 2:
         yield paragraph("The tree is as small as it can be.")
         return
-    form = percent if found["error"] == "share of errors" else score
+    number_format = percent if found["error"] == "share of errors" else score
     rows = [
         [
             f"{tree['leaves']:,}",
             f"{tree['alpha']:.3g}",
-            form(tree["training"]),
-            form(tree["testing"]["mean"]),
+            number_format(tree["training"]),
+            number_format(tree["testing"]["mean"]),
         ]
         for tree in trees
     ]
@@ -283,10 +286,10 @@ def pruning_part(sections: dict[str, Any]) -> Iterator[Raw]:
     yield paragraph(
         "What is left of the tree when subtrees go that cost more leaves than they "
         f"save errors (cost-complexity pruning). Fewest errors on unseen rows: "
-        f"{best['leaves']:,} of {trees[0]['leaves']:,} leaves, at a price of "
+        f"{best['leaves']:,} of {trees[0]['leaves']:,} leaves, with ccp_alpha "
         f"{best['alpha']:.3g} a leaf (ccp_alpha)."
     )
-    head = ["leaves", "price of a leaf", "training rows", "unseen rows"]
+    head = ["leaves", "ccp_alpha", "training rows", "unseen rows"]
     left_out = found["left_out"]
     more = f"{left_out:,} trees in between are left out." if left_out else ""
     yield side_by_side(
@@ -299,16 +302,16 @@ def pruning_part(sections: dict[str, Any]) -> Iterator[Raw]:
     )
 
 
-def learning_part(sections: dict[str, Any]) -> Iterator[Raw]:
+def learning_section(sections: dict[str, Any]) -> Iterator[Raw]:
     """Tell what more rows would do."""
     found = sections["learning"]
-    form = percent if found["score"] == "accuracy" else score
+    number_format = percent if found["score"] == "accuracy" else score
     rows = [
         [
             f"{size['rows']:,}",
-            form(size["training"]),
-            form(size["testing"]["mean"]),
-            _span(size["testing"], form),
+            number_format(size["training"]),
+            number_format(size["testing"]["mean"]),
+            _span(size["testing"], number_format),
         ]
         for size in found["sizes"]
     ]
@@ -330,11 +333,11 @@ def learning_part(sections: dict[str, Any]) -> Iterator[Raw]:
 
 def _figures(listed: Raw, rows: int, more: str = "") -> Raw:
     """Set the figures of a chart beside it; fold them away if they are many."""
-    parts = (listed, paragraph(more, "faint"))
-    return folded("The figures", *parts) if rows > _BESIDE else Raw("".join(parts))
+    blocks = (listed, paragraph(more, "faint"))
+    return folded("The figures", *blocks) if rows > _BESIDE else Raw("".join(blocks))
 
 
-def _span(found: dict[str, Any], form: Any) -> str:
+def _span(found: dict[str, Any], number_format: Any) -> str:
     if found["low"] is None:
         return ""
-    return f"{form(found['low'])} to {form(found['high'])}"
+    return f"{number_format(found['low'])} to {number_format(found['high'])}"

@@ -1,4 +1,7 @@
-"""Trees and the rows they are tested on: other rows, a part set aside, or folds."""
+"""Tests of trees on unseen rows: scores, importances, learning and pruning curves.
+
+The rows are those of another table, a hold-out, or folds.
+"""
 
 from __future__ import annotations
 
@@ -19,29 +22,29 @@ from branchwise.data.encode import encode_columns
 from branchwise.data.schema import Columns
 from branchwise.errors import DataError, ParameterError
 from branchwise.evaluation.cross_validate import evaluated
-from branchwise.evaluation.folds import Deal
+from branchwise.evaluation.folds import FoldAssignment
 from branchwise.evaluation.metrics import Fold, over_folds, wilson
 from branchwise.evaluation.results import Evaluation
 from branchwise.model import Model
 from branchwise.report.inputs import Rows, Source
 
-#: Told what is being done.
+#: Called with a description of the current step.
 Say = Callable[[str], None]
-#: With more rows, one part is set aside in place of folds, unless folds are asked for.
+#: With more rows, a hold-out replaces the folds, unless cv is given.
 MOST_ROWS_IN_FOLDS = 50_000
 USUAL_FOLDS = 10
-#: Trees that predict numbers take longer: the kernel does not know them.
+#: Regression trees take longer: the native kernel does not grow them.
 SLOWER = 5
-#: The share of the rows that is set aside then.
+#: The share of the hold-out.
 SET_ASIDE = 0.3
-#: So many points of a cloud are shown.
+#: The most points of a scatter chart.
 _SHOWN_POINTS = 1500
 _GROUPS = 5
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True)
-class Part:
+class FoldTest:
     """A tree, and rows that it was not grown from.
 
     ``rows`` are their positions among all rows that are tested.
@@ -54,33 +57,33 @@ class Part:
 
     @property
     def used(self) -> list[int]:
-        """The columns that the tree asks about."""
+        """The columns that the tree splits on."""
         return self.model.tree.used_columns
 
     def encoded(self, chosen: Ints | None = None) -> Columns:
-        """Return the cells that the tree asks about, in its codes."""
+        """Return the columns that the tree splits on, encoded."""
         model, table = self.model, self.test.table
         allow = model.recipe.unseen != "error"
         picked = table if chosen is None else table[chosen]
         return encode_columns(picked, model.schema, self.used, allow)
 
-    def answers(self, data: Columns) -> NDArray[Any]:
+    def predictions(self, data: Columns) -> NDArray[Any]:
         """Return the codes of the classes, or the numbers, of encoded rows."""
         walker = self.model.walker
-        if self.model.tree.predicts_numbers:
+        if self.model.tree.is_regression:
             return walker.numbers(walker.walk(data))
         return walker.classify(data).astype(np.intp)
 
     def tested(self) -> Fold:
-        """Answer for all rows."""
+        """Return the predictions for all rows."""
         data, tree = self.encoded(), self.model.tree
-        chances = None
-        if not tree.predicts_numbers:
-            chances = self.model.walker.distribution(self.model.walker.walk(data))
+        probabilities = None
+        if not tree.is_regression:
+            probabilities = self.model.walker.distribution(self.model.walker.walk(data))
         return Fold(
             self.rows,
-            self.answers(data),
-            chances,
+            self.predictions(data),
+            probabilities,
             float(tree.n_leaves),
             float(tree.max_depth),
             math.nan,
@@ -88,23 +91,25 @@ class Part:
         )
 
     def baseline(self, training: NDArray[Any], n_classes: int) -> Fold:
-        """Answer as one who has seen nothing but the answers of the training rows."""
+        """Baseline: predict the class prior, or the mean."""
         size = len(self.rows)
-        chances = None
+        probabilities = None
         if n_classes:
             shares = np.bincount(training, minlength=n_classes) / len(training)
-            chances = np.tile(shares, (size, 1))
-            answers: NDArray[Any] = np.full(size, int(shares.argmax()))
+            probabilities = np.tile(shares, (size, 1))
+            predictions: NDArray[Any] = np.full(size, int(shares.argmax()))
         else:
-            answers = np.full(size, float(training.mean()))
-        return Fold(self.rows, answers, chances, 1.0, 0.0, math.nan, len(training))
+            predictions = np.full(size, float(training.mean()))
+        return Fold(
+            self.rows, predictions, probabilities, 1.0, 0.0, math.nan, len(training)
+        )
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How trees are tested, in words; ``deal`` says it for the scores."""
+    """How trees are tested: the folds, and their description."""
 
-    deal: Deal
+    assignment: FoldAssignment
     how: str
     note: str
     other_rows: bool = False
@@ -113,17 +118,16 @@ class Plan:
 def plan_for(
     source: Source, cv: int | None, hold_out: float | None, seed: int, test_name: str
 ) -> Plan:
-    """Decide how to test: as asked for, else as the number of rows suggests."""
+    """Choose the test: the given one, else by the number of rows."""
     given = [source.test is not None, cv is not None, hold_out is not None]
     if sum(given) > 1:
         raise ParameterError(
-            "test, cv and hold_out are three ways to test a tree. Give one of them, or "
-            "none."
+            "test, cv and hold_out exclude each other. Give one of them, or none."
         )
     if source.test is not None:
         rows = f"{len(source.test):,} rows"
         return Plan(
-            Deal(hold_out=0.5, seed=seed),
+            FoldAssignment(hold_out=0.5, seed=seed),
             f"on {rows} of {test_name}, which the tree has not seen",
             "",
             other_rows=True,
@@ -134,21 +138,23 @@ def plan_for(
         if n_rows > most:
             hold_out = SET_ASIDE
             note = (
-                f"With more than {most:,} rows one part is set aside in place of "
-                f"{USUAL_FOLDS} folds. To have folds all the same, say how many: "
-                f"cv={USUAL_FOLDS}, or --cv {USUAL_FOLDS} on the command line."
+                f"With more than {most:,} rows a hold-out replaces {USUAL_FOLDS} "
+                f"folds. For cross-validation give cv={USUAL_FOLDS}, or --cv "
+                f"{USUAL_FOLDS} on the command line."
             )
         else:
             cv = max(2, min(USUAL_FOLDS, _most_alike(source.rows)))
             if cv < USUAL_FOLDS:
                 note = f"There are too few rows for {USUAL_FOLDS} folds."
-    deal = Deal(cv=2 if cv is None else cv, hold_out=hold_out, seed=seed)
-    how = (
-        f"by {deal.described()}, each row with a tree that has not seen it"
-        if hold_out is None
-        else f"on {deal.described()}, by a tree grown from the others"
+    assignment = FoldAssignment(
+        cv=2 if cv is None else cv, hold_out=hold_out, seed=seed
     )
-    return Plan(deal, how, note)
+    how = (
+        f"by {assignment.described()}, each row with a tree that has not seen it"
+        if hold_out is None
+        else f"on {assignment.described()}, by a tree grown from the others"
+    )
+    return Plan(assignment, how, note)
 
 
 def _most_alike(rows: Rows) -> int:
@@ -156,49 +162,51 @@ def _most_alike(rows: Rows) -> int:
     return int(np.bincount(rows.truth).max()) if rows.classes else len(rows)
 
 
-def parts_of(source: Source, model: Model, plan: Plan, say: Say) -> list[Part]:
+def fold_tests_of(source: Source, model: Model, plan: Plan, say: Say) -> list[FoldTest]:
     """Grow the trees that are tested."""
     if source.test is not None:
         everything = np.arange(len(source.test))
-        return [Part(model, everything, source.test, len(source.rows))]
-    parts = []
-    splits = quiet_splits(plan.deal, source.rows)
+        return [FoldTest(model, everything, source.test, len(source.rows))]
+    fold_tests = []
+    splits = quiet_splits(plan.assignment, source.rows)
     for at, (training, testing) in enumerate(splits):
         say(f"Testing: tree {at + 1} of {len(splits)}")
         rows = source.rows
         test = Rows(rows.table[testing], rows.truth[testing], rows.classes)
-        parts.append(Part(source.grown(training), testing, test, len(training)))
-    return parts
+        fold_tests.append(
+            FoldTest(source.grown(training), testing, test, len(training))
+        )
+    return fold_tests
 
 
-def quiet_splits(deal: Deal, rows: Rows) -> list[tuple[Ints, Ints]]:
-    """Deal rows; that a class is too rare for every fold is said elsewhere."""
+def quiet_splits(assignment: FoldAssignment, rows: Rows) -> list[tuple[Ints, Ints]]:
+    """Return the folds; the report itself warns of rare classes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return deal.splits(rows.truth, bool(rows.classes))
+        return assignment.splits(rows.truth, bool(rows.classes))
 
 
 def evaluation_of(
-    source: Source, model: Model, plan: Plan, parts: list[Part]
+    source: Source, model: Model, plan: Plan, fold_tests: list[FoldTest]
 ) -> dict[str, Any]:
-    """Score the answers, beside those of one who knows only how frequent they are."""
-    folds = [part.tested() for part in parts]
+    """Score the predictions, and those of the baseline."""
+    folds = [fold_test.tested() for fold_test in fold_tests]
     rows = source.rows if source.test is None else source.test
     found = _scores(model.recipe.algorithm, plan, rows, folds)
     training = source.rows.truth
     usual = [
-        part.baseline(
-            training if plan.other_rows else np.delete(training, part.rows),
+        fold_test.baseline(
+            training if plan.other_rows else np.delete(training, fold_test.rows),
             len(rows.classes),
         )
-        for part in parts
+        for fold_test in fold_tests
     ]
     baseline = _scores("baseline", plan, rows, usual)
     told = {
         "how": plan.how,
         "note": plan.note,
         "rows": int(sum(len(fold.rows) for fold in folds)),
-        "parts": len(parts),
+        "parts": len(fold_tests),
         "interval": found.interval,
         "scores": found.document()["scores"],
         "baseline": baseline.document()["scores"],
@@ -210,11 +218,11 @@ def evaluation_of(
 
 
 def _scores(name: str, plan: Plan, rows: Rows, folds: list[Fold]) -> Evaluation:
-    return evaluated(name, plan.deal, rows.truth, rows.classes, folds)
+    return evaluated(name, plan.assignment, rows.truth, rows.classes, folds)
 
 
 def _on_training_rows(source: Source, model: Model) -> dict[str, float]:
-    """Return how well the tree does on what it was grown from: too well."""
+    """Return the scores on the training rows, which are optimistic."""
     rows = source.rows
     if not source.numbers:
         right = model.predict(rows.table) == model.schema.class_array[rows.truth]
@@ -261,13 +269,13 @@ def _errors(rows: Rows, folds: list[Fold]) -> dict[str, Any]:
 
 
 def _by_range(predicted: Floats, residual: Floats) -> list[dict[str, Any]]:
-    """Sort rows by the predicted number and sum up about equal parts of them."""
+    """Summarise the errors of about equal groups of rows, by predicted number."""
     edges = np.unique(np.quantile(predicted, np.linspace(0, 1, _GROUPS + 1)))
-    place = np.clip(np.searchsorted(edges[1:-1], predicted, side="left"), 0, None)
+    position = np.clip(np.searchsorted(edges[1:-1], predicted, side="left"), 0, None)
     told = []
-    for group in np.unique(place):
-        own = residual[place == group]
-        inside = predicted[place == group]
+    for group in np.unique(position):
+        own = residual[position == group]
+        inside = predicted[position == group]
         told.append(
             {
                 "from": float(inside.min()),
@@ -281,51 +289,51 @@ def _by_range(predicted: Floats, residual: Floats) -> list[dict[str, Any]]:
     return told
 
 
-def refuse_one_answer(rows: Rows) -> None:
-    """Refuse rows that all have the same answer: there is nothing to report on."""
+def check_two_classes(rows: Rows) -> None:
+    """Reject a constant target: there is nothing to report on."""
     if len(np.unique(rows.truth)) < 2:
         raise DataError(
-            "All rows have the same answer, so that there is nothing to learn and "
-            "nothing to report on. Check the target."
+            "All rows have the same target value, so that there is nothing to learn "
+            "and nothing to report on. Check the target."
         )
 
 
-#: So many cells are shuffled and answered for again, at most.
+#: The most cells that are shuffled and predicted again.
 _MOST_CELLS = 20_000_000
 _MOST_SHUFFLED_ROWS = 10_000
 _SHUFFLES = 10
-#: A learning curve is drawn from so many rows, at most.
+#: The most rows of a learning curve.
 MOST_LEARNT_ROWS = 20_000
 _SIZES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 _FOLDS = 5
-#: So many trees of the pruning curve are told.
+#: The most trees of the pruning curve.
 _MOST_PRUNED = 60
 
 
 def importances(
-    source: Source, model: Model, parts: list[Part], seed: int, say: Say
+    source: Source, model: Model, fold_tests: list[FoldTest], seed: int, say: Say
 ) -> dict[str, Any]:
-    """Tell how much columns contribute: in growing, and to answers for unseen rows."""
+    """Return impurity importances, and permutation importances on unseen rows."""
     n_columns = len(model.schema.columns)
-    shuffles = math.ceil(_SHUFFLES / len(parts)) + (len(parts) > 1)
-    widest = max(len(part.used) for part in parts)
-    each = _MOST_CELLS // max(1, widest * widest * shuffles * len(parts))
-    limit = min(_MOST_SHUFFLED_ROWS // len(parts), max(100, each))
+    shuffles = math.ceil(_SHUFFLES / len(fold_tests)) + (len(fold_tests) > 1)
+    widest = max(len(fold_test.used) for fold_test in fold_tests)
+    each = _MOST_CELLS // max(1, widest * widest * shuffles * len(fold_tests))
+    limit = min(_MOST_SHUFFLED_ROWS // len(fold_tests), max(100, each))
     drops: list[Floats] = []
-    for at, part in enumerate(parts):
-        say(f"Shuffling columns: tree {at + 1} of {len(parts)}")
-        drops.append(_drops(part, n_columns, limit, shuffles, seed))
+    for at, fold_test in enumerate(fold_tests):
+        say(f"Shuffling columns: tree {at + 1} of {len(fold_tests)}")
+        drops.append(_drops(fold_test, n_columns, limit, shuffles, seed))
     all_drops = np.concatenate(drops, axis=1)
-    largest = max(len(part.test) for part in parts)
+    largest = max(len(fold_test.test) for fold_test in fold_tests)
     impurity = model.feature_importances
     return {
         "score": "R squared" if source.numbers else "accuracy",
         "note": (
-            f"Columns were shuffled in {limit:,} rows of each test part."
+            f"Columns were shuffled in {limit:,} rows of each test set."
             if largest > limit
             else ""
         ),
-        "shuffles": shuffles * len(parts),
+        "shuffles": shuffles * len(fold_tests),
         "columns": [
             {
                 "column": column.name,
@@ -338,20 +346,22 @@ def importances(
     }
 
 
-def _drops(part: Part, n_columns: int, limit: int, shuffles: int, seed: int) -> Floats:
+def _drops(
+    fold_test: FoldTest, n_columns: int, limit: int, shuffles: int, seed: int
+) -> Floats:
     """Return by how much the score drops, column by column, shuffle by shuffle."""
     found = np.zeros((n_columns, shuffles))
-    used = part.used
+    used = fold_test.used
     if not used:
         return found
-    chosen = _some(len(part.test), limit, seed)
-    shuffled = _Shuffled(part, part.encoded(chosen))
-    # A cell is the row that it is taken from: what is shuffled is where from.
-    places = np.tile(np.arange(len(chosen))[:, np.newaxis], (1, len(used)))
+    chosen = _some(len(fold_test.test), limit, seed)
+    shuffled = _Shuffled(fold_test, fold_test.encoded(chosen))
+    # A cell holds the row that it is taken from: shuffling permutes these rows.
+    positions = np.tile(np.arange(len(chosen))[:, np.newaxis], (1, len(used)))
     result = permutation_importance(
         shuffled,
-        places,
-        part.test.truth[chosen],
+        positions,
+        fold_test.test.truth[chosen],
         scoring=_score,
         n_repeats=shuffles,
         random_state=seed,
@@ -361,22 +371,22 @@ def _drops(part: Part, n_columns: int, limit: int, shuffles: int, seed: int) -> 
 
 
 class _Shuffled(BaseEstimator):  # type: ignore[misc]
-    """A fitted tree that answers for rows whose cells come from different rows."""
+    """A fitted tree that predicts rows whose cells come from different rows."""
 
-    def __init__(self, part: Part, data: Columns) -> None:
-        self.part = part
+    def __init__(self, fold_test: FoldTest, data: Columns) -> None:
+        self.fold_test = fold_test
         self.data = data
 
     def fit(self) -> Self:
-        """Do nothing: the tree is there."""
+        """Do nothing: the tree is fitted."""
         return self
 
-    def predict(self, places: Ints) -> NDArray[Any]:
-        """Answer for rows, each cell taken from its place."""
+    def predict(self, positions: Ints) -> NDArray[Any]:
+        """Predict rows, each cell taken from its position."""
         cells = list(self.data.data)
-        for at, column in enumerate(self.part.used):
-            cells[column] = cells[column][places[:, at]]
-        return self.part.answers(Columns(len(places), tuple(cells)))
+        for at, column in enumerate(self.fold_test.used):
+            cells[column] = cells[column][positions[:, at]]
+        return self.fold_test.predictions(Columns(len(positions), tuple(cells)))
 
 
 class _Growing(BaseEstimator):  # type: ignore[misc]
@@ -389,47 +399,47 @@ class _Growing(BaseEstimator):  # type: ignore[misc]
     def __sklearn_clone__(self) -> _Growing:
         return _Growing(self.source, self.say)  # the table is shared, not copied
 
-    def fit(self, places: Ints, _: object) -> Self:
+    def fit(self, positions: Ints, _: object) -> Self:
         """Grow."""
-        rows = places[:, 0]
+        rows = positions[:, 0]
         self.say(f"Learning curve: a tree from {len(rows):,} rows")
         self.model_ = self.source.grown(rows)
         return self
 
-    def predict(self, places: Ints) -> NDArray[Any]:
-        """Answer for rows."""
-        chosen, own = places[:, 0], self.source.rows
+    def predict(self, positions: Ints) -> NDArray[Any]:
+        """Predict rows."""
+        chosen, own = positions[:, 0], self.source.rows
         test = Rows(own.table[chosen], own.truth[chosen], own.classes)
-        part = Part(self.model_, chosen, test, 0)
-        return part.answers(part.encoded())
+        fold_test = FoldTest(self.model_, chosen, test, 0)
+        return fold_test.predictions(fold_test.encoded())
 
 
-def _score(estimator: Any, places: Ints, truth: NDArray[Any]) -> float:
+def _score(estimator: Any, positions: Ints, truth: NDArray[Any]) -> float:
     """Return the accuracy; of numbers the share of their variance explained."""
-    answers = estimator.predict(places)
-    if answers.dtype.kind != "f":
-        return float((answers == truth).mean())
+    predictions = estimator.predict(positions)
+    if predictions.dtype.kind != "f":
+        return float((predictions == truth).mean())
     varied = float(((truth - truth.mean()) ** 2).sum())
-    left = float(((truth - answers) ** 2).sum())
+    left = float(((truth - predictions) ** 2).sum())
     return 1.0 - left / varied if varied > 0 else float(left == 0.0)
 
 
 def learning_curve(source: Source, model: Model, seed: int, say: Say) -> dict[str, Any]:
     """Grow trees from more and more of the rows, and test them on others.
 
-    A price of leaves that cross-validation chose for the model is taken as it is.
+    A ccp_alpha that cross-validation chose for the model is not chosen again.
     """
     rows = source.rows
     most = MOST_LEARNT_ROWS // (SLOWER if source.numbers else 1)
     chosen = _some(len(rows), most, seed)
     some = Rows(rows.table, rows.truth[chosen], rows.classes)
     alike = np.bincount(some.truth).max() if rows.classes else len(chosen)
-    deal = Deal(cv=int(max(2, min(_FOLDS, alike))), seed=seed)
-    splits = quiet_splits(deal, some)
+    assignment = FoldAssignment(cv=int(max(2, min(_FOLDS, alike))), seed=seed)
+    splits = quiet_splits(assignment, some)
     smallest = min(len(training) for training, _ in splits)
     sizes = np.unique([max(2, round(share * smallest)) for share in _SIZES])
     found = model_selection.learning_curve(
-        _Growing(replace(source, settled=model.recipe), say),
+        _Growing(replace(source, fixed_recipe=model.recipe), say),
         chosen[:, np.newaxis],
         some.truth,
         train_sizes=sizes[sizes <= smallest],
@@ -439,10 +449,10 @@ def learning_curve(source: Source, model: Model, seed: int, say: Say) -> dict[st
         random_state=seed,
         error_score="raise",
     )
-    ratio = 1 / (deal.cv - 1)
+    ratio = 1 / (assignment.cv - 1)
     return {
         "score": "R squared" if source.numbers else "accuracy",
-        "folds": deal.cv,
+        "folds": assignment.cv,
         "note": (
             f"Drawn from {len(chosen):,} of the {len(rows):,} rows."
             if len(chosen) < len(rows)
@@ -459,26 +469,28 @@ def learning_curve(source: Source, model: Model, seed: int, say: Say) -> dict[st
     }
 
 
-def pruning_curve(source: Source, model: Model, parts: list[Part]) -> dict[str, Any]:
-    """Cut the tree back, leaf by leaf, and count the errors on rows it has not seen.
+def pruning_curve(
+    source: Source, model: Model, fold_tests: list[FoldTest]
+) -> dict[str, Any]:
+    """Return the errors along the pruning path of the tree, on unseen rows.
 
-    The trees that are tested are cut back at the same prices; between two prices
-    their geometric mean stands for both.
+    The trees of the folds are pruned with the same alphas; the geometric mean of two
+    alphas represents the interval between them.
     """
     path = model.pruning_path()
     alphas = path.alpha
     ends = np.sqrt(alphas[:-1]) * np.sqrt(alphas[1:])
-    prices = np.append(ends, 2 * alphas[-1] + 1)
-    by_part = []
-    for part in parts:
-        own = part.model.pruning_path(part.test.table, part.test.labels)
-        step = np.searchsorted(own.alpha, prices, side="right") - 1
-        by_part.append(np.asarray(own.validation_error)[step])
-    errors = np.array(by_part)
-    # Of trees that err least, the smallest.
+    alphas_above = np.append(ends, 2 * alphas[-1] + 1)
+    by_fold = []
+    for fold_test in fold_tests:
+        own = fold_test.model.pruning_path(fold_test.test.table, fold_test.test.labels)
+        step = np.searchsorted(own.alpha, alphas_above, side="right") - 1
+        by_fold.append(np.asarray(own.validation_error)[step])
+    errors = np.array(by_fold)
+    # The smallest of the trees with the least error.
     best = len(path) - 1 - int(errors.mean(axis=0)[::-1].argmin())
     chosen = np.unique(np.linspace(0, len(path) - 1, _MOST_PRUNED).round().astype(int))
-    ratio = 1 / (len(parts) - 1) if len(parts) > 1 else 0.0
+    ratio = 1 / (len(fold_tests) - 1) if len(fold_tests) > 1 else 0.0
     return {
         "error": "mean squared error" if source.numbers else _error_of(model),
         "trees": [

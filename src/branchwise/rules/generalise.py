@@ -1,4 +1,4 @@
-"""C4.5's rules: generalise the rules of a tree, and select a subset by MDL.
+"""C4.5's rules: coverage, generalisation, and selection of a subset by MDL.
 
 Each rule loses conditions, one at a time, as long as the pessimistic estimate of its
 error rate does not rise: the estimate of error-based pruning, per case that the rule
@@ -26,7 +26,7 @@ from branchwise.text.conditions import Condition
 from branchwise.tree.splits import ragged
 
 Mask = NDArray[np.bool_]
-#: So many cells of known answers are kept; rules that follow each other share many.
+#: The most cells of cached conditions; consecutive rules share many conditions.
 _KEPT_CELLS = 2**26
 
 
@@ -53,7 +53,7 @@ class Coverage:
         self._known: dict[Condition, Mask] = {}
 
     def holds(self, condition: Condition) -> Mask:
-        """Tell which rows fulfil a condition."""
+        """Return which rows fulfil a condition."""
         mask = self._known.get(condition)
         if mask is None:
             if len(self._known) * self._data.n_rows > _KEPT_CELLS:
@@ -62,7 +62,7 @@ class Coverage:
         return mask
 
     def covered(self, conditions: Iterable[Condition]) -> Mask:
-        """Tell which rows fulfil all conditions."""
+        """Return which rows fulfil all conditions."""
         mask = np.ones(self._data.n_rows, dtype=bool)
         for condition in conditions:
             mask &= self.holds(condition)
@@ -140,7 +140,7 @@ class Candidate:
     """A generalised rule: conditions, class code, the leaf that it comes from.
 
     ``rate`` is the pessimistic estimate of its error rate, ``bits`` are the rows
-    that it covers, packed.
+    that it covers, as bits.
     """
 
     conditions: tuple[Condition, ...]
@@ -160,7 +160,7 @@ def candidates(
     """Generalise rules; what is no rule of its own any more is left out.
 
     That is: what equals a rule before it, what has lost all its conditions, and what
-    is expected to err more often than its class as the answer to everything.
+    has a higher expected error rate than predicting its class for every row.
     """
     code = {label: at for at, label in enumerate(classes)}
     found: dict[tuple[int, frozenset[Condition]], Candidate] = {}
@@ -183,7 +183,7 @@ def generalised(rule: Rule, label: int, cases: Cases, estimate: Estimate) -> Can
         rates = error_rates(estimate, *dropping.without_each())
         if rates.min() > rate:
             break
-        # Of equals the last goes: it was asked where fewer cases were left.
+        # Of equals the last is dropped: fewer cases reached its split.
         at = int(np.flatnonzero(rates == rates.min())[-1])
         rate = rates[at]
         dropping.drop(at)
@@ -212,9 +212,9 @@ class _Dropping:
         """Return the weight that the rule covers, and how much of it is right."""
         return self._sums([np.flatnonzero(self.failures == 0)])
 
-    def _sums(self, parts: Sequence[Ints]) -> tuple[Floats, Floats]:
-        total = np.array([self._weights[rows].sum() for rows in parts])
-        return total, np.array([self._right[rows].sum() for rows in parts])
+    def _sums(self, pieces: Sequence[Ints]) -> tuple[Floats, Floats]:
+        total = np.array([self._weights[rows].sum() for rows in pieces])
+        return total, np.array([self._right[rows].sum() for rows in pieces])
 
     def without_each(self) -> tuple[Floats, Floats]:
         """Return the same for the rule without each of its conditions."""
@@ -269,10 +269,10 @@ def selected(
         by_class.setdefault(candidate.label, []).append(at)
     n_rows = len(cases.labels)
     kept: dict[int, list[Candidate]] = {}
-    for label, places in sorted(by_class.items()):
-        rows = [candidates[at].rows(n_rows) for at in places]
-        problem = Subsets(rows, cost[places], cases.labels == label, cases.weights)
-        rules = [candidates[places[at]] for at in problem.best()]
+    for label, positions in sorted(by_class.items()):
+        rows = [candidates[at].rows(n_rows) for at in positions]
+        problem = Subsets(rows, cost[positions], cases.labels == label, cases.weights)
+        rules = [candidates[positions[at]] for at in problem.best()]
         if rules:
             kept[label] = sorted(rules, key=lambda rule: rule.rate)
     ordered = _ordered(kept, cases)
@@ -283,14 +283,14 @@ def selected(
 def _bits(candidates: Sequence[Candidate], columns: Sequence[Column]) -> Floats:
     """Return how many bits it takes to tell each rule.
 
-    A condition names its column and, of a number, one of two sides of one of the cuts
-    that occur; of values one of them, or of each whether it is in the list. The order
-    of conditions does not matter, and what it could tell is taken off.
+    A condition names its column and, of a number, one of two sides of one of the
+    thresholds that occur; of values one of them, or of each whether it is in the list.
+    The order of conditions does not matter; its bits are subtracted.
     """
-    cuts: dict[str, set[object]] = {}
+    thresholds: dict[str, set[object]] = {}
     for candidate in candidates:
         for condition in candidate.conditions:
-            cuts.setdefault(condition.column, set()).add(condition.value)
+            thresholds.setdefault(condition.column, set()).add(condition.value)
     by_name = {column.name: column for column in columns}
 
     def bits(condition: Condition) -> float:
@@ -299,7 +299,7 @@ def _bits(candidates: Sequence[Candidate], columns: Sequence[Column]) -> Floats:
         if condition.value is None:
             return where + 1
         if column.is_numeric:
-            return where + 1 + math.log2(len(cuts[condition.column]))
+            return where + 1 + math.log2(len(thresholds[condition.column]))
         if condition.op == "=":
             return where + math.log2(len(column.categories))
         return where + len(column.categories)
@@ -424,9 +424,9 @@ def _with_subsets(sums: Floats, at: int) -> Floats:
     return halves.ravel()
 
 
-def _log2_ways(whole: Floats, part: Floats) -> Floats:
-    """Return the logarithm of how many ways there are to pick a part of a whole."""
-    ways = _log_gamma(whole + 1) - _log_gamma(part + 1) - _log_gamma(whole - part + 1)
+def _log2_ways(whole: Floats, piece: Floats) -> Floats:
+    """Return the base-2 logarithms of binomial coefficients."""
+    ways = _log_gamma(whole + 1) - _log_gamma(piece + 1) - _log_gamma(whole - piece + 1)
     result: Floats = np.maximum(ways, 0.0) / math.log(2)
     return result
 
@@ -445,7 +445,7 @@ class _Chosen:
         self.chosen = np.zeros(len(rows), dtype=bool)
         self._times = np.zeros(len(right), dtype=np.intp)
         self._covered = [0.0, 0.0]
-        owner = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
+        owner = np.repeat(np.arange(len(rows)), [len(piece) for piece in rows])
         row = np.concatenate(rows)
         order = np.argsort(row, kind="stable")
         self._rule_of_entry = owner[order]
@@ -457,7 +457,7 @@ class _Chosen:
         ]
 
     def after_each(self) -> tuple[Floats, Floats]:
-        """Return what is covered, right and wrong, after each rule comes or goes."""
+        """Return the covered weight, right and wrong, after a change of each rule."""
         free, sole = self._sums
         right, wrong = (
             covered + np.where(self.chosen, -lost, gained)
@@ -540,7 +540,7 @@ def _without_harm(
 def _changes(
     rules: Sequence[Candidate], default: int, cases: Cases
 ) -> tuple[Mask, Floats]:
-    """Tell which rules decide about a case, and what errors go or come without each."""
+    """Return which rules decide any case, and the change of errors without each."""
     none = len(rules)
     first = np.full(len(cases.labels), none, dtype=np.intp)
     second = first.copy()
@@ -550,8 +550,8 @@ def _changes(
         again = rows[claimed]
         second[again[second[again] == none]] = at
         first[rows[~claimed]] = at
-    answer = np.array([*(rule.label for rule in rules), default])
-    change = (answer[second] != cases.labels) * cases.weights
-    change -= (answer[first] != cases.labels) * cases.weights
+    prediction = np.array([*(rule.label for rule in rules), default])
+    change = (prediction[second] != cases.labels) * cases.weights
+    change -= (prediction[first] != cases.labels) * cases.weights
     used = np.bincount(first, minlength=none + 1)[:none] > 0
     return used, add_up(first, change, none + 1)[:none]

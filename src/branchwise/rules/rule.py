@@ -1,4 +1,4 @@
-"""A tree as rules: one for each leaf, the conditions on a column merged."""
+"""Rules of a tree: one for each leaf, the conditions on a column merged."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from branchwise.text.conditions import (
     share,
     word,
 )
-from branchwise.text.paths import _Asked
+from branchwise.text.paths import ColumnConditions
 from branchwise.tree.tree import Tree
 
-#: The chance that the interval of a confidence holds the true one.
+#: The confidence level of the intervals.
 INTERVAL = 0.95
 
 
 @dataclass(frozen=True)
 class Rule:
-    """If all conditions hold, the answer is ``label``: the way to one leaf.
+    """If all conditions hold, ``label`` is predicted: the path to one leaf.
 
     ``n`` is the number of training cases at the leaf, ``counts`` that of each class,
     ``node`` the number of the leaf in the tree. Cases with missing values count where
@@ -97,7 +97,7 @@ class Rule:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Where the true confidence is, with a chance of 95 % (Wilson's interval).
+        """The 95 % confidence interval of the confidence (Wilson).
 
         It goes by the number of cases, not by their weight.
         """
@@ -106,7 +106,7 @@ class Rule:
         return share_interval(self.confidence, self.n, INTERVAL)
 
     def __str__(self) -> str:
-        conclusion = f"{self._answer()} ({self._support()})"
+        conclusion = f"{self._prediction()} ({self._support()})"
         if not self.conditions:
             return f"always {conclusion}"
         premise = " and ".join(str(condition) for condition in self.conditions)
@@ -114,15 +114,15 @@ class Rule:
 
     def sentence(self) -> str:
         """Return the rule as a sentence, with its coverage and confidence."""
-        target = "the answer" if self.target is None else word(self.target)
+        target = "the prediction" if self.target is None else word(self.target)
         average = "" if self.deviation is None else f" on {self._weighted}average"
-        conclusion = f"{target} is {self._answer()}{average} ({self._evidence()})"
+        conclusion = f"{target} is {self._prediction()}{average} ({self._evidence()})"
         if not self.conditions:
             return f"In every case, {conclusion}."
         premise = " and ".join(said(condition) for condition in self.conditions)
         return f"If {premise}, then {conclusion}."
 
-    def _answer(self) -> str:
+    def _prediction(self) -> str:
         return word(self.label) if self.deviation is None else mean(float(self.label))
 
     @property
@@ -131,9 +131,9 @@ class Rule:
 
     def _support(self) -> str:
         if self.deviation is None:
-            parts = [self._right("case", "cases"), *self._by_weight()]
+            pieces = [self._right("case", "cases"), *self._by_weight()]
             return "; ".join(
-                [*parts, *([in_short(self.reason)] if self.reason else [])]
+                [*pieces, *([in_short(self.reason)] if self.reason else [])]
             )
         cases = "case" if self.n == 1 else "cases"
         of = "" if self.weight is None else "weighted mean of "
@@ -153,25 +153,25 @@ class Rule:
         return [f"{share(self.weight_share, 1)} of weight"]
 
     def _evidence(self) -> str:
-        """Write what speaks for the rule, as sentences have it."""
+        """Write the support of the rule: cases, coverage, interval."""
         cases = "training case" if self.n == 1 else "training cases"
-        parts = []
+        pieces = []
         if self.deviation is not None:
             spread = f"{self._weighted}standard deviation {deviation(self.deviation)}"
-            parts.append(f"{amount(self.n)} {cases}, {spread}")
+            pieces.append(f"{amount(self.n)} {cases}, {spread}")
         elif not self.n:
-            parts.append("no training case")
+            pieces.append("no training case")
         else:
-            parts += [self._right(cases, cases), *self._by_weight()]
+            pieces += [self._right(cases, cases), *self._by_weight()]
         if self.coverage is not None:
             covered = f"covers {percent(self.coverage)} of all"
             if self.weight_coverage is not None:
                 covered += f" cases, {percent(self.weight_coverage)} of all weight"
-            parts.append(covered)
+            pieces.append(covered)
         if self.interval is not None:
-            chance = percent(INTERVAL)
-            parts.append(f"{chance} interval {percent_range(*self.interval)}")
-        return "; ".join([*parts, *([self.reason] if self.reason else [])])
+            probability = percent(INTERVAL)
+            pieces.append(f"{probability} interval {percent_range(*self.interval)}")
+        return "; ".join([*pieces, *([self.reason] if self.reason else [])])
 
 
 def tree_rules(
@@ -182,9 +182,9 @@ def tree_rules(
 ) -> list[Rule]:
     """Return one rule for each leaf, in the order in which the tree is printed.
 
-    What a path asks of a column is merged in any case: a lower and an upper bound,
-    the values that are left. With ``simplify``, two bounds are one condition, a list
-    of most values says which are not in it, and a list of all is left out.
+    The conditions of a path on a column are merged in any case: a lower and an upper
+    bound, the values that are left. With ``simplify``, two bounds are one condition,
+    a list of most values says which are not in it, and a list of all is left out.
     ``reasons`` tell, by leaf, what decided where it is not the most probable class.
     """
     return [
@@ -193,7 +193,7 @@ def tree_rules(
     ]
 
 
-_Path = dict[int, _Asked]
+_Path = dict[int, ColumnConditions]
 
 
 def _leaf_paths(schema: Schema, tree: Tree) -> Iterator[tuple[int, _Path]]:
@@ -208,15 +208,18 @@ def _leaf_paths(schema: Schema, tree: Tree) -> Iterator[tuple[int, _Path]]:
             yield node, path
             continue
         index = int(tree.column[node])
-        asked = path.get(index) or _Asked(schema.columns[index])
+        column_conditions = path.get(index) or ColumnConditions(schema.columns[index])
         for child in reversed(tree.children(node)):
-            narrowed = asked.narrowed(condition_of(schema, tree, child))
-            stack.append((child, {**path, index: narrowed}))
+            restricted = column_conditions.restricted(condition_of(schema, tree, child))
+            stack.append((child, {**path, index: restricted}))
 
 
 def _conditions(path: _Path, simplify: bool) -> tuple[Condition, ...]:
-    parts = (asked.simple if simplify else asked.conditions for asked in path.values())
-    return tuple(condition for part in parts for condition in part)
+    pieces = (
+        column_conditions.simple if simplify else column_conditions.conditions
+        for column_conditions in path.values()
+    )
+    return tuple(condition for piece in pieces for condition in piece)
 
 
 def _rule(
@@ -251,6 +254,6 @@ def _by_class(
     schema: Schema, tree: Tree, amounts: NDArray[np.float64] | None, node: int
 ) -> dict[Value, float]:
     """Return the amounts of the classes at a node; none for numbers, or if unknown."""
-    if amounts is None or tree.predicts_numbers:
+    if amounts is None or tree.is_regression:
         return {}
     return dict(zip(schema.classes, amounts[node].tolist(), strict=True))

@@ -1,8 +1,7 @@
-"""A list of rules that predicts by itself: the first rule that holds decides.
+"""Ordered rule lists, which predict by the first rule that holds.
 
-Comes in: schema, tree and recipe of a model, and the rows that the tree was grown
-from. Goes out: a :class:`RuleList`, and a table of how well each rule does beside
-the tree.
+A :class:`RuleList` is made from schema, tree and recipe of a model and its training
+rows; a :class:`RuleTable` compares its rules with the tree.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from branchwise.rules.rule_set import Rules, escaped, premise
 from branchwise.text.conditions import Condition, aligned, amount, percent, word
 from branchwise.text.paths import simplified
 from branchwise.tree.apply import Walker
-from branchwise.tree.splits import refuse_missing
+from branchwise.tree.splits import check_missing
 from branchwise.tree.tree import Tree
 
 #: What the table says in place of the conditions of its last line.
@@ -150,7 +149,7 @@ class RuleTable:
         return found
 
     def document(self) -> dict[str, Any]:
-        """Tell all in plain values."""
+        """Return the table in plain values."""
         columns = self.to_columns()
         lines = [
             dict(zip(columns, line, strict=True))
@@ -234,16 +233,16 @@ class Source:
     recipe: Recipe
 
     def encoded(self, X: object) -> Columns:
-        """Encode what the tree asks about."""
+        """Encode the columns that the tree splits on."""
         columns, used = self.schema.columns, self.tree.used_columns
         allow_unseen = self.recipe.unseen != "error"
         data = encode_columns(open_table(X), self.schema, used, allow_unseen)
         if self.recipe.missing == "error":
-            refuse_missing(((j, columns[j]) for j in used), data)
+            check_missing(((j, columns[j]) for j in used), data)
         return data
 
     def coverage(self, data: Columns) -> Coverage:
-        """Return who tells which rows fulfil a condition."""
+        """Return the check of which rows fulfil a condition."""
         as_missing = self.recipe.unseen == "branch"
         return Coverage(self.schema.columns, data, as_missing)
 
@@ -253,16 +252,16 @@ class Source:
         if not data.n_rows:
             raise DataError("X has no rows. Pass at least one whose class is known.")
         found, codes = learn_target(y, data.n_rows)
-        place = {label: code for code, label in enumerate(self.schema.classes)}
-        strange = tuple(label for label in found if label not in place)
-        code = np.array([place.get(label, -1) for label in found], dtype=np.intp)
+        position = {label: code for code, label in enumerate(self.schema.classes)}
+        unseen_labels = tuple(label for label in found if label not in position)
+        code = np.array([position.get(label, -1) for label in found], dtype=np.intp)
         weights = np.ones(data.n_rows)
         if sample_weight is not None:
             given = check_weights(sample_weight, data.n_rows)
             # On the grid where sums are exact, in any order of the rows.
             grid = weigh(given, data.n_rows, fractions=False, as_cases=True)
             weights = given if grid.weights is None else grid.weights
-        return Rows(data, code[codes], weights, strange)
+        return Rows(data, code[codes], weights, unseen_labels)
 
 
 def weighted(weights: Floats) -> bool:
@@ -274,22 +273,22 @@ def weighted(weights: Floats) -> bool:
 class Rows:
     """Encoded rows, their class codes and weights.
 
-    The code is -1 for classes that the tree does not know, which are ``strange``. Rows
-    of weight 0 do not count.
+    The code is -1 for classes that the tree does not know: ``unseen_labels``. Rows of
+    weight 0 do not count.
     """
 
     data: Columns
     labels: Ints
     weights: Floats
-    strange: tuple[Value, ...]
+    unseen_labels: tuple[Value, ...]
 
 
 class RuleList(Rules):
     """An ordered list of rules that predicts by itself, made by
     :meth:`Model.generalised_rules`: behaves like a list of :class:`Rule`.
 
-    The first rule whose conditions hold decides; where none does, ``default`` is the
-    answer. ``n`` and ``counts`` of a rule are of all rows that fulfil it, whichever
+    The first rule whose conditions hold decides; where none does, ``default`` is
+    predicted. ``n`` and ``counts`` of a rule are of all rows that fulfil it, whichever
     rule decides; ``estimates`` are the pessimistic error rates. Sorted or filtered,
     it is a plain set of rules that predicts no more.
     """  # noqa: D205
@@ -335,8 +334,8 @@ class RuleList(Rules):
         """Return the class code of each row, and which rule decides."""
         first = self._source.coverage(data).first([rule.conditions for rule in self])
         code = self.schema.classes.index
-        answers = [code(rule.label) for rule in self] + [code(self.default)]
-        return np.array(answers, dtype=np.intp)[first], first
+        predictions = [code(rule.label) for rule in self] + [code(self.default)]
+        return np.array(predictions, dtype=np.intp)[first], first
 
     def _usage(self, rows: Rows) -> Usage:
         """Work out how rows fare."""
@@ -388,18 +387,18 @@ class RuleList(Rules):
         return RuleTable(self, self.default, self.estimates, size, self._training, test)
 
     def _closing(self) -> list[str]:
-        target = "the answer" if self.schema.target is None else self.schema.target
+        target = "the prediction" if self.schema.target is None else self.schema.target
         left = float(self._training.used[-1])
         cases = "no training case"
         if left:
             right = left - float(self._training.errors[-1])
             noun = "training case" if left == 1 else "training cases"
             cases = f"{amount(right)} of {amount(left)} {noun}"
-        answer = f"{word(target)} is {word(self.default)}"
-        return [f"Otherwise, {answer} ({cases}).", self.note]
+        prediction = f"{word(target)} is {word(self.default)}"
+        return [f"Otherwise, {prediction} ({cases}).", self.note]
 
     def document(self) -> dict[str, Any]:
-        """Tell all about the rules in plain values, as ``to_json`` writes them."""
+        """Return the rules in plain values, as ``to_json`` writes them."""
         whole = super().document()
         for rule, estimate in zip(whole["rules"], self.estimates, strict=True):
             rule["estimated_error"] = estimate
@@ -436,18 +435,18 @@ def generalised_rules(
 ) -> RuleList:
     """Make a rule list of a tree and the rows that it was grown from."""
     schema, tree, recipe = source.schema, source.tree, source.recipe
-    if tree.predicts_numbers:
+    if tree.is_regression:
         raise ParameterError(
             "generalised_rules needs a tree that predicts classes: it counts wrong "
-            "answers. Got one that predicts numbers; use rules()."
+            "predictions. Got one that predicts numbers; use rules()."
         )
     # The recipe knows what is allowed, and says so.
     level = recipe.confidence if confidence is None else confidence
     level = Recipe(pruning="error-based", confidence=level).confidence
     rows = source.rows(X, y, sample_weight)
-    if rows.strange:
+    if rows.unseen_labels:
         raise DataError(
-            f"y has {quoted(rows.strange)}, but the classes of the tree are "
+            f"y has {quoted(rows.unseen_labels)}, but the classes of the tree are "
             f"{quoted(schema.classes)}. Pass the rows that the tree was grown from."
         )
     cases = Cases(source.coverage(rows.data), rows.labels, rows.weights)

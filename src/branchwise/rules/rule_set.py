@@ -1,6 +1,6 @@
-"""The rules of a tree as one thing: sorted, filtered, and written in many forms.
+"""Rule sets: the rules of a tree, sorted, filtered, and written in many formats.
 
-Every form has the same rules in the same order with the same numbers: sentences for
+Every format has the same rules in the same order with the same numbers: sentences for
 people (text, Markdown), columns for tables (dataframe, CSV), a document for programs
 (JSON).
 """
@@ -47,15 +47,15 @@ class Rules(Sequence[Rule]):
     rules : iterable of Rule
         The rules, in their order.
     schema : Schema
-        The columns and classes that they speak of.
+        The columns and classes of the rules.
     note : str
-        What is done with values that no rule speaks of.
+        What is done with values that no rule covers.
     """
 
     def __init__(self, rules: Iterable[Rule], schema: Schema, note: str = "") -> None:
         self._rules = tuple(rules)
         #: Where each rule was before anything was sorted or left out.
-        self._place: Sequence[int] = range(len(self._rules))
+        self._position: Sequence[int] = range(len(self._rules))
         self.schema = schema
         self.note = note
 
@@ -97,7 +97,7 @@ class Rules(Sequence[Rule]):
     def _some(self, chosen: Sequence[int]) -> Rules:
         """Return some of the rules, in this order."""
         some = Rules([self._rules[at] for at in chosen], self.schema, self.note)
-        some._place = [self._place[at] for at in chosen]
+        some._position = [self._position[at] for at in chosen]
         return some
 
     def sort_by(self, order: str) -> Rules:
@@ -124,12 +124,12 @@ class Rules(Sequence[Rule]):
         return self._some(
             sorted(
                 range(len(self)),
-                key=lambda at: (value(self._rules[at]), self._place[at]),
+                key=lambda at: (value(self._rules[at]), self._position[at]),
             )
         )
 
     def for_class(self, label: Value) -> Rules:
-        """Return the rules that answer with a class."""
+        """Return the rules that predict a class."""
         if not self.schema.classes:
             raise ParameterError(
                 "for_class needs rules that predict classes. These predict numbers; "
@@ -143,7 +143,7 @@ class Rules(Sequence[Rule]):
         return self._some([at for at, rule in enumerate(self) if rule.label == label])
 
     def to_text(self) -> str:
-        """Return a numbered sentence for each rule, and what no rule speaks of."""
+        """Return a numbered sentence for each rule, and the note."""
         return "\n".join(self._text_lines())
 
     def _text_lines(self) -> Iterator[str]:
@@ -158,7 +158,7 @@ class Rules(Sequence[Rule]):
         return "\n".join([*lines, *(f"\n{escaped(line)}" for line in self._closing())])
 
     def _closing(self) -> list[str]:
-        """Return what is to be said after the rules."""
+        """Return the lines after the rules."""
         return [self.note] if self.note else []
 
     def to_columns(self) -> dict[str, list[Any]]:
@@ -211,7 +211,7 @@ class Rules(Sequence[Rule]):
         return make_frame(self.to_columns(), library)
 
     def document(self) -> dict[str, Any]:
-        """Tell all about the rules in plain values, as ``to_json`` writes them."""
+        """Return the rules in plain values, as ``to_json`` writes them."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -252,7 +252,7 @@ def premise(rule: Rule) -> str:
 
 
 def _described(rule: Rule) -> dict[str, Any]:
-    """Tell all about a rule in plain values."""
+    """Return a rule in plain values."""
     described: dict[str, Any] = {
         "node": rule.node,
         "conditions": [
@@ -281,7 +281,7 @@ def _described(rule: Rule) -> dict[str, Any]:
 
 
 def weight_fields(rule: Rule) -> dict[str, Any]:
-    """Tell what the cases of a rule weigh in plain values; nothing without weights."""
+    """Return the weights of a rule in plain values; empty without weights."""
     if rule.weight is None:
         return {}
     fields: dict[str, Any] = {
@@ -297,40 +297,40 @@ def weight_fields(rule: Rule) -> dict[str, Any]:
 
 
 def tree_note(schema: Schema, tree: Tree, recipe: Recipe) -> str:
-    """Say what a tree does with values that its rules do not speak of."""
-    asking = np.flatnonzero(tree.n_children)
-    if not len(asking):
+    """Write what a tree does with missing and unseen values."""
+    splitting = np.flatnonzero(tree.n_children)
+    if not len(splitting):
         return ""
-    missing = tree.missing_to[asking]
-    own = tree.n_codes[tree.first_child[asking] + np.maximum(missing, 0)] == 0
+    missing = tree.missing_to[splitting]
+    own = tree.n_codes[tree.first_child[splitting] + np.maximum(missing, 0)] == 0
     gone = _route(missing, recipe.missing == "error", own, tree.surrogates is not None)
     numeric = np.array([column.is_numeric for column in schema.columns])
-    by_value = ~numeric[tree.column[asking]]
+    by_value = ~numeric[tree.column[splitting]]
     if not by_value.any():
-        return f"The rules speak of known values. A missing value {gone}."
-    unseen = tree.unseen_to[asking][by_value]
+        return f"The rules are about known values. A missing value {gone}."
+    unseen = tree.unseen_to[splitting][by_value]
     new = _route(unseen, recipe.unseen == "error", own[by_value])
-    start = "The rules speak of known values. A missing value"
+    start = "The rules are about known values. A missing value"
     told = (
         f"{start}, or one that training did not have, {gone}."
         if gone == new
         else f"{start} {gone}; one that training did not have {new}."
     )
     return (
-        f"{told} A value that training did not have at a question, though elsewhere, "
-        "gets the answer of that node."
+        f"{told} A value that training had, but not at this split, gets the "
+        "prediction of the node."
     )
 
 
 def _route(
-    route: Ints, refused: bool, own: NDArray[np.bool_], surrogates: bool = False
+    route: Ints, rejected: bool, own: NDArray[np.bool_], surrogates: bool = False
 ) -> str:
-    """Say where a value goes, at whichever questions."""
-    if refused:
+    """Write where a value goes at the splits."""
+    if rejected:
         return "is refused"
     ways = []
     if surrogates:
-        ways.append("is made up for by other columns (surrogates)")
+        ways.append("is replaced by other columns (surrogates)")
     if ((route >= 0) & own).any():
         ways.append("follows the branch of missing values, which has its own rules")
     if ((route >= 0) & ~own).any():
@@ -338,5 +338,5 @@ def _route(
     if (route == EVERY_BRANCH).any():
         ways.append("goes down every branch, by weight")
     if (route == STOP).any():
-        ways.append("stops at the question and gets the answer of that node")
+        ways.append("stops at the split and gets the prediction of that node")
     return ", or ".join(ways)

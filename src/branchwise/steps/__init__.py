@@ -1,1 +1,1 @@
-"""The worked solution: how the split of a node was found, as one writes it by hand."""
+"""Worked solutions: the calculations behind the splits of a tree, step by step."""

@@ -1,7 +1,7 @@
-"""A worked solution as HTML: one file, no network, no script.
+"""Worked solutions as HTML: one file, no network, no script.
 
-What there is to work out is folded away under a few words, so that a class can try
-first. Nothing reaches the page unescaped.
+Calculations are in collapsed sections, so that students can try first. All texts are
+escaped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from branchwise.steps.formulas import (
     Fraction,
     Log2,
     Name,
-    Part,
+    Piece,
     Squared,
     Times,
 )
@@ -132,20 +132,20 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _formula(formula: Formula) -> str:
-    terms = "".join(_part(part) for term in formula.terms for part in term)
+    terms = "".join(_piece(piece) for term in formula.terms for piece in term)
     middle = f" = {terms}" if terms else ""
     left = f"{escaped(formula.name)}({escaped(formula.of)})"
     return f"{left}{middle} = <strong>{_figure(formula.value)}</strong>"
 
 
-def _part(part: Part) -> str:
-    match part:
+def _piece(piece: Piece) -> str:
+    match piece:
         case Fraction(top, bottom):
             return f"{_figure(top)}/{_figure(bottom)}"
         case Squared(of):
-            return f"({_part(of)})<sup>2</sup>"
+            return f"({_piece(of)})<sup>2</sup>"
         case Log2(of):
-            return f"log<sub>2</sub> {_part(of)}"
+            return f"log<sub>2</sub> {_piece(of)}"
         case Distances(mean, weighted):
             weight = "w " if weighted else ""
             return f"Σ {weight}(y − {_signed(mean)})<sup>2</sup>"  # noqa: RUF001

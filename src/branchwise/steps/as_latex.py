@@ -1,4 +1,4 @@
-"""A worked solution as LaTeX; it needs amsmath and nothing else."""
+"""Worked solutions as LaTeX; it needs amsmath and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from branchwise.steps.formulas import (
     Fraction,
     Log2,
     Name,
-    Part,
+    Piece,
     Squared,
     Times,
 )
@@ -125,9 +125,9 @@ def _formula(formula: Formula) -> str:
     left = rf"\text{{{escaped(formula.name)}}}(\text{{{escaped(formula.of)}}})"
     lines = [
         "".join(
-            _part(part)
+            _piece(piece)
             for term in formula.terms[at : at + _TERMS_A_LINE]
-            for part in term
+            for piece in term
         )
         for at in range(0, len(formula.terms), _TERMS_A_LINE)
     ]
@@ -136,14 +136,14 @@ def _formula(formula: Formula) -> str:
     return f"{left}{middle}{_plain(formula.value)}"
 
 
-def _part(part: Part) -> str:
-    match part:
+def _piece(piece: Piece) -> str:
+    match piece:
         case Fraction(top, bottom):
             return rf"\tfrac{{{_plain(top)}}}{{{_plain(bottom)}}}"
         case Squared(of):
-            return rf"\bigl({_part(of)}\bigr)^2"
+            return rf"\bigl({_piece(of)}\bigr)^2"
         case Log2(of):
-            return rf"\log_2 {_part(of)}"
+            return rf"\log_2 {_piece(of)}"
         case Distances(mean, weighted):
             return rf"\sum {'w ' if weighted else ''}(y - {_signed(mean)})^2"
         case Times():
@@ -159,7 +159,7 @@ def _signed(number: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Write what is no word of the user: figures, signs and brackets."""
+    """Write figures, signs and brackets, which hold no text of the user."""
     return text.replace("...", r"\dots ")
 
 

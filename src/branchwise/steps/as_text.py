@@ -1,4 +1,4 @@
-"""A worked solution as plain text."""
+"""Worked solutions as plain text and as Markdown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from branchwise.steps.formulas import (
     Fraction,
     Log2,
     Name,
-    Part,
+    Piece,
     Squared,
     Times,
 )
@@ -69,13 +69,13 @@ def table_lines(table: Table) -> list[str]:
 
 def plain_formula(formula: Formula) -> str:
     """Write a formula on one line."""
-    terms = "".join(_plain(part) for term in formula.terms for part in term)
+    terms = "".join(_plain(piece) for term in formula.terms for piece in term)
     middle = f" = {terms}" if terms else ""
     return f"{formula.name}({formula.of}){middle} = {formula.value}"
 
 
-def _plain(part: Part) -> str:
-    match part:
+def _plain(piece: Piece) -> str:
+    match piece:
         case Fraction(top, bottom):
             return f"{top}/{bottom}"
         case Squared(of):

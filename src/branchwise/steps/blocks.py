@@ -1,4 +1,7 @@
-"""A worked solution as blocks of a page, which each medium writes in its way."""
+"""Worked solutions as blocks of a document, and the steps of chosen nodes.
+
+The blocks are written as text, Markdown, HTML or LaTeX by the modules ``as_*``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.bins import cut_numbers
+from branchwise.data.bins import numbers_of_thresholds
 from branchwise.data.schema import Schema
 from branchwise.data.weights import check_weights
 from branchwise.errors import DataError, ParameterError, counted
@@ -40,12 +43,12 @@ from branchwise.steps.work import Worked, ending, worked
 from branchwise.text.conditions import (
     Condition,
     absent_values,
-    answer,
     condition_of,
     listed,
     mean,
     number,
     phrase,
+    prediction,
     word,
 )
 from branchwise.text.reasons import reasons_of
@@ -56,8 +59,8 @@ from branchwise.tree.tree import Tree
 
 #: Of more classes only the first have a column, and the rest share one.
 _SHOWN_CLASSES = 12
-#: Of more cuts only the best is shown.
-_SHOWN_CUTS = 20
+#: Of more thresholds only the best is shown.
+_SHOWN_THRESHOLDS = 20
 #: Of a longer path only the end is shown.
 _SHOWN_CONDITIONS = 8
 
@@ -101,7 +104,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks that a page may hide under a few words until they are asked for."""
+    """Blocks that a page may collapse under a summary."""
 
     summary: str
     blocks: tuple[Block, ...]
@@ -166,10 +169,10 @@ def _node(node: NodeSteps, context: Context) -> list[Block]:
     if node.candidates:
         blocks.append(Heading("The choice", 3))
         sentences = " ".join(choice(node, bars, figures) + afterwards(node, bars))
-        parts: list[Block] = [_overview(node, context), Paragraph(sentences)]
+        pieces: list[Block] = [_overview(node, context), Paragraph(sentences)]
         if node.average is not None:
-            parts.insert(0, Formulas((average_formula(node, figures),)))
-        blocks.append(Fold("Show the choice", tuple(parts)))
+            pieces.insert(0, Formulas((average_formula(node, figures),)))
+        blocks.append(Fold("Show the choice", tuple(pieces)))
     elif node.column is not None:
         blocks.append(Paragraph(" ".join(afterwards(node, bars))))
     blocks += _outcome(node, context)
@@ -185,14 +188,14 @@ def _outcome(node: NodeSteps, context: Context) -> list[Block]:
     bars = context.bars
     if node.ending is not None:
         why = ending_words(node.ending, bars)
-        words = f"A leaf, because {why}. It answers {node.answer}."
-        return [Heading("The answer", 3), Paragraph(_costly(words, bars))]
+        words = f"A leaf, because {why}. It predicts {node.prediction}."
+        return [Heading("The prediction", 3), Paragraph(_costly(words, bars))]
     items = [child_words(child, bars) for child in node.children]
     if node.absent:
         column = word(node.column or "")
         items.append(
             f"{column} = {listed(node.absent)}: no case here; such cases stop here and "
-            f"get this node's answer, {node.answer}"
+            f"get this node's prediction, {node.prediction}"
         )
     if node.missing_goes is not None:
         items.append(f"{word(node.column or '')} is missing: {node.missing_goes}")
@@ -200,7 +203,11 @@ def _outcome(node: NodeSteps, context: Context) -> list[Block]:
 
 
 def _costly(words: str, bars: Bars) -> str:
-    return f"{words} The answer is the one that costs least." if bars.costs else words
+    return (
+        f"{words} The prediction is the class with the least expected cost."
+        if bars.costs
+        else words
+    )
 
 
 def _candidate(candidate: Candidate, node: NodeSteps, context: Context) -> list[Block]:
@@ -208,8 +215,8 @@ def _candidate(candidate: Candidate, node: NodeSteps, context: Context) -> list[
     blocks: list[Block] = [Heading(f"Column {name}", 3)]
     blocks += _tables(candidate, context)
     hidden: list[Block] = [Paragraph(s) for s in _notes(candidate, context)]
-    if 1 < len(candidate.cuts) <= _SHOWN_CUTS:
-        hidden.append(_cuts(candidate, context))
+    if 1 < len(candidate.thresholds) <= _SHOWN_THRESHOLDS:
+        hidden.append(_thresholds(candidate, context))
     formulas = candidate_formulas(candidate, node.whole, context.bars, context.figures)
     if formulas:
         hidden.append(Formulas(tuple(formulas)))
@@ -297,17 +304,16 @@ def row_name(condition: Condition | None) -> str:
 
 
 def _notes(candidate: Candidate, context: Context) -> list[str]:
-    """Tell how the best split of a column was found."""
+    """Write how the best split of a column was found."""
     notes = []
-    if candidate.numeric and candidate.places:
+    if candidate.numeric and candidate.positions:
         least = cases_words(candidate.least_on_a_side or 0.0)
-        sentence = (
-            f"{counted(candidate.places, 'place')} to cut between neighbouring numbers"
-        )
-        if candidate.n_cuts:
+        positions = counted(candidate.positions, "position")
+        sentence = f"{positions} between neighbouring numbers"
+        if candidate.n_thresholds:
             notes.append(
-                f"{sentence}; {counted(candidate.n_cuts, 'cut')} tried, with at "
-                f"least {least} on each side. {_best_cut(candidate)}"
+                f"{sentence}; {counted(candidate.n_thresholds, 'threshold')} tried, "
+                f"with at least {least} on each side. {_best_threshold(candidate)}"
             )
         else:
             notes.append(f"{sentence}.")
@@ -320,12 +326,13 @@ def _notes(candidate: Candidate, context: Context) -> list[str]:
     return notes
 
 
-def _best_cut(candidate: Candidate) -> str:
-    if candidate.cut is None:
+def _best_threshold(candidate: Candidate) -> str:
+    if candidate.threshold is None:
         return "None of them gains enough; known against missing is tried instead."
-    best = f"The best is {number(candidate.cut)}"
-    if candidate.equal_cuts > 1:
-        return f"{best}, the lowest of {candidate.equal_cuts:,} that are equally good."
+    best = f"The best is {number(candidate.threshold)}"
+    if candidate.equal_thresholds > 1:
+        n_equal = f"{candidate.equal_thresholds:,}"
+        return f"{best}, the lowest of {n_equal} that are equally good."
     return f"{best}."
 
 
@@ -346,24 +353,24 @@ def _grouping_note(candidate: Candidate, bars: Bars) -> list[str]:
     return [merged]
 
 
-def _cuts(candidate: Candidate, context: Context) -> Table:
+def _thresholds(candidate: Candidate, context: Context) -> Table:
     ratio = context.bars.criterion == "gain_ratio"
     rows = [
         (
-            number(cut.cut),
-            count(cut.left),
-            count(cut.right),
-            context.figures(cut.gain),
-            *([context.figures(cut.score)] if ratio else []),
+            number(threshold.threshold),
+            count(threshold.left),
+            count(threshold.right),
+            context.figures(threshold.gain),
+            *([context.figures(threshold.score)] if ratio else []),
         )
-        for cut in candidate.cuts
+        for threshold in candidate.thresholds
     ]
-    head = ("cut", "up to it", "above", measure_of_cuts(context.bars))
+    head = ("threshold", "up to it", "above", threshold_measure(context.bars))
     return Table(head + (("ratio",) if ratio else ()), tuple(rows))
 
 
-def measure_of_cuts(bars: Bars) -> str:
-    """Return the head of the gains of cuts."""
+def threshold_measure(bars: Bars) -> str:
+    """Return the header of the gains of thresholds."""
     return "score" if bars.own_criterion else "gain"
 
 
@@ -397,12 +404,12 @@ def _verdict(candidate: Candidate, node: NodeSteps) -> str:
 Said = Callable[[int], str]
 #: Stands for every node of a tree.
 ALL = "all"
-#: Of a longer path only the end is told: trees may be 100,000 levels deep.
+#: Of a longer path only the end is given: trees may be 100,000 levels deep.
 _LONGEST_PATH = 100
 
 
 def bars_of(recipe: Recipe, training: Training, n_cases: float) -> Bars:
-    """Return what a recipe demands of splits, in cases."""
+    """Return the requirements of a recipe for splits, in cases."""
     later = [
         words
         for words, used in (
@@ -421,9 +428,9 @@ def bars_of(recipe: Recipe, training: Training, n_cases: float) -> Bars:
         _whole(recipe.cases_in_leaf(n_cases)),
         _whole(recipe.cases_in_branch(n_cases)),
         recipe.min_gain,
-        recipe.min_significance,
+        recipe.max_p_value,
         recipe.average_gain,
-        recipe.quinlan_cuts,
+        recipe.quinlan_thresholds,
         recipe.branching,
         recipe.missing,
         tuple(later),
@@ -504,7 +511,7 @@ def node_steps(
     reasons = reasons_of(schema.classes, tree, recipe)
 
     def said(node: int) -> str:
-        return answer(schema, tree, node, reasons)
+        return prediction(schema, tree, node, reasons)
 
     endings: dict[int, Ending] = {}
     done: dict[int, NodeSteps] = {}
@@ -513,10 +520,10 @@ def node_steps(
             if tree.is_leaf[node]:
                 endings[node] = ending(visit, at)
         if wanted[visit.nodes].any():
-            parts = worked(visit, rows, recipe)
+            pieces = worked(visit, rows, recipe)
             for at, node in enumerate(visit.nodes.tolist()):
                 if wanted[node]:
-                    done[node] = _steps(schema, tree, rows, visit, parts, at, said)
+                    done[node] = _steps(schema, tree, rows, visit, pieces, at, said)
     return [
         _with_children(schema, tree, done.get(node), node, endings, said)
         for node in np.flatnonzero(wanted).tolist()
@@ -528,7 +535,7 @@ def _steps(
     tree: Tree,
     rows: Rows,
     visit: Visit,
-    parts: Worked,
+    pieces: Worked,
     at: int,
     said: Said,
 ) -> NodeSteps:
@@ -536,23 +543,23 @@ def _steps(
     searched = int(visit.stop[at]) == 0
     chosen = int(visit.found.chosen[at]) if searched else -1
     average = float(visit.found.average[at])
-    asks = int(tree.column[node])
+    column_index = int(tree.column[node])
     return NodeSteps(
         node,
         int(tree.depth[node]),
         _path(schema, tree, node),
-        parts.whole[at],
+        pieces.whole[at],
         said(node),
-        tuple(parts.candidates[at]) if searched else (),
+        tuple(pieces.candidates[at]) if searched else (),
         average if searched and np.isfinite(average) else None,
         _averaged(visit, at) if searched and np.isfinite(average) else (),
-        parts.luck[at] if searched else None,
+        pieces.p_value[at] if searched else None,
         schema.columns[chosen].name if chosen >= 0 else None,
-        schema.columns[asks].name if asks >= 0 else None,
-        _as_chosen(tree, rows, visit, at) if searched else asks < 0,
-        ending(visit, at) if asks < 0 else None,
+        schema.columns[column_index].name if column_index >= 0 else None,
+        _as_chosen(tree, rows, visit, at) if searched else column_index < 0,
+        ending(visit, at) if column_index < 0 else None,
         (),
-        absent_values(schema, tree, node) if asks >= 0 else (),
+        absent_values(schema, tree, node) if column_index >= 0 else (),
         None,
     )
 
@@ -579,8 +586,10 @@ def _as_chosen(tree: Tree, rows: Rows, visit: Visit, at: int) -> bool:
     if int(splits.column[at]) != int(tree.column[node]):
         return False
     column = splits.column[[at]]
-    cut = cut_numbers(splits.cut[[at]], column, rows.edges)[0]
-    if column[0] >= 0 and not np.array_equal(cut, tree.cut[node], equal_nan=True):
+    threshold = numbers_of_thresholds(splits.threshold[[at]], column, rows.edges)[0]
+    if column[0] >= 0 and not np.array_equal(
+        threshold, tree.threshold[node], equal_nan=True
+    ):
         return False
     theirs = [tree.codes_of(child) for child in tree.children(node)]
     return theirs == visit.codes_of_branches(at)
@@ -602,7 +611,7 @@ def _with_children(
             condition_of(schema, tree, child),
             said(child),
             float(tree.cases[child]),
-            None if tree.is_leaf[child] else _asked(schema, tree, child),
+            None if tree.is_leaf[child] else _split_column(schema, tree, child),
             endings.get(child, "no cases") if tree.is_leaf[child] else None,
         )
         for child in tree.children(node)
@@ -612,13 +621,13 @@ def _with_children(
     )
 
 
-def _asked(schema: Schema, tree: Tree, node: int) -> str:
+def _split_column(schema: Schema, tree: Tree, node: int) -> str:
     return schema.columns[int(tree.column[node])].name
 
 
 def _without_cases(schema: Schema, tree: Tree, node: int, said: Said) -> NodeSteps:
-    """Return what there is to say of a node that no row gets to."""
-    n_classes = 0 if tree.predicts_numbers else len(schema.classes)
+    """Return the steps of a node that no row reaches."""
+    n_classes = 0 if tree.is_regression else len(schema.classes)
     return NodeSteps(
         node,
         int(tree.depth[node]),
@@ -630,7 +639,7 @@ def _without_cases(schema: Schema, tree: Tree, node: int, said: Said) -> NodeSte
         (),
         None,
         None,
-        None if tree.is_leaf[node] else _asked(schema, tree, node),
+        None if tree.is_leaf[node] else _split_column(schema, tree, node),
         False,
         "no cases" if tree.is_leaf[node] else None,
         (),
@@ -640,12 +649,12 @@ def _without_cases(schema: Schema, tree: Tree, node: int, said: Said) -> NodeSte
 
 
 def _missing_goes(schema: Schema, tree: Tree, node: int) -> str | None:
-    """Tell where missing cases go that have no branch of their own."""
+    """Write where missing values go that have no branch of their own."""
     if tree.is_leaf[node] or not schema.columns[int(tree.column[node])].has_missing:
         return None
     route = int(tree.missing_to[node])
     if route == STOP:
-        return "they stop here and get this node's answer"
+        return "they stop here and get this node's prediction"
     if route == EVERY_BRANCH:
         return "they go down every branch, divided by the weights of the branches"
     child = tree.children(node)[route]

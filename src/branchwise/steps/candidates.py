@@ -1,4 +1,4 @@
-"""What one column can do for the nodes of a level, as the search has found it."""
+"""The best split of one column at the nodes of a level, as the search has found it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from branchwise.data.arrays import Floats, run_starts
-from branchwise.data.bins import cut_numbers
+from branchwise.data.bins import numbers_of_thresholds
 from branchwise.data.schema import Column
 from branchwise.data.ties import first_best, least_of_equals
 from branchwise.grow.counts import Counts
-from branchwise.grow.criteria import Candidates, Criterion, Masses64, Scores, log2
+from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores, log2
 from branchwise.grow.search import Branches, Search
-from branchwise.grow.thresholds import Cuts, placed
+from branchwise.grow.thresholds import Thresholds, positioned
 from branchwise.recipe import Recipe
-from branchwise.steps.numbers import Candidate, Cut, Group, why_out
+from branchwise.steps.numbers import Candidate, Group, Threshold, why_out
 from branchwise.steps.walk import Rows, Visit
 from branchwise.text.conditions import Condition, one_of
 from branchwise.threads import cached_property
@@ -27,14 +27,16 @@ from branchwise.tree.splits import AT_MOST, STOP
 class Grouper:
     """Makes groups of class weights, or of moments of numbers."""
 
-    def __init__(self, rows: Rows, recipe: Recipe, masses: Masses64) -> None:
-        self.masses = masses
+    def __init__(
+        self, rows: Rows, recipe: Recipe, impurity_sums: ImpuritySums64
+    ) -> None:
+        self.impurity_sums = impurity_sums
         self.scoring = Criterion.of(recipe)
         self._unit = rows.unit
         self._scale = rows.engine.scale
 
     def impurities(self, statistics: Floats) -> Floats | None:
-        """Return mass by weight, as the criterion has it."""
+        """Return impurities; None for a user-defined criterion."""
         if self.scoring.function is not None:
             return None
         if self._scale is not None and self.scoring.name == "poisson":
@@ -42,9 +44,15 @@ class Grouper:
             return -mean * log2(mean)
         if self._scale is not None:
             return np.ldexp(self._scale.variances(statistics), 2 * self._scale.unit)
-        mass = self.scoring.mass(self.masses)(statistics)
-        weight = self.masses.weight(statistics)
-        impurity: Floats = mass * self.masses.unit / np.where(weight > 0, weight, 1.0)
+        weighted_impurity = self.scoring.weighted_impurity(self.impurity_sums)(
+            statistics
+        )
+        weight = self.impurity_sums.weight(statistics)
+        impurity: Floats = (
+            weighted_impurity
+            * self.impurity_sums.unit
+            / np.where(weight > 0, weight, 1.0)
+        )
         return np.maximum(impurity, 0.0)
 
     def groups(
@@ -52,7 +60,7 @@ class Grouper:
     ) -> tuple[Group, ...]:
         """Make a group of each row of statistics."""
         impurities = self.impurities(statistics)
-        weight = self.masses.weight(statistics) * self._unit
+        weight = self.impurity_sums.weight(statistics) * self._unit
         means: list[float | None] = [None] * len(weight)
         if self._scale is None:
             by_class = (statistics * self._unit).tolist()
@@ -78,19 +86,19 @@ class Grouper:
         return self.groups([condition], statistics[np.newaxis], np.array([cases]))[0]
 
     def remainder(self, branches: Floats, weight: float) -> float | None:
-        """Return what is left of the impurity in branches of this weight."""
+        """Return the impurity that remains in branches of this weight."""
         impurities = self.impurities(branches)
         if impurities is None:
             return None
         if self._scale is not None:
-            sizes = self.masses.weight(branches) * self._unit
+            sizes = self.impurity_sums.weight(branches) * self._unit
             return float((impurities * sizes).sum()) / weight
-        left = int(self.scoring.mass(self.masses)(branches).sum())
-        return left * self.masses.unit / (weight / self._unit)
+        left = int(self.scoring.weighted_impurity(self.impurity_sums)(branches).sum())
+        return left * self.impurity_sums.unit / (weight / self._unit)
 
 
-#: With more cuts than this only their number is told.
-_LISTED_CUTS = 50
+#: With more thresholds than this only their number is given.
+_LISTED_THRESHOLDS = 50
 
 
 @dataclass(frozen=True)
@@ -129,32 +137,32 @@ class ColumnWork:
         return self._search.apart(self.index)
 
     @cached_property
-    def _tried(self) -> tuple[Cuts, Cuts, Scores | None]:
-        return self._search.tried_cuts(self.index)
+    def _considered(self) -> tuple[Thresholds, Thresholds, Scores | None]:
+        return self._search.candidate_thresholds(self.index)
 
     @cached_property
-    def _cut(self) -> Floats:
-        """The cut that is shown, by node; NaN where there is none.
+    def _threshold(self) -> Floats:
+        """The threshold that is shown, by node; NaN where there is none.
 
-        Where no cut gains enough, that is the one that gains most.
+        Where no threshold gains enough, that is the one that gains most.
         """
-        cut: Floats = self.visit.found.cuts[:, self.index].copy()
+        threshold: Floats = self.visit.found.thresholds[:, self.index].copy()
         if not self._column.is_numeric:
-            return cut
-        _, tried, scores = self._tried
+            return threshold
+        _, considered, scores = self._considered
         if scores is None:
-            return cut
+            return threshold
         able = self.visit.found.found[:, self.index] > -np.inf
-        starts = run_starts(tried.node)
-        node = tried.node[starts]
+        starts = run_starts(considered.node)
+        node = considered.node[starts]
         best = first_best(scores.gain, starts, scores.resolution[node])
-        shown = self._placed(tried.cut[best])
-        cut[node] = np.where(able[node], cut[node], shown)
-        return cut
+        shown = self._positioned(considered.threshold[best])
+        threshold[node] = np.where(able[node], threshold[node], shown)
+        return threshold
 
-    def _placed(self, cut: Floats) -> Floats:
+    def _positioned(self, threshold: Floats) -> Floats:
         values = self._search.source.values(self.index)
-        return placed(cut, values, self._search.recipe.cut)
+        return positioned(threshold, values, self._search.recipe.threshold)
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield what the column can do for each node."""
@@ -167,27 +175,27 @@ class ColumnWork:
             if at in splits:
                 candidate = self._with_split(candidate, splits[at], at)
             if self._column.is_numeric:
-                candidate = self._with_cuts(candidate, at)
+                candidate = self._with_thresholds(candidate, at)
             yield replace(candidate, out=why_out(candidate, self.visit, at, self.index))
 
-    def _counted(self, at: int, part: slice) -> Candidate:
+    def _counted(self, at: int, piece: slice) -> Candidate:
         """Count the values of a node, before anything is split."""
         known, (missing, missing_cases) = self._counts[0], self._missing
         name, numeric = self._column.name, self._column.is_numeric
         values: tuple[Group, ...] = ()
         if not numeric:
-            codes = known.code[part].tolist()
+            codes = known.code[piece].tolist()
             values = self.grouper.groups(
                 [Condition(name, "=", self._column.categories[code]) for code in codes],
-                known.weights[part],
-                known.cases[part],
+                known.weights[piece],
+                known.cases[piece],
             )
         gone = None
         if missing_cases[at] > 0:
             condition = Condition(name, "is missing")
             gone = self.grouper.group(condition, missing[at], missing_cases[at])
         all_known = self.grouper.group(
-            None, known.weights[part].sum(axis=0), known.cases[part].sum()
+            None, known.weights[piece].sum(axis=0), known.cases[piece].sum()
         )
         return Candidate(name, numeric, values, missing=gone, known=all_known)
 
@@ -199,11 +207,11 @@ class ColumnWork:
         """Return the best split of every node that has one."""
         search, found = self._search, self.visit.found
         able = found.found[:, self.index] > -np.inf
-        nodes = np.flatnonzero(able | ~np.isnan(self._cut))
+        nodes = np.flatnonzero(able | ~np.isnan(self._threshold))
         if not len(nodes):
             return {}
         made = search.branches(
-            self.index, nodes, self._cut, found.missing_to[:, self.index]
+            self.index, nodes, self._threshold, found.missing_to[:, self.index]
         )
         order = np.argsort(made.node, kind="stable")
         starts = run_starts(made.node[order])
@@ -211,8 +219,8 @@ class ColumnWork:
         known = np.add.reduceat(made.weights[order], starts, axis=0)
         outside = np.zeros(len(starts))
         if search.recipe.missing not in ("branch", "learned"):
-            outside = search.masses.weight(self._missing[0])[node]
-        judged = search.masses.statistics(
+            outside = search.impurity_sums.weight(self._missing[0])[node]
+        judged = search.impurity_sums.statistics(
             Counts(made.node[order], order, made.weights[order], made.cases[order])
         ).weights
         candidates = Candidates(
@@ -238,9 +246,9 @@ class ColumnWork:
         }
 
     def _with_split(self, candidate: Candidate, split: _Split, at: int) -> Candidate:
-        masses, recipe = self._search.masses, self._search.recipe
-        cut = self._number(float(self._cut[at]))
-        conditions = [self._condition(codes, cut) for codes in split.codes]
+        impurity_sums, recipe = self._search.impurity_sums, self._search.recipe
+        threshold = self._number(float(self._threshold[at]))
+        conditions = [self._condition(codes, threshold) for codes in split.codes]
         known = self.grouper.group(None, split.known, split.cases.sum())
         total = (known.weight + split.outside) / self.rows.unit
         found = self.visit.found
@@ -249,20 +257,22 @@ class ColumnWork:
             branches=self.grouper.groups(conditions, split.weights, split.cases),
             known=known,
             remainder=self.grouper.remainder(split.weights, known.weight),
-            raw_gain=split.gain * masses.gain_unit,
-            gain=_finite(found.gains[at, self.index] * masses.gain_unit),
+            raw_gain=split.gain * impurity_sums.gain_unit,
+            gain=_finite(found.gains[at, self.index] * impurity_sums.gain_unit),
             gains_nothing=not callable(recipe.criterion)
             and abs(split.gain) <= float(found.resolution[at]),
-            score=_finite(found.found[at, self.index] * masses.gain_unit),
-            n_cuts=int(found.n_cuts[at, self.index]),
-            cut=None if math.isnan(cut) else cut,
+            score=_finite(found.found[at, self.index] * impurity_sums.gain_unit),
+            n_thresholds=int(found.n_thresholds[at, self.index]),
+            threshold=None if math.isnan(threshold) else threshold,
         )
         if recipe.criterion_name == "gain_ratio":
-            bits = split.information * masses.unit / total
+            bits = split.information * impurity_sums.unit / total
             candidate = replace(candidate, split_information=bits)
-        if recipe.quinlan_cuts and candidate.cut is not None:
-            units = int(masses.log2(np.array([float(candidate.n_cuts)]))[0])
-            candidate = replace(candidate, penalty=units * masses.unit / total)
+        if recipe.quinlan_thresholds and candidate.threshold is not None:
+            units = int(
+                impurity_sums.log2(np.array([float(candidate.n_thresholds)]))[0]
+            )
+            candidate = replace(candidate, penalty=units * impurity_sums.unit / total)
         learned = int(found.missing_to[at, self.index])
         if learned != STOP:
             return replace(candidate, joined=learned)
@@ -273,13 +283,18 @@ class ColumnWork:
             else candidate
         )
 
-    def _number(self, cut: float) -> float:
-        """Return a cut as the model has it."""
+    def _number(self, threshold: float) -> float:
+        """Return a threshold as the model has it."""
         column = np.array([self.index], dtype=np.intp)
-        return float(cut_numbers(np.array([cut]), column, self.rows.edges)[0]) + 0.0
+        return (
+            float(
+                numbers_of_thresholds(np.array([threshold]), column, self.rows.edges)[0]
+            )
+            + 0.0
+        )
 
-    def _condition(self, codes: list[int], cut: float) -> Condition:
-        """Tell what leads down a branch."""
+    def _condition(self, codes: list[int], threshold: float) -> Condition:
+        """Return the condition of a branch."""
         name = self._column.name
         if not codes:
             return Condition(name, "is missing")
@@ -287,49 +302,51 @@ class ColumnWork:
             return one_of(name, tuple(self._column.categories[code] for code in codes))
         if len(codes) > 1:
             return Condition(name, "is known")
-        return Condition(name, "<=" if codes[0] == AT_MOST else ">", cut)
+        return Condition(name, "<=" if codes[0] == AT_MOST else ">", threshold)
 
-    def _with_cuts(self, candidate: Candidate, at: int) -> Candidate:
-        """Tell how many cuts there were, what each side needs, and list them."""
-        places, tried, scores = self._tried
-        begin, end = np.searchsorted(places.node, [at, at + 1]).tolist()
+    def _with_thresholds(self, candidate: Candidate, at: int) -> Candidate:
+        """Add the number of thresholds, what each side needs, and their list."""
+        positions, considered, scores = self._considered
+        begin, end = np.searchsorted(positions.node, [at, at + 1]).tolist()
         if begin == end:
             return candidate
         # Where their side is learnt, the missing cases are tried on either.
-        twice = int((places.missing_to[begin:end] != STOP).any()) + 1
+        twice = int((positions.missing_to[begin:end] != STOP).any()) + 1
         candidate = replace(
             candidate,
-            places=(end - begin) // twice,
-            least_on_a_side=_as_asked(float(self._least_on_a_side[begin])),
+            positions=(end - begin) // twice,
+            least_on_a_side=_as_wanted(float(self._least_on_a_side[begin])),
         )
-        begin, end = np.searchsorted(tried.node, [at, at + 1]).tolist()
+        begin, end = np.searchsorted(considered.node, [at, at + 1]).tolist()
         if scores is None or begin == end:
             return candidate
-        quinlan = self._search.recipe.quinlan_cuts
+        quinlan = self._search.recipe.quinlan_thresholds
         judged = (scores.gain if quinlan else scores.score)[begin:end]
         top = np.array([judged.max()])
         least = least_of_equals(top, scores.resolution[[at]])[0]
-        equal = np.unique(tried.cut[begin:end][judged >= least])
-        listed = () if end - begin > _LISTED_CUTS else self._listed(begin, end, scores)
-        return replace(candidate, equal_cuts=len(equal), cuts=listed)
+        equal = np.unique(considered.threshold[begin:end][judged >= least])
+        listed = (
+            () if end - begin > _LISTED_THRESHOLDS else self._listed(begin, end, scores)
+        )
+        return replace(candidate, equal_thresholds=len(equal), thresholds=listed)
 
     @cached_property
     def _least_on_a_side(self) -> Floats:
-        return self._search.cases_on_a_side(self._tried[0])
+        return self._search.cases_on_a_side(self._considered[0])
 
-    def _listed(self, begin: int, end: int, scores: Scores) -> tuple[Cut, ...]:
-        mine, tried = slice(begin, end), self._tried[1]
-        masses, unit = self._search.masses, self.rows.unit
+    def _listed(self, begin: int, end: int, scores: Scores) -> tuple[Threshold, ...]:
+        mine, considered = slice(begin, end), self._considered[1]
+        impurity_sums, unit = self._search.impurity_sums, self.rows.unit
         columns = (
-            self._placed(tried.cut[mine]),
-            masses.weight(tried.left[mine]) * unit,
-            masses.weight(tried.right[mine]) * unit,
-            scores.gain[mine] * masses.gain_unit,
-            scores.score[mine] * masses.gain_unit,
+            self._positioned(considered.threshold[mine]),
+            impurity_sums.weight(considered.left[mine]) * unit,
+            impurity_sums.weight(considered.right[mine]) * unit,
+            scores.gain[mine] * impurity_sums.gain_unit,
+            scores.score[mine] * impurity_sums.gain_unit,
         )
         return tuple(
-            Cut(self._number(cut), *others)
-            for cut, *others in zip(*(c.tolist() for c in columns), strict=True)
+            Threshold(self._number(threshold), *others)
+            for threshold, *others in zip(*(c.tolist() for c in columns), strict=True)
         )
 
 
@@ -344,6 +361,6 @@ def _finite(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
 
 
-def _as_asked(cases: float) -> float:
+def _as_wanted(cases: float) -> float:
     """Return a bar as it was before it was lowered a little."""
     return float(f"{cases:.8g}")

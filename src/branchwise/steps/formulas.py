@@ -1,4 +1,4 @@
-"""The formulas of a worked solution, as parts that each medium writes in its way."""
+"""The formulas of a worked solution, as expressions that each output format writes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Name:
     text: str
 
 
-Part = str | Fraction | Squared | Log2 | Distances | Times | Name
+Piece = str | Fraction | Squared | Log2 | Distances | Times | Name
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Formula:
 
     name: str
     of: str
-    terms: tuple[tuple[Part, ...], ...]
+    terms: tuple[tuple[Piece, ...], ...]
     value: str
 
 
@@ -94,7 +94,7 @@ class Figures:
         return written.lstrip("-") if float(written) == 0 else written
 
     def minus(self, value: float | None) -> str:
-        """Write what is taken off."""
+        """Write a subtrahend with its sign."""
         return f" - {self._in_brackets(value)}"
 
     def _in_brackets(self, value: float | None) -> str:
@@ -102,7 +102,7 @@ class Figures:
         return f"({written})" if written.startswith("-") else written
 
     def factor(self, value: float | None) -> str:
-        """Write what is multiplied."""
+        """Write a factor, in brackets if it is negative."""
         return self._in_brackets(value)
 
     def apart(self, one: float, other: float) -> tuple[str, str]:
@@ -122,13 +122,13 @@ def count(weight: float) -> str:
 
 
 def symbol(bars: Bars) -> str:
-    """Return what formulas call the impurity."""
+    """Return the symbol of the impurity."""
     return _SYMBOLS.get(bars.criterion, "")
 
 
 def impurity(name: str, group: Group, bars: Bars, figures: Figures) -> Formula:
     """Write how the impurity of a group comes about."""
-    terms: list[tuple[Part, ...]]
+    terms: list[tuple[Piece, ...]]
     if bars.criterion == "variance":
         mean = rounded(group.mean or 0.0, figures.digits + 2)
         distances = Distances(mean, bars.weighted)
@@ -151,14 +151,14 @@ def _shares(group: Group) -> list[Fraction]:
     return [Fraction(count(weight), whole) for weight in group.weights if weight > 0]
 
 
-def _logarithms(shares: Sequence[Fraction]) -> list[tuple[Part, ...]]:
+def _logarithms(shares: Sequence[Fraction]) -> list[tuple[Piece, ...]]:
     return [
         (" - " if at else "-", share, " ", Log2(share))
         for at, share in enumerate(shares)
     ]
 
 
-def _shortened(terms: Sequence[tuple[Part, ...]]) -> list[tuple[Part, ...]]:
+def _shortened(terms: Sequence[tuple[Piece, ...]]) -> list[tuple[Piece, ...]]:
     if len(terms) <= SHOWN_TERMS:
         return list(terms)
     more = len(terms) - SHOWN_TERMS
@@ -196,7 +196,7 @@ def candidate_formulas(
 def average_formula(node: NodeSteps, figures: Figures) -> Formula:
     """Write how the average gain comes about that a candidate must have."""
     gains = [c.gain for c in node.candidates if c.column in node.averaged]
-    terms: list[tuple[Part, ...]] = [
+    terms: list[tuple[Piece, ...]] = [
         (" + " if at else "", figures.factor(gain)) for at, gain in enumerate(gains)
     ]
     terms[0] = (Fraction("1", str(len(gains))), Times(), "(", *terms[0])
@@ -221,7 +221,7 @@ def _own_score(
 def _remainder(
     candidate: Candidate, known: Group, name: str, bars: Bars, figures: Figures
 ) -> Formula:
-    terms: list[tuple[Part, ...]] = []
+    terms: list[tuple[Piece, ...]] = []
     for at, group in enumerate(candidate.branches):
         share = Fraction(count(group.weight), count(known.weight))
         sign = (" + ",) if at else ()
@@ -235,7 +235,7 @@ def _gain(
     candidate: Candidate, known: Group, name: str, whole: Group, figures: Figures
 ) -> Formula:
     before, left = figures(known.impurity), figures.minus(candidate.remainder)
-    terms: tuple[tuple[Part, ...], ...] = ((before,), (left,))
+    terms: tuple[tuple[Piece, ...], ...] = ((before,), (left,))
     if known.weight != whole.weight:
         factor = Fraction(count(known.weight), count(whole.weight))
         terms = ((factor, Times(), f"({before}"), (f"{left})",))
@@ -246,7 +246,7 @@ def _penalised(
     candidate: Candidate, name: str, whole: Group, figures: Figures
 ) -> list[Formula]:
     share = Fraction("1", count(whole.weight))
-    penalty = (share, Times(), Log2(str(candidate.n_cuts)))
+    penalty = (share, Times(), Log2(str(candidate.n_thresholds)))
     left = (candidate.raw_gain or 0.0) - (candidate.penalty or 0.0)
     gain = candidate.gain if candidate.gain is not None else left
     return [
@@ -273,7 +273,7 @@ def _ratio(
         Formula("split information", name, terms, figures(candidate.split_information))
     ]
     if candidate.score is not None:
-        division: tuple[Part, ...] = (
+        division: tuple[Piece, ...] = (
             figures(candidate.gain),
             " / ",
             figures(candidate.split_information),

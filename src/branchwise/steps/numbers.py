@@ -1,6 +1,6 @@
-"""The numbers of a worked solution: plain values, named, ready for JSON.
+"""Data classes of a worked solution: groups, candidates, p-values, nodes.
 
-Everything here was counted or scored by the search that grows trees. Impurities
+All values were counted or scored by the search that grows trees. Impurities
 are entropies in bits, Gini impurities, variances or Poisson deviances, as the
 criterion has it; a user's criterion has none.
 """
@@ -17,7 +17,7 @@ from branchwise.grow.choose import AVERAGE_SLACK
 from branchwise.steps.walk import Visit
 from branchwise.text.conditions import Condition
 
-#: Why a column is no candidate, or is one no longer.
+#: Why a column is excluded.
 Out = Literal[
     "no value",
     "one value",
@@ -25,7 +25,7 @@ Out = Literal[
     "few large branches",
     "few missing",
     "no grouping",
-    "no cut",
+    "no threshold",
     "no information",
     "average",
     "min_gain",
@@ -39,7 +39,7 @@ Ending = Literal[
     "max_depth",
     "few cases",
     "no candidate",
-    "luck",
+    "p-value",
     "pruned",
 ]
 
@@ -61,10 +61,10 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A cut that was tried: what it gains, before anything is taken off."""
+class Threshold:
+    """A threshold that was tried: its gain before any penalty."""
 
-    cut: float
+    threshold: float
     left: float
     right: float
     gain: float
@@ -73,14 +73,14 @@ class Cut:
 
 @dataclass(frozen=True)
 class Candidate:
-    """What one column can do for a node.
+    """The best split of one column at a node.
 
     Attributes
     ----------
     column : str
         Its name.
     numeric : bool
-        Whether it is cut in two.
+        Whether it is numeric: two branches at a threshold.
     values : tuple of Group
         The cases of each of its values; empty for numbers.
     branches : tuple of Group
@@ -96,24 +96,24 @@ class Candidate:
     raw_gain : float or None
         What the split gains, before the penalty.
     penalty : float or None
-        What is taken off for the choice among the cuts, as C4.5 does it.
+        The penalty of C4.5 for the choice among the thresholds.
     gain, score : float or None
         What counts; the score decides.
     split_information : float or None
         The entropy of the sizes of the branches, where the gain ratio is used.
-    places, n_cuts : int
-        Numbers: between how many neighbours a cut could lie, and how many of these
-        cuts were admissible.
+    positions, n_thresholds : int
+        Numbers: between how many neighbours a threshold could lie, and how many of
+        these thresholds were admissible.
     least_on_a_side : float or None
-        Numbers: how many cases each side of a cut needs.
-    cuts : tuple of Cut
-        These cuts, unless they are very many.
-    equal_cuts : int
-        How many cuts are as good as the best.
-    cut : float or None
-        The best cut.
+        Numbers: how many cases each side of a threshold needs.
+    thresholds : tuple of Threshold
+        These thresholds, unless they are very many.
+    equal_thresholds : int
+        How many thresholds are as good as the best.
+    threshold : float or None
+        The best threshold.
     out : str or None
-        Why the column is out; None for a candidate to the end.
+        Why the column is excluded; None for a candidate.
     tied : bool
         Whether its score is equal to the best.
     gains_nothing : bool
@@ -133,26 +133,27 @@ class Candidate:
     gain: float | None = None
     score: float | None = None
     split_information: float | None = None
-    places: int = 0
-    n_cuts: int = 0
+    positions: int = 0
+    n_thresholds: int = 0
     least_on_a_side: float | None = None
-    cuts: tuple[Cut, ...] = ()
-    equal_cuts: int = 0
-    cut: float | None = None
+    thresholds: tuple[Threshold, ...] = ()
+    equal_thresholds: int = 0
+    threshold: float | None = None
     out: Out | None = None
     tied: bool = False
     gains_nothing: bool = False
 
 
 @dataclass(frozen=True)
-class Luck:
-    """The test whether the best split is nothing but luck.
+class PValue:
+    """The p-value of the best split, adjusted for multiple comparisons.
 
-    ``chance`` is that of one such split, ``ways`` among how many cuts or groupings
-    it was chosen, ``candidates`` among how many columns, ``total`` their product.
+    ``probability`` is the p-value of the split alone, ``ways`` the number of thresholds
+    or groupings it was chosen from, ``candidates`` the number of columns, ``total``
+    their product (Bonferroni).
     """
 
-    chance: float
+    probability: float
     ways: float
     candidates: int
     total: float
@@ -163,12 +164,12 @@ class Luck:
 class Child:
     """A branch of the tree: where it leads, and what is there.
 
-    ``column`` is what the child asks about; a leaf has an ``ending`` instead.
+    ``column`` is what the child splits on; a leaf has an ``ending`` instead.
     """
 
     node: int
     condition: Condition
-    answer: str
+    prediction: str
     cases: float
     column: str | None
     ending: Ending | None
@@ -186,9 +187,9 @@ class Bars:
     cases_in_leaf: float
     cases_in_branch: float
     min_gain: float
-    min_significance: float | None
+    max_p_value: float | None
     average_gain: bool
-    quinlan_cuts: bool
+    quinlan_thresholds: bool
     branching: str
     missing: str
     later: tuple[str, ...]
@@ -203,25 +204,25 @@ class NodeSteps:
     Attributes
     ----------
     node, depth : int
-        Its number, and how many questions lead there.
+        Its number, and how many splits lead there.
     path : tuple of Condition
         What leads there; of a path of more than 100 conditions the last 100.
     whole : Group
         All its cases.
-    answer : str
-        What it answers.
+    prediction : str
+        What it predicts, in words.
     candidates : tuple of Candidate
         Every column; empty where the node was not searched.
     average : float or None
         The average gain, where candidates must gain as much (but for 0.001).
     averaged : tuple of str
         The columns whose gains it averages: not those with very many values.
-    luck : Luck or None
+    p_value : PValue or None
         The test of the best split, where there is one.
     chosen : str or None
         The column that the search chooses.
     column : str or None
-        The column that the tree asks about; None at a leaf.
+        The column that the tree splits on; None at a leaf.
     as_chosen : bool
         Whether the tree does what the search says.
     ending : str or None
@@ -238,11 +239,11 @@ class NodeSteps:
     depth: int
     path: tuple[Condition, ...]
     whole: Group
-    answer: str
+    prediction: str
     candidates: tuple[Candidate, ...]
     average: float | None
     averaged: tuple[str, ...]
-    luck: Luck | None
+    p_value: PValue | None
     chosen: str | None
     column: str | None
     as_chosen: bool
@@ -252,7 +253,7 @@ class NodeSteps:
     missing_goes: str | None
 
     def candidate(self, column: str) -> Candidate:
-        """Return what one column can do."""
+        """Return the candidate of a column."""
         return next(c for c in self.candidates if c.column == column)
 
     def to_dict(self) -> dict[str, Any]:
@@ -261,7 +262,7 @@ class NodeSteps:
 
 
 def why_out(candidate: Candidate, visit: Visit, at: int, index: int) -> Out | None:
-    """Tell why a column is out at the node of a row; None where it is not."""
+    """Return why a column is excluded at the node of a row; None where it is not."""
     found = visit.found
     if found.scores[at, index] > -np.inf:
         return None
@@ -298,8 +299,8 @@ def _numbers_out(candidate: Candidate, visit: Visit) -> Out:
     recipe = visit.search.recipe
     if candidate.known is None or not candidate.known.cases:
         return "no value"
-    if candidate.n_cuts:
-        if recipe.quinlan_cuts:
+    if candidate.n_thresholds:
+        if recipe.quinlan_thresholds:
             return "no information"
         return "min_gain" if recipe.min_gain else "no score"
     missing = candidate.missing
@@ -308,4 +309,4 @@ def _numbers_out(candidate: Candidate, visit: Visit) -> Out:
         cases = missing.weight if recipe.weights_are_cases else missing.cases
         if cases < visit.search.cases_in_leaf:
             return "few missing"
-    return "no cut" if candidate.places else "one value"
+    return "no threshold" if candidate.positions else "one value"

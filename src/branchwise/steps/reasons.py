@@ -1,4 +1,4 @@
-"""Why a column is out, why another is chosen, why a leaf is a leaf: in words."""
+"""Sentences on exclusion, choice and stopping: excluded columns, splits, leaves."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _OUT = {
     "no value": "no case here has a value",
     "one value": "all cases here have the same value",
     "few large branches": "fewer than two branches would have the {branch} cases that "
-    "min_samples_branch asks for",
+    "min_samples_branch requires",
     "few missing": "the branch of missing values would have fewer than the {leaf} "
-    "cases that min_samples_leaf asks for",
+    "cases that min_samples_leaf requires",
     "no grouping": "no grouping of its values that was tried leaves enough cases "
-    "in the branches (min_samples_leaf asks for {leaf})",
+    "in the branches (min_samples_leaf requires {leaf})",
     "no score": "the criterion gives it no score",
 }
 
@@ -25,14 +25,14 @@ _OUT = {
 def out_words(
     candidate: Candidate, node: NodeSteps, bars: Bars, figures: Figures
 ) -> str:
-    """Tell why a column is out; nothing where it is not."""
+    """Write why a column is excluded; empty where it is not."""
     match candidate.out:
         case None:
             return ""
         case "few cases in a branch":
             return _few_cases(candidate, bars)
-        case "no cut":
-            return _no_cut(candidate, bars)
+        case "no threshold":
+            return _no_threshold(candidate, bars)
         case "no information":
             return _no_information(candidate, figures)
         case "average":
@@ -40,7 +40,7 @@ def out_words(
         case "min_gain":
             return _below_min_gain(candidate, bars, figures)
         case "p-value":
-            return f"its p-value is above min_significance={bars.min_significance:g}"
+            return f"its p-value is above max_p_value={bars.max_p_value:g}"
         case other:
             return _OUT[other].format(
                 leaf=count(bars.cases_in_leaf), branch=count(bars.cases_in_branch)
@@ -54,27 +54,27 @@ def _few_cases(candidate: Candidate, bars: Bars) -> str:
 
     def cases(group: Group) -> float:
         # In C4.5 weights are cases.
-        return group.weight if bars.quinlan_cuts else group.cases
+        return group.weight if bars.quinlan_thresholds else group.cases
 
     fewest = min(groups, key=cases)
     name = phrase(fewest.condition) if fewest.condition is not None else "a branch"
     return (
-        f"{name} has {cases_words(cases(fewest))}, and min_samples_leaf asks for "
+        f"{name} has {cases_words(cases(fewest))}, and min_samples_leaf requires "
         f"{count(bars.cases_in_leaf)} in every branch"
     )
 
 
-def _no_cut(candidate: Candidate, bars: Bars) -> str:
+def _no_threshold(candidate: Candidate, bars: Bars) -> str:
     least = cases_words(candidate.least_on_a_side or 0.0)
-    apart = " between numbers that are told apart" if bars.quinlan_cuts else ""
-    return f"no cut{apart} leaves {least} on both sides"
+    apart = " between numbers that are told apart" if bars.quinlan_thresholds else ""
+    return f"no threshold{apart} leaves {least} on both sides"
 
 
 def _no_information(candidate: Candidate, figures: Figures) -> str:
-    cuts = counted(candidate.n_cuts, "cut")
+    thresholds = counted(candidate.n_thresholds, "threshold")
     return (
-        f"its best cut gains {figures(candidate.raw_gain)}, no more than the penalty "
-        f"for the choice among {cuts}, {figures(candidate.penalty)}"
+        f"its best threshold gains {figures(candidate.raw_gain)}, no more than the "
+        f"penalty for the choice among {thresholds}, {figures(candidate.penalty)}"
     )
 
 
@@ -101,7 +101,7 @@ def measure(bars: Bars) -> str:
 
 
 def choice(node: NodeSteps, bars: Bars, figures: Figures) -> list[str]:
-    """Tell which column is chosen, and why; or why none is."""
+    """Write which column is chosen, and why; or why none is."""
     left = [c for c in node.candidates if c.out is None and c.score is not None]
     if not left:
         return ["No column can split these cases."]
@@ -109,8 +109,8 @@ def choice(node: NodeSteps, bars: Bars, figures: Figures) -> list[str]:
     tied = [c for c in left if c.tied]
     first = tied[0] if tied else best
     sentences = _comparison(first, tied, left, bars, figures)
-    if node.luck is not None:
-        sentences.append(_luck(node, first, bars))
+    if node.p_value is not None:
+        sentences.append(_p_value(node, first, bars))
     return sentences
 
 
@@ -144,25 +144,29 @@ def _comparison(
         sentences.append("Only columns that gain the average are compared by ratio.")
     if first.gains_nothing:
         sentences.append(
-            "It gains nothing by itself. It is asked all the same, because the "
-            "questions below it may gain (as in exclusive or)."
+            "It gains nothing by itself. It is chosen all the same, because the "
+            "splits below it may gain (as in exclusive or)."
         )
     return sentences
 
 
-def _luck(node: NodeSteps, first: Candidate, bars: Bars) -> str:
-    luck = node.luck
-    if luck is None:
+def _p_value(node: NodeSteps, first: Candidate, bars: Bars) -> str:
+    p_value = node.p_value
+    if p_value is None:
         return ""
     test = "F-test" if bars.criterion in ("variance", "poisson") else "chi-square test"
-    ways = "" if luck.ways <= 1 else f" * {_way(luck.ways)} ways to split it"
-    verdict = "at most" if luck.total <= luck.limit else "more than"
-    so = "the split stands" if luck.total <= luck.limit else "the node stays a leaf"
+    ways = "" if p_value.ways <= 1 else f" * {_way(p_value.ways)} ways to split it"
+    verdict = "at most" if p_value.total <= p_value.limit else "more than"
+    so = (
+        "the split stands"
+        if p_value.total <= p_value.limit
+        else "the node stays a leaf"
+    )
     return (
-        f"By a {test} the chance that {word(first.column)} splits so well by luck is "
-        f"{luck.chance:.3g}; for the best of many that is {luck.chance:.3g} * "
-        f"{counted(luck.candidates, 'column')}{ways} = {luck.total:.3g}, {verdict} "
-        f"min_significance={luck.limit:g}: {so}."
+        f"By a {test} the p-value of the split on {word(first.column)} is "
+        f"{p_value.probability:.3g}; for the best of many that is "
+        f"{p_value.probability:.3g} * {counted(p_value.candidates, 'column')}{ways} = "
+        f"{p_value.total:.3g}, {verdict} max_p_value={p_value.limit:g}: {so}."
     )
 
 
@@ -171,41 +175,43 @@ def _way(ways: float) -> str:
 
 
 def afterwards(node: NodeSteps, bars: Bars) -> list[str]:
-    """Tell where the tree does not do what the search says."""
+    """Write how the tree differs from the result of the search."""
     if node.as_chosen or node.ending not in (None, "pruned"):
         return []
     if node.ending == "pruned":
         return [f"But {_pruned_away(bars)}, so the node is a leaf."]
-    asked = word(node.column or "")
+    split_column = word(node.column or "")
     if node.column == node.chosen:
-        return [f"The branches of {asked} were changed after the tree was grown."]
+        return [
+            f"The branches of {split_column} were changed after the tree was grown."
+        ]
     if any("error-based" in words for words in bars.later):
         raised = "pruning has put a branch in the place of its parent"
-        why = f"{raised}, with a question that was chosen from that branch's own cases"
+        why = f"{raised}, with a split that was chosen from that branch's own cases"
     else:
         why = "it was changed after it was grown"
-    return [f"But the tree asks about {asked} here: {why}."]
+    return [f"But the tree splits on {split_column} here: {why}."]
 
 
 def _pruned_away(bars: Bars) -> str:
     if not bars.later:
-        return "the subtree was cut off by hand afterwards"
+        return "the subtree was collapsed by hand afterwards"
     return f"the subtree was pruned away afterwards ({', '.join(bars.later)})"
 
 
 def ending_words(ending: Ending, bars: Bars) -> str:
-    """Tell why a node is a leaf."""
+    """Write why a node is a leaf."""
     if ending == "pure":
         numbers = bars.criterion in ("variance", "poisson")
         return (
             "all its numbers are equal" if numbers else "all its cases have one class"
         )
     if ending == "max_depth":
-        return f"max_depth={bars.max_depth} allows no further question"
+        return f"max_depth={bars.max_depth} allows no further split"
     if ending == "few cases":
         return f"a split needs {count(bars.cases_to_split)} cases"
-    if ending == "luck":
-        return "its best split may be luck"
+    if ending == "p-value":
+        return "the p-value of its best split is too large"
     if ending == "pruned":
         return _pruned_away(bars)
     if ending == "no cases":
@@ -214,15 +220,15 @@ def ending_words(ending: Ending, bars: Bars) -> str:
 
 
 def child_words(child: Child, bars: Bars) -> str:
-    """Tell where a branch leads."""
-    head = f"{phrase(child.condition)}: node {child.node}, {child.answer}"
+    """Write the condition and the child of a branch."""
+    head = f"{phrase(child.condition)}: node {child.node}, {child.prediction}"
     if child.ending is None:
-        return f"{head}, asks about {word(child.column or '')}"
+        return f"{head}, splits on {word(child.column or '')}"
     return f"{head}, a leaf: {ending_words(child.ending, bars)}"
 
 
 def whole_words(node: NodeSteps, classes: list[str]) -> str:
-    """Tell how many cases a node has, and of what."""
+    """Write the number of cases of a node, by class."""
     whole = node.whole
     cases = cases_words(whole.cases)
     weighted = whole.weight != whole.cases

@@ -1,4 +1,4 @@
-"""What ``model.steps`` returns: the numbers, and the page in every medium."""
+"""The result of ``model.steps``: all numbers, and documents in every format."""
 
 from __future__ import annotations
 

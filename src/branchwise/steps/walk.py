@@ -1,4 +1,4 @@
-"""Training rows walked down a finished tree, and the search asked again on the way.
+"""Training rows passed down a finished tree, with the search repeated at its nodes.
 
 The search is the one that grows trees; nothing here scores anything. The rows go
 down the tree's own branches, so a node that pruning has moved, or a user has made,
@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Ints
-from branchwise.data.bins import Edges, cut_bins
+from branchwise.data.bins import Edges, bins_of_thresholds
 from branchwise.engines.memory import MemoryEngine
 from branchwise.errors import DataError
 from branchwise.grow.choose import Verdicts, carried_out, stops, verdicts
-from branchwise.grow.grow import cases_of, masses_of
+from branchwise.grow.grow import cases_of, impurity_sums_of
 from branchwise.grow.protocol import Level
 from branchwise.grow.recount import prescribed_splits
 from branchwise.grow.search import Search
@@ -41,7 +41,7 @@ class Rows:
     #: How much the engine's unit of weight is.
     unit: float
     edges: Edges
-    #: As the model has it, but that cuts of binned columns are between bins.
+    #: The tree of the model, with thresholds of binned columns as numbers of bins.
     tree: Tree
 
     @classmethod
@@ -55,11 +55,15 @@ class Rows:
 
 
 def _in_bins(tree: Tree, edges: Edges) -> Tree:
-    tree = replace(tree, cut=cut_bins(tree.cut, tree.column, edges))
-    if tree.surrogate_cut is None or tree.surrogate_column is None:
+    tree = replace(
+        tree, threshold=bins_of_thresholds(tree.threshold, tree.column, edges)
+    )
+    if tree.surrogate_threshold is None or tree.surrogate_column is None:
         return tree
-    cut = cut_bins(tree.surrogate_cut, tree.surrogate_column, edges)
-    return replace(tree, surrogate_cut=cut)
+    threshold = bins_of_thresholds(
+        tree.surrogate_threshold, tree.surrogate_column, edges
+    )
+    return replace(tree, surrogate_threshold=threshold)
 
 
 @dataclass(frozen=True)
@@ -98,24 +102,24 @@ def visits(
     """Walk the rows to the wanted nodes, and yield these level by level."""
     tree, engine = rows.tree, rows.engine
     on_way = _on_the_way(tree, wanted)
-    # How many nodes before each are on the way: more than none among its children?
+    # How many nodes before each are on the path: more than none among its children?
     upto = np.concatenate([[0], np.cumsum(on_way)])
     level = engine.totals()
     n_cases = cases_of(level, recipe)
-    masses_at = masses_of(level, engine, recipe)
+    impurity_sums_at = impurity_sums_of(level, engine, recipe)
     nodes = np.zeros(1, dtype=np.intp)
     depth = 0
     while True:
-        _refuse_other_rows(level, tree, nodes, rows)
+        _check_other_rows(level, tree, nodes, rows)
         kept = np.flatnonzero(on_way[nodes] & (level.cases > 0))
         engine.retain(kept)
         nodes = nodes[kept]
         level = Level(level.weights[kept], level.cases[kept])
-        masses = masses_at(level)
+        impurity_sums = impurity_sums_at(level)
         if wanted[nodes].any():
-            stop = stops(level, depth, recipe, n_cases, masses)
+            stop = stops(level, depth, recipe, n_cases, impurity_sums)
             columns = training.columns
-            search = Search(engine, columns, level, recipe, masses, n_cases)
+            search = Search(engine, columns, level, recipe, impurity_sums, n_cases)
             found = verdicts(search)
             yield Visit(nodes, level, stop, search, found, carried_out(search, found))
         first = tree.first_child[nodes]
@@ -131,7 +135,7 @@ def visits(
 
 
 def _on_the_way(tree: Tree, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell which nodes are wanted or lead to a wanted one."""
+    """Return which nodes are wanted or lead to a wanted one."""
     marked = wanted.copy()
     front = np.flatnonzero(wanted)
     while len(front):
@@ -141,7 +145,7 @@ def _on_the_way(tree: Tree, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return marked
 
 
-def _refuse_other_rows(level: Level, tree: Tree, nodes: Ints, rows: Rows) -> None:
+def _check_other_rows(level: Level, tree: Tree, nodes: Ints, rows: Rows) -> None:
     scale = rows.engine.scale
     counted = level.weights if scale is None else level.weights[:, :1]
     wanted = tree.weights[nodes]

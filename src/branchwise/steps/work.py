@@ -1,4 +1,4 @@
-"""What the search says of a level, taken apart into the numbers of each node."""
+"""The results of a search of a level, as the candidates and p-values of each node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from branchwise.data.ties import least_of_equals
 from branchwise.grow.choose import Stop
 from branchwise.recipe import Recipe
 from branchwise.steps.candidates import ColumnWork, Grouper
-from branchwise.steps.numbers import Candidate, Ending, Group, Luck
+from branchwise.steps.numbers import Candidate, Ending, Group, PValue
 from branchwise.steps.walk import Rows, Visit
 
 _ENDINGS: dict[int, Ending] = {
@@ -27,12 +27,12 @@ class Worked:
 
     whole: tuple[Group, ...]
     candidates: list[list[Candidate]]
-    luck: list[Luck | None]
+    p_value: list[PValue | None]
 
 
 def worked(visit: Visit, rows: Rows, recipe: Recipe) -> Worked:
-    """Take a visit apart."""
-    grouper = Grouper(rows, recipe, visit.search.masses)
+    """Return the candidates and p-values of the nodes of a visit."""
+    grouper = Grouper(rows, recipe, visit.search.impurity_sums)
     nodes: list[list[Candidate]] = [[] for _ in visit.nodes]
     for index in range(len(visit.search.columns)):
         column = ColumnWork(visit, rows, grouper, index)
@@ -48,36 +48,36 @@ def worked(visit: Visit, rows: Rows, recipe: Recipe) -> Worked:
             [replace(c, tied=bool(tied[at, j])) for j, c in enumerate(candidates)]
             for at, candidates in enumerate(nodes)
         ],
-        [_luck(visit, at, recipe) for at in range(len(visit.nodes))],
+        [_p_value(visit, at, recipe) for at in range(len(visit.nodes))],
     )
 
 
 def ending(visit: Visit, at: int) -> Ending:
-    """Tell why the node of a row is a leaf, given that it is one."""
+    """Return why the node of a row is a leaf, given that it is one."""
     stop = int(visit.stop[at])
     if stop in _ENDINGS:
         return _ENDINGS[stop]
     found = visit.found
     if found.chosen[at] >= 0:
         return "pruned"
-    lucky = found.scores[at, found.best[at]] > -np.inf
-    return "luck" if lucky else "no candidate"
+    has_candidate = found.scores[at, found.best[at]] > -np.inf
+    return "p-value" if has_candidate else "no candidate"
 
 
-def _luck(visit: Visit, at: int, recipe: Recipe) -> Luck | None:
+def _p_value(visit: Visit, at: int, recipe: Recipe) -> PValue | None:
     found = visit.found
     best = int(found.best[at])
-    if recipe.min_significance is None or found.scores[at, best] == -np.inf:
+    if recipe.max_p_value is None or found.scores[at, best] == -np.inf:
         return None
     n_candidates = int(found.n_candidates[at])
     log_ways = float(found.log_ways[at, best])
     log_total = float(found.log_p[at, best])
-    return Luck(
+    return PValue(
         math.exp(log_total - log_ways - math.log(n_candidates)),
         _exp(log_ways),
         n_candidates,
         _exp(log_total),
-        float(recipe.min_significance),
+        float(recipe.max_p_value),
     )
 
 

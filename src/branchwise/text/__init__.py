@@ -1,1 +1,1 @@
-"""Words: conditions, numbers and documents for people."""
+"""Texts for people: conditions, numbers, paths, reasons and documents."""

@@ -1,13 +1,13 @@
-"""Conditions, leaves and numbers in words: the only place that phrases them.
+"""Conditions, predictions, numbers and surrogates in words.
 
-A leaf answers ``label (cases)`` or ``label (cases/errors)``; where numbers are
+A leaf is written ``label (cases)`` or ``label (cases/errors)``; where numbers are
 predicted ``mean (cases)`` or ``mean (cases, ± deviation)``. Cases are counted whatever
 they weigh: where they have weights, ``label (cases/errors, share of weight)`` and
 ``mean (weighted mean of cases, ± deviation)``.
 
-Everything is written with the names of the schema. Characters that do not print
-(line breaks, control and direction marks) are shown as escapes, so that a name
-can neither break a line nor disguise another.
+No other module phrases these. Everything is written with the names of the schema.
+Characters that do not print (line breaks, control and direction marks) are shown as
+escapes, so that a name can neither break a line nor disguise another.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from branchwise.tree.tree import Tree
 
 #: How many values of a list are shown before the rest is only counted.
 SHOWN_VALUES = 8
-#: What a target is called that has no name.
-UNNAMED = "answer"
+#: The name of a target without a name.
+UNNAMED = "target"
 _QUOTES = "'\""
 #: Digits of a mean and of a deviation.
 _MEAN_DIGITS = 5
@@ -40,7 +40,7 @@ Reasons = Mapping[int, str]
 
 @dataclass(frozen=True)
 class Condition:
-    """What a branch asks for.
+    """The condition of a branch.
 
     ``op`` is ``=``, ``in``, ``<=``, ``>``, ``is missing`` or ``is known``;
     ``value`` is a value, a tuple of values, a number or None accordingly.
@@ -66,7 +66,7 @@ def phrase(condition: Condition, limit: int = SHOWN_VALUES) -> str:
 
 
 def _demand(condition: Condition, limit: int) -> str:
-    """Write what a condition asks of its column."""
+    """Write a condition without its column."""
     if condition.value is None:
         return condition.op
     if isinstance(condition.value, tuple):
@@ -131,7 +131,7 @@ def word(value: Value) -> str:
     if isinstance(value, (int, float)):
         return number(value)
     written = plain(value)
-    # Blanks at the ends, and nothing at all, would not be seen.
+    # Whitespace at the ends and the empty text would be invisible.
     hidden = not written or written != written.strip() or written[0] in _QUOTES
     return _in_quotes(written) if hidden else written
 
@@ -142,7 +142,7 @@ def _in_quotes(text: str) -> str:
 
 
 def target(schema: Schema) -> str:
-    """Write what a tree predicts."""
+    """Write the name of the target."""
     return UNNAMED if schema.target is None else word(schema.target)
 
 
@@ -175,13 +175,13 @@ def rounded(value: float, digits: int) -> str:
         return "0"
     if not 1e-4 <= size < 1e15:
         return f"{value:.{digits}g}"
-    places = max(0, digits - 1 - math.floor(math.log10(size)))
-    written = f"{value:.{places}f}"
-    return written.rstrip("0").rstrip(".") if places else written
+    positions = max(0, digits - 1 - math.floor(math.log10(size)))
+    written = f"{value:.{positions}f}"
+    return written.rstrip("0").rstrip(".") if positions else written
 
 
 def mean(value: float) -> str:
-    """Write the number that a leaf answers with."""
+    """Write the mean that a leaf predicts."""
     return rounded(value, _MEAN_DIGITS)
 
 
@@ -191,7 +191,7 @@ def deviation(value: float) -> str:
 
 
 def label_of(schema: Schema, tree: Tree, node: int) -> Value:
-    """Return what a node answers with: a class or a mean."""
+    """Return the prediction of a node: a class or a mean."""
     if tree.mean is not None:
         return float(tree.mean[node]) + 0.0  # one zero, not two
     return schema.classes[int(tree.label[node])]
@@ -206,10 +206,10 @@ def deviation_of(tree: Tree, node: int) -> float | None:
     return spread if spread > least else 0.0
 
 
-def reply(schema: Schema, tree: Tree, node: int) -> str:
-    """Write what a node answers, and nothing more."""
+def outcome(schema: Schema, tree: Tree, node: int) -> str:
+    """Write the prediction of a node without its cases."""
     label = label_of(schema, tree, node)
-    return mean(float(label)) if tree.predicts_numbers else word(label)
+    return mean(float(label)) if tree.is_regression else word(label)
 
 
 @dataclass(frozen=True)
@@ -239,18 +239,18 @@ def _support(tree: Tree, node: int) -> _Support:
     )
 
 
-def answer(
+def prediction(
     schema: Schema, tree: Tree, node: int, reasons: Reasons | None = None
 ) -> str:
-    """Write what a node answers, with its cases and how far they are from that.
+    """Write the prediction of a node, with its cases and its errors or deviation.
 
     ``reasons`` tell why nodes predict another class than that of most weight.
     """
     spread = deviation_of(tree, node) or 0.0
-    return _reply(schema, tree, node, _support(tree, node), spread, reasons)
+    return _outcome(schema, tree, node, _support(tree, node), spread, reasons)
 
 
-def _reply(
+def _outcome(
     schema: Schema,
     tree: Tree,
     node: int,
@@ -258,10 +258,10 @@ def _reply(
     spread: float = 0.0,
     reasons: Reasons | None = None,
 ) -> str:
-    """Write a node's answer to these cases."""
-    said = reply(schema, tree, node)
+    """Write the prediction of a node for these cases."""
+    said = outcome(schema, tree, node)
     count = amount(support.cases)
-    if tree.predicts_numbers:
+    if tree.is_regression:
         if tree.is_weighted:
             count = f"weighted mean of {cases(support.cases)}"
         apart = f", ± {deviation(spread)}" if spread else ""
@@ -276,36 +276,36 @@ def _reply(
 def _notes(
     tree: Tree, node: int, support: _Support, reasons: Reasons | None
 ) -> list[str]:
-    """Write what cases weigh that are not all right, and what decided otherwise."""
+    """Write the share of weight where there are errors, and the reason."""
     code = int(tree.label[node])
     notes = []
     if tree.is_weighted and support.errors(code):
         weights = support.weights
-        part = share(float(weights[code]), float(weights.sum()))
-        notes.append(f"{part} of weight")
+        piece = share(float(weights[code]), float(weights.sum()))
+        notes.append(f"{piece} of weight")
     if reasons and node in reasons:
         notes.append(in_short(reasons[node]))
     return notes
 
 
 def in_short(reason: str) -> str:
-    """Write what decided, without the figures: ``decided by costs``."""
+    """Write a reason without its figures: ``decided by costs``."""
     return reason.partition(":")[0]
 
 
 def tally(tree: Tree, node: int, reasons: Reasons | None = None) -> str:
-    """Write a node's cases and how far they are from its answer, without the answer."""
+    """Write the cases of a node and its errors or deviation, without the prediction."""
     support = _support(tree, node)
     count = cases(support.cases)
-    if tree.predicts_numbers:
+    if tree.is_regression:
         weighted = ", weighted" if tree.is_weighted else ""
         spread = deviation_of(tree, node)
         return f"{count}{weighted}" + (f", ± {deviation(spread)}" if spread else "")
-    parts = [count]
+    pieces = [count]
     errors = support.errors(int(tree.label[node]))
     if errors and support.counts is not None:
-        parts.append(_counted(errors, "error"))
-    return ", ".join([*parts, *_notes(tree, node, support, reasons)])
+        pieces.append(_counted(errors, "error"))
+    return ", ".join([*pieces, *_notes(tree, node, support, reasons)])
 
 
 def cases(weight: float) -> str:
@@ -318,14 +318,14 @@ def _counted(weight: float, noun: str) -> str:
     return f"{count} {noun}" + ("" if count == "1" else "s")
 
 
-def answer_to_none(schema: Schema, tree: Tree, node: int) -> str:
-    """Write what a node would answer to cases that training did not have."""
+def prediction_of_none(schema: Schema, tree: Tree, node: int) -> str:
+    """Write the prediction of a node for values without training cases."""
     none = np.zeros(tree.weights.shape[1])
-    return _reply(schema, tree, node, _Support(0.0, none, none))
+    return _outcome(schema, tree, node, _Support(0.0, none, none))
 
 
-def answer_to_stopped(schema: Schema, tree: Tree, node: int) -> str:
-    """Write what a node answers to the cases that take none of its branches."""
+def prediction_of_stopped(schema: Schema, tree: Tree, node: int) -> str:
+    """Write the prediction of a node for the cases that take none of its branches."""
     here = slice(tree.first_child[node], tree.first_child[node] + tree.n_children[node])
 
     def stopped(amounts: Floats) -> Floats:
@@ -335,11 +335,11 @@ def answer_to_stopped(schema: Schema, tree: Tree, node: int) -> str:
     counts = None if tree.class_counts is None else stopped(tree.class_counts)
     n = stopped(tree.case_counts) if counts is None else counts.sum()
     support = _Support(float(n), counts, stopped(tree.weights))
-    return _reply(schema, tree, node, support)
+    return _outcome(schema, tree, node, support)
 
 
 def condition_of(schema: Schema, tree: Tree, node: int) -> Condition:
-    """Tell what leads from its parent to a node."""
+    """Return the condition of the branch to a node."""
     parent = int(tree.parent[node])
     column = schema.columns[int(tree.column[parent])]
     if tree.is_missing_branch(node):
@@ -349,7 +349,7 @@ def condition_of(schema: Schema, tree: Tree, node: int) -> Condition:
         if len(codes) > 1:
             return Condition(column.name, "is known")
         op = "<=" if codes[0] == AT_MOST else ">"
-        return Condition(column.name, op, float(tree.cut[parent]) + 0.0)
+        return Condition(column.name, op, float(tree.threshold[parent]) + 0.0)
     return one_of(column.name, tuple(column.categories[code] for code in codes))
 
 
@@ -360,7 +360,7 @@ def branch(
     limit: int = SHOWN_VALUES,
     missing: bool = False,
 ) -> str:
-    """Write what leads to a node, and on request whether missing values do, too."""
+    """Write the condition of the branch to a node, optionally with missing values."""
     words = phrase(condition_of(schema, tree, node), limit)
     parent = int(tree.parent[node])
     chosen = int(tree.first_child[parent] + tree.missing_to[parent])
@@ -371,7 +371,7 @@ def branch(
 
 
 def edge(schema: Schema, tree: Tree, node: int, limit: int = SHOWN_VALUES) -> str:
-    """Write what leads to a node, without the column, which the parent shows."""
+    """Write the condition of the branch to a node without the column."""
     condition = condition_of(schema, tree, node)
     if condition.op == "=":
         return word(condition.value)  # type: ignore[arg-type]
@@ -381,14 +381,14 @@ def edge(schema: Schema, tree: Tree, node: int, limit: int = SHOWN_VALUES) -> st
 
 
 def missing_stops(tree: Tree, node: int) -> bool:
-    """Tell whether missing values stop at a node that asks, and get its answer."""
+    """Whether missing values stop at a split node and get its prediction."""
     return bool(tree.missing_to[node] == STOP and tree.n_children[node])
 
 
 def absent_values(schema: Schema, tree: Tree, node: int) -> tuple[Value, ...]:
     """Return the possible values that have no branch at a node.
 
-    Values that a question further up sends elsewhere are not possible there.
+    Values that a split further up sends down another branch are not possible.
     """
     index = int(tree.column[node])
     column = schema.columns[index]
@@ -410,19 +410,19 @@ def one_of(column: str, values: tuple[Value, ...]) -> Condition:
     return Condition(column, "in", values)
 
 
-def share(part: float, whole: float) -> str:
+def share(piece: float, whole: float) -> str:
     """Write a share in percent."""
-    return f"{math.floor(1000 * (part / whole) + 0.5) / 10:g} %"
+    return f"{math.floor(1000 * (piece / whole) + 0.5) / 10:g} %"
 
 
-def percent(part: float) -> str:
+def percent(piece: float) -> str:
     """Write a share as whole percent; with more digits next to 0 and to 1."""
-    if 0.01 <= part <= 0.99 or part in (0.0, 1.0):
-        return f"{math.floor(100 * part + 0.5)} %"
-    if part < 0.5:
-        return f"{rounded(100 * part, 2)} %"
-    places = max(1, -math.floor(math.log10(100 * (1.0 - part))))
-    return f"{100 * part:.{places}f} %"
+    if 0.01 <= piece <= 0.99 or piece in (0.0, 1.0):
+        return f"{math.floor(100 * piece + 0.5)} %"
+    if piece < 0.5:
+        return f"{rounded(100 * piece, 2)} %"
+    positions = max(1, -math.floor(math.log10(100 * (1.0 - piece))))
+    return f"{100 * piece:.{positions}f} %"
 
 
 def percent_range(low: float, high: float) -> str:
@@ -487,7 +487,7 @@ def surrogates_of(schema: Schema, tree: Tree, node: int) -> list[Surrogate]:
                 _condition(
                     schema,
                     int(mine.splits.column[index]),
-                    float(mine.splits.cut[index]),
+                    float(mine.splits.threshold[index]),
                     codes[2 * index + branch].tolist(),
                 )
                 for branch in (0, 1)
@@ -497,10 +497,12 @@ def surrogates_of(schema: Schema, tree: Tree, node: int) -> list[Surrogate]:
     ]
 
 
-def _condition(schema: Schema, index: int, cut: float, codes: list[int]) -> Condition:
+def _condition(
+    schema: Schema, index: int, threshold: float, codes: list[int]
+) -> Condition:
     column = schema.columns[index]
     if column.is_numeric:
-        return Condition(column.name, "<=" if codes[0] == AT_MOST else ">", cut)
+        return Condition(column.name, "<=" if codes[0] == AT_MOST else ">", threshold)
     values = tuple(column.categories[code] for code in codes)
     if len(values) == 1:
         return Condition(column.name, "=", values[0])

@@ -12,8 +12,8 @@ from branchwise.tree.tree import Tree
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """All that a path has asked of one column; the paths below it share this."""
+class ColumnConditions:
+    """The conditions of a path on one column; the paths below it share this."""
 
     column: Column
     above: float = -math.inf
@@ -22,8 +22,8 @@ class _Asked:
     known: bool = False
     missing: bool = False
 
-    def narrowed(self, condition: Condition) -> _Asked:
-        """Return what is asked with one more condition."""
+    def restricted(self, condition: Condition) -> ColumnConditions:
+        """Return the conditions with one more condition."""
         value = condition.value
         match condition.op:
             case ">":
@@ -77,38 +77,44 @@ class _Asked:
         return simplified(self.conditions, self.column)
 
 
-Way = dict[str, _Asked]
+ColumnPath = dict[str, ColumnConditions]
 
 
-def narrowed_way(way: Way, column: Column, condition: Condition) -> Way:
-    """Return a way from the root with one more condition, on some column, on it."""
-    asked = way.get(column.name) or _Asked(column)
-    return {**way, column.name: asked.narrowed(condition)}
+def restricted_path(
+    way: ColumnPath, column: Column, condition: Condition
+) -> ColumnPath:
+    """Return a path with one more condition."""
+    column_conditions = way.get(column.name) or ColumnConditions(column)
+    return {**way, column.name: column_conditions.restricted(condition)}
 
 
-def way_conditions(way: Way) -> tuple[Condition, ...]:
-    """Return what a way asks for, the conditions on a column merged."""
-    return tuple(c for asked in way.values() for c in asked.conditions)
+def path_conditions(way: ColumnPath) -> tuple[Condition, ...]:
+    """Return the conditions of a path, those on a column merged."""
+    return tuple(
+        c for column_conditions in way.values() for c in column_conditions.conditions
+    )
 
 
-def way_to(schema: Schema, tree: Tree, node: int) -> tuple[Condition, ...]:
-    """Return what leads from the root to any node, leaf or not."""
+def path_to(schema: Schema, tree: Tree, node: int) -> tuple[Condition, ...]:
+    """Return the conditions of the path from the root to a node."""
     below = []
     while node > 0:
         below.append(node)
         node = int(tree.parent[node])
-    way: Way = {}
+    way: ColumnPath = {}
     for child in reversed(below):
         column = schema.columns[int(tree.column[tree.parent[child]])]
-        asked = way.get(column.name) or _Asked(column)
-        way[column.name] = asked.narrowed(condition_of(schema, tree, child))
-    return way_conditions(way)
+        column_conditions = way.get(column.name) or ColumnConditions(column)
+        way[column.name] = column_conditions.restricted(
+            condition_of(schema, tree, child)
+        )
+    return path_conditions(way)
 
 
 def simplified(
     conditions: tuple[Condition, ...], column: Column
 ) -> tuple[Condition, ...]:
-    """Say what the conditions on one column say, in as few words as will do."""
+    """Return equivalent conditions on one column in as few words as possible."""
     if [c.op for c in conditions] == [">", "<="]:
         pair = (conditions[0].value, conditions[1].value)
         return (Condition(column.name, "within", pair),)  # type: ignore[arg-type]

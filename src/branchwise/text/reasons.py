@@ -1,4 +1,4 @@
-"""Why a class is predicted that is not the most frequent: costs or smoothing."""
+"""Reasons for predicting a class other than the most frequent: costs or smoothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from branchwise.data.schema import Value
 from branchwise.data.ties import first_best_of_rows
 from branchwise.recipe import Recipe
 from branchwise.text.conditions import percent, rounded, word
-from branchwise.tree.apply import class_chances
+from branchwise.tree.apply import class_probabilities
 from branchwise.tree.tree import Tree
 
 #: Digits of expected costs: more where fewer do not tell them apart.
@@ -23,36 +23,46 @@ _ESTIMATES = {"m-estimate": "the m-estimate", "laplace": "Laplace's estimate"}
 
 
 def reasons_of(classes: Sequence[Value], tree: Tree, recipe: Recipe) -> dict[int, str]:
-    """Tell, by node, what decided where the predicted class is not the usual one.
+    """Return, by node, the reasons for predicting another class than the usual one.
 
     Costs decide against the most probable class, smoothed probabilities against the
     class of most weight.
     """
-    if tree.answer is None:
+    if tree.prediction is None:
         return {}
-    chances = class_chances(tree.weights, tree.weights[0], recipe)
-    usual = first_best_of_rows(chances) if recipe.costs is not None else tree.heaviest
+    probabilities = class_probabilities(tree.weights, tree.weights[0], recipe)
+    usual = (
+        first_best_of_rows(probabilities) if recipe.costs is not None else tree.heaviest
+    )
     return {
-        node: reason(classes, chances[node], int(tree.label[node]), recipe, usual[node])
+        node: reason(
+            classes, probabilities[node], int(tree.label[node]), recipe, usual[node]
+        )
         for node in np.flatnonzero(tree.label != usual).tolist()
     }
 
 
 def reason(
-    classes: Sequence[Value], chances: Floats, label: int, recipe: Recipe, usual: int
+    classes: Sequence[Value],
+    probabilities: Floats,
+    label: int,
+    recipe: Recipe,
+    usual: int,
 ) -> str:
-    """Tell what decided for a class, and by how much, against the usual one."""
+    """Return why a class is predicted instead of the usual one, and by how much."""
     if recipe.costs is not None:
-        prices = chances @ np.array(recipe.costs)
-        least, other = _told_apart(float(prices[label]), float(prices[usual]))
+        expected_costs = probabilities @ np.array(recipe.costs)
+        least, other = _told_apart(
+            float(expected_costs[label]), float(expected_costs[usual])
+        )
         beside = f", as for {word(classes[usual])}"
         if least != other:
             beside = f" against {other} for {word(classes[usual])}"
         return f"decided by costs: expected cost {least}{beside}"
     by = _ESTIMATES.get(recipe.probabilities, "the model file")
     return (
-        f"decided by {by}: probability {percent(float(chances[label]))} against "
-        f"{percent(float(chances[usual]))} for {word(classes[usual])}"
+        f"decided by {by}: probability {percent(float(probabilities[label]))} against "
+        f"{percent(float(probabilities[usual]))} for {word(classes[usual])}"
     )
 
 

@@ -1,8 +1,8 @@
-"""Rows set aside: for reduced-error pruning, and folds for choosing a price.
+"""Hold-out rows for reduced-error pruning, and cross-validation of ccp_alpha.
 
-Row order does not matter here, either: rows are assigned by what they contain, not
-by where they are. Equal rows are interchangeable, so nothing depends
-on which of them goes where.
+Row order does not matter here, either: rows are assigned by a hash of their contents,
+not by their position. Equal rows are interchangeable, so the result does not depend
+on which of them is in which group.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from branchwise.prune import cost_complexity, reduced_error
 from branchwise.recipe import Recipe
 from branchwise.train.train import Training, grown
 from branchwise.tree.apply import Walker
-from branchwise.tree.splits import refuse_missing
+from branchwise.tree.splits import check_missing
 from branchwise.tree.tree import Tree
 
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
-def dealt(training: Training, n_hands: int) -> Ints:
-    """Deal the rows to so many hands, class by class, by what the rows contain."""
+def assigned(training: Training, n_groups: int) -> Ints:
+    """Assign the rows to stratified groups, by a hash of their contents."""
     order = _order(training)
     hand = np.empty(len(order), dtype=np.intp)
-    hand[order] = np.arange(len(order)) % n_hands
+    hand[order] = np.arange(len(order)) % n_groups
     return hand
 
 
 def _order(training: Training) -> Ints:
-    """Order the rows by class and contents, those that do not count at the end."""
+    """Order the rows by class and contents, rows without weight at the end."""
     weights = training.weights
     idle = np.zeros(training.data.n_rows) if weights is None else weights == 0
     order: Ints = np.lexsort((_fingerprint(training), training.target, idle))
@@ -73,24 +73,24 @@ def _fingerprint(training: Training) -> NDArray[np.uint64]:
 
 
 def held_out(training: Training, fraction: float) -> tuple[Training, Training]:
-    """Part the rows in those to grow from and those to validate with."""
+    """Split the rows into those to grow from and those to validate with."""
     if not isinstance(fraction, Real) or not 0 < fraction < 1:
         raise ParameterError(
             "validation_fraction must be None or a share between 0 and 1, such as "
             f"0.25. Got {fraction!r} instead."
         )
     aside = set_aside(training, float(fraction))
-    parts = training.take(np.flatnonzero(~aside)), training.take(np.flatnonzero(aside))
-    if not all(total_weight(part) > 0 for part in parts):
+    chunks = training.take(np.flatnonzero(~aside)), training.take(np.flatnonzero(aside))
+    if not all(total_weight(chunk) > 0 for chunk in chunks):
         raise DataError(
             f"validation_fraction={fraction} leaves no rows to grow from or none to "
             f"validate with, of {training.data.n_rows:,}. Pass a validation set."
         )
-    return parts
+    return chunks
 
 
 def set_aside(training: Training, fraction: float) -> NDArray[np.bool_]:
-    """Tell which rows are set aside: evenly, so that every class gives its share."""
+    """Tell which rows are held out: the same share of every class."""
     order = _order(training)
     passed = np.floor(np.arange(len(order) + 1) * fraction + 0.5)
     aside = np.empty(len(order), dtype=bool)
@@ -116,14 +116,14 @@ def encode_validation(schema: Schema, recipe: Recipe, validation: object) -> Tra
 def encode_rows(
     schema: Schema, recipe: Recipe, table: object, target: object, used: Sequence[int]
 ) -> Training:
-    """Encode a table and its target as the tree has learnt to read them."""
+    """Encode a table and its target by the schema of a tree."""
     frame = open_table(table)
     if not frame.n_rows:
         raise DataError("X has no rows. Pass rows to prune with.")
     data = encode_columns(frame, schema, used, recipe.unseen != "error")
     if recipe.missing == "error":
-        refuse_missing(((j, schema.columns[j]) for j in used), data)
-    if recipe.predicts_numbers:
+        check_missing(((j, schema.columns[j]) for j in used), data)
+    if recipe.is_regression:
         wanted: Any = learn_numbers(target, frame.n_rows, recipe.criterion)
     else:
         wanted = _known_classes(target, frame.n_rows, schema)
@@ -131,22 +131,22 @@ def encode_rows(
 
 
 def _known_classes(target: object, n_rows: int, schema: Schema) -> Ints:
-    """Return class codes, refusing classes that the tree does not know."""
+    """Return class codes; raise for classes that the tree does not have."""
     found, codes = learn_target(target, n_rows)
-    strange = [label for label in found if label not in schema.classes]
-    if strange:
+    unseen_labels = [label for label in found if label not in schema.classes]
+    if unseen_labels:
         raise DataError(
-            f"y has {quoted(strange)}, but the classes of the tree are "
+            f"y has {quoted(unseen_labels)}, but the classes of the tree are "
             f"{quoted(schema.classes)}. Leave those rows out."
         )
-    place = np.array([schema.classes.index(label) for label in found], dtype=np.intp)
-    return place[codes]
+    position = np.array([schema.classes.index(label) for label in found], dtype=np.intp)
+    return position[codes]
 
 
 @dataclass(frozen=True)
 class Units:
-    """Powers of two that errors and weights are counted in, so that their squares
-    neither overflow nor vanish.
+    """Powers of two as units of errors and weights, so that their squares neither
+    overflow nor underflow.
     """  # noqa: D205
 
     weight: float
@@ -156,7 +156,7 @@ class Units:
     def of(cls, rows: Training, recipe: Recipe, tree: Tree | None = None) -> Units:
         """Choose units that suit rows, and a tree that was grown from others."""
         largest = 1.0
-        if recipe.predicts_numbers:
+        if recipe.is_regression:
             largest = float(np.abs(rows.target).max(initial=0.0))
             if tree is not None and tree.mean is not None:
                 largest = max(largest, float(np.abs(tree.mean).max()))
@@ -174,11 +174,11 @@ def power_of_two(amount: float) -> float:
 
 @dataclass(frozen=True)
 class NodeErrors:
-    """What rows add to the errors of a tree, by node, in units.
+    """Errors of rows by node of a tree, in units.
 
-    ``passing`` is for all rows that come by, if the node were a leaf, ``stopping``
-    for those that come no further; ``passing_squares`` and ``stopping_squares`` add
-    up the squares. ``n_rows`` is how many rows there are.
+    ``passing`` are those of all rows that reach the node, if it were a leaf,
+    ``stopping`` those of rows that stop there; ``passing_squares`` and
+    ``stopping_squares`` add up the squares. ``n_rows`` is the number of rows.
     """
 
     passing: Floats
@@ -191,22 +191,22 @@ class NodeErrors:
 def errors_by_node(
     tree: Tree, rows: Training, recipe: Recipe, units: Units
 ) -> NodeErrors:
-    """Walk rows down a tree and count errors: one each, or what the answer costs.
+    """Send rows down a tree and add up errors, or the costs of predictions.
 
-    Numbers have squared distances. A row that is divided counts at each of its nodes
-    by its share.
+    Regression has squared errors. A row that is divided counts at each of its nodes by
+    its share.
     """
     arrivals = Walker(rows.columns, tree).walk(rows.data)
     row, node, share = arrivals.row, arrivals.node, arrivals.share
     sums = np.zeros((4, len(tree)))
-    first_look = True
+    first_scan = True
     while len(node):
         error = _errors(tree, rows, recipe, row, node, units)
         _add(sums[0], node, error * share)
         _add(sums[1], node, error * error * share)
-        if first_look:
+        if first_scan:
             sums[2:] = sums[:2]
-        first_look = False
+        first_scan = False
         up = tree.parent[node]
         left = up >= 0
         row, node, share = row[left], up[left], share[left]
@@ -222,7 +222,7 @@ def _add(sums: Floats, node: Ints, amounts: Floats) -> None:
 def _errors(
     tree: Tree, rows: Training, recipe: Recipe, row: Ints, node: Ints, units: Units
 ) -> Floats:
-    """Return the weighted error of rows that are answered by nodes, in units."""
+    """Return the weighted error of rows predicted by nodes, in units."""
     wanted = rows.target[row]
     if tree.mean is not None:
         wrong: Floats = (wanted - tree.mean[node]) ** 2
@@ -284,21 +284,21 @@ class PathErrors:
 def choose_alpha(
     training: Training, recipe: Recipe, rule: str, threads: int = 1, n_folds: int = 10
 ) -> float:
-    """Choose the price of a leaf by cross-validation.
+    """Choose the complexity parameter by cross-validation.
 
-    ``rule`` is "best", the price with the least error, or "1-se", the largest price
+    ``rule`` is "best", the alpha with the least error, or "1-se", the largest alpha
     whose error is within one standard error of that (Breiman et al. 1984, 3.4.3).
     """
     full = replace(recipe, pruning=None, ccp_alpha=0.0)
     path = cost_complexity.pruning_path(
         grown(training, full, threads), recipe.criterion
     )
-    # Between two prices their geometric mean stands for both.
-    prices = np.append(
+    # The interval between two alphas is represented by their geometric mean.
+    alphas_above = np.append(
         np.sqrt(path.alphas[:-1]) * np.sqrt(path.alphas[1:]), 2 * path.alphas[-1] + 1
     )
-    total = PathErrors(np.zeros(len(prices)), np.zeros(len(prices)))
-    hand = dealt(training, n_folds)
+    total = PathErrors(np.zeros(len(alphas_above)), np.zeros(len(alphas_above)))
+    hand = assigned(training, n_folds)
     units = Units.of(training, recipe)
     for fold in range(n_folds):
         aside = training.take(np.flatnonzero(hand == fold))
@@ -308,7 +308,7 @@ def choose_alpha(
             path_there = cost_complexity.pruning_path(tree, recipe.criterion)
             by_node = errors_by_node(tree, aside, recipe, units)
             there = PathErrors.along(path_there, tree, by_node)
-            step = np.searchsorted(path_there.alphas, prices, side="right") - 1
+            step = np.searchsorted(path_there.alphas, alphas_above, side="right") - 1
             total.errors += there.errors[step]
             total.squares += there.squares[step]
             total.n_rows += there.n_rows

@@ -1,7 +1,7 @@
 """Pruning a finished model, without growing it again.
 
-Comes in: schema, tree and recipe of a model, and rows where a method needs them. Goes
-out: a smaller tree, and the recipe that says how it was pruned.
+From the schema, tree and recipe of a model, and rows where a method needs them, to a
+smaller tree and the recipe with the method and its parameters.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from branchwise.train.hold_out import (
     total_weight,
 )
 from branchwise.train.train import Training, recounter, with_class_cases
-from branchwise.tree.apply import class_chances, predicted_classes
-from branchwise.tree.edit import snipped, stopped_weights
+from branchwise.tree.apply import class_probabilities, predicted_classes
+from branchwise.tree.edit import stopped_weights, with_collapsed
 from branchwise.tree.tree import Tree
 
 #: ``str`` of a longer table leaves out its middle.
@@ -62,7 +62,7 @@ class Rows:
         return None if X is None else cls(X, y, sample_weight)
 
     def encoded(self, schema: Schema, tree: Tree, recipe: Recipe) -> Training:
-        """Encode what the tree asks about."""
+        """Encode the columns that the tree splits on."""
         coded = encode_rows(schema, recipe, self.X, self.y, tree.used_columns)
         if self.sample_weight is None:
             return coded
@@ -73,9 +73,9 @@ class Rows:
 def pruned(
     schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None, before: Recipe
 ) -> tuple[Tree, Recipe]:
-    """Prune a tree as a recipe has it; the recipe comes back with what was decided.
+    """Prune a tree as set in a recipe; return both, with the chosen ccp_alpha.
 
-    ``before`` is the recipe that the tree has had so far.
+    ``before`` is the recipe that the tree was pruned with before.
     """
     if recipe.pruning == "reduced-error":
         if rows is None:
@@ -89,7 +89,7 @@ def pruned(
         return _error_based(schema, tree, recipe, rows), recipe
     tree, alpha = _cost_complexity(schema, tree, recipe, rows)
     if before.pruning == "cost-complexity":
-        # The trees are nested: what a higher price has taken stays away.
+        # The trees are nested: subtrees pruned at a higher alpha stay pruned.
         alpha = max(alpha, float(before.ccp_alpha))
     return tree, replace(recipe, ccp_alpha=alpha)
 
@@ -103,7 +103,7 @@ def pruning_recipe(
     ccp_alpha: float | str,
     rows: Rows | None,
 ) -> Recipe:
-    """Write a way of pruning into a recipe, in place of the one it had."""
+    """Return the recipe with another pruning method."""
     if not isinstance(method, str) or method not in PRUNINGS:
         allowed = " or ".join(repr(name) for name in PRUNINGS)
         raise ParameterError(f"method must be {allowed}. Got {method!r} instead.")
@@ -134,10 +134,10 @@ def _error_based(schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None) 
     count = recounter(coded, grid, recipe)
     if not _same_counts(count(tree)[0], tree):
         raise _other_rows()
-    # The compiled kernel knows neither; cases of classes are counted anew below, and
-    # predictions follow from the weights unless they have costs.
-    priced = None if recipe.costs is None else tree.answer
-    bare = replace(tree, class_cases=None, answer=priced)
+    # The native kernel has neither; cases of classes are counted again below, and
+    # predictions follow from the weights unless there are costs.
+    priced = None if recipe.costs is None else tree.prediction
+    bare = replace(tree, class_cases=None, prediction=priced)
     if error_based.prunes(bare):
         smaller = error_based.prune_native(
             coded.columns,
@@ -153,9 +153,9 @@ def _error_based(schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None) 
 
 
 def _filled(coded: Training, tree: Tree) -> Training:
-    """Give cells to the columns that the tree does not use, which have none.
+    """Fill the columns that the tree does not use.
 
-    Nobody looks at them, but every column must have as many as there are rows.
+    They are not read, but every column must have as many cells as there are rows.
     """
     used = set(tree.used_columns)
     number = np.zeros(coded.data.n_rows)
@@ -170,7 +170,7 @@ def _filled(coded: Training, tree: Tree) -> Training:
 
 
 def _known_values(coded: Training) -> bool:
-    """Whether no row has a value that the schema does not know."""
+    """Whether all values of rows are in the schema."""
     pairs = zip(coded.columns, coded.data.data, strict=True)
     return not any(
         (cells == column.unseen_code).any()
@@ -197,16 +197,16 @@ def _other_rows() -> DataError:
 def _cost_complexity(
     schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None
 ) -> tuple[Tree, float]:
-    """Return the tree that is best for a price, and the price."""
+    """Return the best tree for a complexity parameter, and that parameter."""
     path = cost_complexity.pruning_path(tree, recipe.criterion)
     if recipe.ccp_alpha not in ALPHA_RULES:
         if rows is not None:
             raise ParameterError(
                 "X and y have no effect where ccp_alpha is a number. Leave them out, "
-                "or let them choose the price: ccp_alpha='best' or '1-se'."
+                "or let them choose it: ccp_alpha='best' or '1-se'."
             )
         alpha = float(recipe.ccp_alpha)
-        return cost_complexity.at_price(tree, path, alpha), alpha
+        return cost_complexity.at_alpha(tree, path, alpha), alpha
     if rows is None:
         raise ParameterError(
             f"ccp_alpha={recipe.ccp_alpha!r} needs rows to choose by that the tree was "
@@ -216,13 +216,15 @@ def _cost_complexity(
     by_node = errors_by_node(tree, coded, recipe, Units.of(coded, recipe, tree))
     choice = PathErrors.along(path, tree, by_node).choice(str(recipe.ccp_alpha))
     alpha = float(path.alphas[choice])
-    return cost_complexity.at_price(tree, path, alpha), alpha
+    return cost_complexity.at_alpha(tree, path, alpha), alpha
 
 
-def snip(tree: Tree, nodes: Sequence[Any]) -> Tree:
-    """Make leaves of nodes, chosen by hand."""
+def collapse_nodes(tree: Tree, nodes: Sequence[Any]) -> Tree:
+    """Collapse nodes that were chosen by hand into leaves."""
     if not nodes:
-        raise ParameterError("snip needs the numbers of nodes that become leaves.")
+        raise ParameterError(
+            "collapse_nodes needs the numbers of nodes that become leaves."
+        )
     leaves = np.zeros(len(tree), dtype=bool)
     for node in nodes:
         _check_node(tree, node)
@@ -237,37 +239,37 @@ def snip(tree: Tree, nodes: Sequence[Any]) -> Tree:
                     "to be pruned, too. Name one of them."
                 )
             above = int(tree.parent[above])
-    return snipped(tree, leaves).tree
+    return with_collapsed(tree, leaves).tree
 
 
 def _check_node(tree: Tree, node: Any) -> None:
     whole = isinstance(node, Integral) and not isinstance(node, bool)
     if not whole or not 0 <= node < len(tree):
         raise ParameterError(
-            f"snip takes numbers of nodes, from 0, the root, to {len(tree) - 1}. Got "
-            f"{node!r}; apply() and rules() tell the numbers."
+            "collapse_nodes takes numbers of nodes, from 0, the root, to "
+            f"{len(tree) - 1}. Got {node!r}; apply() and rules() return the numbers."
         )
     if tree.n_children[node] == 0:
         raise ParameterError(
-            f"Node {node} cannot be pruned: it is a leaf already. Nodes are numbered "
-            "anew whenever a tree is pruned."
+            f"Node {node} cannot be pruned: it is a leaf already. Nodes are "
+            "renumbered whenever a tree is pruned."
         )
 
 
 def merged(tree: Tree, recipe: Recipe, change_probabilities: bool) -> Tree:
-    """Merge leaves that say the same."""
+    """Merge leaves with the same prediction."""
     root = tree.weights[0]
 
-    def chances(weights: Floats) -> Floats:
-        return class_chances(weights, root, recipe)
+    def probabilities(weights: Floats) -> Floats:
+        return class_probabilities(weights, root, recipe)
 
     def predicted(weights: Floats) -> Ints:
         return predicted_classes(weights, root, recipe)
 
     return same_leaves.merged(
         tree,
-        None if change_probabilities else chances,
-        # Frequencies of leaves that predict a class predict it together, too.
+        None if change_probabilities else probabilities,
+        # With frequencies, leaves that predict a class predict it merged, too.
         None if recipe.probabilities == "frequencies" else predicted,
     )
 
@@ -279,14 +281,14 @@ class PruningTable:
     Attributes
     ----------
     alpha : array
-        The price of a leaf from which on each tree is the best.
+        The least complexity parameter for which each tree is the best.
     n_leaves : array
         Its size.
     train_error, validation_error : array
-        The share of wrong answers (their mean cost, where answers have costs; the
-        mean squared error of a tree that predicts numbers) on the training rows, and
-        on others; the latter is None where none were given. A row that is divided
-        among several leaves counts at each by its share.
+        The share of wrong predictions (their mean cost, with costs; the mean squared
+        error of a regression tree) on the training rows, and on others; the latter is
+        None where none were given. A row that is divided among several leaves counts
+        at each by its share.
     """
 
     alpha: Floats
@@ -333,10 +335,10 @@ def _cell(number: float) -> str:
 def pruning_table(
     schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None
 ) -> PruningTable:
-    """Work out sizes and errors of the trees of cost-complexity pruning."""
+    """Compute sizes and errors of the trees of cost-complexity pruning."""
     path = cost_complexity.pruning_path(tree, recipe.criterion)
     weight = float(tree.weights[0].sum())
-    # In a unit near the total, weights times errors neither overflow nor vanish.
+    # In a unit near the total, weights times errors neither overflow nor underflow.
     unit = power_of_two(weight)
     as_leaf = _training_errors(tree, tree.weights / unit, recipe)
     stopping = _training_errors(tree, stopped_weights(tree) / unit, recipe)
@@ -357,8 +359,8 @@ def _training_errors(tree: Tree, weights: Floats, recipe: Recipe) -> Floats:
     if tree.deviation is not None:
         return total * tree.deviation**2
     if recipe.costs is not None:
-        price = weights @ np.array(recipe.costs)
-        return _at_label(tree, price)
+        cost = weights @ np.array(recipe.costs)
+        return _at_label(tree, cost)
     return total - _at_label(tree, weights)
 
 

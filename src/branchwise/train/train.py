@@ -1,7 +1,8 @@
-"""From encoded rows to a finished tree: growth and the pruning that belongs to it.
+"""Growing and pruning of trees, from encoded rows or from the rows of an engine.
 
-A :class:`Training` can be taken apart by rows without encoding anything again,
-which is what validation sets and cross-validation are made of.
+Rows of a :class:`Training` can be selected without encoding them again, as for
+validation sets and cross-validation. Smaller trees of the same rows are derived from
+larger ones in the cache.
 """
 
 from __future__ import annotations
@@ -16,16 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, distinct
-from branchwise.data.bins import Edges, bin_columns, cut_bins, cut_numbers
-from branchwise.data.encoded_table import Shelf, digest
+from branchwise.data.bins import (
+    Edges,
+    bin_columns,
+    bins_of_thresholds,
+    numbers_of_thresholds,
+)
+from branchwise.data.encoded_table import LRUCache, digest
 from branchwise.data.schema import Column, Columns, Value
 from branchwise.data.target import Classes, Quantities, Scale, measure
 from branchwise.data.weights import WeightGrid, weigh
-from branchwise.engines.base import Place
+from branchwise.engines.base import Source
 from branchwise.engines.fit_plan import Plan, Task
 from branchwise.engines.level_engine import PassEngine
 from branchwise.engines.memory import MemoryEngine, class_cases_of
-from branchwise.engines.scan import Part, cells_of
+from branchwise.engines.scan import Chunk, cells_of
 from branchwise.errors import BranchwiseWarning, DataError, ParameterError, quoted
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import Progress, count_down, grow, recount
@@ -33,17 +39,17 @@ from branchwise.prune import cost_complexity, error_based, reduced_error
 from branchwise.prune import reduced_error as best_first
 from branchwise.recipe import ALPHA_RULES, Recipe, unpruned
 from branchwise.threads import cached_property
-from branchwise.tree.apply import with_answers, with_costs
-from branchwise.tree.edit import snipped, stopped_weights
+from branchwise.tree.apply import with_costs, with_predictions
+from branchwise.tree.edit import stopped_weights, with_collapsed
 from branchwise.tree.tree import Tree
 
-#: What is decided after growth: it may differ where the grown tree is the same.
+#: Parameters that apply after growth: the grown tree does not depend on them.
 _AFTER_GROWTH = ("max_leaf_nodes", "costs", "probabilities", "m")
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """A tree, and the limits of depth and of cases that it was grown with."""
+    """A cached tree, and the recipe that it was grown with."""
 
     tree: Tree
     recipe: Recipe
@@ -58,52 +64,52 @@ class _Kept:
 
     @cached_property
     def fewest_cases(self) -> float:
-        """The fewest cases of a node that was split."""
+        """The least number of cases of a node that was split."""
         return float(self.cases[~self.tree.is_leaf].min(initial=np.inf))
 
 
-def cut_from_larger(
-    shelf: Shelf, recipe: Recipe, n_cases: float, grow: Callable[[Recipe], Tree]
+def thinned_from_larger(
+    cache: LRUCache, recipe: Recipe, n_cases: float, grow: Callable[[Recipe], Tree]
 ) -> Tree:
     """Return what ``grow(recipe)`` returns, if possible without calling it.
 
     Parameters
     ----------
-    shelf : Shelf
-        Where trees of the same rows, targets and weights are kept.
+    cache : LRUCache
+        The cache of trees of the same rows, targets and weights.
     recipe : Recipe
         How the tree is to be grown.
     n_cases : float
-        The number of cases that shares are taken of.
+        The number of cases that fractional limits refer to.
     grow : callable
         Grows a tree.
     """
     name = ("tree", without_limits(recipe))
-    kept = shelf.get(name)
+    kept = cache.get(name)
     if not isinstance(kept, _Kept) or not _covers(kept.recipe, recipe, n_cases):
         wider = recipe
         if isinstance(kept, _Kept):
-            # Who asks for a second size will ask for more of them.
+            # After a second size, further ones are likely: grow one that covers them.
             wider = _wider(kept.recipe, recipe, n_cases)
         kept = _Kept(_read_only(grow(wider)), wider)
-        shelf.put(name, kept, _bytes(kept.tree))
-    return _cut(kept, recipe.max_depth, recipe.cases_to_split(n_cases))
+        cache.put(name, kept, _bytes(kept.tree))
+    return _truncated(kept, recipe.max_depth, recipe.cases_to_split(n_cases))
 
 
 @lru_cache(maxsize=256)
 def without_limits(recipe: Recipe) -> Recipe:
-    """Return what the recipe says of growth: all but limits that cut and pruning."""
+    """Return the recipe without pruning and the limits that truncate a tree."""
     usual: dict[str, Any] = {
         name: Recipe.__dataclass_fields__[name].default for name in _AFTER_GROWTH
     }
     return replace(unpruned(recipe), max_depth=None, min_samples_split=2, **usual)
 
 
-def _covers(wide: Recipe, narrow: Recipe, n_cases: float) -> bool:
+def _covers(wide: Recipe, narrower: Recipe, n_cases: float) -> bool:
     deep = wide.max_depth is None or (
-        narrow.max_depth is not None and narrow.max_depth <= wide.max_depth
+        narrower.max_depth is not None and narrower.max_depth <= wide.max_depth
     )
-    return deep and wide.cases_to_split(n_cases) <= narrow.cases_to_split(n_cases)
+    return deep and wide.cases_to_split(n_cases) <= narrower.cases_to_split(n_cases)
 
 
 def _wider(one: Recipe, other: Recipe, n_cases: float) -> Recipe:
@@ -112,7 +118,7 @@ def _wider(one: Recipe, other: Recipe, n_cases: float) -> Recipe:
     return replace(other, max_depth=depth, min_samples_split=fewest.min_samples_split)
 
 
-def _cut(kept: _Kept, max_depth: int | None, cases_to_split: float) -> Tree:
+def _truncated(kept: _Kept, max_depth: int | None, cases_to_split: float) -> Tree:
     tree = kept.tree
     if max_depth is not None and max_depth >= tree.max_depth:
         max_depth = None
@@ -121,11 +127,11 @@ def _cut(kept: _Kept, max_depth: int | None, cases_to_split: float) -> Tree:
     leaves = kept.cases < cases_to_split
     if max_depth is not None:
         leaves |= tree.depth >= max_depth
-    return snipped(tree, leaves).tree
+    return with_collapsed(tree, leaves).tree
 
 
 def _read_only(tree: Tree) -> Tree:
-    """Let nobody change the arrays of a tree that others will get, too."""
+    """Make the arrays of a cached tree read-only."""
     for array in vars(tree).values():
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
@@ -138,7 +144,7 @@ def _bytes(tree: Tree) -> int:
     )
 
 
-#: As many classes as a byte can tell apart.
+#: The number of classes that a byte can encode.
 _BYTE = 256
 
 
@@ -160,9 +166,9 @@ def warn_of_order(columns: Sequence[Column], recipe: Recipe) -> None:
 
 @dataclass(frozen=True)
 class Training:
-    """Encoded columns, what is to be predicted (class codes or numbers), weights.
+    """Encoded columns, targets (class codes or numbers) and weights.
 
-    ``shelf`` is where trees of the same columns are kept, if they are.
+    ``cache`` has the trees of the same columns, if they are cached.
     """
 
     columns: tuple[Column, ...]
@@ -170,18 +176,18 @@ class Training:
     target: NDArray[np.intp] | Floats
     n_classes: int
     weights: Floats | None = None
-    shelf: Shelf | None = None
+    cache: LRUCache | None = None
 
     def take(self, rows: Ints) -> Training:
         """Keep some of the rows."""
         data = Columns(len(rows), tuple(cells[rows] for cells in self.data.data))
         weights = None if self.weights is None else self.weights[rows]
         return replace(
-            self, data=data, target=self.target[rows], weights=weights, shelf=None
+            self, data=data, target=self.target[rows], weights=weights, cache=None
         )
 
     def grid(self, recipe: Recipe) -> WeightGrid:
-        """Put the weights on a grid that suits the recipe."""
+        """Round the weights to the grid of the recipe."""
         # Cases are split only where values are missing and go down every branch.
         split = recipe.missing == "split" and any(c.has_missing for c in self.columns)
         return weigh(self.weights, self.data.n_rows, split, recipe.weights_are_cases)
@@ -196,24 +202,24 @@ def grown(
     """Grow a tree and prune it as far as the training rows alone allow."""
     grid = training.grid(recipe)
     training, edges = in_bins(training, grid, recipe)
-    if training.shelf is None or callable(recipe.criterion):
-        # What a function of the user's says today it need not say tomorrow.
+    if training.cache is None or callable(recipe.criterion):
+        # A user's function need not be deterministic.
         tree = _whole(training, grid, recipe, threads, progress)
     else:
         told = _told(training), training.n_classes, digest(training.weights)
-        tree = cut_from_larger(
-            training.shelf.below(told),
+        tree = thinned_from_larger(
+            training.cache.below(told),
             recipe,
             grid.total if recipe.weights_are_cases else grid.n_cases,
             lambda recipe: _whole(training, grid, recipe, threads, progress),
         )
     tree = _trimmed(with_costs(tree, recipe), training, grid, recipe)
-    tree = with_class_cases(with_answers(tree, recipe), training, grid)
+    tree = with_class_cases(with_predictions(tree, recipe), training, grid)
     return in_numbers(tree, edges) if edges else tree
 
 
 def _told(training: Training) -> bytes:
-    """Return what stands for the target; of few classes a byte a row will do."""
+    """Return the bytes of the target, one per row for few classes."""
     few = 0 < training.n_classes <= _BYTE
     return digest(training.target.astype(np.uint8) if few else training.target)
 
@@ -225,7 +231,7 @@ def _whole(
     threads: int,
     progress: Progress | None,
 ) -> Tree:
-    """Grow a tree, and leave it as it is."""
+    """Grow a tree without pruning it."""
     if native.serves(recipe) and _native_holds(training):
         tree = native.grow_native(
             training.columns,
@@ -251,7 +257,7 @@ def _native_holds(training: Training) -> bool:
 def in_bins(
     training: Training, grid: WeightGrid, recipe: Recipe
 ) -> tuple[Training, Edges]:
-    """Put the numbers of long columns in bins, where the recipe wants that."""
+    """Bin the columns with many distinct numbers, if the recipe has ``max_bins``."""
     if recipe.max_bins is None:
         return training, {}
     counted = None if grid.weights is None else grid.weights > 0
@@ -261,19 +267,23 @@ def in_bins(
 
 
 def in_numbers(tree: Tree, edges: Edges) -> Tree:
-    """Turn cuts between bins into cuts between numbers."""
-    tree = replace(tree, cut=cut_numbers(tree.cut, tree.column, edges))
-    if tree.surrogate_cut is None or tree.surrogate_column is None:
+    """Convert thresholds between bins into thresholds between numbers."""
+    tree = replace(
+        tree, threshold=numbers_of_thresholds(tree.threshold, tree.column, edges)
+    )
+    if tree.surrogate_threshold is None or tree.surrogate_column is None:
         return tree
-    cut = cut_numbers(tree.surrogate_cut, tree.surrogate_column, edges)
-    return replace(tree, surrogate_cut=cut)
+    threshold = numbers_of_thresholds(
+        tree.surrogate_threshold, tree.surrogate_column, edges
+    )
+    return replace(tree, surrogate_threshold=threshold)
 
 
 def target_of(
     training: Training, grid: WeightGrid, recipe: Recipe
 ) -> Classes | Quantities:
-    """Make what is to be predicted ready to be counted."""
-    if not recipe.predicts_numbers:
+    """Prepare the target for counting."""
+    if not recipe.is_regression:
         return Classes(training.target.astype(np.intp), training.n_classes)
     return measure(training.target.astype(np.float64), grid)
 
@@ -294,8 +304,8 @@ def finished(tree: Tree, scale: Scale | None, grid: WeightGrid) -> Tree:
 
 
 def with_class_cases(tree: Tree, training: Training, grid: WeightGrid) -> Tree:
-    """Tell how many cases of each class nodes have, where cases have weights."""
-    if grid.weights is None or tree.predicts_numbers:
+    """Add the number of cases of each class to nodes, where cases have weights."""
+    if grid.weights is None or tree.is_regression:
         return tree
     labels = Classes(training.target.astype(np.intp), training.n_classes)
     return tree.with_class_cases(
@@ -306,7 +316,7 @@ def with_class_cases(tree: Tree, training: Training, grid: WeightGrid) -> Tree:
 def check_costs(
     costs: tuple[tuple[float, ...], ...] | None, classes: Sequence[Value]
 ) -> None:
-    """Refuse costs for another number of classes."""
+    """Reject costs for another number of classes."""
     if costs is not None and len(costs) != len(classes):
         raise ParameterError(
             f"costs must have a row and a column for each of the {len(classes)} "
@@ -315,7 +325,7 @@ def check_costs(
 
 
 def _trimmed(tree: Tree, training: Training, grid: WeightGrid, recipe: Recipe) -> Tree:
-    """Take away what the recipe does not want to keep."""
+    """Prune a tree as set in the recipe."""
     wanted = recipe.collapse or recipe.pruning == "error-based"
     if wanted and error_based.prunes(tree) and _native_holds(training):
         tree = limited(tree, recipe)
@@ -323,20 +333,20 @@ def _trimmed(tree: Tree, training: Training, grid: WeightGrid, recipe: Recipe) -
         tree = error_based.prune_native(
             training.columns, training.data, labels, grid.natural, tree, recipe
         )
-        # Raised branches have other cases, and so perhaps other answers.
-        return _worth_their_price(with_costs(tree, recipe), recipe)
+        # Raised branches have other cases, and so possibly other predictions.
+        return _worth_their_cost(with_costs(tree, recipe), recipe)
     return trimmed(tree, recipe, recounter(training, grid.natural, recipe))
 
 
 def limited(tree: Tree, recipe: Recipe) -> Tree:
-    """Keep no more leaves than the recipe wants."""
+    """Limit the tree to ``max_leaf_nodes``."""
     if recipe.max_leaf_nodes is None:
         return tree
     return best_first.limited(tree, recipe.max_leaf_nodes, recipe.criterion)
 
 
 def trimmed(tree: Tree, recipe: Recipe, count: error_based.Recount) -> Tree:
-    """Take away what the recipe does not want to keep.
+    """Prune a tree as set in the recipe.
 
     ``count`` counts the rows that the tree was grown from down other trees.
     """
@@ -344,13 +354,13 @@ def trimmed(tree: Tree, recipe: Recipe, count: error_based.Recount) -> Tree:
     if recipe.collapse:
         tree = error_based.collapsed(tree)
     if recipe.pruning == "error-based":
-        door = count if recipe.raise_subtrees else None
-        tree = error_based.pruned(tree, recipe.confidence, door)
-    return _worth_their_price(tree, recipe)
+        raise_with = count if recipe.raise_subtrees else None
+        tree = error_based.pruned(tree, recipe.confidence, raise_with)
+    return _worth_their_cost(tree, recipe)
 
 
-def _worth_their_price(tree: Tree, recipe: Recipe) -> Tree:
-    """Keep the leaves that earn what they cost, if they cost something."""
+def _worth_their_cost(tree: Tree, recipe: Recipe) -> Tree:
+    """Apply cost-complexity pruning if ``ccp_alpha`` is a number above 0."""
     if recipe.pruning != "cost-complexity":
         return tree
     return cost_complexity.pruned(tree, float(recipe.ccp_alpha), recipe.criterion)
@@ -359,7 +369,7 @@ def _worth_their_price(tree: Tree, recipe: Recipe) -> Tree:
 def recounter(
     training: Training, grid: WeightGrid, recipe: Recipe
 ) -> error_based.Recount:
-    """Return who counts the training rows down other trees."""
+    """Return a function that counts the training rows down other trees."""
     new_values = recipe.branching == "values"
 
     def count(tree: Tree) -> tuple[Tree, Ints]:
@@ -373,19 +383,19 @@ def recounter(
 
 @dataclass(frozen=True)
 class Below:
-    """Grows what is below a node of a tree from the rows of the node."""
+    """Grows the subtree of a node from the rows of the node."""
 
     plan: Plan
     recipe: Recipe
 
-    def __call__(self, part: Part) -> Tree:
-        """Grow from rows of one node; the bars are those of the whole table."""
+    def __call__(self, chunk: Chunk) -> Tree:
+        """Grow from rows of one node; limits refer to the whole table."""
         return native.grow_native(
             self.plan.schema.columns,
-            cells_of(part, self.plan),
-            part.target.astype(np.intp),
+            cells_of(chunk, self.plan),
+            chunk.target.astype(np.intp),
             self.plan.n_classes,
-            self.plan.grid_of(part.weights),
+            self.plan.grid_of(chunk.weights),
             self.recipe,
         )
 
@@ -393,46 +403,46 @@ class Below:
     def serves(cls, plan: Plan, recipe: Recipe) -> bool:
         """Whether the rows of a node are all that is needed.
 
-        C4.5 cuts at numbers of the whole table, wherever those are.
+        The thresholds of C4.5 are numbers of the whole table.
         """
-        anywhere = recipe.cut == "value" and bool(plan.values)
+        anywhere = recipe.threshold == "value" and bool(plan.values)
         if anywhere or not native.serves(recipe):
             return False
         return native.holds(plan.schema.columns, plan.n_classes, 0)  # of a small node
 
 
 def task_of(recipe: Recipe, task: Task) -> Task:
-    """Fill in what the recipe has to say about the reading of the rows."""
-    criterion = recipe.criterion if recipe.predicts_numbers else None
+    """Return the task with the settings of the recipe."""
+    criterion = recipe.criterion if recipe.is_regression else None
     return replace(
         task,
         criterion=None if criterion is None else str(criterion),
         weights_are_cases=recipe.weights_are_cases,
         divides=recipe.missing == "split",
-        refuses_missing=recipe.missing == "error",
+        rejects_missing=recipe.missing == "error",
         max_bins=recipe.max_bins,
     )
 
 
-def refuse_rules(recipe: Recipe, label: str) -> None:
-    """Refuse, before any work, what needs the rows in memory."""
+def check_rules(recipe: Recipe, label: str) -> None:
+    """Reject parameters that need the rows in memory."""
     if isinstance(recipe.ccp_alpha, str) and recipe.ccp_alpha in ALPHA_RULES:
         raise ParameterError(
-            f"ccp_alpha={recipe.ccp_alpha!r} chooses the price by cross-validation, "
+            f"ccp_alpha={recipe.ccp_alpha!r} is chosen by cross-validation, "
             f"which needs the rows in memory, and they are in {label}. Give a number, "
             "or choose it on a sample of the rows."
         )
 
 
-def grown_elsewhere(
-    place: Place,
+def grown_by_engine(
+    data_source: Source,
     plan: Plan,
     recipe: Recipe,
     progress: Progress | None = None,
 ) -> Tree:
     """Grow a tree and prune it as far as the rows that it is grown from allow."""
     check_costs(recipe.costs, plan.schema.classes)
-    engine = place.engine(plan)
+    engine = data_source.engine(plan)
     columns = plan.schema.columns
     finish = None
     if isinstance(engine, PassEngine) and Below.serves(plan, recipe):
@@ -449,23 +459,23 @@ def grown_elsewhere(
         again, origin = recount(engine, columns, tree, new_values)
         return with_costs(finished(again, None, plan.grid), recipe), origin
 
-    tree = with_answers(trimmed(tree, recipe, counted), recipe)
-    if plan.weighted and not tree.predicts_numbers:
+    tree = with_predictions(trimmed(tree, recipe, counted), recipe)
+    if plan.weighted and not tree.is_regression:
         tree = tree.with_class_cases(engine.class_cases(tree))
     return in_numbers(tree, plan.edges) if plan.edges else tree
 
 
 def _from(recipe: Recipe, depth: int) -> Recipe:
-    """Return the recipe for what is below a node at a depth."""
+    """Return the recipe of a subtree whose root is at a depth."""
     if recipe.max_depth is None:
         return recipe
     return replace(recipe, max_depth=recipe.max_depth - depth)
 
 
-def plan_for(others: Place, plan: Plan, tree: Tree) -> Plan:
-    """Return how rows to prune with are counted: by the schema that is learnt, without
-    weights. They may have strange values; of their numbers it matters on which side of
-    the tree's cuts they are.
+def plan_for(others: Source, plan: Plan, tree: Tree) -> Plan:
+    """Return the plan of validation rows: the learnt schema, without weights. They
+    may have unseen categories; their numbers are binned by the thresholds of the
+    tree.
     """  # noqa: D205
     task = replace(
         plan.task,
@@ -478,36 +488,46 @@ def plan_for(others: Place, plan: Plan, tree: Tree) -> Plan:
     )
     found = others.learn(task)
     known = plan.schema.classes
-    strange = [label for label in found.schema.classes if label not in known]
-    if strange:
+    unseen = [label for label in found.schema.classes if label not in known]
+    if unseen:
         raise DataError(
-            f"In the validation set: y has {quoted(strange)}, but the classes of the "
+            f"In the validation set: y has {quoted(unseen)}, but the classes of the "
             f"tree are {quoted(known)}. Leave those rows out."
         )
-    edges = _cuts_of(tree, plan)
-    values = {index: np.arange(len(cuts) + 1.0) for index, cuts in edges.items()}
+    edges = _thresholds_of(tree, plan)
+    values = {
+        index: np.arange(len(thresholds) + 1.0) for index, thresholds in edges.items()
+    }
     return replace(
-        found, schema=plan.schema, edges=edges, values=values, strangers=True
+        found, schema=plan.schema, edges=edges, values=values, unseen_values=True
     )
 
 
-def _cuts_of(tree: Tree, plan: Plan) -> Edges:
-    """Return the cuts of every numeric column, in order."""
-    column, cut = tree.column, tree.cut
-    if tree.surrogate_column is not None and tree.surrogate_cut is not None:
+def _thresholds_of(tree: Tree, plan: Plan) -> Edges:
+    """Return the thresholds of every numeric column, in order."""
+    column, threshold = tree.column, tree.threshold
+    if tree.surrogate_column is not None and tree.surrogate_threshold is not None:
         column = np.concatenate([column, tree.surrogate_column])
-        cut = np.concatenate([cut, tree.surrogate_cut])
-    made = ~np.isnan(cut)
-    return {index: distinct(cut[made & (column == index)]) for index in plan.values}
+        threshold = np.concatenate([threshold, tree.surrogate_threshold])
+    made = ~np.isnan(threshold)
+    return {
+        index: distinct(threshold[made & (column == index)]) for index in plan.values
+    }
 
 
-def prune_elsewhere(tree: Tree, place: Place, plan: Plan, recipe: Recipe) -> Tree:
-    """Prune by the errors on other rows, of which a plan says how to count them."""
-    engine = place.engine(plan)
-    between = replace(tree, cut=cut_bins(tree.cut, tree.column, plan.edges))
-    if tree.surrogate_cut is not None and tree.surrogate_column is not None:
-        cut = cut_bins(tree.surrogate_cut, tree.surrogate_column, plan.edges)
-        between = replace(between, surrogate_cut=cut)
+def prune_by_engine(
+    tree: Tree, data_source: Source, plan: Plan, recipe: Recipe
+) -> Tree:
+    """Prune by the errors on validation rows, which are counted by a plan."""
+    engine = data_source.engine(plan)
+    between = replace(
+        tree, threshold=bins_of_thresholds(tree.threshold, tree.column, plan.edges)
+    )
+    if tree.surrogate_threshold is not None and tree.surrogate_column is not None:
+        threshold = bins_of_thresholds(
+            tree.surrogate_threshold, tree.surrogate_column, plan.edges
+        )
+        between = replace(between, surrogate_threshold=threshold)
     counted = count_down(engine, between)
     stopped = np.where(
         tree.is_leaf[:, np.newaxis], counted.weights, stopped_weights(counted)
@@ -520,7 +540,7 @@ def prune_elsewhere(tree: Tree, place: Place, plan: Plan, recipe: Recipe) -> Tre
 
 
 def _errors(weights: Floats, tree: Tree, plan: Plan, recipe: Recipe) -> Floats:
-    """Return what is wrong where rows of these weights get the answers of nodes."""
+    """Return the errors of nodes as predictors of rows with these class weights."""
     if plan.scale is not None and tree.mean is not None:
         return plan.scale.distances(weights, tree.mean)
     if recipe.costs is not None:

@@ -1,8 +1,8 @@
-"""Stage 9: rows -> the nodes they arrive at -> class distribution, label.
+"""Prediction: the nodes that rows arrive at, and their classes or numbers.
 
-A row arrives at one node, a leaf or the node where it has to stop, or, where
-missing or unseen values go down every branch, at several with a share each. The
-distribution is the mean of the nodes' class frequencies, weighted by the shares.
+A row arrives at one node, a leaf or the inner node where it stops, or, where missing
+or unseen values go down every branch, at several with a share of its weight each.
+Class probabilities are the mean of those of the nodes, weighted by the shares.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from branchwise.tree.tree import Tree
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Where rows end: (row, node, share), sorted by row; shares of a row sum to 1."""
+    """Final nodes of rows: (row, node, share), sorted by row; shares sum to 1."""
 
     row: Ints
     node: Ints
@@ -39,8 +39,8 @@ class Arrivals:
         return len(self.row) == self.n_rows
 
 
-def class_chances(weights: Floats, root: Floats, recipe: Recipe | None) -> Floats:
-    """Turn class weights into probabilities, as the recipe has it.
+def class_probabilities(weights: Floats, root: Floats, recipe: Recipe | None) -> Floats:
+    """Return the probabilities of class weights, as set in the recipe.
 
     ``root`` are the class weights of the whole table.
     """
@@ -48,11 +48,13 @@ def class_chances(weights: Floats, root: Floats, recipe: Recipe | None) -> Float
     if recipe is not None and recipe.probabilities == "laplace":
         extra = np.ones(weights.shape[1])
     if recipe is not None and recipe.probabilities == "m-estimate":
-        extra = recipe.m * root / root.sum()
-    chances: Floats = (weights + extra) / (
+        # In a unit near its sum: times m, weights near 1e300 would overflow.
+        scaled = np.ldexp(root, -np.frexp(root.sum())[1])
+        extra = recipe.m * scaled / scaled.sum()
+    probabilities: Floats = (weights + extra) / (
         weights.sum(axis=1, keepdims=True) + extra.sum()
     )
-    return chances
+    return probabilities
 
 
 def predicted_classes(weights: Floats, root: Floats, recipe: Recipe) -> Ints:
@@ -62,37 +64,37 @@ def predicted_classes(weights: Floats, root: Floats, recipe: Recipe) -> Ints:
     """
     amounts = weights
     if recipe.probabilities != "frequencies":
-        amounts = class_chances(weights, root, recipe)
+        amounts = class_probabilities(weights, root, recipe)
     if recipe.costs is not None:
         return cheapest(amounts, recipe.costs)
     return first_best_of_rows(amounts)
 
 
-def with_answers(tree: Tree, recipe: Recipe) -> Tree:
-    """Give nodes their predictions where these need not be the most frequent classes.
+def with_predictions(tree: Tree, recipe: Recipe) -> Tree:
+    """Set the predictions of nodes that may differ from the most frequent classes.
 
-    That is where predictions have costs, or probabilities are not frequencies. Without
-    costs the array is left out if it would say nothing new.
+    They differ with costs, or where probabilities are not frequencies. Without costs
+    the array is left out if it equals the most frequent classes.
     """
     smoothed = recipe.probabilities != "frequencies"
-    if tree.predicts_numbers or (recipe.costs is None and not smoothed):
+    if tree.is_regression or (recipe.costs is None and not smoothed):
         return tree
-    answer = predicted_classes(tree.weights, tree.weights[0], recipe)
-    usual = recipe.costs is None and np.array_equal(answer, tree.heaviest)
-    return replace(tree, answer=None if usual else answer)
+    prediction = predicted_classes(tree.weights, tree.weights[0], recipe)
+    usual = recipe.costs is None and np.array_equal(prediction, tree.heaviest)
+    return replace(tree, prediction=None if usual else prediction)
 
 
 def with_costs(tree: Tree, recipe: Recipe) -> Tree:
-    """Give nodes their predictions where predictions have costs.
+    """Set the predictions of nodes if the recipe has costs.
 
-    Pruning goes by these. It does not go by smoothed probabilities, so that smoothing
-    leaves the shape of a tree as it is.
+    Pruning uses these. It does not use smoothed probabilities, so that smoothing does
+    not change the shape of a tree.
     """
-    return tree if recipe.costs is None else with_answers(tree, recipe)
+    return tree if recipe.costs is None else with_predictions(tree, recipe)
 
 
 class Walker:
-    """Walks rows down a tree, all rows one level at a time."""
+    """Sends rows down a tree, all rows one level at a time."""
 
     def __init__(
         self, columns: Sequence[Column], tree: Tree, recipe: Recipe | None = None
@@ -104,7 +106,9 @@ class Walker:
     @cached_property
     def _frequency(self) -> Floats:
         """Class probabilities of the nodes; divide once, not for every row."""
-        return class_chances(self._tree.weights, self._tree.weights[0], self._recipe)
+        return class_probabilities(
+            self._tree.weights, self._tree.weights[0], self._recipe
+        )
 
     @cached_property
     def _router(self) -> Router:
@@ -116,7 +120,7 @@ class Walker:
 
     @property
     def _compiled(self) -> bool:
-        """Whether the compiled walk is to be used: it knows nothing of surrogates."""
+        """Whether to use the native implementation, which has no surrogates."""
         return available() and self._tree.surrogates is None
 
     def walk(self, data: Columns) -> Arrivals:
@@ -135,10 +139,10 @@ class Walker:
             split = np.flatnonzero(branch == EVERY_BRANCH)
             moved = branch >= 0
             child = self._tree.first_child[node] + branch
-            parts = self._every_branch(row, node, share, split)
-            row = np.concatenate([row[moved], parts[0]])
-            node = np.concatenate([child[moved], parts[1]])
-            share = np.concatenate([share[moved], parts[2]])
+            pieces = self._every_branch(row, node, share, split)
+            row = np.concatenate([row[moved], pieces[0]])
+            node = np.concatenate([child[moved], pieces[1]])
+            share = np.concatenate([share[moved], pieces[2]])
         return _arrivals(done, data.n_rows)
 
     def _every_branch(
@@ -146,9 +150,9 @@ class Walker:
     ) -> tuple[Ints, Ints, Floats]:
         if not len(split):
             return row[:0], node[:0], share[:0]
-        origin, branch, part = self._router.every_branch(node[split])
+        origin, branch, piece = self._router.every_branch(node[split])
         # Branches are numbered over all nodes, and so are children after the root.
-        return row[split][origin], branch + 1, share[split][origin] * part
+        return row[split][origin], branch + 1, share[split][origin] * piece
 
     def classify(self, data: Columns) -> NDArray[np.integer[Any]]:
         """Return the class codes of rows: their labels, without their arrivals."""
@@ -169,27 +173,27 @@ class Walker:
         return result
 
     def labels(self, arrivals: Arrivals) -> Ints:
-        """Return class codes: that of the node, or the most probable of several.
+        """Return the class of the node, or the most probable class of several nodes.
 
-        So the label of a row never depends on the rows beside it.
+        So the label of a row never depends on other rows.
         """
         if arrivals.undivided:
             label: Ints = self._tree.label[arrivals.node]
             return label
         starts = np.searchsorted(arrivals.row, np.arange(arrivals.n_rows))
         label = self._tree.label[arrivals.node[starts]]
-        divided = np.flatnonzero(np.diff(starts, append=len(arrivals.row)) > 1)
-        label[divided] = self._most_likely(self.distribution(arrivals)[divided])
+        fractional = np.flatnonzero(np.diff(starts, append=len(arrivals.row)) > 1)
+        label[fractional] = self._most_likely(self.distribution(arrivals)[fractional])
         return label
 
-    def _most_likely(self, chances: Floats) -> Ints:
-        """Return the most probable classes, or the cheapest; of equals the first."""
+    def _most_likely(self, probabilities: Floats) -> Ints:
+        """Return the classes of highest probability, or of least cost."""
         if self._recipe is not None and self._recipe.costs is not None:
-            return cheapest(chances, self._recipe.costs)
-        return first_best_of_rows(chances)
+            return cheapest(probabilities, self._recipe.costs)
+        return first_best_of_rows(probabilities)
 
     def numbers(self, arrivals: Arrivals) -> Floats:
-        """Return the numbers that the nodes expect, by shares for divided rows."""
+        """Return the numbers that the nodes predict, weighted by shares."""
         mean = self._tree.mean
         if mean is None:
             raise TypeError("this tree predicts classes, not numbers")
@@ -200,7 +204,7 @@ class Walker:
         return result
 
     def nodes(self, arrivals: Arrivals) -> Ints:
-        """Return one node a row: that with the largest share, of equals the first."""
+        """Return the node of the largest share of each row, the first of equals."""
         if arrivals.undivided:
             return arrivals.node
         starts = np.searchsorted(arrivals.row, np.arange(arrivals.n_rows))
@@ -209,17 +213,17 @@ class Walker:
 
 
 def _arrivals(done: Sequence[tuple[Ints, Ints, Floats]], n_rows: int) -> Arrivals:
-    """Put what has arrived in the order of the rows."""
+    """Sort arrivals by row."""
     if not done:
         nothing = np.empty(0, dtype=np.intp)
         return Arrivals(nothing, nothing, np.empty(0), n_rows)
-    row, node, share = (np.concatenate(part) for part in zip(*done, strict=True))
+    row, node, share = (np.concatenate(piece) for piece in zip(*done, strict=True))
     order = np.lexsort((node, row))
     return Arrivals(row[order], node[order], share[order], n_rows)
 
 
 def visited(arrivals: Arrivals, tree: Tree) -> tuple[Ints, Ints]:
-    """Return all (row, node) pairs on the ways of the rows, sorted and distinct."""
+    """Return all (row, node) pairs on the paths of the rows, sorted and distinct."""
     rows, nodes = [], []
     row, node = arrivals.row, arrivals.node
     while len(row):
@@ -232,22 +236,22 @@ def visited(arrivals: Arrivals, tree: Tree) -> tuple[Ints, Ints]:
     return row, node
 
 
-#: The compiled walk writes class codes as bytes, and one code is not a class.
+#: The native implementation returns class codes as bytes, one of them reserved.
 _MOST_LABELS = 255
 
 
 class NativeWalk:
-    """Walks rows down a tree, in the compiled twin."""
+    """Sends rows down a tree with the compiled extension."""
 
     def __init__(self, columns: Sequence[Column], tree: Tree) -> None:
         n_classes = tree.weights.shape[1]
         self._labels_fit = n_classes <= _MOST_LABELS
         labels = tree.label if self._labels_fit else tree.label[:0]
-        # All rows stay at the root of a tree that asks nothing.
+        # All rows stay at the root of a tree without splits.
         self._root_label = int(tree.label[0]) if tree.is_leaf[0] else None
         self._walk = extension().Walk(
             column=plain_array(tree.column.astype(np.int64, copy=False)),
-            cut=plain_array(tree.cut),
+            threshold=plain_array(tree.threshold),
             n_children=plain_array(tree.n_children.astype(np.int64, copy=False)),
             missing_to=plain_array(tree.missing_to.astype(np.int64, copy=False)),
             unseen_to=plain_array(tree.unseen_to.astype(np.int64, copy=False)),
@@ -259,7 +263,7 @@ class NativeWalk:
         )
 
     def labels(self, data: Columns) -> NDArray[np.uint8] | None:
-        """Return class codes; None where only the parts of rows can tell."""
+        """Return class codes; None if a row is divided between several nodes."""
         if not self._labels_fit:
             return None
         if self._root_label is not None:
@@ -275,22 +279,22 @@ class NativeWalk:
 
     def arrive(self, data: Columns) -> tuple[Ints, Ints, Floats]:
         """Return where rows arrive: (row, node, share), sorted by row, then node."""
-        reached, *parts = self._arrive(data)
+        reached, *pieces = self._arrive(data)
         row = np.arange(data.n_rows, dtype=np.intp)
         node: Ints = reached.astype(np.intp)
         share = np.ones(data.n_rows)
-        if not parts or not len(parts[0]):
+        if not pieces or not len(pieces[0]):
             return row, node, share
-        whole = reached != extension().DIVIDED
-        row = np.concatenate([row[whole], parts[0]])
-        node = np.concatenate([node[whole], parts[1]])
-        share = np.concatenate([share[whole], parts[2]])
-        # The parts of a row lie together already, in order: a stable sort will do.
+        whole = reached != extension().FRACTIONAL
+        row = np.concatenate([row[whole], pieces[0]])
+        node = np.concatenate([node[whole], pieces[1]])
+        share = np.concatenate([share[whole], pieces[2]])
+        # The shares of a row are adjacent and in order: a stable sort keeps them so.
         order = np.argsort(row, kind="stable")
         return row[order], node[order], share[order]
 
     def _arrive(self, data: Columns) -> tuple[NDArray[Any], ...]:
-        """Return where whole rows arrive, and the parts of the others if there are."""
+        """Return where undivided rows arrive, and the shares of divided rows if any."""
         if self._root_label is not None:
             return (np.zeros(data.n_rows, dtype=np.uint32),)
         arrived: tuple[NDArray[Any], ...] = self._walk.arrive(

@@ -1,4 +1,4 @@
-"""Trees by hand, child by child."""
+""":class:`TreeBuilder`: building a tree by hand, child by child."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from branchwise.tree.validate import validate
 @dataclass
 class _Draft:
     column: int | None
-    cut: float
+    threshold: float
     codes: list[int]
     weights: Floats
     cases: float
@@ -69,7 +69,7 @@ class TreeBuilder:
         class_cases: Sequence[float] | None = None,
     ) -> int:
         """Add a child where ``column`` has one of ``values``, or a number up to or
-        above a cut, or is missing; return its number.
+        above a threshold, or is missing; return the number of the node.
 
         ``weights`` are those of the classes. ``cases`` says how many cases they are
         of, ``class_cases`` how many of each class, for all nodes or for none; by
@@ -88,8 +88,8 @@ class TreeBuilder:
         codes = self._codes(index, values, at_most is not None, missing)
         child = self._draft(codes, weights, cases, class_cases)
         numbers = [number for number in (at_most, above) if number is not None]
-        cut = float(numbers[0]) if numbers else np.nan
-        self._agree(draft, parent, index, cut)
+        threshold = float(numbers[0]) if numbers else np.nan
+        self._agree(draft, parent, index, threshold)
         self._drafts.append(child)
         draft.children.append(len(self._drafts) - 1)
         return len(self._drafts) - 1
@@ -116,7 +116,7 @@ class TreeBuilder:
             )
         tree = Tree(
             np.array([-1 if d.column is None else d.column for d in drafts], np.intp),
-            np.array([d.cut for d in drafts]),
+            np.array([d.threshold for d in drafts]),
             n_children,
             missing_to,
             unseen_to,
@@ -165,14 +165,18 @@ class TreeBuilder:
             raise DataError(f"{column!r} is not a column of the schema.")
         return self._columns[column]
 
-    def _agree(self, draft: _Draft, node: int, index: int, cut: float) -> None:
-        """All children of a node test the same column at the same cut."""
+    def _agree(self, draft: _Draft, node: int, index: int, threshold: float) -> None:
+        """Check that all children of a node have the same column and threshold."""
         if draft.column not in (None, index):
             raise DataError(f"Node {node} has children on another column already.")
-        if not np.isnan(cut) and not np.isnan(draft.cut) and draft.cut != cut:
-            raise DataError(f"Node {node} is cut at {draft.cut} already.")
+        if (
+            not np.isnan(threshold)
+            and not np.isnan(draft.threshold)
+            and draft.threshold != threshold
+        ):
+            raise DataError(f"Node {node} has the threshold {draft.threshold} already.")
         draft.column = index
-        draft.cut = draft.cut if np.isnan(cut) else cut
+        draft.threshold = draft.threshold if np.isnan(threshold) else threshold
 
     def _codes(
         self, index: int, values: Sequence[Value] | None, at_most: bool, missing: bool

@@ -1,4 +1,4 @@
-"""Cutting trees and putting them together again: the arrays, not the reasons."""
+"""Edits of trees: subtrees become leaves, or branches replace their parents."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Rearranged:
-    """A tree made of another one.
+    """A tree that was built from the nodes of another one.
 
-    For each node ``source`` is the node of the old tree whose question and weights
-    it has, ``place`` the one whose place it takes.
+    For each node ``source`` is the node of the old tree whose split and weights it
+    has, ``position`` the node whose position it takes.
     """
 
     tree: Tree
     source: Ints
-    place: Ints
+    position: Ints
 
 
-def snipped(tree: Tree, leaves: Mask) -> Rearranged:
-    """Make leaves of some nodes."""
+def with_collapsed(tree: Tree, leaves: Mask) -> Rearranged:
+    """Turn some nodes into leaves."""
     kept = np.ones(len(tree), dtype=bool)
     for start, stop in tree.levels():
         if start:
@@ -40,65 +40,65 @@ def snipped(tree: Tree, leaves: Mask) -> Rearranged:
 
 
 def rearranged(tree: Tree, raised: Ints, leaves: Mask) -> Rearranged:
-    """Put a child in the place of a node, and make leaves of others.
+    """Replace nodes by one of their children, and turn others into leaves.
 
     Parameters
     ----------
     tree : Tree
-        What to start from.
+        The tree to edit.
     raised : array
-        For each node the child that takes its place, or -1.
+        For each node the child that replaces it, or -1.
     leaves : array
-        Which nodes become leaves; what is below them is gone.
+        Which nodes become leaves; their subtrees are removed.
     """
-    return _assembled(tree, *_places(tree, raised, leaves), leaves)
+    return _assembled(tree, *_positions(tree, raised, leaves), leaves)
 
 
-def _assembled(tree: Tree, source: Ints, place: Ints, leaves: Mask) -> Rearranged:
-    """Make a tree of nodes, level by level, in the places they take."""
-    n_codes = tree.n_codes[place]
+def _assembled(tree: Tree, source: Ints, position: Ints, leaves: Mask) -> Rearranged:
+    """Build a tree from nodes, level by level, at their positions."""
+    n_codes = tree.n_codes[position]
     leaf = leaves[source]
     new = replace(
         tree,
         column=np.where(leaf, -1, tree.column[source]),
-        cut=np.where(leaf, np.nan, tree.cut[source]),
+        threshold=np.where(leaf, np.nan, tree.threshold[source]),
         n_children=np.where(leaf, 0, tree.n_children[source]),
         missing_to=np.where(leaf, STOP, tree.missing_to[source]),
         unseen_to=np.where(leaf, STOP, tree.unseen_to[source]),
         n_codes=n_codes,
-        codes=tree.codes[ragged(tree.code_starts[place], n_codes)],
+        codes=tree.codes[ragged(tree.code_starts[position], n_codes)],
         weights=tree.weights[source],
         cases=tree.cases[source],
         **{
             name: None if (array := getattr(tree, name)) is None else array[source]
-            for name in ("mean", "deviation", "answer", "class_cases")
+            for name in ("mean", "deviation", "prediction", "class_cases")
         },
     )
     if tree.surrogates is not None:
         kept = tree.surrogates.take(np.where(leaf, -1, source))
         new = new.with_surrogates(kept)
-    return Rearranged(new, source, place)
+    return Rearranged(new, source, position)
 
 
-def _places(tree: Tree, raised: Ints, leaves: Mask) -> tuple[Ints, Ints]:
-    """Return, level by level, the nodes of the new tree and the places they take."""
-    place = np.zeros(1, dtype=np.intp)
-    sources, places = [], []
-    while len(place):
-        source = place.copy()
+def _positions(tree: Tree, raised: Ints, leaves: Mask) -> tuple[Ints, Ints]:
+    """Return, level by level, the nodes of the new tree and their positions."""
+    position = np.zeros(1, dtype=np.intp)
+    sources, positions = [], []
+    while len(position):
+        source = position.copy()
         while (up := raised[source] >= 0).any():
             source[up] = raised[source[up]]
         sources.append(source)
-        places.append(place)
+        positions.append(position)
         width = np.where(leaves[source], 0, tree.n_children[source])
         first = np.repeat(tree.first_child[source], width)
         offset = np.repeat(np.cumsum(width) - width, width)
-        place = first + np.arange(len(first)) - offset
-    return np.concatenate(sources), np.concatenate(places)
+        position = first + np.arange(len(first)) - offset
+    return np.concatenate(sources), np.concatenate(positions)
 
 
 def subtree_sums(tree: Tree, own: NDArray[Any]) -> NDArray[Any]:
-    """Add up what is at the leaves, and what is left behind at nodes, bottom up."""
+    """Add up the amounts of each subtree, from the leaves up."""
     total = own.copy()
     for start, stop in reversed(list(tree.levels())):
         add_to_parents(tree, total, start, stop)

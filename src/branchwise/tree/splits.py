@@ -1,14 +1,13 @@
-"""Stage 4: a split as data: the column, and which codes go down which branch.
+"""Splits as arrays, surrogate splits, and the routing of rows to branches.
 
-A threshold, one branch per value and groups of values are one idea: a code leads
-to a branch. A numeric column has two codes at a node, :data:`AT_MOST` and
-:data:`ABOVE` its cut; a categorical column has those of its values. The
-:class:`Router` is the one place where a row meets a split, in growth and in
-prediction alike.
+Thresholds, one branch per value and groups of values have the same representation:
+codes lead to branches. A numeric column has two codes at a node, :data:`AT_MOST` and
+:data:`ABOVE` its threshold; a categorical column has those of its values. The
+:class:`Router` finds the branches of rows, in growth and in prediction.
 
 Where the value of its column is missing, a node may have surrogates: splits on other
-columns that part the cases nearly as its own does, each tried where those before it
-have no answer (Breiman et al., "CART", 1984, section 5.3).
+columns that divide the cases nearly as its own does, each used where the columns of
+those before it are missing as well (Breiman et al., "CART", 1984, section 5.3).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from branchwise.errors import DataError
 from branchwise.recipe import Policy
 from branchwise.threads import cached_property
 
-#: The case stops here and gets this node's answer.
+#: The case stops here and gets the prediction of this node.
 STOP = -1
 #: The case goes down every branch, by weight.
 EVERY_BRANCH = -2
@@ -37,8 +36,8 @@ def routes(
     """Return ``missing_to`` and ``unseen_to`` for nodes that are split.
 
     ``sizes`` are the weights of all branches, node after node, a node's first at
-    ``starts``; ``missing_branch`` is the branch of the missing values, be it their
-    own or learnt, or STOP.
+    ``starts``; ``missing_branch`` is the branch of the missing values, their own or
+    the learnt one, or STOP.
     """
     largest: Ints = first_best(sizes, starts, np.zeros(len(starts))) - starts
     missing_to = _route(missing, largest, missing_branch)
@@ -57,29 +56,29 @@ def _route(policy: Policy, largest: Ints, missing_branch: Ints) -> Ints:
     return np.full_like(largest, EVERY_BRANCH if policy == "split" else STOP)
 
 
-def refuse_missing(columns: Iterable[tuple[int, Column]], data: Columns) -> None:
-    """Raise for the first missing cell, as the "error" policy asks."""
+def check_missing(columns: Iterable[tuple[int, Column]], data: Columns) -> None:
+    """Raise for the first missing cell, as the policy "error" requires."""
     for index, column in columns:
         cells = data.data[index]
         gone = np.isnan(cells) if column.is_numeric else cells == column.missing_code
         if gone.any():
             raise DataError(
                 f"Column {column.name!r} is missing in row {int(np.argmax(gone))}, and "
-                "missing='error' allows no missing values. Fill the gap or choose "
+                "missing='error' allows no missing values. Fill it or choose "
                 "another policy: 'branch', 'split', 'largest' or 'node'."
             )
 
 
-#: The codes of a number at a cut.
+#: The codes of a number at a threshold.
 AT_MOST = 0
 ABOVE = 1
 
 
 @dataclass(frozen=True)
 class Surrogates:
-    """How many surrogates each node has; all of them, node after node, as splits.
+    """The number of surrogates of each node, and their splits, node after node.
 
-    Those splits have two branches each, and values they know nothing of stop.
+    The splits have two branches each; other values stop.
     """
 
     number: Ints
@@ -87,27 +86,29 @@ class Surrogates:
 
     @classmethod
     def of(
-        cls, number: Ints, column: Ints, cut: Floats, n_codes: Ints, codes: Ints
+        cls, number: Ints, column: Ints, threshold: Floats, n_codes: Ints, codes: Ints
     ) -> Surrogates:
-        """Make surrogates of what tells them apart."""
+        """Build surrogates from their columns, thresholds and codes."""
         stop = np.full(len(column), STOP, dtype=np.intp)
         two = np.full(len(column), 2, dtype=np.intp)
         sizes = np.zeros(2 * len(column))
-        return cls(number, Splits(column, cut, two, stop, stop, n_codes, codes, sizes))
+        return cls(
+            number, Splits(column, threshold, two, stop, stop, n_codes, codes, sizes)
+        )
 
     @classmethod
-    def joined(cls, parts: Mapping[int, Surrogates], n_nodes: int) -> Surrogates:
-        """Put parts together, each given by its first node; all others have none."""
+    def joined(cls, pieces: Mapping[int, Surrogates], n_nodes: int) -> Surrogates:
+        """Join surrogates, each given by its first node; other nodes have none."""
         number = np.zeros(n_nodes, dtype=np.intp)
-        for first, part in parts.items():
-            number[first : first + len(part.number)] = part.number
-        splits = [part.splits for part in parts.values()]
+        for first, piece in pieces.items():
+            number[first : first + len(piece.number)] = piece.number
+        splits = [piece.splits for piece in pieces.values()]
         return cls.of(
             number,
-            np.concatenate([part.column for part in splits]),
-            np.concatenate([part.cut for part in splits]),
-            np.concatenate([part.n_codes for part in splits]),
-            np.concatenate([part.codes for part in splits]),
+            np.concatenate([piece.column for piece in splits]),
+            np.concatenate([piece.threshold for piece in splits]),
+            np.concatenate([piece.n_codes for piece in splits]),
+            np.concatenate([piece.codes for piece in splits]),
         )
 
     @cached_property
@@ -116,7 +117,7 @@ class Surrogates:
         return np.concatenate([[0], np.cumsum(self.number)]).astype(np.intp)
 
     def take(self, nodes: Ints) -> Surrogates:
-        """Return the surrogates of other nodes: of these, -1 being one without."""
+        """Return the surrogates of these nodes; -1 is a node without any."""
         number = np.where(nodes < 0, 0, self.number[nodes])
         chosen = ragged(self.first[nodes], number)
         sides = np.stack([2 * chosen, 2 * chosen + 1], axis=1).ravel()
@@ -125,14 +126,14 @@ class Surrogates:
         return Surrogates.of(
             number,
             self.splits.column[chosen],
-            self.splits.cut[chosen],
+            self.splits.threshold[chosen],
             n_codes,
             self.splits.codes[ragged(begin, n_codes)],
         )
 
 
 def ragged(begin: Ints, length: Ints) -> Ints:
-    """Return the positions of runs, one after the other."""
+    """Return the concatenated positions of runs."""
     offset = begin - (np.cumsum(length) - length)
     positions: Ints = np.arange(int(length.sum())) + np.repeat(offset, length)
     return positions
@@ -140,16 +141,16 @@ def ragged(begin: Ints, length: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Splits:
-    """What the open nodes of one level do.
+    """The splits of the open nodes of one level.
 
-    Per node: the column (-1: no split), the cut (NaN: none), how many branches,
-    and where missing and unseen values go. Per branch, node after node: how many
-    codes lead to it (the branch of missing values has none), those codes, and the
-    weight that is known to go there. And surrogates, if there are any.
+    Per node: the column (-1: no split), the threshold (NaN: none), how many branches,
+    and where missing and unseen values go. Per branch, node after node: how many codes
+    lead to it (the branch of missing values has none), those codes, and the weight of
+    the known values there. And surrogates, if there are any.
     """
 
     column: Ints
-    cut: Floats
+    threshold: Floats
     n_branches: Ints
     missing_to: Ints
     unseen_to: Ints
@@ -189,9 +190,9 @@ class Router:
         branch = np.empty(len(row), dtype=np.intp)
         order = np.argsort(column, kind="stable")
         starts = run_starts(column[order])
-        for part in np.split(order, starts[1:]):
-            index = int(column[part[0]])
-            branch[part] = self._at_column(index, data, row[part], node[part])
+        for piece in np.split(order, starts[1:]):
+            index = int(column[piece[0]])
+            branch[piece] = self._at_column(index, data, row[piece], node[piece])
         return branch
 
     def _at_column(self, index: int, data: Columns, row: Ints, node: Ints) -> Ints:
@@ -202,7 +203,7 @@ class Router:
         if column.is_numeric:
             missing = np.isnan(cells)
             with np.errstate(invalid="ignore"):
-                above = cells > self._splits.cut[node]
+                above = cells > self._splits.threshold[node]
             branch = self._find(node, np.where(above, ABOVE, AT_MOST))
         else:
             missing = cells == column.missing_code
@@ -212,11 +213,15 @@ class Router:
         branch = np.where(missing, self._splits.missing_to[node], branch)
         if self._splits.surrogates is not None:
             gone = np.flatnonzero(missing)
-            branch[gone] = self._stand_in(data, row[gone], node[gone], branch[gone])
+            branch[gone] = self._by_surrogates(
+                data, row[gone], node[gone], branch[gone]
+            )
         return branch
 
-    def _stand_in(self, data: Columns, row: Ints, node: Ints, branch: Ints) -> Ints:
-        """Ask the surrogates in turn; a case that none knows keeps its branch."""
+    def _by_surrogates(
+        self, data: Columns, row: Ints, node: Ints, branch: Ints
+    ) -> Ints:
+        """Apply the surrogates in turn; a case that none can route keeps its branch."""
         surrogates, router = self._splits.surrogates, self._surrogates
         if surrogates is None or router is None:
             return branch
@@ -224,26 +229,26 @@ class Router:
         open_ = np.flatnonzero(first < last)
         turn = 0
         while len(open_):
-            answer = router.branches(data, row[open_], first[open_] + turn)
-            branch[open_] = np.where(answer == STOP, branch[open_], answer)
+            branch_to = router.branches(data, row[open_], first[open_] + turn)
+            branch[open_] = np.where(branch_to == STOP, branch[open_], branch_to)
             turn += 1
-            open_ = open_[(answer == STOP) & (first[open_] + turn < last[open_])]
+            open_ = open_[(branch_to == STOP) & (first[open_] + turn < last[open_])]
         return branch
 
     def _find(self, node: Ints, code: Ints) -> Ints:
         if not len(self._key):
             return np.full(len(node), STOP, dtype=np.intp)
-        # A code past the stride would be taken for one of the next node.
+        # A code past the stride would be that of the next node.
         wanted = node * self._stride + np.minimum(code, self._stride - 1)
         position = np.minimum(np.searchsorted(self._key, wanted), len(self._key) - 1)
         found = (self._key[position] == wanted) & (code < self._stride)
         return np.where(found, self._branch[position], STOP)
 
     def every_branch(self, node: Ints) -> tuple[Ints, Ints, Floats]:
-        """Take cases down every branch of their nodes, by weight.
+        """Send cases down every branch of their nodes, by weight.
 
-        Returns for every part which case it is of, the branch (numbered over all
-        nodes) and its share of the case.
+        Returns for every fraction the case, the branch (numbered over all nodes) and
+        its share of the case.
         """
         width = self._splits.n_branches[node]
         origin = np.repeat(np.arange(len(node)), width)
@@ -251,7 +256,7 @@ class Router:
         target = self.first_branch[node][origin] + offset
         size = self._splits.sizes[target]
         whole = np.add.reduceat(size, np.cumsum(width) - width)
-        # Branches that all weigh nothing, as recounting may leave them, share nothing.
+        # Branches without any weight, as recounting may leave them, get no share.
         whole = whole[origin]
         share = np.divide(size, whole, out=np.zeros_like(size), where=whole > 0)
         return origin, target, share

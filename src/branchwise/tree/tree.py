@@ -1,9 +1,9 @@
-"""Stage 6: the tree as named parallel arrays, one row a node.
+"""The tree as named parallel arrays with one entry per node.
 
-:data:`ARRAYS` is both the documentation and the model file's layout. Nodes are
-numbered level by level, the children of a node one after the other, so numbers
-of children alone give the shape: a cycle cannot even be written down. Nothing
-here recurses, and nothing here knows data.
+:data:`ARRAYS` documents them and is the layout of model files. Nodes are numbered
+level by level, the children of a node one after the other, so that the numbers of
+children alone give the shape, and cycles cannot be represented. Nothing here recurses
+or needs rows.
 """
 
 from __future__ import annotations
@@ -27,11 +27,20 @@ class ArraySpec(NamedTuple):
     name: str
     dtype: type
     meaning: str
+    #: The name in model files, where it differs: names in files do not change.
+    file_name: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The name in model files."""
+        return self.file_name or self.name
 
 
 ARRAYS = (
-    ArraySpec("column", np.int64, "column that the node asks about; -1: a leaf"),
-    ArraySpec("cut", np.float64, "numbers up to the cut are code 0, above it code 1"),
+    ArraySpec("column", np.int64, "column that the node splits on; -1: a leaf"),
+    ArraySpec(
+        "threshold", np.float64, "numbers up to it are code 0, above it code 1", "cut"
+    ),
     ArraySpec("n_children", np.int64, "number of branches; 0: a leaf"),
     ArraySpec("missing_to", np.int64, "branch of a missing value; -1 stop, -2 every"),
     ArraySpec("unseen_to", np.int64, "branch of an unseen value; -1 stop, -2 every"),
@@ -42,27 +51,34 @@ ARRAYS = (
 )
 
 
-#: What a tree that predicts numbers has besides; its only class weight is the weight.
+#: Further arrays of regression trees, whose only class weight is the weight.
 NUMBER_ARRAYS = (
     ArraySpec("mean", np.float64, "mean of the training numbers at the node"),
     ArraySpec("deviation", np.float64, "their standard deviation"),
 )
-#: What a tree has besides whose nodes ask other columns where their own is missing.
+#: Further arrays of trees with surrogate splits.
 SURROGATE_ARRAYS = (
     ArraySpec("n_surrogates", np.int64, "number of surrogate splits of the node"),
     ArraySpec("surrogate_column", np.int64, "column of each, as they are tried"),
-    ArraySpec("surrogate_cut", np.float64, "cut of each, as in cut"),
+    ArraySpec(
+        "surrogate_threshold",
+        np.float64,
+        "threshold of each, as in threshold",
+        "surrogate_cut",
+    ),
     ArraySpec("surrogate_n_codes", np.int64, "how many codes lead to each branch"),
     ArraySpec("surrogate_codes", np.int64, "those codes, branch after branch"),
 )
-#: What a tree has besides whose answers are not simply the most frequent classes.
-ANSWER_ARRAYS = (ArraySpec("answer", np.int64, "class that the node answers with"),)
+#: Further arrays of trees that do not always predict the most frequent class.
+PREDICTION_ARRAYS = (
+    ArraySpec("prediction", np.int64, "class that the node predicts", "answer"),
+)
 #: What a tree of classes has besides that was grown from weighted cases.
 CASE_ARRAYS = (
     ArraySpec("class_cases", np.float64, "number of training cases of each class"),
 )
 #: What a tree has all or nothing of.
-OPTIONAL_ARRAYS = (NUMBER_ARRAYS, ANSWER_ARRAYS, CASE_ARRAYS, SURROGATE_ARRAYS)
+OPTIONAL_ARRAYS = (NUMBER_ARRAYS, PREDICTION_ARRAYS, CASE_ARRAYS, SURROGATE_ARRAYS)
 #: Amounts this close, relative to the larger, are equal: cases of weight 1.
 _SAME_AMOUNT = 1e-9
 
@@ -71,13 +87,13 @@ _SAME_AMOUNT = 1e-9
 class Tree:
     """A decision tree: see :data:`ARRAYS` for the meaning of each array.
 
-    A tree that predicts numbers has :data:`NUMBER_ARRAYS`, too, one whose answers
-    depend on costs or on smoothed probabilities :data:`ANSWER_ARRAYS`, one of weighted
-    cases :data:`CASE_ARRAYS`, one with surrogate splits :data:`SURROGATE_ARRAYS`.
+    A regression tree has :data:`NUMBER_ARRAYS`, too, one whose predictions depend on
+    costs or on smoothed probabilities :data:`PREDICTION_ARRAYS`, one of weighted cases
+    :data:`CASE_ARRAYS`, one with surrogate splits :data:`SURROGATE_ARRAYS`.
     """
 
     column: Ints
-    cut: Floats
+    threshold: Floats
     n_children: Ints
     missing_to: Ints
     unseen_to: Ints
@@ -87,11 +103,11 @@ class Tree:
     cases: Floats
     mean: Floats | None = None
     deviation: Floats | None = None
-    answer: Ints | None = None
+    prediction: Ints | None = None
     class_cases: Floats | None = None
     n_surrogates: Ints | None = None
     surrogate_column: Ints | None = None
-    surrogate_cut: Floats | None = None
+    surrogate_threshold: Floats | None = None
     surrogate_n_codes: Ints | None = None
     surrogate_codes: Ints | None = None
 
@@ -113,8 +129,8 @@ class Tree:
     __hash__ = None  # type: ignore[assignment]
 
     @property
-    def predicts_numbers(self) -> bool:
-        """Whether nodes answer with numbers, not with classes."""
+    def is_regression(self) -> bool:
+        """Whether nodes predict numbers, not classes."""
         return self.mean is not None
 
     @property
@@ -136,12 +152,12 @@ class Tree:
 
     @cached_property
     def code_starts(self) -> Ints:
-        """Where each node's part of ``codes`` begins, and where the last one ends."""
+        """Where the ``codes`` of each node begin, and where the last ones end."""
         return np.concatenate([[0], np.cumsum(self.n_codes)]).astype(np.intp)
 
     @cached_property
     def depth(self) -> Ints:
-        """Questions from the root to each node."""
+        """Number of splits from the root to each node."""
         depth = np.zeros(len(self), dtype=np.intp)
         for start, stop in self.levels():
             depth[start:stop] = depth[self.parent[start]] + 1 if start else 0
@@ -168,15 +184,15 @@ class Tree:
 
     @property
     def max_depth(self) -> int:
-        """The largest number of questions on any path."""
+        """The largest number of splits on any path."""
         return int(self.depth[-1])
 
     @cached_property
     def label(self) -> Ints:
         """The class of each node: most weight, of equals the first in class order,
-        unless the node has another answer.
+        unless the node has another prediction.
         """  # noqa: D205
-        return self.heaviest if self.answer is None else self.answer
+        return self.heaviest if self.prediction is None else self.prediction
 
     @cached_property
     def heaviest(self) -> Ints:
@@ -201,7 +217,7 @@ class Tree:
 
     @property
     def class_counts(self) -> Floats | None:
-        """The number of cases of each class; None where only their weight is known."""
+        """The number of cases of each class; None if only their weight is known."""
         if self.class_cases is not None:
             return self.class_cases
         return None if self.is_weighted else self.weights
@@ -209,7 +225,7 @@ class Tree:
     def with_class_cases(self, class_cases: Floats) -> Tree:
         """Return the tree with the number of cases of each class at its nodes.
 
-        Where these are what the cases weigh, the array would say nothing new.
+        The array is left out where it equals the class weights.
         """
         new = None if _same_amounts(class_cases, self.weights) else class_cases
         return replace(self, class_cases=new)
@@ -242,7 +258,7 @@ class Tree:
         """All splits of the tree at once, for a ``tree.splits.Router``."""
         return Splits(
             self.column,
-            self.cut,
+            self.threshold,
             self.n_children,
             self.missing_to,
             self.unseen_to,
@@ -255,10 +271,12 @@ class Tree:
     @cached_property
     def surrogates(self) -> Surrogates | None:
         """The surrogate splits of all nodes; None for a tree without any."""
-        n, column, cut, n_codes, codes = (
+        n, column, threshold, n_codes, codes = (
             getattr(self, spec.name) for spec in SURROGATE_ARRAYS
         )
-        return None if n is None else Surrogates.of(n, column, cut, n_codes, codes)
+        return (
+            None if n is None else Surrogates.of(n, column, threshold, n_codes, codes)
+        )
 
     def with_surrogates(self, surrogates: Surrogates) -> Tree:
         """Return the tree with other surrogate splits; with none, without arrays."""
@@ -267,18 +285,18 @@ class Tree:
             self,
             n_surrogates=surrogates.number if some else None,
             surrogate_column=splits.column if some else None,
-            surrogate_cut=splits.cut if some else None,
+            surrogate_threshold=splits.threshold if some else None,
             surrogate_n_codes=splits.n_codes if some else None,
             surrogate_codes=splits.codes if some else None,
         )
 
     @cached_property
     def used_columns(self) -> list[int]:
-        """The columns that the tree asks about, in order."""
-        asked = self.column[self.column >= 0]
+        """The columns that the tree splits on, in order."""
+        used = self.column[self.column >= 0]
         if self.surrogate_column is not None:
-            asked = np.concatenate([asked, self.surrogate_column])
-        columns: list[int] = distinct(asked).tolist()
+            used = np.concatenate([used, self.surrogate_column])
+        columns: list[int] = distinct(used).tolist()
         return columns
 
 

@@ -1,4 +1,4 @@
-"""Whether arrays are one whole and sane tree over a schema."""
+"""Validation of the arrays of a tree against a schema."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from branchwise.errors import DataError
 from branchwise.tree.splits import EVERY_BRANCH, STOP, Surrogates
 from branchwise.tree.tree import OPTIONAL_ARRAYS, Tree
 
-#: By how much the parts of divided cases, each rounded, may add up to more than the
-#: whole: a hundred million times what growth was ever seen to leave.
+#: Tolerance of the sum of fractional cases, each rounded, relative to the whole.
 _ROUNDING = 1e-6
 #: Numbers of fractional cases this close, relative to each other, are equal.
 _SAME_CASES = 1e-6
 
 
 def validate(tree: Tree, schema: Schema) -> None:
-    """Refuse arrays that are not one whole and sane tree over the schema."""
+    """Reject arrays that are not a valid tree over the schema."""
     n = len(tree.column)
     _require(n >= 1, "a tree has at least one node")
-    width = 1 if tree.predicts_numbers else len(schema.classes)
+    width = 1 if tree.is_regression else len(schema.classes)
     _require(
-        tree.predicts_numbers == (not schema.classes),
+        tree.is_regression == (not schema.classes),
         "either classes or means, not both or neither",
     )
     for group in OPTIONAL_ARRAYS:
         given = [getattr(tree, spec.name) is not None for spec in group]
-        names = ", ".join(repr(spec.name) for spec in group)
+        names = ", ".join(repr(spec.key) for spec in group)
         _require(all(given) or not any(given), f"all of the arrays {names}, or none")
     shape: dict[str, tuple[int, ...]] = {
         "weights": (n, width),
@@ -37,7 +36,7 @@ def validate(tree: Tree, schema: Schema) -> None:
     }
     if tree.surrogate_column is not None and tree.surrogate_codes is not None:
         m = len(tree.surrogate_column)
-        shape |= {"surrogate_column": (m,), "surrogate_cut": (m,)}
+        shape |= {"surrogate_column": (m,), "surrogate_threshold": (m,)}
         shape |= {
             "surrogate_n_codes": (2 * m,),
             "surrogate_codes": (len(tree.surrogate_codes),),
@@ -47,7 +46,7 @@ def validate(tree: Tree, schema: Schema) -> None:
         expected = shape.get(spec.name, (n,))
         _require(
             array.shape == expected,
-            f"array {spec.name!r} has shape {array.shape}, expected {expected}",
+            f"array {spec.key!r} has shape {array.shape}, expected {expected}",
         )
     _validate_shape(tree, n)
     _validate_tests(tree, schema)
@@ -57,13 +56,13 @@ def validate(tree: Tree, schema: Schema) -> None:
             array = getattr(tree, spec.name)
             _require(
                 bool((np.isfinite(array) & (array >= 0)).all()),
-                f"array {spec.name!r} has entries that are negative or not finite",
+                f"array {spec.key!r} has entries that are negative or not finite",
             )
     if tree.surrogates is not None:
         _validate_surrogates(tree, tree.surrogates, schema)
-    if tree.answer is not None:
-        possible = (tree.answer >= 0) & (tree.answer < width)
-        _require(bool(possible.all()), "an answer that is none of the classes")
+    if tree.prediction is not None:
+        possible = (tree.prediction >= 0) & (tree.prediction < width)
+        _require(bool(possible.all()), "a prediction that is none of the classes")
     if tree.mean is not None:
         _require(bool(np.isfinite(tree.mean).all()), "a mean that is not finite")
     _validate_amounts(tree)
@@ -71,10 +70,10 @@ def validate(tree: Tree, schema: Schema) -> None:
 
 
 def _validate_class_cases(tree: Tree) -> None:
-    """Refuse cases of classes that are not the cases of the node."""
+    """Reject cases of classes that do not add up to the cases of the node."""
     if tree.class_cases is None:
         return
-    _require(not tree.predicts_numbers, "cases of classes in a tree of numbers")
+    _require(not tree.is_regression, "cases of classes in a tree of numbers")
     cases = tree.class_cases
     _require(
         bool((np.isfinite(cases) & (cases >= 0)).all()),
@@ -103,7 +102,7 @@ def _validate_shape(tree: Tree, n: int) -> None:
         int(tree.n_children.sum()) == n - 1,
         f"n_children must add up to {n - 1:,}, one for every node but the root",
     )
-    # Every node must have been announced by a node before it.
+    # Every node must be the child of an earlier node.
     announced = 1 + np.cumsum(tree.n_children)[:-1]
     _require(
         bool((announced > np.arange(1, n)).all()), "a node that no other node leads to"
@@ -136,11 +135,12 @@ def _validate_tests(tree: Tree, schema: Schema) -> None:
     is_numeric = np.zeros(len(tree), dtype=bool)
     split = tree.column >= 0
     is_numeric[split] = numeric[tree.column[split]]
-    cut = tree.cut
+    threshold = tree.threshold
     _require(
-        bool(np.isnan(cut[~is_numeric]).all()), "a cut on a column without numbers"
+        bool(np.isnan(threshold[~is_numeric]).all()),
+        "a threshold on a column without numbers",
     )
-    _require(not bool(np.isinf(cut).any()), "an infinite cut")
+    _require(not bool(np.isinf(threshold).any()), "an infinite threshold")
 
 
 def _validate_codes(tree: Tree, schema: Schema) -> None:
@@ -156,14 +156,14 @@ def _validate_codes(tree: Tree, schema: Schema) -> None:
     _require(
         len(distinct(key)) == len(key), "two branches of a node for the same value"
     )
-    # Without a cut nothing tells the two sides of a number apart.
+    # Without a threshold the two sides of a number are not defined.
     sided = np.flatnonzero((sizes[column] == 2) & (tree.n_codes[owner] == 1))
     numeric = np.array([c.is_numeric for c in schema.columns])[column[sided]]
     _require(
-        not bool(np.isnan(tree.cut[tree.parent[owner[sided[numeric]]]]).any()),
-        "two sides of a number without a cut",
+        not bool(np.isnan(tree.threshold[tree.parent[owner[sided[numeric]]]]).any()),
+        "two sides of a number without a threshold",
     )
-    # A child without codes is where missing values go, or nothing leads to it.
+    # A child without codes is the branch of missing values, or cannot be reached.
     orphan = np.flatnonzero(tree.n_codes[1:] == 0) + 1
     parent = tree.parent[orphan]
     _require(
@@ -173,15 +173,15 @@ def _validate_codes(tree: Tree, schema: Schema) -> None:
 
 
 def _validate_amounts(tree: Tree) -> None:
-    """Refuse nodes whose cases or weights are none, or more than their parents'."""
+    """Reject nodes without cases or weight, or with more than their parents."""
     weight = tree.weights.sum(axis=1)
     _require(bool((weight > 0).all()), "a node without any weight")
     _require(bool((tree.cases > 0).all()), "a node without any case")
-    asks = tree.n_children > 0
+    splits_on = tree.n_children > 0
     for name, amount in (("weights", weight), ("cases", tree.cases)):
         below = np.bincount(tree.parent[1:], amount[1:], len(tree))
         _require(
-            bool((below <= amount * (1 + _ROUNDING))[asks].all()),
+            bool((below <= amount * (1 + _ROUNDING))[splits_on].all()),
             f"the {name} of the branches add up to more than those of their node",
         )
 
@@ -205,9 +205,9 @@ def _validate_surrogates(tree: Tree, surrogates: Surrogates, schema: Schema) -> 
     )
     numeric = np.array([c.is_numeric for c in schema.columns])[splits.column]
     _require(
-        bool((np.isfinite(splits.cut) == numeric).all())
-        and bool((np.isnan(splits.cut) != numeric).all()),
-        "a surrogate needs a cut on numbers, and none on anything else",
+        bool((np.isfinite(splits.threshold) == numeric).all())
+        and bool((np.isnan(splits.threshold) != numeric).all()),
+        "a surrogate needs a threshold on numbers, and none on anything else",
     )
     _require(
         bool(((splits.n_codes >= 1) & (splits.n_codes <= len(splits.codes))).all())

@@ -1,4 +1,8 @@
-"""From the options of ``branchwise fit`` that were given to a recipe."""
+"""Algorithms: which options each has, recipes made of options, and shared options.
+
+``given_recipe`` checks the growing options against the algorithm and fills in its
+recipe; ``read_costs`` reads ``--costs``. The options of cross-validation follow.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ _RECIPES = {
     _CART: CART,
     _REGRESSION: replace(CART, criterion="variance"),
 }
-#: Who knows a parameter that not all know.
+#: The algorithms that have a parameter, for those that not all have.
 _KNOWN_TO = {
     "class_weight": _CLASSIFIERS,
     "priors": _CLASSIFIERS,
@@ -41,7 +45,7 @@ _KNOWN_TO = {
     "criterion": _WITH_CHOICE,
     "min_samples_branch": (_C45,),
     "group_values": (_C45,),
-    "cut": (_C45,),
+    "threshold": (_C45,),
     "prune": (_C45,),
     "confidence": _CLASSIFIERS,
     "raise_subtrees": _CLASSIFIERS,
@@ -51,7 +55,7 @@ _CRITERIA = {
     _CART: named(("gini", "gain")),
     _REGRESSION: named(FOR_NUMBERS),
 }
-#: What only one way of pruning knows.
+#: Parameters of one pruning method only.
 ONLY_WITH = {
     "confidence": Pruning.ERROR_BASED,
     "raise_subtrees": Pruning.ERROR_BASED,
@@ -71,8 +75,8 @@ def option_of(parameter: str) -> str:
     return f"--{negation}{renamed.get(parameter, parameter).replace('_', '-')}"
 
 
-def knows(algorithm: str, parameter: str) -> bool:
-    """Whether a parameter has an effect on an algorithm."""
+def has_parameter(algorithm: str, parameter: str) -> bool:
+    """Whether an algorithm has a parameter."""
     return algorithm in _KNOWN_TO.get(parameter, _ALGORITHMS)
 
 
@@ -97,22 +101,22 @@ def given_recipe(
     regression : bool
         Whether numbers are to be predicted.
     given : dict
-        Parameters of the estimators; those that are no part of a recipe are checked
+        Parameters of the estimators; those that are not in a recipe are checked
         all the same. Costs are left for when the classes are known.
     """
     if regression and algorithm is not Algorithm.CART:
         raise ParameterError(
-            f"--regression has no effect with --algorithm {algorithm.value}. Only cart "
-            "knows it: give --algorithm cart, too."
+            f"--regression applies only to --algorithm cart. Got {algorithm.value}: "
+            "give --algorithm cart, too."
         )
     name = _REGRESSION if regression else algorithm.value
-    _refuse_unknown(name, given)
+    _check_unknown(name, given)
     if (
         name in (_CART, _REGRESSION)
         and "pruning" not in given
         and given.get("ccp_alpha") == 0
     ):
-        # Leaves for nothing, which is no pruning, as for the estimators.
+        # An alpha of 0 prunes nothing, as for the estimators.
         given = {n: value for n, value in given.items() if n != "ccp_alpha"}
     method = pruning_method(name, given)
     check_method(method, given, "--pruning", ONLY_WITH)
@@ -152,13 +156,13 @@ def _criterion(name: str, given: str) -> str:
     return given
 
 
-def _refuse_unknown(name: str, given: Mapping[str, Any]) -> None:
+def _check_unknown(name: str, given: Mapping[str, Any]) -> None:
     for parameter in given:
-        if not knows(name, parameter):
-            known = ", ".join(_KNOWN_TO[parameter])
+        if not has_parameter(name, parameter):
+            known = " or ".join(_KNOWN_TO[parameter])
             raise ParameterError(
-                f"{option_of(parameter)} has no effect with --algorithm {name}. Those "
-                f"that know it: {known}."
+                f"{option_of(parameter)} applies only to --algorithm {known}. Got "
+                f"{name}: choose another algorithm, or leave the option out."
             )
 
 
@@ -174,7 +178,7 @@ def pruning_method(name: str, given: Mapping[str, Any]) -> Pruning:
         return Pruning(given["pruning"])
     if name == _C45:
         return Pruning.ERROR_BASED
-    # A price for leaves is the wish to prune by it, as for the estimators of CART.
+    # ccp_alpha implies cost-complexity pruning, as for the estimators of CART.
     implied = name in (_CART, _REGRESSION) and "ccp_alpha" in given
     return Pruning.COST_COMPLEXITY if implied else Pruning.NONE
 
@@ -185,18 +189,18 @@ def check_method(
     option: str,
     only_with: Mapping[str, Pruning],
 ) -> None:
-    """Refuse parameters that another way of pruning knows.
+    """Reject parameters of another pruning method.
 
     Parameters
     ----------
     method : Pruning
-        The way of pruning.
+        The pruning method.
     given : dict
         The parameters.
     option : str
         The option that chooses the method.
     only_with : dict
-        The one method that knows a parameter.
+        The one method that has a parameter.
     """
     for parameter, needed in only_with.items():
         if parameter in given and method is not needed:
@@ -229,14 +233,14 @@ Costs = tuple[tuple[float, ...], ...]
 
 
 def read_costs(given: str, labels: Any) -> Costs:
-    """Return a row for each true class, with what each answer costs.
+    """Return a row for each true class, with the cost of each predicted class.
 
     Parameters
     ----------
     given : str
         A table with a row for each true class, whose name is in the first column,
-        and a column for each answer; or pairs such as ``yes:no=5``, where those that
-        are not named cost 1.
+        and a column for each predicted class; or pairs such as ``yes:no=5``, where
+        those that are not named cost 1.
     labels : pyarrow column
         The target, which tells the classes and their order.
     """
@@ -253,7 +257,7 @@ def _read(given: str, classes: Sequence[Value]) -> Costs:
         return _from_file(TableFile(given), classes)
     if "=" not in given:
         raise ParameterError(
-            "--costs must be a file or pairs of a true class and an answer with their "
+            "--costs must be a file or pairs of a true and a predicted class with a "
             f"cost, such as yes:no=5. Got {given!r}, and there is no such file."
         )
     return _from_pairs(given, classes)
@@ -267,21 +271,21 @@ def _from_pairs(given: str, classes: Sequence[Value]) -> Costs:
         cost = as_amount(written)
         if cost is None or ":" not in pair:
             raise ParameterError(
-                "--costs must have pairs of a true class and an answer with a cost "
+                "--costs must have pairs of a true and a predicted class with a cost "
                 f"that is not negative, such as yes:no=5. Got {entry!r}."
             )
-        true, answer = _split_pair(pair, names)
-        costs[names.index(true)][names.index(answer)] = cost
+        true, prediction = _split_pair(pair, names)
+        costs[names.index(true)][names.index(prediction)] = cost
     return tuple(map(tuple, costs))
 
 
 def _split_pair(pair: str, names: Sequence[str]) -> tuple[str, str]:
     """Split at the colon that has a class on both sides, for a name may have one."""
-    parts = pair.split(":")
-    for at in range(1, len(parts)):
-        true, answer = ":".join(parts[:at]), ":".join(parts[at:])
-        if true in names and answer in names:
-            return true, answer
+    pieces = pair.split(":")
+    for at in range(1, len(pieces)):
+        true, prediction = ":".join(pieces[:at]), ":".join(pieces[at:])
+        if true in names and prediction in names:
+            return true, prediction
     raise ParameterError(
         f"--costs has {pair!r}, which are not two classes with a colon between them. "
         f"The classes are {quoted(names, 20)}."
@@ -290,12 +294,12 @@ def _split_pair(pair: str, names: Sequence[str]) -> tuple[str, str]:
 
 def _from_file(file: TableFile, classes: Sequence[Value]) -> Costs:
     names = [str(label) for label in classes]
-    true_class, *answers = file.names
-    table = file.read(text_columns=[true_class], number_columns=answers)
+    true_class, *predictions = file.names
+    table = file.read(text_columns=[true_class], number_columns=predictions)
     rows = table[true_class].to_pylist()
     for found, where in (
         (rows, f"rows, in column {true_class!r}"),
-        (answers, "columns"),
+        (predictions, "columns"),
     ):
         if sorted(map(str, found)) != sorted(names):
             raise DataError(
@@ -305,18 +309,21 @@ def _from_file(file: TableFile, classes: Sequence[Value]) -> Costs:
     costs = []
     for name in names:
         row = rows.index(name)
-        cells = [table[answer][row].as_py() for answer in names]
+        cells = [table[prediction][row].as_py() for prediction in names]
         wrong = [cell for cell in cells if cell is None or as_amount(str(cell)) is None]
         if wrong:
             raise DataError(
                 f"{file.label} must have a finite cost of at least 0 in every cell. "
-                f"Got {'none' if wrong[0] is None else wrong[0]} in {file.place(row)}."
+                f"Got {'none' if wrong[0] is None else wrong[0]} in "
+                f"{file.location(row)}."
             )
         costs.append(tuple(float(cell) for cell in cells))
     return tuple(costs)
 
 
-DEALING = "Fitting and testing"
+#: The algorithm of every subcommand, for classes.
+_DEFAULT = Algorithm.C45
+EVALUATION = "Fitting and testing"
 
 
 def seed_option(panel: str) -> Any:
@@ -326,39 +333,45 @@ def seed_option(panel: str) -> Any:
         min=0,
         max=MOST_SEED,
         metavar="N",
-        help="Another number deals the rows in another way.",
+        help="Random seed of the folds.",
         show_default="0",
         rich_help_panel=panel,
     )
 
 
-AlgorithmOf = Annotated[
-    Algorithm | None,
-    typer.Option(
+def _algorithm_option(panel: str | None = None) -> Any:
+    return typer.Option(
         "--algorithm",
         "-a",
-        help="How trees are grown, as for branchwise fit.",
-        show_default="id3; with --regression cart",
-        rich_help_panel=DEALING,
-    ),
-]
-Regression = Annotated[
-    bool,
-    typer.Option(
+        help="id3: one branch per value, by gain; c4.5: Quinlan's C4.5; cart: "
+        "Breiman's two-way splits.",
+        show_default=f"{_DEFAULT}; with --regression {Algorithm.CART}",
+        rich_help_panel=panel,
+    )
+
+
+def _regression_option(panel: str | None = None) -> Any:
+    return typer.Option(
         "--regression",
         help="cart: predict the numbers of the target, not classes.",
-        rich_help_panel=DEALING,
-    ),
-]
+        rich_help_panel=panel,
+    )
+
+
+AlgorithmName = Annotated[Algorithm | None, _algorithm_option()]
+Regression = Annotated[bool, _regression_option()]
+#: The same, listed with the options of cross-validation.
+EvaluatedAlgorithm = Annotated[Algorithm | None, _algorithm_option(EVALUATION)]
+EvaluatedRegression = Annotated[bool, _regression_option(EVALUATION)]
 Folds = Annotated[
     int | None,
     typer.Option(
         "--cv",
         min=2,
         metavar="N",
-        help="The number of folds, each with its share of every class.",
+        help="Number of folds, stratified by class.",
         show_default="10",
-        rich_help_panel=DEALING,
+        rich_help_panel=EVALUATION,
     ),
 ]
 Repeats = Annotated[
@@ -367,27 +380,27 @@ Repeats = Annotated[
         "--repeats",
         min=1,
         metavar="N",
-        help="How many times the folds are dealt anew.",
+        help="How many times cross-validation is repeated, each time with other folds.",
         show_default="1",
-        rich_help_panel=DEALING,
+        rich_help_panel=EVALUATION,
     ),
 ]
-Seed = Annotated[int | None, seed_option(DEALING)]
+Seed = Annotated[int | None, seed_option(EVALUATION)]
 FitsAtOnce = Annotated[
     int | None,
     typer.Option(
         "--jobs",
         metavar="N",
-        help="How many fits go side by side, -1 is one for each core; the result is "
-        "the same.",
+        help="Number of fits that run in parallel, -1 is one for each core; the "
+        "result is the same.",
         show_default="1",
-        rich_help_panel=DEALING,
+        rich_help_panel=EVALUATION,
     ),
 ]
 
 
 def chosen_algorithm(given: Algorithm | None, regression: bool) -> Algorithm:
-    """Return the algorithm: the one given, or the one that can do it."""
+    """Return the algorithm: the one given, or the default."""
     if given is not None:
         return given
-    return Algorithm.CART if regression else Algorithm.ID3
+    return Algorithm.CART if regression else _DEFAULT

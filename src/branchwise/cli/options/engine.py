@@ -1,4 +1,4 @@
-"""The options that say where rows are counted, and the sources that they mean."""
+"""Options of engines, and the data sources that they describe."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Annotated, Any
 
 import typer
 
-from branchwise.cli.options.shared import missing_marks
+from branchwise.cli.options.shared import read_na_values
 from branchwise.cli.support.streams import keep_inputs
 from branchwise.cli.support.training import Roles
-from branchwise.engines.base import place_class
+from branchwise.data.schema import check_names
+from branchwise.engines.base import source_class
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.dataset import StreamedTable, files_of, is_many
 from branchwise.files.options import Reading
-from branchwise.files.read_table import check_names
 
-_PANEL = "Rows that stay where they are"
+_PANEL = "Engines, for tables larger than memory"
 
 
 class EngineName(StrEnum):
-    """Who holds the rows and adds up the counts."""
+    """The engine that counts the rows."""
 
     MEMORY = "memory"
     CHUNKED = "chunked"
@@ -42,9 +42,9 @@ EngineChoice = Annotated[
     _option(
         "--engine",
         None,
-        "Who counts the rows: this process with all of them in memory, or in parts of "
-        "files; a database; Dask; Spark. The tree is the same. By default chunked for "
-        "patterns and folders, sql for addresses, else memory.",
+        "The engine that counts the rows: all rows in memory, chunks of files, a "
+        "database, Dask or Spark. The tree is the same. By default chunked for "
+        "patterns and folders, sql for database URLs, else memory.",
     ),
 ]
 MaxExact = Annotated[
@@ -52,8 +52,8 @@ MaxExact = Annotated[
     _option(
         "--max-exact",
         "NUMBER",
-        "Distinct numbers of a column that are kept apart; 10,000 unless given. With "
-        "more, a column is cut between bins.",
+        "The most distinct numbers of a column that are counted exactly; 10,000 unless "
+        "given. A column with more is split between bins.",
     ),
 ]
 NoCache = Annotated[
@@ -62,14 +62,18 @@ NoCache = Annotated[
 ]
 TemporaryFolder = Annotated[
     str | None,
-    _option("--temporary-folder", "FOLDER", "chunked: where encoded rows are kept."),
+    _option(
+        "--temporary-folder",
+        "FOLDER",
+        "chunked: the folder of encoded rows.",
+    ),
 ]
 TemporaryTables = Annotated[
     bool,
     _option(
         "--temporary-tables",
         None,
-        "sql: allow temporary tables, which deep trees are faster with.",
+        "sql: allow temporary tables, which make deep trees faster.",
     ),
 ]
 Timeout = Annotated[
@@ -77,7 +81,7 @@ Timeout = Annotated[
     _option(
         "--timeout",
         "SECONDS",
-        "sql: seconds that the database may take for a query without giving a row; "
+        "sql: seconds that a query may run without returning a row; "
         "3600 unless given, inf for no limit.",
     ),
 ]
@@ -100,21 +104,21 @@ _ONLY = {
     "master": ("--master", EngineName.SPARK),
 }
 
-#: All of these, for verbs whose rows are in memory.
+#: All of these, for subcommands whose rows are in memory.
 ENGINE_OPTIONS = ("engine", "max_exact", *_ONLY)
 
 Say = Callable[[str], None]
 
 
 def engine_for(paths: Sequence[str], given: EngineName | None) -> EngineName | None:
-    """Return the engine that a table is for; None is memory."""
+    """Return the engine for a table; None is memory."""
     several = len(paths) > 1 or is_many(paths[0])
     if given is EngineName.MEMORY and several:
         one = len(paths) == 1
         found = f"{paths[0]!r}, which may be several" if one else f"{len(paths)} files"
         raise ParameterError(
             f"--engine memory reads one file. Got {found}. Leave out --engine memory, "
-            "then they are read in parts."
+            "then they are read in chunks."
         )
     if given is not None:
         return None if given is EngineName.MEMORY else given
@@ -123,10 +127,10 @@ def engine_for(paths: Sequence[str], given: EngineName | None) -> EngineName | N
     return EngineName.CHUNKED if several else None
 
 
-def refuse_far_options(
+def check_remote_options(
     options: Mapping[str, Any], engine: EngineName | None = None
 ) -> None:
-    """Refuse options that have no effect with the engine."""
+    """Reject options that have no effect with the engine."""
     for name, (flag, owner) in _ONLY.items():
         if options[name] not in (None, False) and owner is not engine:
             raise ParameterError(f"{flag} has no effect without --engine {owner}.")
@@ -138,10 +142,10 @@ def refuse_far_options(
 
 
 @dataclass(frozen=True)
-class FarTable:
-    """A table elsewhere: its columns, and what makes a source of it.
+class RemoteTable:
+    """A table that an engine reads: its columns, and a function that makes a source.
 
-    The source can be made once it is known what the columns are for.
+    The source is made once the roles of the columns are known.
     """
 
     engine: EngineName
@@ -161,28 +165,32 @@ class FarTable:
         return names if names and not as_text else "from_dtype"
 
 
-def far_source(paths: Sequence[str], options: Mapping[str, Any], say: Say) -> FarTable:
-    """Open a table elsewhere, as far as its column names."""
+def remote_source(
+    paths: Sequence[str], options: Mapping[str, Any], say: Say
+) -> RemoteTable:
+    """Open the table of an engine, and read its column names."""
     engine = engine_for(paths, options["engine"]) or EngineName.CHUNKED
-    refuse_far_options(options, engine)
+    check_remote_options(options, engine)
     if options["numeric"] and engine is not EngineName.CHUNKED:
         raise ParameterError(
             f"--numeric has no effect with --engine {engine}, where columns have "
             "types. Leave it out, or store the column as numbers."
         )
     reading: Reading = options["reading"]
-    marks = missing_marks(options["missing"])
+    na_values = read_na_values(options["missing"])
     if engine is EngineName.SQL:
-        return _in_database(paths, reading, marks, options)
-    table = StreamedTable(files_of(list(paths)), reading, marks)
+        return _in_database(paths, reading, na_values, options)
+    table = StreamedTable(files_of(list(paths)), reading, na_values)
     keep_inputs({"-o": options["output"]}, *table.paths)  # those of patterns, too
     if engine is EngineName.CHUNKED:
         return _in_files(table, options, say)
     return _in_frame(engine, table, options)
 
 
-def _in_files(table: StreamedTable, options: Mapping[str, Any], say: Say) -> FarTable:
-    make = place_class("chunked")
+def _in_files(
+    table: StreamedTable, options: Mapping[str, Any], say: Say
+) -> RemoteTable:
+    make = source_class("chunked")
 
     def source(roles: Roles) -> Any:
         return make(
@@ -192,21 +200,21 @@ def _in_files(table: StreamedTable, options: Mapping[str, Any], say: Say) -> Far
             say=say,
         )
 
-    return FarTable(EngineName.CHUNKED, table.label, table.names, source)
+    return RemoteTable(EngineName.CHUNKED, table.label, table.names, source)
 
 
 def _in_database(
     paths: Sequence[str],
     reading: Reading,
-    marks: Sequence[str],
+    na_values: Sequence[str],
     options: Mapping[str, Any],
-) -> FarTable:
+) -> RemoteTable:
     if len(paths) > 1:
         raise ParameterError(
             f"--engine sql counts the rows of one database. Got {quoted(paths)}. Join "
             "tables of one database by --query."
         )
-    make = place_class("sql")
+    make = source_class("sql")
     # The engine has a limit of its own, which is not repeated here.
     limit = {} if options["timeout"] is None else {"timeout": options["timeout"]}
 
@@ -216,7 +224,7 @@ def _in_database(
             reading.table,
             reading.query,
             temporary_tables=options["temporary_tables"],
-            missing=marks,
+            missing=na_values,
             text_columns=text,
             **limit,
         )
@@ -224,17 +232,17 @@ def _in_database(
     table = opened()
     with table.open() as rows:
         names = rows.names
-    return FarTable(
+    return RemoteTable(
         EngineName.SQL, table.label, names, lambda roles: opened(roles.text)
     )
 
 
 def _in_frame(
     engine: EngineName, table: StreamedTable, options: Mapping[str, Any]
-) -> FarTable:
+) -> RemoteTable:
     """Read files as a frame of Dask or Spark, where they will be counted."""
-    make = place_class(str(engine))
+    make = source_class(str(engine))
     table.check_files()
     address = options["scheduler" if engine is EngineName.DASK else "master"]
     frame = make.frame_of(table.paths, table.names, table.missing, address)
-    return FarTable(engine, table.label, table.names, lambda _: make(frame))
+    return RemoteTable(engine, table.label, table.names, lambda _: make(frame))

@@ -1,7 +1,7 @@
 """The options of ``branchwise fit`` that are parameters of the estimators.
 
-None means not given: the algorithm has defaults of its own, and an option that it
-does not know is refused only where somebody gave it.
+None means not given: each algorithm has its own defaults, and an option that it does
+not have is an error only if it was given.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _BY_ALGORITHM = "by algorithm"
 
 
 class Algorithm(StrEnum):
-    """How a tree is grown."""
+    """The algorithm that grows a tree."""
 
     ID3 = "id3"
     C45 = "c4.5"
@@ -23,7 +23,7 @@ class Algorithm(StrEnum):
 
 
 class Criterion(StrEnum):
-    """What makes a split good."""
+    """The score of a split."""
 
     GAIN = "gain"
     ENTROPY = "entropy"
@@ -36,7 +36,7 @@ class Criterion(StrEnum):
 
 
 class Policy(StrEnum):
-    """What a missing value does."""
+    """What a missing value does at a split."""
 
     BRANCH = "branch"
     SPLIT = "split"
@@ -48,7 +48,7 @@ class Policy(StrEnum):
 
 
 class Unseen(StrEnum):
-    """What an unseen value does."""
+    """What an unseen category does at a split."""
 
     BRANCH = "branch"
     SPLIT = "split"
@@ -58,7 +58,7 @@ class Unseen(StrEnum):
 
 
 class Pruning(StrEnum):
-    """How a tree is made smaller."""
+    """The pruning method."""
 
     NONE = "none"
     ERROR_BASED = "error-based"
@@ -66,15 +66,15 @@ class Pruning(StrEnum):
     COST_COMPLEXITY = "cost-complexity"
 
 
-class Cut(StrEnum):
-    """Where a number is cut."""
+class Threshold(StrEnum):
+    """Position of a threshold between two values."""
 
     VALUE = "value"
     MIDPOINT = "midpoint"
 
 
 class Probabilities(StrEnum):
-    """How weights become probabilities."""
+    """The estimate of class probabilities in a leaf."""
 
     FREQUENCIES = "frequencies"
     LAPLACE = "laplace"
@@ -110,7 +110,7 @@ Priors = Annotated[
         _WEIGHTS,
         "--priors",
         metavar="CLASS=SHARE,...",
-        help="What share of the cases each class has in truth.",
+        help="Prior probabilities of the classes.",
         default="as in the table",
     ),
 ]
@@ -119,9 +119,9 @@ Costs = Annotated[
     _option(
         _WEIGHTS,
         "--costs",
-        metavar="FILE|TRUE:ANSWER=COST,...",
-        help="What wrong answers cost: a table with a row for each true class and a "
-        "column for each answer, or the pairs that do not cost 1.",
+        metavar="FILE|TRUE:PREDICTED=COST,...",
+        help="Costs of misclassification: a table with a row for each true class and "
+        "a column for each predicted class, or the pairs that do not cost 1.",
         default="1 each",
     ),
 ]
@@ -130,8 +130,8 @@ ProbabilitiesFrom = Annotated[
     _option(
         _WEIGHTS,
         "--probabilities",
-        help="Cases of a leaf as they are, with one more for every class, or with --m "
-        "more that are shared out as in the root.",
+        help="Class probabilities of a leaf: frequencies, Laplace (one more case for "
+        "every class), or m-estimate (--m more cases, distributed as in the root).",
         default="frequencies",
     ),
 ]
@@ -141,7 +141,7 @@ M = Annotated[
         _WEIGHTS,
         "--m",
         metavar="NUMBER",
-        help="Those cases, for --probabilities m-estimate.",
+        help="Number of those cases, for --probabilities m-estimate.",
         default="2",
     ),
 ]
@@ -152,7 +152,7 @@ CriterionOf = Annotated[
     _option(
         _GROWING,
         "--criterion",
-        help="What makes a split good: gain, gain_ratio or gini for id3 [gain]; gini "
+        help="The score of a split: gain, gain_ratio or gini for id3 [gain]; gini "
         "or gain for cart [gini]; variance or poisson for cart --regression "
         "[variance]. entropy and log_loss are other names of gain, squared_error of "
         "variance.",
@@ -166,7 +166,7 @@ MaxDepth = Annotated[
         "--max-depth",
         min=0,
         metavar="N",
-        help="The most questions from the root to a leaf.",
+        help="Maximum number of splits from the root to a leaf.",
         default="no limit",
     ),
 ]
@@ -177,7 +177,7 @@ MaxLeafNodes = Annotated[
         "--max-leaf-nodes",
         min=1,
         metavar="N",
-        help="The most leaves; splits that take away most impurity come first.",
+        help="Maximum number of leaves; splits that reduce impurity most come first.",
         default="no limit",
     ),
 ]
@@ -223,14 +223,14 @@ MinGain = Annotated[
         default="0",
     ),
 ]
-MinSignificance = Annotated[
+MaxPValue = Annotated[
     float | None,
     _option(
         _GROWING,
-        "--min-significance",
-        metavar="CHANCE",
-        help="The largest chance that a split is nothing but luck, such as 0.05, by a "
-        "chi-square test that accounts for the numbers of values and of columns.",
+        "--max-p-value",
+        metavar="NUMBER",
+        help="Largest p-value of a split, such as 0.05: of a chi-square or F test, "
+        "Bonferroni-adjusted for the number of possible splits and of columns.",
         default="no test",
     ),
 ]
@@ -239,16 +239,16 @@ GroupValues = Annotated[
     _option(
         _GROWING,
         "--group-values",
-        help="c4.5, Quinlan's -s: values may share a branch.",
+        help="c4.5, Quinlan's -s: a branch may have several values.",
     ),
 ]
-CutAt = Annotated[
-    Cut | None,
+ThresholdAt = Annotated[
+    Threshold | None,
     _option(
         _GROWING,
-        "--cut",
-        help="c4.5: whether numbers are cut at a value of the table or halfway "
-        "between two.",
+        "--threshold",
+        help="c4.5: whether thresholds are values of the table or midpoints between "
+        "two values.",
         default="value",
     ),
 ]
@@ -257,9 +257,10 @@ MissingPolicy = Annotated[
     _option(
         _GROWING,
         "--missing-policy",
-        help="What a missing value does: has its own branch (id3), goes down every "
-        "branch by weight (c4.5), follows the largest (cart), the side that training "
-        "found better or what other columns suggest, stops at the node, is an error.",
+        help="What a missing value does: takes its own branch (id3), goes down every "
+        "branch with a fraction of its weight (c4.5), takes the largest branch (cart), "
+        "the branch that scored better in training, or that of a surrogate split, "
+        "stops at the node, or is an error.",
         default=_BY_ALGORITHM,
     ),
 ]
@@ -268,8 +269,8 @@ UnseenPolicy = Annotated[
     _option(
         _GROWING,
         "--unseen-policy",
-        help="What a value does that training did not have; branch takes it for a "
-        "missing one. id3: node, c4.5: split, cart: largest.",
+        help="What an unseen category does; branch treats it as missing. id3: node, "
+        "c4.5: split, cart: largest.",
         default=_BY_ALGORITHM,
     ),
 ]
@@ -280,8 +281,8 @@ MaxBins = Annotated[
         "--max-bins",
         min=2,
         metavar="N",
-        help="Cut number columns only between so many ranges: faster on long tables, "
-        "no longer exact.",
+        help="Maximum number of bins of a numeric column; thresholds are between bins "
+        "only. Faster on long tables, no longer exact.",
         default="every threshold",
     ),
 ]
@@ -302,7 +303,7 @@ PruningBy = Annotated[
     _option(
         _PRUNING,
         "--pruning",
-        help="How the tree is made smaller after it is grown.",
+        help="The method of pruning after the tree is grown.",
         default="none; c4.5: error-based",
     ),
 ]
@@ -326,7 +327,7 @@ NoRaiseSubtrees = Annotated[
     _option(
         _PRUNING,
         "--no-raise-subtrees",
-        help="error-based, J48's -S: no branch takes the place of its parent.",
+        help="error-based, J48's -S: no subtree raising.",
     ),
 ]
 Tolerance = Annotated[
@@ -335,8 +336,7 @@ Tolerance = Annotated[
         _PRUNING,
         "--tolerance",
         metavar="SHARE",
-        help="reduced-error: by how much accuracy may suffer with each subtree that "
-        "goes.",
+        help="reduced-error: the loss of accuracy allowed for each pruned subtree.",
         default="0",
     ),
 ]
@@ -355,7 +355,7 @@ ValidationFraction = Annotated[
         _PRUNING,
         "--validation-fraction",
         metavar="SHARE",
-        help="reduced-error: the share of the rows to set aside for that instead.",
+        help="reduced-error: the share of the rows to hold out for pruning instead.",
     ),
 ]
 Alpha = Annotated[
@@ -364,9 +364,9 @@ Alpha = Annotated[
         _PRUNING,
         "--ccp-alpha",
         metavar="NUMBER|best|1-se",
-        help="cost-complexity: what a leaf costs, in units of impurity; or found by "
-        "cross-validation, the best or the largest within one standard error of it. "
-        "cart needs no --pruning beside it.",
+        help="cost-complexity: the complexity parameter, in units of impurity; or "
+        "chosen by cross-validation: the best, or the largest within one standard "
+        "error of the best. cart needs no --pruning beside it.",
         default="0",
     ),
 ]

@@ -1,4 +1,4 @@
-"""The options that several verbs share."""
+"""Options shared by several subcommands: tables, columns, formats, output."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import typer
 
 from branchwise.cli.support.streams import Reporter
 from branchwise.errors import ParameterError, quoted
-from branchwise.files.formats import HEADED_FORMS
-from branchwise.files.options import Reading, make_reading
+from branchwise.files.formats import HEADED_FORMATS
+from branchwise.files.options import WHITESPACE, Reading, make_reading
 from branchwise.files.read_table import MISSING, TableFile
 
-#: The heading of the options that say how a table is read.
+#: The heading of the reading options.
 READING = "Reading the table"
 _TABLE = "A CSV, TSV, ARFF, Parquet, Excel or other table file; - is standard input."
 
 
-class Form(StrEnum):
+class OutputFormat(StrEnum):
     """How a result is written."""
 
     TEXT = "text"
@@ -50,7 +50,7 @@ ModelPath = Annotated[
         show_default=False,
     ),
 ]
-MissingMarks = Annotated[
+NAValues = Annotated[
     list[str] | None,
     typer.Option(
         "--missing",
@@ -102,19 +102,21 @@ Output = Annotated[
         show_default="-",
     ),
 ]
-Format = Annotated[Form, typer.Option("--format", help="How to write the result.")]
+Format = Annotated[
+    OutputFormat, typer.Option("--format", help="How to write the result.")
+]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="No notes and no progress bar.")
 ]
 
 
-def missing_marks(given: Sequence[str] | None) -> tuple[str, ...]:
+def read_na_values(given: Sequence[str] | None) -> tuple[str, ...]:
     """Return the cells that count as missing; empty ones always do."""
     return MISSING if not given else ("", *given)
 
 
 class Table(Protocol):
-    """What has columns with names."""
+    """A table with named columns."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -122,7 +124,7 @@ class Table(Protocol):
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """The name of the table in messages."""
 
     def check_names(self, names: Sequence[str]) -> None:
         """Raise an error for a name that is not a column."""
@@ -150,7 +152,7 @@ def categorical_names(
 
 
 class TableSource(StrEnum):
-    """What a table may be, by the names that ``--from`` takes."""
+    """File formats, as named by ``--from``."""
 
     CSV = "csv"
     TSV = "tsv"
@@ -174,21 +176,21 @@ def _option(flag: str, metavar: str | None, text: str) -> Any:
 
 
 _NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
-#: Keeps the options apart from those that a verb has itself.
+#: Keeps the names distinct from those of the subcommand's own options.
 _PREFIX = "reading_"
 #: Parameter of make_reading -> how it is written on the command line.
 _OPTIONS: dict[str, Any] = {
-    "form": Annotated[
+    "file_format": Annotated[
         TableSource | None,
-        _option("--from", None, "What the table is, where that cannot be told."),
+        _option("--from", None, "The file format, if the name does not tell it."),
     ],
     "separator": Annotated[
         str | None,
         _option(
             "--separator",
             "CHARACTER",
-            "What stands between the cells of CSV; also tab, or blanks for runs of "
-            "them.",
+            f"The separator of CSV cells; also tab, or {WHITESPACE} for runs of spaces "
+            "and tabs.",
         ),
     ],
     "encoding": Annotated[
@@ -229,24 +231,23 @@ _OPTIONS: dict[str, Any] = {
         _option(
             "--max-size",
             "SIZE",
-            "The most that may come through a pipe or out of a packed file; 8GB unless "
-            "given.",
+            "The maximum size of piped or decompressed input; 8GB unless given.",
         ),
     ],
 }
 
 
-def with_reading(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a verb that takes a ``reading`` have the options for it."""
-    signature = inspect.signature(verb)
+def with_reading(subcommand: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the reading options to a subcommand that has a parameter ``reading``."""
+    signature = inspect.signature(subcommand)
     if "reading" not in signature.parameters:
-        return verb
-    hints = get_type_hints(verb, include_extras=True)
+        return subcommand
+    hints = get_type_hints(subcommand, include_extras=True)
 
-    @functools.wraps(verb)
+    @functools.wraps(subcommand)
     def run(**given: Any) -> Any:
         options = {name: given.pop(_PREFIX + name) for name in _OPTIONS}
-        return verb(**given, reading=_reading(**options))
+        return subcommand(**given, reading=_reading(**options))
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [
@@ -268,16 +269,20 @@ def with_reading(verb: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _reading(form: str | None, no_header: bool, names: str | None, **other: Any) -> Any:
+def _reading(
+    file_format: str | None, no_header: bool, names: str | None, **other: Any
+) -> Any:
     listed = None if names is None else next(csv.reader([names]), [])
-    form = None if form is None else str(form)
-    return make_reading(form, header=not no_header, names=listed, flags=True, **other)
+    file_format = None if file_format is None else str(file_format)
+    return make_reading(
+        file_format, header=not no_header, names=listed, flags=True, **other
+    )
 
 
 def remark_header(file: TableFile, reading: Reading, reporter: Reporter) -> None:
     """Note a first line that looks like a row rather than names."""
     numbers = [name for name in file.names if _NUMBER.fullmatch(name.strip())]
-    headed = file.form in HEADED_FORMS and reading.has_header
+    headed = file.file_format in HEADED_FORMATS and reading.has_header
     if headed and 2 * len(numbers) > len(file.names):
         reporter.note(
             f"the first line of {file.label} has numbers for names: "
@@ -285,10 +290,10 @@ def remark_header(file: TableFile, reading: Reading, reporter: Reporter) -> None
         )
 
 
-def refuse_without_table(
+def check_without_table(
     reading: Reading, option: str, path: str | None, **others: object
 ) -> None:
-    """Refuse options of reading, and others, where there is no table to read."""
+    """Reject reading options, and others, if there is no table to read."""
     given = [name for name, value in others.items() if value is not None]
     if path is None and given:
         raise ParameterError(
@@ -297,6 +302,6 @@ def refuse_without_table(
         )
     if path is None and reading != Reading():
         raise ParameterError(
-            "Options that say how a table is read have no effect here. Give the table "
+            "Reading options have no effect without a table. Give the table "
             f"as {option}, or leave them out."
         )

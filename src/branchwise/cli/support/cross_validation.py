@@ -1,10 +1,14 @@
-"""Verbs that grow trees take the growing options of ``branchwise fit``."""
+"""Growing options of subcommands other than fit, and cross-validation of tables.
+
+``takes_growing_options`` adds the growing options of ``branchwise fit`` to a
+subcommand; ``evaluate_table`` is ``branchwise evaluate`` for a table without a model.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,21 +20,21 @@ from branchwise.cli.options.algorithm import (
     ONLY_WITH,
     chosen_algorithm,
     given_recipe,
-    knows,
+    has_parameter,
     option_of,
     pruning_method,
     read_costs,
 )
 from branchwise.cli.options.engine import ENGINE_OPTIONS
 from branchwise.cli.options.growing import Algorithm
-from branchwise.cli.options.shared import Form, missing_marks, remark_header
+from branchwise.cli.options.shared import OutputFormat, read_na_values, remark_header
 from branchwise.cli.support.models import located
 from branchwise.cli.support.streams import Reporter, print_json, print_lines
 from branchwise.cli.support.training import (
     Roles,
     case_weights,
+    features_and_target,
     named_numbers,
-    parted,
     remark_columns,
     remark_findings,
     remark_target,
@@ -41,21 +45,19 @@ from branchwise.data.target import learn_target
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
+from branchwise.text.conditions import aligned
 
 if TYPE_CHECKING:
     from branchwise.evaluation import Comparison
-from collections.abc import Iterator
 
-from branchwise.text.conditions import aligned
-
-#: Options that are no parameters of the tree, or that every verb words by itself.
+#: Options that are not parameters of the tree, or that each subcommand declares.
 _OWN = {
     "table_paths",
     "target",
     "output",
     "algorithm",
     "regression",
-    "form",
+    "output_format",
     "quiet",
     "n_jobs",
     "validation",
@@ -68,16 +70,16 @@ OF_COLUMNS = ("categorical", "numeric", "ignore", "missing", "categories", "weig
 
 @dataclass(frozen=True)
 class Growth:
-    """What was said about growing trees and about reading the table."""
+    """The growing and reading options that were given."""
 
     options: Mapping[str, Any]
 
     def of_columns(self, name: str) -> Any:
-        """Return an option that says what the columns are."""
+        """Return an option about the columns."""
         return self.options[name]
 
     def roles(self, file: TableFile, target: str, regression: bool) -> Roles:
-        """Find out what every column is for."""
+        """Return the role of every column."""
         named = {"target": target, "regression": regression}
         return roles_of(file, {**self.options, **named})
 
@@ -87,7 +89,7 @@ class Growth:
         return growing_options({"validation": None, **self.options})
 
     def check(self, algorithm: Algorithm, regression: bool) -> None:
-        """Refuse options that the algorithm does not know."""
+        """Reject options that the algorithm does not have."""
         given_recipe(algorithm, regression, self.given)
 
     def parameters(self, labels: Any) -> dict[str, Any]:
@@ -121,20 +123,20 @@ def _by_class(option: str, text: str, labels: Any, what: str) -> dict[Value, flo
     return {label: named[str(label)] for label in classes if str(label) in named}
 
 
-def takes_growing_options(verb: Callable[..., None]) -> Callable[..., None]:
-    """Add the growing and reading options of ``branchwise fit`` to a verb.
+def takes_growing_options(subcommand: Callable[..., None]) -> Callable[..., None]:
+    """Add the growing and reading options of ``branchwise fit`` to a subcommand.
 
-    The verb gets them as ``growth``, a :class:`Growth`.
+    The subcommand gets them as ``growth``, a :class:`Growth`.
     """
-    own = _parameters(verb, {"growth"})
+    own = _parameters(subcommand, {"growth"})
     shared = _parameters(fit, _OWN)
     names = {parameter.name for parameter in shared}
 
-    @functools.wraps(verb)
+    @functools.wraps(subcommand)
     def run(**options: Any) -> None:
         growth = Growth({name: options[name] for name in names})
         rest = {name: value for name, value in options.items() if name not in names}
-        verb(**rest, growth=growth)
+        subcommand(**rest, growth=growth)
 
     run.__signature__ = inspect.Signature(own + shared)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in own + shared}
@@ -143,12 +145,14 @@ def takes_growing_options(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameters(
-    verb: Callable[..., None], without: set[str]
+    subcommand: Callable[..., None], without: set[str]
 ) -> list[inspect.Parameter]:
-    """Return the parameters of a verb, to be given by name."""
+    """Return the parameters of a subcommand, as keyword-only."""
     return [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, parameter in inspect.signature(verb, eval_str=True).parameters.items()
+        for name, parameter in inspect.signature(
+            subcommand, eval_str=True
+        ).parameters.items()
         if name not in without
     ]
 
@@ -173,17 +177,17 @@ def read_fold_rows(
     reporter: Reporter,
     threads: int | None,
 ) -> ReadyRows:
-    """Read and encode a table, each column as the options say."""
+    """Read and encode a table, by the options."""
     with reporter.reading(path):
         file = TableFile(path, reading)
         roles = growth.roles(file, target, regression)
         table = file.read(
-            missing=missing_marks(growth.of_columns("missing")),
+            missing=read_na_values(growth.of_columns("missing")),
             text_columns=roles.text,
             number_columns=roles.numbers,
             ignore=roles.ignored,
         )
-        labels, attributes = parted(table, roles, file)
+        labels, attributes = features_and_target(table, roles, file)
         weights = growth.weights(table, file)
         with located(file):
             encoded = EncodedTable(attributes, n_jobs=threads)
@@ -195,8 +199,8 @@ def read_fold_rows(
 
 
 @dataclass(frozen=True)
-class Dealing:
-    """What is compared, and how the rows are dealt."""
+class FoldOptions:
+    """The algorithms to compare, and the folds."""
 
     algorithm: Algorithm | None
     regression: bool
@@ -214,7 +218,7 @@ class Dealing:
         return list(dict.fromkeys(name.strip() for name in self.compare.split(",")))
 
     def check(self) -> None:
-        """Refuse options that contradict each other."""
+        """Reject options that contradict each other."""
         if self.compare is not None and self.algorithm is not None:
             raise ParameterError(
                 "--algorithm and --compare both name algorithms. Give one of them."
@@ -248,42 +252,42 @@ def evaluate_table(
     path: str,
     target: str | None,
     growth: Growth,
-    dealing: Dealing,
+    folds: FoldOptions,
     reading: Reading,
     jobs: int | None,
-    form: Form,
+    output_format: OutputFormat,
     reporter: Reporter,
 ) -> None:
-    """Grow trees from one part of a table, and test them on the other."""
+    """Cross-validate algorithms on a table, or test them on held-out rows."""
     if target is None:
         raise ParameterError(
             "With a table alone, --target must name the column to predict. (With a "
             "model, give a table after it.)"
         )
-    dealing.check()
-    _check_options(growth, dealing)
+    folds.check()
+    _check_options(growth, folds)
     rows = read_fold_rows(
-        path, target, growth, dealing.regression, reading, reporter, jobs
+        path, target, growth, folds.regression, reading, reporter, jobs
     )
-    comparison = _compared(rows, growth, dealing, jobs, reporter)
-    if dealing.compare is None:
+    comparison = _compared(rows, growth, folds, jobs, reporter)
+    if folds.compare is None:
         for note in _remarks(comparison):
             reporter.note(note)
-    alone = dealing.compare is None
-    if form is Form.JSON:
+    alone = folds.compare is None
+    if output_format is OutputFormat.JSON:
         print_json(comparison.document())
     elif alone:
         first, baseline = comparison.evaluations.values()
         score = next(iter(first.scores))
         means = first[score].mean, baseline[score].mean
-        print_lines([*first.lines(), "", _beside(score, *means, dealing.regression)])
+        print_lines([*first.lines(), "", _beside(score, *means, folds.regression)])
     else:
         print_lines(comparison.lines())
 
 
 def _beside(score: str, own: float, other: float, regression: bool) -> str:
-    who = "the mean" if regression else "the most frequent class"
-    return f"{score} {own:.4f}; that of answering with {who} everywhere is {other:.4f}."
+    baseline = "the mean" if regression else "the most frequent class"
+    return f"{score} {own:.4f}; always predicting {baseline}: {other:.4f}."
 
 
 def _remarks(comparison: Comparison) -> list[str]:
@@ -291,74 +295,72 @@ def _remarks(comparison: Comparison) -> list[str]:
     return [f"the 95 % intervals are {first.interval}."]
 
 
-def _check_options(growth: Growth, dealing: Dealing) -> None:
-    """Refuse options that no algorithm knows."""
-    algorithms = [Algorithm(n) for n in dealing.names if n in set(Algorithm)]
+def _check_options(growth: Growth, folds: FoldOptions) -> None:
+    """Reject options that no algorithm has."""
+    algorithms = [Algorithm(n) for n in folds.names if n in set(Algorithm)]
     if len(algorithms) == 1:
-        growth.check(algorithms[0], dealing.regression)
+        growth.check(algorithms[0], folds.regression)
         return
     given = growth.given
-    taken = [_taken(_called(one, dealing), given) for one in algorithms]
+    taken = [_taken(_called(one, folds), given) for one in algorithms]
     for parameter in given:
         if not any(parameter in own for own in taken):
             raise ParameterError(
-                f"{option_of(parameter)} has no effect: none of {quoted(dealing.names)}"
-                " knows it. Leave it out, or compare an algorithm that does."
+                f"{option_of(parameter)} has no effect: none of {quoted(folds.names)}"
+                " has it. Leave it out, or compare an algorithm that has it."
             )
 
 
 def _taken(called: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that have an effect on an algorithm."""
-    own = {name: value for name, value in given.items() if knows(called, name)}
+    own = {name: value for name, value in given.items() if has_parameter(called, name)}
     method = pruning_method(called, own)
     return {n: v for n, v in own.items() if ONLY_WITH.get(n, method) is method}
 
 
-def _called(algorithm: Algorithm, dealing: Dealing) -> str:
-    return "cart --regression" if dealing.regression else algorithm.value
+def _called(algorithm: Algorithm, folds: FoldOptions) -> str:
+    return "cart --regression" if folds.regression else algorithm.value
 
 
 def _compared(
     rows: ReadyRows,
     growth: Growth,
-    dealing: Dealing,
+    folds: FoldOptions,
     jobs: int | None,
     reporter: Reporter,
 ) -> Comparison:
     from branchwise.evaluation import compare
 
-    estimators = {
-        name: _estimator(name, rows, growth, dealing) for name in dealing.names
-    }
+    estimators = {name: _estimator(name, rows, growth, folds) for name in folds.names}
     with reporter.counting("Fitting") as progress, located(rows.file, only_one=False):
         return compare(
             estimators,
             rows.table,
             rows.labels,
-            cv=dealing.cv or 10,
-            repeats=dealing.repeats or 1,
-            hold_out=dealing.hold_out,
-            seed=dealing.seed or 0,
+            cv=folds.cv or 10,
+            repeats=folds.repeats or 1,
+            hold_out=folds.hold_out,
+            seed=folds.seed or 0,
             sample_weight=rows.weights,
             n_jobs=jobs,
             progress=progress,
         )
 
 
-def _estimator(name: str, rows: ReadyRows, growth: Growth, dealing: Dealing) -> Any:
-    from branchwise.evaluation import contender
+def _estimator(name: str, rows: ReadyRows, growth: Growth, folds: FoldOptions) -> Any:
+    from branchwise.evaluation import candidate
 
     if name not in set(Algorithm):
-        return contender(name, dealing.regression)
+        return candidate(name, folds.regression)
     own = growth.parameters(rows.labels)
-    if dealing.compare is not None:
-        own = _taken(_called(Algorithm(name), dealing), own)
-    return contender(name, dealing.regression, categories=rows.categories, **own)
+    if folds.compare is not None:
+        own = _taken(_called(Algorithm(name), folds), own)
+    return candidate(name, folds.regression, categories=rows.categories, **own)
 
 
 @dataclass(frozen=True)
 class NumberScores:
-    """What is said of predicted numbers.
+    """Scores of predicted numbers.
 
     ``r2`` is the share of the variance that is explained, None where the true
     numbers do not vary; the errors are in the unit of the numbers.
@@ -390,7 +392,7 @@ class NumberScores:
         )
 
     def notes(self, target: str, file: TableFile) -> Iterator[str]:
-        """Tell what else there is to know of the rows."""
+        """Yield notes about rows that are not scored."""
         if self.rows_without_number:
             total = self.rows + self.rows_without_number
             yield (
@@ -414,7 +416,7 @@ class NumberScores:
         return aligned(rows, [False, False])
 
     def document(self) -> dict[str, Any]:
-        """Tell all in plain values."""
+        """Return the scores as a dictionary."""
         return {
             "rows": self.rows,
             "rows_without_number": self.rows_without_number,

@@ -1,4 +1,4 @@
-"""Opening model files, and reading tables in the way that a model wants them."""
+"""Model files, and tables read with the columns and types of a model."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 
 from branchwise.cli.support.streams import Reporter
 from branchwise.data.columns import Numbers
-from branchwise.data.encode import columns_for, refuse_absent
+from branchwise.data.encode import check_absent, columns_for
 from branchwise.data.frames import open_table
 from branchwise.data.schema import Column, columns_by_type, value_type
 from branchwise.errors import DataError, ModelFileError, ParameterError
 from branchwise.files.arff import C45_ENDINGS
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import ENDINGS
-from branchwise.files.read_table import STANDARD_STREAM, TableFile, with_place
+from branchwise.files.read_table import STANDARD_STREAM, TableFile, with_location
 from branchwise.model import Model, load
 from branchwise.model_file import save as persist
 
@@ -40,8 +40,8 @@ def open_model(path: str) -> Model:
         raise ModelFileError(f"{error} {advice}") from None
 
 
-def refuse_two_streams(**paths: str | None) -> None:
-    """Refuse to read more than one thing from standard input."""
+def check_two_streams(**paths: str | None) -> None:
+    """Reject more than one input from standard input."""
     streams = [name for name, path in paths.items() if path == STANDARD_STREAM]
     if len(streams) > 1:
         raise ParameterError(
@@ -50,8 +50,8 @@ def refuse_two_streams(**paths: str | None) -> None:
         )
 
 
-def refuse_known_rows(table: str, option: str, others: str | None) -> None:
-    """Refuse to judge a tree by the file that it is grown from."""
+def check_known_rows(table: str, option: str, others: str | None) -> None:
+    """Reject the training table as the table to test or prune with."""
     if others is None or not (Path(table).is_file() and Path(others).is_file()):
         return
     if filecmp.cmp(table, others, shallow=False):
@@ -68,18 +68,18 @@ def read_for_model(
     reporter: Reporter,
     besides: Sequence[str] = (),
 ) -> tuple[Model, Any]:
-    """Read the columns that a model asks for, each as it was learnt.
+    """Read the columns of a model, each with the type that it had in training.
 
     Parameters
     ----------
     model : Model
-        Who asks.
+        The model.
     file : TableFile
-        Where the columns are.
+        The table file.
     missing : sequence of str
         The cells that are missing values.
     reporter : Reporter
-        Who is told that columns are matched by position.
+        Notes that columns are matched by position.
     besides : sequence of str
         Columns that are no attributes, such as the target.
 
@@ -130,7 +130,7 @@ def read_alike(file: TableFile, table: Any, missing: Sequence[str]) -> Any:
         The cells that are missing values.
     """
     frame = open_table(table)
-    refuse_absent(file.label, file.names, frame.names, "the other table has")
+    check_absent(file.label, file.names, frame.names, "the other table has")
     types: dict[str, list[str]] = {"number": [], "boolean": [], "text": []}
     for index, name in enumerate(frame.names):
         raw = frame.column(index)
@@ -156,7 +156,7 @@ def located(file: TableFile, only_one: bool = True) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        found = with_place(error, file.label, file.place) if only_one else None
+        found = with_location(error, file.label, file.location) if only_one else None
         if found is None:
             raise
         raise found from None

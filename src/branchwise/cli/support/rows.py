@@ -1,4 +1,8 @@
-"""Rows for the verbs that speak of single ones: from a table, or typed in."""
+"""Rows for subcommands: single rows to explain, and labelled rows to score.
+
+``read_rows`` reads rows from a table or from ``--set``; ``read_known_rows`` reads a
+table with its true classes or numbers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from branchwise.cli.options.shared import missing_marks, refuse_without_table
+from branchwise.cli.options.shared import check_without_table, read_na_values
 from branchwise.cli.support.models import read_for_model
 from branchwise.cli.support.streams import Reporter, print_lines
 from branchwise.cli.support.training import case_weights
@@ -27,15 +31,15 @@ from branchwise.text.document import Written
 _TRUTH = {"true": True, "false": False}
 
 
-class WordsForm(StrEnum):
-    """How something that is said in words is written."""
+class TextFormat(StrEnum):
+    """The format of a text."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
     JSON = "json"
 
 
-WordsFormat = Annotated[WordsForm, typer.Option("--format", help="How to write it.")]
+WordsFormat = Annotated[TextFormat, typer.Option("--format", help="How to write it.")]
 OptionalTable = Annotated[
     str | None,
     typer.Argument(
@@ -56,11 +60,11 @@ Settings = Annotated[
 ]
 
 
-def print_written(written: Written, form: WordsForm) -> None:
-    """Write to standard output what is said in words."""
-    if form is WordsForm.JSON:
+def print_written(written: Written, output_format: TextFormat) -> None:
+    """Write a text to standard output, in a format."""
+    if output_format is TextFormat.JSON:
         print_lines([written.to_json()])
-    elif form is WordsForm.MARKDOWN:
+    elif output_format is TextFormat.MARKDOWN:
         print_lines([written.to_markdown()])
     else:
         print_lines([str(written)])
@@ -86,8 +90,8 @@ def read_rows(
     reading: Reading,
 ) -> Rows:
     """Read the rows of a table, or the chosen one, and fill in what was typed."""
-    refuse_without_table(reading, "TABLE", table)
-    typed = _typed_cells(model, settings or (), missing_marks(missing))
+    check_without_table(reading, "TABLE", table)
+    typed = _typed_cells(model, settings or (), read_na_values(missing))
     if table is None:
         if not typed:
             raise ParameterError(
@@ -100,7 +104,7 @@ def read_rows(
         return Rows(model, [empty | typed], None, 0)
     with reporter.reading(table):
         file = TableFile(table, reading)
-        model, content = read_for_model(model, file, missing_marks(missing), reporter)
+        model, content = read_for_model(model, file, read_na_values(missing), reporter)
     first = 0
     if chosen is not None:
         first = _checked_row(chosen, content.num_rows, file)
@@ -124,30 +128,30 @@ def _checked_row(row: int, n_rows: int, file: TableFile) -> int:
 
 
 def split_pair(option: str, entry: str, names: Sequence[str]) -> tuple[str, str]:
-    """Part ``COLUMN=VALUE``; a name may itself have the sign in it."""
-    places = [at for at, sign in enumerate(entry) if sign == "="]
-    for place in places:
-        if entry[:place] in names:
-            return entry[:place], entry[place + 1 :]
-    if not places:
+    """Split ``COLUMN=VALUE``; the name may contain ``=``."""
+    positions = [at for at, sign in enumerate(entry) if sign == "="]
+    for at_sign in positions:
+        if entry[:at_sign] in names:
+            return entry[:at_sign], entry[at_sign + 1 :]
+    if not positions:
         raise ParameterError(
             f"{option} must be COLUMN=VALUE. Got {entry!r}; put it in quotes if it "
-            "has blanks."
+            "has spaces."
         )
     raise ParameterError(
-        f"{option} must name a column of the tree. Got {entry[: places[0]]!r}; the "
+        f"{option} must name a column of the tree. Got {entry[: positions[0]]!r}; the "
         f"columns are {quoted(names, 20)}."
     )
 
 
 def _typed_cells(
-    model: Model, settings: Sequence[str], marks: Sequence[str]
+    model: Model, settings: Sequence[str], na_values: Sequence[str]
 ) -> dict[str, Any]:
     columns = {column.name: column for column in model.schema.columns}
     cells: dict[str, Any] = {}
     for entry in settings:
         name, text = split_pair("--set", entry, list(columns))
-        cells[name] = None if text in marks else typed_value(columns[name], text)
+        cells[name] = None if text in na_values else typed_value(columns[name], text)
     return cells
 
 
@@ -183,7 +187,7 @@ class Truth:
 
 
 def true_column(schema: Schema, given: str | None, file: TableFile) -> str:
-    """Return the column with the true answers: the target, or one that is named."""
+    """Return the column with the true classes or numbers, by default the target."""
     target = given if given is not None else schema.target
     if target is None:
         raise ParameterError(
@@ -206,12 +210,12 @@ def true_classes(
             "rows whose class is known."
         )
     known = {_written(label): code for code, label in enumerate(schema.classes)}
-    place = [known.get(_as_written(text, schema), -1) for text in raw.values]
-    unknown = [v for v, at in zip(raw.values, place, strict=True) if at < 0]
+    at_sign = [known.get(_as_written(text, schema), -1) for text in raw.values]
+    unknown = [v for v, at in zip(raw.values, at_sign, strict=True) if at < 0]
     position = {label: len(known) + at for at, label in enumerate(unknown)}
     recode = [
         position[value] if at < 0 else at
-        for value, at in zip(raw.values, place, strict=True)
+        for value, at in zip(raw.values, at_sign, strict=True)
     ]
     codes = np.array([*recode, -1], dtype=np.int64)[raw.codes]
     return Truth((*schema.classes, *unknown), codes, tuple(unknown))
@@ -248,9 +252,9 @@ def true_numbers(
         )
     infinite = np.isinf(raw.values)
     if infinite.any():
-        place = file.place(int(np.argmax(infinite)))
+        at_sign = file.location(int(np.argmax(infinite)))
         raise DataError(
-            f"Column {target!r} of {file.label} is infinite in {place}. Correct the "
+            f"Column {target!r} of {file.label} is infinite in {at_sign}. Correct the "
             "cell, or leave it empty."
         )
     return raw.values.astype(np.float64)
@@ -258,7 +262,7 @@ def true_numbers(
 
 @dataclass(frozen=True)
 class KnownRows:
-    """A model that matches columns by name, and a table with its true answers."""
+    """A model that matches columns by name, and a labelled table."""
 
     model: Model
     X: Any = None
@@ -275,33 +279,33 @@ def read_known_rows(
     missing: tuple[str, ...],
     reporter: Reporter,
 ) -> KnownRows:
-    """Read the rows whose answer is known."""
+    """Read the rows whose class or number is known."""
     target = true_column(model.schema, target, file)
     besides = [target] if weight is None else [target, weight]
     file.check_names(besides)
-    answers, known = _answers(model, file, target, missing)
+    predictions, known = _predictions(model, file, target, missing)
     weights = None
     if weight is not None:
         column = file.read(only=[weight], number_columns=[weight], missing=missing)
         weights = case_weights(column, weight, file)
     named, table = read_for_model(model, file, missing, reporter, besides)
     if known.all():
-        return KnownRows(named, table, answers, weights, file)
+        return KnownRows(named, table, predictions, weights, file)
     reporter.note(
-        f"rows without an answer in column {target!r} are left out: "
+        f"rows without a value in column {target!r} are left out: "
         f"{int((~known).sum()):,} of {len(known):,} in {file.label}."
     )
     left = np.flatnonzero(known)
     weights = None if weights is None else weights[left]
-    # What the library says of a row can no longer be told by its line.
-    return KnownRows(named, table.take(left), answers[left], weights)
+    # Row numbers in messages of the library no longer are those of the file.
+    return KnownRows(named, table.take(left), predictions[left], weights)
 
 
-def _answers(
+def _predictions(
     model: Model, file: TableFile, target: str, missing: tuple[str, ...]
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the true answers, and which of them are known."""
-    if model.tree.predicts_numbers:
+    """Return the true classes or numbers, and which of them are known."""
+    if model.tree.is_regression:
         numbers = true_numbers(file, target, missing)
         return numbers, ~np.isnan(numbers)
     truth = true_classes(file, target, model.schema, missing)

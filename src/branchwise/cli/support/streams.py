@@ -1,26 +1,23 @@
-"""Where results, notes and progress go."""
+"""Standard streams and output files, hints about columns, wording of messages.
+
+``Reporter`` writes notes and progress; ``open_output`` and ``print_lines`` write
+results. The hints say how to correct a column with options; ``with_options`` puts
+options in place of parameters into messages of the library.
+"""
 
 from __future__ import annotations
 
 import io
 import os
+import re
+import shlex
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
-
-from branchwise.errors import DataError, ParameterError, json_text, plain
-from branchwise.files.atomic import atomic_write, is_device, telling
-from branchwise.files.read_table import STANDARD_STREAM
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
-import re
-import shlex
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -28,7 +25,12 @@ from branchwise.data.checks import Finding
 from branchwise.data.columns import Coded, Numbers, RawColumn
 from branchwise.data.frames import Frame
 from branchwise.data.schema import Value
-from branchwise.errors import quoted
+from branchwise.errors import DataError, ParameterError, json_text, plain, quoted
+from branchwise.files.atomic import atomic_write, is_device, telling
+from branchwise.files.read_table import STANDARD_STREAM
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Style = TypeVar("Style", bound=StrEnum)
 
@@ -39,19 +41,19 @@ _PATIENCE = 1.0
 
 
 class Reporter:
-    """Tells the user on standard error what happens; results go elsewhere.
+    """Writes notes and progress to standard error.
 
     Parameters
     ----------
     quiet : bool
-        Whether to keep notes and progress to oneself.
+        Whether to suppress notes and progress.
     """
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
 
     def note(self, message: str) -> None:
-        """Say something that is not a result."""
+        """Write a note."""
         if not self.quiet:
             complain(f"note: {message}")
 
@@ -205,7 +207,7 @@ def _standard_output() -> Iterator[BinaryIO]:
 def style_of_file(
     path: str, style: Style | None, endings: Mapping[str, Style], text: bool = False
 ) -> Style:
-    """Return how to write a file: as is asked for, or as its ending says.
+    """Return the style of a file: the one given, or that of its ending.
 
     ``text`` tells that plain text is written in place of a style.
     """
@@ -219,10 +221,10 @@ def style_of_file(
     if own is None or ending in _ANY_TEXT:
         return style or own or endings[""]
     if text or style not in (None, own):
-        asked = f"--style {style}" if style else "text"
+        given = f"--style {style}" if style else "text"
         raise ParameterError(
-            f"-o {path}: a file that ends in {ending!r} is {own}, and {asked} was "
-            "asked for. Give the file another ending."
+            f"-o {path}: a file that ends in {ending!r} is {own}. Got {given}: give "
+            "the file another ending."
         )
     return own
 
@@ -230,7 +232,7 @@ def style_of_file(
 def check_output(
     path: str | None, option: str = "-o", example: str = "tree.json"
 ) -> None:
-    """Refuse a path that cannot be written, before any work is done.
+    """Reject a path that cannot be written, before any work is done.
 
     Parameters
     ----------
@@ -252,17 +254,17 @@ def check_output(
     if not final.parent.is_dir():
         raise DataError(
             f"There is no directory {str(final.parent)!r} to write {final.name!r} to. "
-            f"Make it first, or choose another place with {option}."
+            f"Make it first, or choose another directory with {option}."
         )
     if not is_device(final) and not os.access(final.parent, os.W_OK):
         raise DataError(
-            f"{str(final.parent)!r} allows no new files. Choose another place with "
-            f"{option}."
+            f"{str(final.parent)!r} allows no new files. Choose another directory "
+            f"with {option}."
         )
 
 
 def keep_inputs(outputs: Mapping[str, str | None], *inputs: str | None) -> None:
-    """Refuse to write over what is read, or one result over another; by options."""
+    """Reject options that overwrite an input, or another output."""
     taken: dict[Path, str] = {}
     for option, path in outputs.items():
         if path is None or path == STANDARD_STREAM or is_device(Path(path)):
@@ -294,7 +296,7 @@ def print_json(document: Any, path: str | None = None) -> None:
     print_lines([json_text(document, indent=2)], path)
 
 
-#: A table with fewer rows says nothing about which column is an identifier.
+#: With fewer rows no column is reported as an identifier.
 _ENOUGH_ROWS = 10
 #: Whole numbers with no more values than this may well be names.
 _FEW_NUMBERS = 5
@@ -303,7 +305,7 @@ _FEW_WORDS = 2
 #: With so many numbers among its values, a column is hardly meant as text.
 _MANY_NUMBERS = 10
 #: What people write, in upper or lower case, for a missing value.
-_USUAL_MARKS = frozenset(("", "?", "na", "n/a", "nan", "null", "-", "--", "."))
+_USUAL_NA_VALUES = frozenset(("", "?", "na", "n/a", "nan", "null", "-", "--", "."))
 #: With so large a share of its cells alike, a column is meant to hold such cells.
 _NEARLY_ALL = 0.95
 _MONEY = "$€£¥"
@@ -361,11 +363,11 @@ def _text_hint(name: str, raw: Coded) -> str:
         return f"numeric with {_as_missing(words)}"
     if is_identifier(raw):
         return f"another value in every row: {option('--ignore', name)}?"
-    marks = [text for text in words if _is_usual_mark(text)]
-    if marks:
-        return f"{_as_missing(marks)} if that is no value"
+    na_values = [text for text in words if _is_usual_na_value(text)]
+    if na_values:
+        return f"{_as_missing(na_values)} if that is no value"
     if any(text != text.strip() for text in words):
-        return "blanks around some values are part of them"
+        return "spaces around some values are part of them"
     return "one value only" if len(values) == 1 else ""
 
 
@@ -409,15 +411,15 @@ def _stray_words(raw: Coded) -> list[str]:
     n_numbers = len(values) - len(words)
     if not n_numbers or not 0 < len(words) <= _FEW_WORDS:
         return []
-    usual = all(_is_usual_mark(text) for text in words)
+    usual = all(_is_usual_na_value(text) for text in words)
     return words if usual or n_numbers >= _MANY_NUMBERS else []
 
 
 def _dressed_numbers(raw: Coded) -> str:
     """Say that text looks like numbers that are not written plainly, if it does.
 
-    Commas, signs of money and of percent, and blanks between digits make text of
-    numbers, of which nearly every row then has another.
+    Commas, currency and percent signs, and spaces between digits make text of numbers,
+    and nearly every row then has another value.
     """
     times = np.bincount(raw.codes[raw.codes >= 0], minlength=len(raw.values))
     others_left = (1.0 - _NEARLY_ALL) * float(times.sum())
@@ -455,7 +457,7 @@ def _as_missing(words: Sequence[str]) -> str:
 def without_mistaken(findings: Sequence[Finding], frame: Frame) -> list[Finding]:
     """Leave out text that is only text because of how its numbers are written.
 
-    It does not name rows: it is to be read as numbers, as another hint says.
+    It does not identify rows: another hint advises to read it as numbers.
     """
     kept = []
     for finding in findings:
@@ -486,8 +488,8 @@ def _words(values: Sequence[Value]) -> list[str]:
     return [str(value) for value in values if not _is_number(value)]
 
 
-def _is_usual_mark(text: str) -> bool:
-    return text.strip().lower() in _USUAL_MARKS
+def _is_usual_na_value(text: str) -> bool:
+    return text.strip().lower() in _USUAL_NA_VALUES
 
 
 def _is_number(value: Value) -> bool:
@@ -498,7 +500,7 @@ def _is_number(value: Value) -> bool:
     return True
 
 
-#: What messages of the library say, and what they are to say here.
+#: Wordings of the library -> wordings of the command line.
 _PHRASES = (
     (
         (

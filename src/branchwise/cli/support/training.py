@@ -1,4 +1,4 @@
-"""What ``branchwise fit`` checks and prepares before a tree is grown."""
+"""Columns, targets and weights of a training table, by the options of fit."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def assign_roles(
     categories: Sequence[str] | None,
     regression: bool = False,
 ) -> Roles:
-    """Find out what every column is for, as the options say."""
+    """Return the role of every column, by the options."""
     special = [target] if weight is None else [target, weight]
     file.check_names(special)
     ignored = column_names(file, ignore)
@@ -85,7 +85,7 @@ def assign_roles(
     return Roles(target, weight, text, numbers, ignored, declared, regression)
 
 
-def parted(table: Any, roles: Roles, file: TableFile) -> tuple[Any, Any]:
+def features_and_target(table: Any, roles: Roles, file: TableFile) -> tuple[Any, Any]:
     """Return the target and the attributes, each checked."""
     names = [n for n in table.column_names if n not in (roles.target, roles.weight)]
     if not names:
@@ -118,12 +118,12 @@ def validation_rows(
     missing : sequence of str
         The cells that are missing values.
     reading : Reading
-        How the training table is read, and this one too as far as that fits.
+        The reading options of the training table, applied here where they fit.
     """
     file = TableFile(path, reading, further=True)
     wanted = [name for name in table.column_names if name != roles.weight]
     rows = read_alike(file, table.select(wanted), missing)
-    labels, attributes = parted(rows, roles, file)
+    labels, attributes = features_and_target(rows, roles, file)
     if not roles.regression:
         known, _ = learn_target(table[roles.target])
         found, _ = learn_target(labels)
@@ -137,7 +137,7 @@ def validation_rows(
 
 
 def number_or_rule(option: str, text: str | None) -> float | str | None:
-    """Read a price of leaves: a number, or the rule that finds it."""
+    """Read ccp_alpha: a number, or the rule that chooses it."""
     if text is None or text in ALPHA_RULES:
         return text
     try:
@@ -188,8 +188,10 @@ def declared_categories(
 
 def _split_entry(entry: str, names: Sequence[str]) -> tuple[str | None, list[str]]:
     """Split at the first = whose left side is a column, for a name may have one."""
-    parts = entry.split("=")
-    ways = [("=".join(parts[:at]), "=".join(parts[at:])) for at in range(1, len(parts))]
+    pieces = entry.split("=")
+    ways = [
+        ("=".join(pieces[:at]), "=".join(pieces[at:])) for at in range(1, len(pieces))
+    ]
     for name, values in ways:
         if name in names:
             return name, next(csv.reader([values]), [])
@@ -197,7 +199,7 @@ def _split_entry(entry: str, names: Sequence[str]) -> tuple[str | None, list[str
 
 
 def _check_target(labels: Any, roles: Roles, file: TableFile) -> None:
-    """Refuse rows without an answer, and numbers that are no classes."""
+    """Reject rows without a target value, and numbers that are not classes."""
     target = roles.target
     raw = read_vector(labels, target)
     missing = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
@@ -206,16 +208,16 @@ def _check_target(labels: Any, roles: Roles, file: TableFile) -> None:
         wanted = "number" if roles.regression else "class"
         raise DataError(
             f"The target {target!r} is missing in {rows} of {file.label}, first in "
-            f"{file.place(int(np.argmax(missing)))}. Every row needs a {wanted}: fill "
-            "it in or take the row out."
+            f"{file.location(int(np.argmax(missing)))}. Every row needs a {wanted}: "
+            "fill it in or take the row out."
         )
     if isinstance(raw, Numbers) and not roles.regression:
-        strange = raw.values != np.rint(raw.values)
-        if strange.any():
-            row = int(np.argmax(strange))
+        unseen = raw.values != np.rint(raw.values)
+        if unseen.any():
+            row = int(np.argmax(unseen))
             raise DataError(
                 f"The target {target!r} must hold classes: text or whole numbers. Got "
-                f"{raw.values[row]} in {file.place(row)} of {file.label}. Put such "
+                f"{raw.values[row]} in {file.location(row)} of {file.label}. Put such "
                 f"numbers into classes, take them as names with "
                 f"{option('--categorical', target)}, or predict the numbers themselves "
                 "with --algorithm cart --regression."
@@ -244,7 +246,7 @@ def case_weights(table: Any, column: str | None, file: TableFile) -> Weights | N
         got = "none" if np.isnan(weights[row]) else str(weights[row])
         raise DataError(
             f"Column {column!r} must hold weights: finite numbers that are not "
-            f"negative. Got {got} in {file.place(row)} of {file.label}."
+            f"negative. Got {got} in {file.location(row)} of {file.label}."
         )
     if not weights.any():
         raise DataError(

@@ -1,8 +1,8 @@
-"""Who does the work on Dask: the workers of a client, or threads of this process.
+"""Executors of the Dask engine: the workers of a client, or local threads.
 
-Work is given out part by part and put together in groups, so that this process gets
-one answer however many parts there are. Nothing is kept where it could not be made
-again: whatever a lost worker had is computed anew from the table.
+Work is submitted partition by partition and merged in groups, so that this process
+gets one result however many partitions there are. All data on workers can be
+recomputed from the table if a worker is lost.
 """
 
 from __future__ import annotations
@@ -17,81 +17,81 @@ from weakref import WeakSet
 import dask
 import distributed
 
-from branchwise.engines.remote import Refused, put_together
+from branchwise.engines.remote import Rejected, merge_results
 from branchwise.errors import BranchwiseError, DataError, ParameterError, counted
 from branchwise.threads import in_order
 
-#: So many answers are put together at a time.
+#: The number of results that are merged at a time.
 FAN_IN = 8
-#: How long a scheduler may take to answer.
+#: The timeout of connecting to a scheduler.
 _PATIENCE = "10s"
 _OF_DISTRIBUTED = (None, "distributed", "dask.distributed")
 _LOST = (asyncio.CancelledError, concurrent.futures.CancelledError, OSError)
 _ONE_THREAD = ("sync", "synchronous", "single-threaded")
 
 
-class Crew(Protocol):
-    """Who does work on parts; what it returns stands for results made elsewhere."""
+class Executor(Protocol):
+    """Runs work on partitions; returned objects may be futures of remote results."""
 
     @property
     def n_threads(self) -> int:
-        """How much can be done at the same time."""
+        """The number of tasks that can run at the same time."""
 
     def begin(self, delayed: Sequence[Any]) -> list[Any]:
-        """Begin with the parts as Dask describes them."""
+        """Start reading the partitions, given as delayed tasks."""
 
     def share(self, value: object, name: str) -> Any:
-        """Have something where the work is done, to be used in many places."""
+        """Send a value to the workers, to be used by many tasks."""
 
     def each(
         self, name: str, work: Callable[..., Any], *items: Sequence[Any], **shared: Any
     ) -> list[Any]:
-        """Do the same with each of several items; what is shared is the same."""
+        """Apply a function to each of several items, with shared arguments."""
 
-    def at_home(
+    def each_partition(
         self,
         name: str,
         work: Callable[..., Any],
-        parts: Sequence[Any],
+        chunks: Sequence[Any],
         *items: Sequence[Any],
         **shared: Any,
     ) -> list[Any]:
-        """Do the same with each part, where it lies."""
+        """Apply a function to each partition, on the worker that holds it."""
 
-    def get(self, wanted: Sequence[Any], parts: Sequence[Any]) -> list[Any]:
-        """Bring results here; ``parts`` are what they are made of, one for each part.
+    def get(self, wanted: Sequence[Any], chunks: Sequence[Any]) -> list[Any]:
+        """Fetch results; ``chunks`` are the partitions that they are computed from.
 
-        What is wrong with a part is raised, with the number of the part.
+        Errors of a partition are raised with its number.
         """
 
     def release(self, cancel: bool = False) -> None:
-        """Let go of everything."""
+        """Release all results."""
 
 
-def crew_of(client: Any, retries: int) -> Crew:
-    """Return the client's workers or, where there is no client, threads."""
+def executor_of(client: Any, retries: int) -> Executor:
+    """Return the executor of a client or, without a client, of local threads."""
     if client is None:
         client = _current_client()
     if client is None:
-        return LocalCrew()
+        return LocalExecutor()
     if not isinstance(client, distributed.Client) or client.asynchronous:
         raise ParameterError(
             "client must be a distributed.Client that is not asynchronous, or None for "
             f"the current one. Got {client!r}."
         )
-    return ClientCrew(client, retries)
+    return ClientExecutor(client, retries)
 
 
 def connect(address: str) -> None:
-    """Make the workers of a scheduler those that do all further work."""
+    """Connect to a scheduler, whose workers do all further work."""
     try:
-        # A client that fails stays the current one, so this one is not to be it.
+        # A client that fails would stay the current one, so it is not made so.
         distributed.Client(address, timeout=_PATIENCE, set_as_default=False).close()
         distributed.Client(address, timeout=_PATIENCE)
     except (OSError, ValueError) as error:
         raise ParameterError(
-            f"No Dask scheduler answers at {address!r}: give the address of one that "
-            "runs, such as tcp://host:8786."
+            f"There is no Dask scheduler at {address!r}: give the address of a running "
+            "one, such as tcp://host:8786."
         ) from error
 
 
@@ -104,29 +104,29 @@ def _current_client() -> Any:
         return None
 
 
-def put_together_by(crew: Crew, answers: Sequence[Any]) -> Any:
-    """Merge answers group by group, the earlier first, down to one."""
-    while len(answers) > 1:
+def merge_results_on(executor: Executor, partial_results: Sequence[Any]) -> Any:
+    """Merge results in groups, in order, down to one."""
+    while len(partial_results) > 1:
         groups = [
-            list(answers[begin : begin + FAN_IN])
-            for begin in range(0, len(answers), FAN_IN)
+            list(partial_results[begin : begin + FAN_IN])
+            for begin in range(0, len(partial_results), FAN_IN)
         ]
-        answers = crew.each("merge", put_together, groups)
-    return answers[0]
+        partial_results = executor.each("merge", merge_results, groups)
+    return partial_results[0]
 
 
-class LocalCrew:
-    """Threads of this process; Dask's own scheduler reads the parts."""
+class LocalExecutor:
+    """Threads of this process; Dask's own scheduler reads the partitions."""
 
     @property
     def n_threads(self) -> int:
-        """How many threads there are."""
+        """The number of threads."""
         if dask.config.get("scheduler", None) in _ONE_THREAD:
             return 1
         return int(dask.config.get("num_workers", None) or os.cpu_count() or 1)
 
     def begin(self, delayed: Sequence[Any]) -> list[Any]:
-        """Read the parts."""
+        """Read the partitions."""
         try:
             return list(dask.compute(*delayed))
         except BranchwiseError:
@@ -135,7 +135,7 @@ class LocalCrew:
             raise DataError(f"The Dask table cannot be read: {_told(error)}") from error
 
     def share(self, value: object, name: str) -> Any:  # noqa: ARG002
-        """Return it: it is here."""
+        """Return the value: it is local."""
         return value
 
     def each(
@@ -145,53 +145,53 @@ class LocalCrew:
         *items: Sequence[Any],
         **shared: Any,
     ) -> list[Any]:
-        """Do the same with each of several items."""
+        """Apply a function to each of several items."""
         return in_order(
             lambda given: work(*given, **shared),
             list(zip(*items, strict=True)),
             self.n_threads,
         )
 
-    at_home = each
+    each_partition = each
 
-    def get(self, wanted: Sequence[Any], parts: Sequence[Any]) -> list[Any]:  # noqa: ARG002
-        """Return the results, none of which may be a refusal."""
+    def get(self, wanted: Sequence[Any], chunks: Sequence[Any]) -> list[Any]:  # noqa: ARG002
+        """Return the results; raise if one of them is an error."""
         return _accepted(wanted)
 
     def release(self, cancel: bool = False) -> None:
-        """Do nothing: what nobody refers to is gone."""
+        """Do nothing: unreferenced results are freed."""
 
 
-class ClientCrew:
+class ClientExecutor:
     """The workers of a client."""
 
     def __init__(self, client: Any, retries: int) -> None:
         self._client = client
         self._retries = retries
-        #: What the scheduler keeps for us.
+        #: The futures that the scheduler holds for this executor.
         self._futures: WeakSet[Any] = WeakSet()
 
     @property
     def n_threads(self) -> int:
-        """How many threads all workers have."""
+        """The number of threads of all workers."""
         return max(1, sum(map(int, self._client.nthreads().values())))
 
     def begin(self, delayed: Sequence[Any]) -> list[Any]:
-        """Begin with the parts as Dask describes them."""
+        """Start reading the partitions, given as delayed tasks."""
         return self._ours(self._client.compute(list(delayed), retries=self._retries))
 
     def share(self, value: object, name: str) -> Any:
-        """Have something on a worker, from where the others fetch it once each.
+        """Send a value to a worker, from which the others fetch it once each.
 
-        As the result of a task it can be had again if that worker is lost, which what
-        is scattered cannot.
+        As the result of a task it can be recomputed if that worker is lost, unlike
+        scattered data.
         """
         return self.each(name, _itself, [value])[0]
 
     def each(
         self, name: str, work: Callable[..., Any], *items: Sequence[Any], **shared: Any
     ) -> list[Any]:
-        """Do the same with each of several items."""
+        """Apply a function to each of several items."""
         return self._begun(name, work, items, shared)
 
     def _begun(
@@ -202,7 +202,7 @@ class ClientCrew:
         shared: Mapping[str, Any],
         workers: Sequence[str] = (),
     ) -> list[Any]:
-        # Others may help, too: a worker that is lost must not be waited for.
+        # Other workers are allowed, too, in case this one is lost.
         where = {"workers": list(workers), "allow_other_workers": True}
         return self._ours(
             self._client.map(
@@ -216,28 +216,28 @@ class ClientCrew:
             )
         )
 
-    def at_home(
+    def each_partition(
         self,
         name: str,
         work: Callable[..., Any],
-        parts: Sequence[Any],
+        chunks: Sequence[Any],
         *items: Sequence[Any],
         **shared: Any,
     ) -> list[Any]:
-        """Do the same with each part, where it lies.
+        """Apply a function to each partition, on the worker that holds it.
 
-        Left to itself the scheduler goes by all that a task needs, and sends parts to
-        where the job is.
+        By default the scheduler considers all inputs of a task, and would move
+        partitions to the worker that has the job.
         """
-        lying = self._client.who_has(list(parts))
-        by_home: dict[tuple[str, ...], list[int]] = {}
-        for at, part in enumerate(parts):
-            home = tuple(sorted(lying.get(part.key, ())))
-            by_home.setdefault(home, []).append(at)
-        found: list[Any] = [None] * len(parts)
-        for home, chosen in by_home.items():
-            theirs = [[given[at] for at in chosen] for given in (parts, *items)]
-            results = self._begun(name, work, theirs, shared, home)
+        lying = self._client.who_has(list(chunks))
+        by_worker: dict[tuple[str, ...], list[int]] = {}
+        for at, chunk in enumerate(chunks):
+            worker = tuple(sorted(lying.get(chunk.key, ())))
+            by_worker.setdefault(worker, []).append(at)
+        found: list[Any] = [None] * len(chunks)
+        for worker, chosen in by_worker.items():
+            theirs = [[given[at] for at in chosen] for given in (chunks, *items)]
+            results = self._begun(name, work, theirs, shared, worker)
             for at, result in zip(chosen, results, strict=True):
                 found[at] = result
         return found
@@ -246,13 +246,13 @@ class ClientCrew:
         self._futures.update(futures)
         return futures
 
-    def get(self, wanted: Sequence[Any], parts: Sequence[Any]) -> list[Any]:
-        """Bring results here, or raise what is wrong with the first part."""
+    def get(self, wanted: Sequence[Any], chunks: Sequence[Any]) -> list[Any]:
+        """Fetch results, or raise the error of the first partition that has one."""
         try:
             for future in wanted:
                 error = future.exception()
                 if error is not None:
-                    self._raise(error, parts)
+                    self._raise(error, chunks)
             return _accepted(self._client.gather(list(wanted)))
         except _LOST as error:
             raise BranchwiseError(
@@ -261,18 +261,18 @@ class ClientCrew:
                 "fit again."
             ) from error
 
-    def _raise(self, error: BaseException, parts: Sequence[Any]) -> NoReturn:
-        failed = [n for n, future in enumerate(parts) if future.status == "error"]
+    def _raise(self, error: BaseException, chunks: Sequence[Any]) -> NoReturn:
+        failed = [n for n, future in enumerate(chunks) if future.status == "error"]
         where = f"Partition {failed[0]} of the Dask table" if failed else "A partition"
         tries = counted(self._retries + 1, "time") if self._retries else "once"
-        # Where it was raised on a worker helps nobody to find it here.
+        # The traceback on the worker is of no use here.
         raise DataError(
             f"{where} cannot be computed, tried {tries}; nothing was fitted. The cause "
             f"is {_told(error)}"
         ) from error.with_traceback(None)
 
     def release(self, cancel: bool = False) -> None:
-        """Let the scheduler forget everything, and stop what is under way."""
+        """Release all futures, and cancel running work."""
         futures = list(self._futures)
         self._futures.clear()
         if cancel and self._client.status == "running":
@@ -287,13 +287,13 @@ def _itself(value: object) -> object:
 
 def _accepted(results: Sequence[Any]) -> list[Any]:
     for result in results:
-        if isinstance(result, Refused):
+        if isinstance(result, Rejected):
             raise _raised(result) from None
     return list(results)
 
 
-def _raised(refused: Refused) -> BranchwiseError:
-    error, number = refused.error, refused.number
+def _raised(rejected: Rejected) -> BranchwiseError:
+    error, number = rejected.error, rejected.number
     if number is None:
         return error
     return type(error)(f"{error} (In partition {number}, whose rows start at 0.)")

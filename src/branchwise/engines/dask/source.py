@@ -1,10 +1,9 @@
-"""Rows on Dask: partitions are read, encoded and counted where they lie.
+"""Data source of the Dask engine, and lazy prediction on Dask.
 
-Each partition is read once and then held by the workers as narrow codes. A level of
-the tree is one job to all parts; their counts are added up by the workers, and only
-the sum comes here, so what comes does not grow with the number of rows. The rows of
-nodes that are small enough are brought together among the workers, which grow what
-is below them.
+Each partition is read once and then held by the workers as small integer codes. A
+level of the tree is one job for all partitions; the workers add up their counts, and
+only the sum is sent here, so that its size does not grow with the number of rows. The
+rows of small nodes are exchanged among the workers, which grow their subtrees.
 """
 
 from __future__ import annotations
@@ -28,32 +27,37 @@ from branchwise.data.columns import RawColumn
 from branchwise.data.frames import Frame
 from branchwise.data.schema import Schema
 from branchwise.engines.base import model_of
-from branchwise.engines.dask.cluster import Crew, connect, crew_of, put_together_by
+from branchwise.engines.dask.cluster import (
+    Executor,
+    connect,
+    executor_of,
+    merge_results_on,
+)
 from branchwise.engines.fit_plan import Plan, Task
 from branchwise.engines.level_engine import Job, PassEngine
 from branchwise.engines.remote import (
     MOST_BATCHES,
-    CutByBatch,
-    Desk,
     Mark,
-    answered,
+    SliceByBatch,
+    WorkerPlan,
     block_of,
     check_parquet,
+    deserialised,
     done,
     encoded,
     finished,
     held,
     mark_of,
-    unpacked,
+    returned,
 )
 from branchwise.engines.scan import (
-    Again,
     Below,
+    Rescan,
     Route,
     attributes_of,
-    look,
-    look_again,
-    settle,
+    finalise,
+    rescan,
+    scan,
     weigh_again,
 )
 from branchwise.errors import DataError, ParameterError, check_limit, counted, quoted
@@ -63,8 +67,8 @@ from branchwise.tree.tree import Tree
 What = Literal["classes", "probabilities", "leaves"]
 
 
-class PartedTable:
-    """A Dask DataFrame or 2-D array, and what lies beside it, part by part."""
+class PartitionedTable:
+    """A Dask DataFrame or 2-D array with further columns, by partition."""
 
     def __init__(self, X: Any, beside: Mapping[str, Any]) -> None:
         if isinstance(X, da.Array):
@@ -76,12 +80,12 @@ class PartedTable:
             )
         self._X = X
         self._beside = {
-            role: _parted_alike(role, column, X) for role, column in beside.items()
+            role: _same_partitions(role, column, X) for role, column in beside.items()
         }
 
     @property
     def named(self) -> bool:
-        """Whether columns have names of the user's."""
+        """Whether the user has named the columns."""
         return isinstance(self._X, dd.DataFrame)
 
     @property
@@ -98,10 +102,10 @@ class PartedTable:
         return Frame(names, 0, self.named, (_unread,) * len(names))
 
     def delayed(self, unread: AbstractSet[str]) -> list[Any]:
-        """Return tasks that read the partitions but for some columns."""
+        """Return tasks that read the partitions without some columns."""
         X = self._X
         if self.named and not unread.isdisjoint(self.names):
-            # What is not needed is not even read from files.
+            # Columns that are not needed are not read from files.
             X = X[[name for name in X.columns if str(name) not in unread]]
         tables = _tasks(X)
         beside = {name: _tasks(column) for name, column in self._beside.items()}
@@ -121,31 +125,31 @@ def parquet_frame(
     frame = dd.read_parquet(files)
     declared = declared_columns(files[0])
     if not set(names) <= set(frame.columns):
-        frame = frame.reset_index()  # a column that pandas wrote as the index
+        frame = frame.reset_index()  # a column that pandas has written as the index
     return frame[list(names)].map_partitions(_as_read, tuple(missing), declared)
 
 
 def _as_read(
-    part: pd.DataFrame, missing: Sequence[str], declared: AbstractSet[str]
+    chunk: pd.DataFrame, missing: Sequence[str], declared: AbstractSet[str]
 ) -> pd.DataFrame:
-    """Take columns as files are read: some texts are missing values.
+    """Return columns as files are read: some texts are missing values.
 
     A dictionary that is not declared is only a way to store values.
     """
-    part = part.copy(deep=False)
-    for name, column in part.items():
+    chunk = chunk.copy(deep=False)
+    for name, column in chunk.items():
         if isinstance(column.dtype, pd.CategoricalDtype):
             gone = [text for text in missing if text in column.cat.categories]
             kept = column.cat.remove_categories(gone)
             plain = kept.astype(column.cat.categories.dtype)
-            part[name] = kept if name in declared else plain
+            chunk[name] = kept if name in declared else plain
         elif pd.api.types.is_string_dtype(column.dtype):
-            part[name] = column.mask(column.isin(missing))
-    return part
+            chunk[name] = column.mask(column.isin(missing))
+    return chunk
 
 
 def series_name(column: Any) -> str | None:
-    """Return the name of a Series; arrays have names that mean nothing."""
+    """Return the name of a Series; names of arrays have no meaning."""
     name = column.name if isinstance(column, dd.Series) else None
     return name if isinstance(name, str) and name else None
 
@@ -160,7 +164,7 @@ def _tasks(collection: Any) -> list[Any]:
 
 
 def _whole_rows(X: Any) -> Any:
-    """Return an array whose rows are not cut in pieces."""
+    """Return an array whose chunks have whole rows."""
     if X.ndim != 2:
         raise DataError(
             f"X must be a table. Expected 2D array, got {X.ndim}D array instead. "
@@ -169,8 +173,8 @@ def _whole_rows(X: Any) -> Any:
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
-def _parted_alike(role: str, column: Any, X: Any) -> Any:
-    """Check that a column is parted as the table is, as far as can be known."""
+def _same_partitions(role: str, column: Any, X: Any) -> Any:
+    """Check that a column has the partitions of the table, as far as known."""
     if not isinstance(column, (dd.Series, da.Array)) or column.ndim != 1:
         raise DataError(
             f"{role} must be a Dask Series or a Dask array of one dimension beside a "
@@ -185,24 +189,25 @@ def _parted_alike(role: str, column: Any, X: Any) -> Any:
                     f"{counted(entries, 'value')} for {counted(rows, 'row')}."
                 )
             return column.rechunk((X.chunks[0],))
-    n_table, n_column = _n_parts(X), _n_parts(column)
+    n_table, n_column = _n_chunks(X), _n_chunks(column)
     if n_table != n_column:
         raise DataError(
-            f"{role} must be parted as X is. Got {counted(n_column, 'partition')} for "
+            f"{role} must have the partitions of X. Got "
+            f"{counted(n_column, 'partition')} for "
             f"{counted(n_table, 'partition')} of X; make both of one table, or "
             "repartition one."
         )
     return column
 
 
-def _n_parts(collection: Any) -> int:
+def _n_chunks(collection: Any) -> int:
     if isinstance(collection, da.Array):
         return int(collection.numblocks[0])
     return int(collection.npartitions)
 
 
 class Predicting(Protocol):
-    """A model, as far as it is needed here."""
+    """The methods of a model that prediction needs."""
 
     schema: Schema
 
@@ -220,7 +225,7 @@ class Predicting(Protocol):
 
 
 def predict(model: Predicting, X: Any, what: What = "classes") -> Any:
-    """Predict where the rows lie, when the answer is asked for.
+    """Predict lazily, on the workers that hold the rows.
 
     Parameters
     ----------
@@ -252,9 +257,9 @@ def predict(model: Predicting, X: Any, what: What = "classes") -> Any:
     token = dask.base.tokenize(model.to_bytes())
     sent = dask.delayed(model, name=f"branchwise-model-{token}", traverse=False)
     if isinstance(X, dd.DataFrame):
-        meta = _frame_answers(X._meta, model, what)  # noqa: SLF001
+        meta = _frame_predictions(X._meta, model, what)  # noqa: SLF001
         return X.map_partitions(
-            _frame_answers, sent, what, meta=meta, enforce_metadata=False
+            _frame_predictions, sent, what, meta=meta, enforce_metadata=False
         )
     if not isinstance(X, da.Array):
         raise DataError(
@@ -262,21 +267,21 @@ def predict(model: Predicting, X: Any, what: What = "classes") -> Any:
             f"{type(X).__name__} instead; use model.predict for a table in memory."
         )
     X = _whole_rows(X)
-    meta = _answers(np.empty((0, X.shape[1]), X.dtype), model, what)
+    meta = _results(np.empty((0, X.shape[1]), X.dtype), model, what)
     shape: dict[str, Any] = {"drop_axis": 1}
     if meta.ndim == 2:
         shape = {"chunks": (X.chunks[0], (meta.shape[1],))}
-    return X.map_blocks(_answers, model=sent, what=what, meta=meta, **shape)
+    return X.map_blocks(_results, model=sent, what=what, meta=meta, **shape)
 
 
-def _answers(rows: Any, model: Predicting, what: What) -> NDArray[Any]:
+def _results(rows: Any, model: Predicting, what: What) -> NDArray[Any]:
     if what == "probabilities":
         return model.predict_proba(rows)
     return model.predict(rows) if what == "classes" else model.apply(rows)
 
 
-def _frame_answers(rows: pd.DataFrame, model: Predicting, what: What) -> Any:
-    found = _answers(rows, model, what)
+def _frame_predictions(rows: pd.DataFrame, model: Predicting, what: What) -> Any:
+    found = _results(rows, model, what)
     if what == "probabilities":
         return pd.DataFrame(found, rows.index, list(model.schema.classes))
     name = model.schema.target if what == "classes" else "leaf"
@@ -285,14 +290,14 @@ def _frame_answers(rows: pd.DataFrame, model: Predicting, what: What) -> Any:
 
 __all__ = ["DaskTable", "What", "predict"]
 
-#: Rows are brought together in no more blocks than that: each is a task of its own.
+#: The most blocks of rows that are exchanged: each is a task.
 MOST_BLOCKS = 50_000
-#: Batches of nodes for each thread, so that none waits long for the others.
+#: Batches of nodes for each thread, to balance the load.
 BATCHES_PER_THREAD = 4
 
 
 class DaskTable:
-    """A Dask table, to grow trees from where its partitions lie.
+    """A Dask table whose trees are grown on the workers.
 
     Use it in a ``with`` statement, or call :meth:`close`: workers hold encoded rows
     until then.
@@ -300,20 +305,20 @@ class DaskTable:
     Parameters
     ----------
     X : dask.dataframe.DataFrame or dask.array.Array
-        The table. Its index means nothing; the columns of an array are x0, x1, ...
+        The table. Its index is ignored; the columns of an array are x0, x1, ...
     y, weights : Series or 1-D array of Dask, or None
         The target and the weights, where they are not columns of the table. They must
-        be parted as it is. :attr:`target` and :attr:`weight` are their names.
+        have its partitions. :attr:`target` and :attr:`weight` are their names.
     client : distributed.Client or None, default=None
-        Who does the work; None is the current client or, where there is none, this
-        process.
+        The client whose workers are used; None is the current client or, without one,
+        this process.
     most_rows : int, default=500_000
-        As many rows one worker may be given to finish nodes with; 0 is none.
+        The most rows that one worker gets to finish nodes; 0 is none.
     retries : int, default=2
         How often a partition that fails is tried again, by a client.
     hold : bool, default=True
-        Whether workers hold what they have read, as codes and numbers, until it is
-        encoded. If not, partitions are read twice, and take less memory.
+        Whether workers hold the columns they have read until these are encoded. If
+        not, partitions are read twice, and take less memory.
     """
 
     engine_name = "dask"
@@ -332,16 +337,16 @@ class DaskTable:
     ) -> None:
         check_limit("most_rows", most_rows, 0, optional=False)
         check_limit("retries", retries, 0, optional=False)
-        names = PartedTable(X, {}).names
-        #: What a task calls the target and the weights that lie beside the table.
+        names = PartitionedTable(X, {}).names
+        #: Names of the target and the weights that are not columns of the table.
         own = series_name(y)
         self.target = None if y is None else _free_name(own or "y", names)
         self.weight = None if weights is None else _free_name("weights", names)
         given = {self.target: y, self.weight: weights}
-        self._table = PartedTable(X, {name: given[name] for name in given if name})
+        self._table = PartitionedTable(X, {name: given[name] for name in given if name})
         self._target_name = own
         self.most_rows = most_rows
-        self._crew = crew_of(client, retries)
+        self._executor = executor_of(client, retries)
         self._hold = hold
         self._held: tuple[frozenset[str], list[Any]] | None = None
 
@@ -352,7 +357,7 @@ class DaskTable:
         missing: Sequence[str],
         scheduler: str | None = None,
     ) -> Any:
-        """Return Parquet files as a DataFrame, and become a client of a scheduler.
+        """Return Parquet files as a DataFrame, and connect to a scheduler.
 
         Parameters
         ----------
@@ -377,18 +382,18 @@ class DaskTable:
         self.close()
 
     def close(self) -> None:
-        """Let go of all that workers hold."""
+        """Release the data on the workers."""
         self._held = None
-        self._crew.release()
+        self._executor.release()
 
     @contextmanager
-    def undone_on_error(self) -> Iterator[None]:
-        """Stop all work, and let go of it, when something goes wrong here."""
+    def cancelled_on_error(self) -> Iterator[None]:
+        """Cancel and release all work on errors."""
         try:
             yield
         except BaseException:
             self._held = None
-            self._crew.release(cancel=True)
+            self._executor.release(cancel=True)
             raise
 
     @property
@@ -397,17 +402,17 @@ class DaskTable:
         return self._table.outline.names
 
     def learn(self, task: Task) -> Plan:
-        """Look at all rows once (and at weights once or twice more)."""
-        # What lacks in every partition is said before any is read.
+        """Scan all rows once (and weights once or twice more)."""
+        # Missing columns are reported before any partition is read.
         attributes_of(self._table.outline, task)
-        with self.undone_on_error():
+        with self.cancelled_on_error():
             tables = self._tables(task)
-            plan = settle(
-                self._merged(tables, "look", look, task),
+            plan = finalise(
+                self._merged(tables, "look", scan, task),
                 task,
-                Again(
+                Rescan(
                     lambda plan: self._merged(tables, "weigh", weigh_again, plan),
-                    lambda plan: self._merged(tables, "look again", look_again, plan),
+                    lambda plan: self._merged(tables, "look again", rescan, plan),
                 ),
             )
         schema = replace(plan.schema, named=self._table.named)
@@ -416,41 +421,41 @@ class DaskTable:
         return replace(plan, schema=schema)
 
     def _tables(self, task: Task) -> list[Any]:
-        """Return the partitions as they are read, or as they are held."""
+        """Return the tasks that read partitions, or the partitions that are held."""
         unread = frozenset(task.ignored) - {task.target, task.weight}
         if self._held is not None and self._held[0] == unread:
             return self._held[1]
-        tables = self._crew.begin(self._table.delayed(unread))
+        tables = self._executor.begin(self._table.delayed(unread))
         if self._hold:
             self._held = unread, tables
         return tables
 
     def _merged(
-        self, tables: Sequence[Any], name: str, question: Any, word: object
+        self, tables: Sequence[Any], name: str, request: Any, word: object
     ) -> Any:
-        crew = self._crew
-        shared = crew.share(word, f"{name}-by")
-        answers = crew.each(
+        executor = self._executor
+        shared = executor.share(word, f"{name}-by")
+        results = executor.each(
             name,
-            answered,
+            returned,
             range(len(tables)),
             tables,
-            [question] * len(tables),
+            [request] * len(tables),
             [shared] * len(tables),
         )
-        return crew.get([put_together_by(crew, answers)], answers)[0]
+        return executor.get([merge_results_on(executor, results)], results)[0]
 
     def engine(self, plan: Plan) -> PassEngine:
-        """Return who counts the rows by a plan, which are encoded for it."""
-        crew = self._crew
-        with self.undone_on_error():
+        """Encode the rows by a plan, and return the engine that counts them."""
+        executor = self._executor
+        with self.cancelled_on_error():
             tables = self._tables(plan.task)
-            desk = Desk(plan)
-            shared = crew.share(desk, "plan")
-            parts = crew.each(
-                "encode", encoded, range(len(tables)), tables, desk=shared
+            worker_plan = WorkerPlan(plan)
+            shared = executor.share(worker_plan, "plan")
+            pieces = executor.each(
+                "encode", encoded, range(len(tables)), tables, worker_plan=shared
             )
-            marks = crew.get(crew.each("mark", mark_of, parts), parts)
+            marks = executor.get(executor.each("mark", mark_of, pieces), pieces)
             self._held = None
             n_rows = sum(mark.n_rows for mark in marks)
             if n_rows != plan.n_rows:
@@ -459,88 +464,90 @@ class DaskTable:
                     f"{plan.n_rows:,} rows and now has {n_rows:,}. Fit again while "
                     "nothing writes to it."
                 )
-        return PassEngine(plan, DaskParts(self, crew, desk, shared, parts, marks))
+        return PassEngine(
+            plan, DaskPartitions(self, executor, worker_plan, shared, pieces, marks)
+        )
 
 
-class DaskParts:
-    """Encoded rows on the workers, and who asks them."""
+class DaskPartitions:
+    """Runs jobs on the encoded partitions of the workers."""
 
     def __init__(
         self,
-        place: DaskTable,
-        crew: Crew,
-        desk: Desk,
+        dask_table: DaskTable,
+        executor: Executor,
+        worker_plan: WorkerPlan,
         shared_desk: Any,
-        parts: list[Any],
+        pieces: list[Any],
         marks: list[Mark],
     ) -> None:
-        self.most_rows = place.most_rows
-        self._place = place
-        self._crew = crew
-        self._desk = desk
+        self.most_rows = dask_table.most_rows
+        self._position = dask_table
+        self._executor = executor
+        self._desk = worker_plan
         self._shared_desk = shared_desk
-        self._parts = parts
+        self._chunks = pieces
         self._marks = marks
 
     def run(self, job: Job) -> Any:
-        """Ask every part and put the answers together."""
-        with self._place.undone_on_error():
-            answers = self._done("count", job)
-            whole = put_together_by(self._crew, answers)
-            return self._crew.get([whole], answers)[0]
+        """Run a job on every partition, and merge the results."""
+        with self._position.cancelled_on_error():
+            results = self._done("count", job)
+            whole = merge_results_on(self._executor, results)
+            return self._executor.get([whole], results)[0]
 
     def _done(self, name: str, job: object) -> list[Any]:
-        return self._crew.at_home(
+        return self._executor.each_partition(
             name,
             done,
-            self._parts,
+            self._chunks,
             self._marks,
-            desk=self._shared_desk,
-            letter=self._crew.share(self._desk.letter(job), f"{name}-by"),
+            worker_plan=self._shared_desk,
+            payload=self._executor.share(self._desk.payload(job), f"{name}-by"),
         )
 
     def finish(
         self, route: Route, bucket: Ints, below: Below
     ) -> Iterator[tuple[int, Tree]]:
-        """Bring the rows of open nodes together by bucket, and grow what is below.
+        """Group the rows of open nodes by bucket, and grow their subtrees.
 
-        Buckets that are neighbours share a batch: one task, to which every part sends
-        one block. Where there are so many parts that there would be fewer batches than
-        threads, nothing is brought together.
+        Neighbouring buckets share a batch: one task, to which every partition sends one
+        block. With so many partitions that there would be fewer batches than threads,
+        nothing is grouped.
         """
-        n_buckets, n_threads = int(bucket.max()) + 1, self._crew.n_threads
+        n_buckets, n_threads = int(bucket.max()) + 1, self._executor.n_threads
         n_batches = min(
             n_buckets,
             BATCHES_PER_THREAD * n_threads,
-            MOST_BLOCKS // len(self._parts),
+            MOST_BLOCKS // len(self._chunks),
             MOST_BATCHES,
         )
         if n_batches < min(n_buckets, n_threads):
             return
         batch = np.where(bucket < 0, -1, bucket * n_batches // n_buckets)
-        with self._place.undone_on_error():
-            cut = self._done("cut", CutByBatch(route, batch, n_batches))
-            batches = self._finished(cut, n_batches, below)
+        with self._position.cancelled_on_error():
+            sliced = self._done("slice", SliceByBatch(route, batch, n_batches))
+            batches = self._finished(sliced, n_batches, below)
             while batches:
-                # One at a time: all trees together may be large.
-                for node, arrays in self._crew.get([batches.pop()], cut)[0]:
-                    yield node, unpacked(arrays)
+                # One at a time: all trees may be large.
+                for node, arrays in self._executor.get([batches.pop()], sliced)[0]:
+                    yield node, deserialised(arrays)
 
-    def _finished(self, cut: list[Any], n_batches: int, below: Below) -> list[Any]:
-        crew, n_parts = self._crew, len(cut)
-        every = [number for number in range(n_batches) for _ in cut]
-        blocks = crew.each("block", block_of, cut * n_batches, every)
-        return crew.each(
+    def _finished(self, sliced: list[Any], n_batches: int, below: Below) -> list[Any]:
+        executor, n_chunks = self._executor, len(sliced)
+        every = [number for number in range(n_batches) for _ in sliced]
+        blocks = executor.each("block", block_of, sliced * n_batches, every)
+        return executor.each(
             "finish",
             finished,
-            [blocks[at : at + n_parts] for at in range(0, len(blocks), n_parts)],
-            desk=self._shared_desk,
-            letter=crew.share(self._desk.letter(below), "finish-by"),
+            [blocks[at : at + n_chunks] for at in range(0, len(blocks), n_chunks)],
+            worker_plan=self._shared_desk,
+            payload=executor.share(self._desk.payload(below), "finish-by"),
         )
 
 
 def _free_name(name: str, taken: Sequence[str]) -> str:
-    """Return a name for a column that lies beside a table."""
+    """Return an unused name for a further column of a table."""
     while name in taken:
         name += "_"
     return name

@@ -1,9 +1,9 @@
-"""Spark DataFrames: partitions count their rows, and only counts reach the driver.
+"""Data source of the Spark engine: partitions are counted by the workers.
 
-The table is read once. Spark keeps its rows as narrow codes, in memory and where
-that is short on disk; every level is a pass over them with the splits so far, and
-answers are merged by the workers until few are left. Workers need branchwise and
-pyarrow installed.
+The table is read once. Spark caches its rows as small integer codes, in memory and,
+if necessary, on disk; every level is a pass over them with the splits so far, and the
+workers merge their results until few are left. Only counts reach the driver. Workers
+need branchwise and pyarrow installed.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from branchwise.data.arrays import Ints
-from branchwise.engines.fit_plan import Facts, Plan, Task
+from branchwise.engines.fit_plan import Plan, Summary, Task
 from branchwise.engines.level_engine import Job, PassEngine, merged
 from branchwise.engines.remote import PAGES, check_parquet, opened, sent
-from branchwise.engines.scan import Again, Below, Route, look_again, settle, weigh_again
+from branchwise.engines.scan import Below, Rescan, Route, finalise, rescan, weigh_again
 from branchwise.engines.spark.workers import (
-    FACTS,
     REPORT,
     ROWS,
-    Ask,
-    AskByPlan,
-    Cut,
+    SUMMARY,
     Encode,
     GrowBelow,
     Merge,
     Outcome,
     Pack,
+    Request,
+    RequestByPlan,
     Shipped,
+    SliceByBatch,
 )
 from branchwise.errors import DataError, check_limit
 from branchwise.tree.tree import Tree
 
-#: Answers of so many partitions are merged in one place; the driver gets no more.
+#: The number of results that one task merges, and the most that the driver gets.
 FAN_IN = 16
 
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -50,15 +50,15 @@ _PYTHON_ERROR = re.compile(r"^\s*([A-Za-z_][\w.]*(?:Error|Exception|Interrupt)\b
 
 @dataclass(frozen=True)
 class Enclosed:
-    """What travels with every piece of work."""
+    """A value that is sent with every task."""
 
     value: Any
 
 
 def mapped(frame: Any, work: Any, schema: Any = PAGES) -> Any:
-    """Let the workers do something with the Arrow batches of every partition."""
+    """Apply a function to the Arrow batches of every partition, on the workers."""
     with warnings.catch_warnings():
-        # PySpark looks at the version of pandas here, which has no part in this.
+        # PySpark checks the version of pandas here, which is not used.
         warnings.simplefilter("ignore", FutureWarning)
         return frame.mapInArrow(work, schema)
 
@@ -69,7 +69,7 @@ class Session:
     def __init__(self, spark: Any) -> None:
         # Spark Connect has no context, and says so by an AttributeError.
         self._context = getattr(spark, "sparkContext", None)
-        # The session's own tags are forgotten with the connection, which Ctrl-C cuts.
+        # Ctrl-C closes the connection, and with it the tags of the session.
         if self._context is None:
             self._tag, self._untag = spark.addTag, spark.removeTag
             self._cancel = spark.interruptTag
@@ -79,7 +79,7 @@ class Session:
 
     @contextmanager
     def shipped(self, thing: Any) -> Iterator[Shipped]:
-        """Send something to every worker, where it stays until the end."""
+        """Broadcast a value to the workers, until the block ends."""
         if self._context is None:
             yield Enclosed(thing)
             return
@@ -92,7 +92,7 @@ class Session:
 
     @contextmanager
     def persisted(self, frame: Any) -> Iterator[Any]:
-        """Let Spark keep the rows of a frame until the end, once they are made."""
+        """Persist the rows of a frame until the block ends."""
         from pyspark.storagelevel import StorageLevel  # noqa: PLC0415
 
         kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -103,7 +103,7 @@ class Session:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Cancel the work on Ctrl-C, and tell in a few words what went wrong."""
+        """Cancel the work on Ctrl-C, and shorten errors of Spark."""
         tag = f"branchwise-{uuid.uuid4().hex}"
         self._tag(tag)
         try:
@@ -127,28 +127,28 @@ class Session:
             rows: list[Any] = frame.collect()
             return rows
 
-    def outcome(self, answers: Any, n_partitions: int) -> Outcome:
-        """Put the answers of partitions together, on the workers while there are many.
+    def outcome(self, results: Any, n_partitions: int) -> Outcome:
+        """Merge the results of partitions, on the workers while there are many.
 
-        Each partition answers once, however often it is tried: Spark takes the
-        result of one of the tries.
+        Each partition has one result, however often it is retried: Spark keeps that of
+        one attempt.
         """
         while n_partitions > FAN_IN:
             n_partitions = -(-n_partitions // FAN_IN)
-            together = answers.repartition(n_partitions, "source")
+            together = results.repartition(n_partitions, "source")
             in_order = together.sortWithinPartitions("source", "page")
-            answers = mapped(in_order, Merge())
-        return known(outcome for _, outcome in self.things(answers))
+            results = mapped(in_order, Merge())
+        return known(outcome for _, outcome in self.things(results))
 
     def things(self, pages: Any) -> Iterator[tuple[int, Any]]:
-        """Bring things to the driver, with their buckets and in the order of those."""
+        """Fetch objects with their buckets, in the order of buckets."""
         columns = pages.select("bucket", "source", "page", "last", "data")
         rows = sorted(self.collected(columns), key=lambda row: row[:3])
         return opened((row.bucket, row.last, bytes(row.data)) for row in rows)
 
 
 def session(master: str | None) -> Any:
-    """Return the session there is, or one of our own."""
+    """Return the active session, or a new one."""
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     # Workers on this machine must find the packages that this process has.
@@ -167,13 +167,13 @@ def chosen(frame: Any, names: Sequence[str], missing: Sequence[str]) -> Any:
     """Return some columns of a frame, of which some texts are missing values."""
     from pyspark.sql import functions  # noqa: PLC0415
 
-    # By position: Spark takes dots in names for parts, and knows no case.
-    place = {field.name: at for at, field in enumerate(frame.schema.fields)}
-    numbered = frame.toDF(*map(str, range(len(place))))
+    # By position: Spark treats dots in names as fields, and ignores case.
+    position = {field.name: at for at, field in enumerate(frame.schema.fields)}
+    numbered = frame.toDF(*map(str, range(len(position))))
     columns = []
     for name in names:
-        column = numbered[str(place[name])]
-        if frame.schema.fields[place[name]].dataType.typeName() == "string":
+        column = numbered[str(position[name])]
+        if frame.schema.fields[position[name]].dataType.typeName() == "string":
             # Where that does not hold, or is unknown, there is NULL.
             column = functions.when(~column.isin(list(missing)), column)
         columns.append(column.alias(name))
@@ -181,7 +181,7 @@ def chosen(frame: Any, names: Sequence[str], missing: Sequence[str]) -> Any:
 
 
 def known(outcomes: Iterable[Outcome]) -> Outcome:
-    """Put outcomes together, and raise what was wrong."""
+    """Merge outcomes, and raise the error if there is one."""
     total: Outcome = merged(outcomes) or Outcome(0)
     if total.failure is not None:
         raise total.failure
@@ -193,7 +193,7 @@ def _is_of_spark(error: Exception) -> bool:
 
 
 def cause(error: Exception) -> str:
-    """Say what went wrong, without the way through Spark.
+    """Return the cause of an error, without the stack of Spark.
 
     An error in Python is the last line of its traceback; of others the first lines
     of what Spark says.
@@ -207,8 +207,8 @@ def cause(error: Exception) -> str:
     return told if len(told) <= _LONGEST else told[: _LONGEST - 3] + "..."
 
 
-#: Nodes are finished in so many places for every partition, if there are as many.
-PLACES_EACH = 4
+#: Buckets of nodes to finish for every partition.
+POSITIONS_EACH = 4
 
 _CHANGED = (
     "The table changed while the tree was grown: it had {:,} rows at first and has "
@@ -225,23 +225,22 @@ class _Blocks:
     n_partitions: int
 
     def of(self, bucket: int) -> Any:
-        """Return the pages of rows, or of what they show."""
+        """Return the pages of rows, or of their summaries."""
         return self.pages.where(f"bucket = {bucket}")
 
 
 class SparkTable:
     """The rows of a Spark DataFrame.
 
-    Close it after use, or use it in a ``with`` statement: Spark then forgets the rows
-    that it kept, also after an error or Ctrl-C.
+    Close it after use, or use it in a ``with`` statement: Spark then releases the rows
+    that it cached, also after an error or Ctrl-C.
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
         The table. It is read once, but for partitions that Spark loses.
     most_rows : int, default=500_000
-        The most rows that one worker brings together to finish nodes at once; 0 never
-        does.
+        The most rows that one worker gets to finish nodes at once; 0 is none.
     """
 
     engine_name = "spark"
@@ -268,7 +267,7 @@ class SparkTable:
         missing: Sequence[str],
         master: str | None = None,
     ) -> Any:
-        """Let Spark read Parquet files.
+        """Return a DataFrame of Parquet files.
 
         Parameters
         ----------
@@ -291,41 +290,41 @@ class SparkTable:
         return list(self._frame.columns)
 
     def learn(self, task: Task) -> Plan:
-        """Look at all rows once."""
-        blocks = self._packed(task)
-        shown = self._session.outcome(blocks.of(FACTS), blocks.n_partitions)
+        """Scan all rows once, and return the plan of counting them."""
+        blocks = self._serialised(task)
+        shown = self._session.outcome(blocks.of(SUMMARY), blocks.n_partitions)
 
-        def ask(plan: Plan, question: Callable[[Any, Plan], Any]) -> Any:
+        def fetch(plan: Plan, request: Callable[[Any, Plan], Any]) -> Any:
             with self._session.shipped(plan) as there:
-                answers = mapped(blocks.of(ROWS), AskByPlan(there, question))
-                found = self._session.outcome(answers, blocks.n_partitions)
+                results = mapped(blocks.of(ROWS), RequestByPlan(there, request))
+                found = self._session.outcome(results, blocks.n_partitions)
             _check_unchanged(plan.n_rows, found.n_rows)
-            return found.answer
+            return found.result
 
-        again = Again(
-            lambda plan: ask(plan, weigh_again), lambda plan: ask(plan, look_again)
+        again = Rescan(
+            lambda plan: fetch(plan, weigh_again), lambda plan: fetch(plan, rescan)
         )
-        return settle(shown.answer or Facts(), task, again)
+        return finalise(shown.result or Summary(), task, again)
 
     def engine(self, plan: Plan) -> PassEngine:
-        """Return who counts the rows by a plan."""
-        blocks = self._blocks or self._packed(plan.task)
+        """Return the engine that counts the rows by a plan."""
+        blocks = self._blocks or self._serialised(plan.task)
         there = self._held.enter_context(self._session.shipped(plan))
         encoded = mapped(blocks.of(ROWS), Encode(there))
-        parts = self._held.enter_context(self._session.persisted(encoded))
+        chunks = self._held.enter_context(self._session.persisted(encoded))
         runner = _Runner(
             self._session,
             plan,
             there,
-            parts,
+            chunks,
             blocks.n_partitions,
             self._most_rows,
             self._forget_blocks,
         )
         return PassEngine(plan, runner)
 
-    def _packed(self, task: Task) -> _Blocks:
-        """Read the table, and let Spark keep what was read."""
+    def _serialised(self, task: Task) -> _Blocks:
+        """Read the table, and let Spark cache its rows."""
         self.close()
         left_out = set(task.ignored) - {task.target, task.weight}
         kept = {
@@ -340,19 +339,19 @@ class SparkTable:
         read = Pack(tuple(kept.values()), task)
         rows = mapped(numbered.select(*kept), read)
         pages = self._read.enter_context(self._session.persisted(rows))
-        # Every partition ends with what it shows; so this reads them all.
-        ends = pages.where(f"bucket = {FACTS} AND last").select("source")
+        # Every partition ends with its summary; so this reads them all.
+        ends = pages.where(f"bucket = {SUMMARY} AND last").select("source")
         n_partitions = len(self._session.collected(ends))
         self._blocks = _Blocks(pages, n_partitions)
         return self._blocks
 
     def _forget_blocks(self) -> None:
-        """Give up rows as they were read, once they are there as codes."""
+        """Release the rows as read, once they are encoded."""
         self._read.close()
         self._blocks = None
 
     def close(self) -> None:
-        """Let Spark forget what it kept."""
+        """Release the rows that Spark has cached."""
         with self._held:
             self._forget_blocks()
 
@@ -365,36 +364,39 @@ class SparkTable:
 
 @dataclass
 class _Runner:
-    """Asks the parts that Spark keeps."""
+    """Runs jobs on the encoded rows that Spark caches."""
 
     session: Session
     plan: Plan
     there: Shipped
-    parts: Any
+    chunks: Any
     n_partitions: int
     most_rows: int
     encoded: Callable[[], None]
 
     def run(self, job: Job) -> Any:
-        """Ask every part and put the answers together."""
-        with self.session.shipped(sent(job, self.plan)) as asked:
-            answers = mapped(self.parts, Ask(self.there, asked))
-            outcome = self.session.outcome(answers, self.n_partitions)
+        """Run a job on every partition, and merge the results."""
+        with self.session.shipped(sent(job, self.plan)) as requested:
+            results = mapped(self.chunks, Request(self.there, requested))
+            outcome = self.session.outcome(results, self.n_partitions)
         _check_unchanged(self.plan.n_rows, outcome.n_rows)
         self.encoded()
-        return outcome.answer
+        return outcome.result
 
     def finish(
         self, route: Route, bucket: Ints, below: Below
     ) -> Iterator[tuple[int, Tree]]:
-        """Bring the rows of open nodes together by bucket, and grow what is below."""
+        """Group the rows of open nodes by bucket, and grow their subtrees."""
         n_buckets = int(bucket.max(initial=-1)) + 1
-        cut, grown = sent((route, bucket), self.plan), sent(below, self.plan)
-        with self.session.shipped(cut) as ways, self.session.shipped(grown) as growing:
-            pieces = mapped(self.parts, Cut(self.there, ways))
-            # One place more for the report of how many rows were cut up.
-            n_places = min(n_buckets + 1, PLACES_EACH * self.n_partitions)
-            together = pieces.repartition(n_places, "bucket")
+        sliced, grown = sent((route, bucket), self.plan), sent(below, self.plan)
+        with (
+            self.session.shipped(sliced) as ways,
+            self.session.shipped(grown) as growing,
+        ):
+            pieces = mapped(self.chunks, SliceByBatch(self.there, ways))
+            # One bucket more for the number of rows that were distributed.
+            n_positions = min(n_buckets + 1, POSITIONS_EACH * self.n_partitions)
+            together = pieces.repartition(n_positions, "bucket")
             in_order = together.sortWithinPartitions("bucket", "source", "page")
             trees = mapped(in_order, GrowBelow(self.there, growing))
             things = self.session.things(trees)
@@ -406,6 +408,6 @@ class _Runner:
 
 
 def _check_unchanged(expected: int, found: int) -> None:
-    """Refuse rows that became more or fewer."""
+    """Raise if the number of rows has changed."""
     if found != expected:
         raise DataError(_CHANGED.format(expected, found))

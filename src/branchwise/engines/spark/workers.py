@@ -1,9 +1,9 @@
-"""What Spark's workers do with the rows of a partition.
+"""Worker-side functions of the Spark engine.
 
-Each class is called with the Arrow batches of a partition and yields pages. What a
-partition answers depends on its rows alone, so it may be asked again after a fault,
-or twice at a time, and counts once. What is wrong with the rows is an answer, too:
-asking again would not help.
+Each class is called with the Arrow batches of a partition and yields pages. The result
+of a partition depends on its rows alone, so a task may be retried after a fault, or
+run twice at the same time, and counts once. Errors of the rows are returned as
+results, too: a retry would not help.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ import numpy as np
 
 from branchwise.data.arrays import Ints, run_starts
 from branchwise.data.arrow import table_of_batches
-from branchwise.data.columns import KeptColumn, narrow_codes
+from branchwise.data.columns import KeptColumn, downcast_codes
 from branchwise.data.frames import Frame, open_table
 from branchwise.engines.fit_plan import Plan, Task
 from branchwise.engines.level_engine import merged
-from branchwise.engines.remote import packed, pages, received
-from branchwise.engines.remote import pages_unpacked as unpacked
-from branchwise.engines.scan import Part, encode_part, finished, joined, look
+from branchwise.engines.remote import deserialised_pages as deserialised
+from branchwise.engines.remote import pages, received, serialised
+from branchwise.engines.scan import Chunk, encode_chunk, finished, joined, scan
 from branchwise.errors import BranchwiseError
 
-#: The buckets of blocks of rows, and of what they show.
-ROWS, FACTS = 0, 1
-#: The bucket of how many rows were cut up.
+#: The buckets of blocks of rows, and of their summaries.
+ROWS, SUMMARY = 0, 1
+#: The bucket of the number of rows that were distributed.
 REPORT = -1
-#: Rows are taken together up to so many, or so many bytes of Arrow.
+#: The most rows of a block, and the most bytes of Arrow.
 BLOCK_ROWS, BLOCK_BYTES = 1 << 18, 1 << 25
 
 
 class Shipped(Protocol):
-    """Something that has come from the driver."""
+    """A value that was sent by the driver."""
 
     @property
     def value(self) -> Any:
@@ -45,21 +45,21 @@ class Shipped(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found in some rows, and in how many; or what is wrong with them."""
+    """The result of some rows, with their number; or their error."""
 
     n_rows: int
-    answer: Any = None
+    result: Any = None
     failure: BranchwiseError | None = None
 
     def merge(self, other: Outcome) -> Outcome:
-        """Add what was found in further rows."""
+        """Add the result of further rows."""
         if self.failure is not None or other.failure is not None:
             return self if self.failure is not None else other
         n_rows = self.n_rows + other.n_rows
-        if self.answer is None or other.answer is None:
-            return Outcome(n_rows, other.answer if self.answer is None else self.answer)
+        if self.result is None or other.result is None:
+            return Outcome(n_rows, other.result if self.result is None else self.result)
         try:
-            return Outcome(n_rows, self.answer.merge(other.answer))
+            return Outcome(n_rows, self.result.merge(other.result))
         except BranchwiseError as error:
             return Outcome(0, failure=error)
 
@@ -77,16 +77,16 @@ def _source() -> int:
 
 @dataclass(frozen=True)
 class Pack:
-    """Read rows: their columns as codes and numbers, and what they show.
+    """Reads rows: their columns as codes and numbers, and their summary.
 
-    Texts are read once in all, and travel as narrow codes from then on.
+    Texts are read only once, and sent as small integer codes from then on.
     """
 
     names: tuple[str, ...]
     task: Task
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Pack the rows of a partition; what they show comes last."""
+        """Serialise the rows of a partition; their summary comes last."""
         return pages(_source(), self._things(batches))
 
     def _things(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
@@ -94,17 +94,17 @@ class Pack:
         for block in _blocks(batches):
             try:
                 frame = _read(block.rename_columns(self.names))
-                facts = look(frame, self.task)
+                statistics = scan(frame, self.task)
             except BranchwiseError as error:
                 outcome = Outcome(0, failure=error)
                 break
-            outcome = outcome.merge(Outcome(frame.n_rows, facts))
-            yield ROWS, packed(frame)
-        yield FACTS, packed(outcome)
+            outcome = outcome.merge(Outcome(frame.n_rows, statistics))
+            yield ROWS, serialised(frame)
+        yield SUMMARY, serialised(outcome)
 
 
 def _blocks(batches: Iterable[Any]) -> Iterator[Any]:
-    """Take batches together, which are small, into tables."""
+    """Join small batches into tables."""
     waiting: list[Any] = []
     n_rows = n_bytes = 0
     for batch in batches:
@@ -120,28 +120,28 @@ def _blocks(batches: Iterable[Any]) -> Iterator[Any]:
 
 def _read(table: Any) -> Frame:
     frame = open_table(table)
-    columns = (narrow_codes(reader()) for reader in frame.readers)
+    columns = (downcast_codes(reader()) for reader in frame.readers)
     return replace(frame, readers=tuple(map(KeptColumn, columns)))
 
 
-# ---- what is asked of blocks -------------------------------------------------------
+# ---- requests to blocks --------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class AskByPlan:
-    """Ask blocks a question by a plan."""
+class RequestByPlan:
+    """Applies a function with a plan to blocks."""
 
     plan: Shipped
-    question: Callable[[Any, Plan], Any]
+    request: Callable[[Any, Plan], Any]
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Ask the rows of a partition."""
+        """Return the results of a partition."""
         plan: Plan = self.plan.value
         found = (
-            Outcome(frame.n_rows, self.question(frame, plan))
-            for _, frame in unpacked(batches)
+            Outcome(frame.n_rows, self.request(frame, plan))
+            for _, frame in deserialised(batches)
         )
-        return _answered(merged(found))
+        return _returned(merged(found))
 
 
 @dataclass(frozen=True)
@@ -152,113 +152,115 @@ class Encode:
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Encode the rows of a partition."""
-        return pages(_source(), self._parts(batches))
+        return pages(_source(), self._chunks(batches))
 
-    def _parts(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
-        for _, frame in unpacked(batches):
+    def _chunks(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
+        for _, frame in deserialised(batches):
             try:
-                part: Part | BranchwiseError = encode_part(frame, self.plan.value)
+                chunk: Chunk | BranchwiseError = encode_chunk(frame, self.plan.value)
             except BranchwiseError as error:
-                part = error
-            yield ROWS, packed(part)
+                chunk = error
+            yield ROWS, serialised(chunk)
 
 
 @dataclass(frozen=True)
-class Ask:
-    """Ask parts what a job wants to know."""
+class Request:
+    """Runs a job on chunks."""
 
     plan: Shipped
     job: Shipped
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Ask the rows of a partition."""
+        """Return the results of a partition."""
         job = received(self.job.value, self.plan.value)
-        return _answered(merged(_asked(job, part) for _, part in unpacked(batches)))
+        return _returned(
+            merged(_requested(job, chunk) for _, chunk in deserialised(batches))
+        )
 
 
-def _asked(job: Any, part: Part | BranchwiseError) -> Outcome:
-    if isinstance(part, BranchwiseError):
-        return Outcome(0, failure=part)
-    return Outcome(part.n_rows, job(part))
+def _requested(job: Any, chunk: Chunk | BranchwiseError) -> Outcome:
+    if isinstance(chunk, BranchwiseError):
+        return Outcome(0, failure=chunk)
+    return Outcome(chunk.n_rows, job(chunk))
 
 
-def _answered(outcome: Outcome | None) -> Iterator[Any]:
-    """Send what was found in a partition; an empty one has nothing to say."""
-    things = [] if outcome is None else [(ROWS, packed(outcome))]
+def _returned(outcome: Outcome | None) -> Iterator[Any]:
+    """Yield the result of a partition; an empty one has none."""
+    things = [] if outcome is None else [(ROWS, serialised(outcome))]
     return pages(_source(), things)
 
 
 @dataclass(frozen=True)
 class Merge:
-    """Put the answers of several partitions together."""
+    """Merges the results of several partitions."""
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Merge the answers that have come to one place."""
-        return _answered(merged(outcome for _, outcome in unpacked(batches)))
+        """Merge the results of one task."""
+        return _returned(merged(outcome for _, outcome in deserialised(batches)))
 
 
-# ---- the rows of nodes, brought together ---------------------------------------------
+# ---- rows grouped by node ------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Cut parts by the buckets of the open nodes in which their rows are."""
+class SliceByBatch:
+    """Splits chunks by the buckets of the open nodes of their rows."""
 
     plan: Shipped
     route_and_bucket: Shipped
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Cut the rows of a partition."""
+        """Split the rows of a partition."""
         return pages(_source(), self._pieces(batches))
 
     def _pieces(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
         route, bucket_of = received(self.route_and_bucket.value, self.plan.value)
         bucket_of = np.append(bucket_of, -1)  # rows of no open node
         outcome = Outcome(0)
-        for _, part in unpacked(batches):
-            if isinstance(part, BranchwiseError):
-                outcome = Outcome(0, failure=part)
+        for _, chunk in deserialised(batches):
+            if isinstance(chunk, BranchwiseError):
+                outcome = Outcome(0, failure=chunk)
                 break
-            outcome = outcome.merge(Outcome(part.n_rows))
-            nodes = route.nodes_of(part)
-            place = bucket_of[nodes]
-            if part.weights is not None:
-                place[part.weights == 0] = -1
-            for bucket, rows in _together(place):
-                yield bucket, packed((part.take(rows), nodes[rows]))
-        yield REPORT, packed(outcome)
+            outcome = outcome.merge(Outcome(chunk.n_rows))
+            nodes = route.nodes_of(chunk)
+            position = bucket_of[nodes]
+            if chunk.weights is not None:
+                position[chunk.weights == 0] = -1
+            for bucket, rows in _together(position):
+                yield bucket, serialised((chunk.take(rows), nodes[rows]))
+        yield REPORT, serialised(outcome)
 
 
-def _together(place: Ints) -> Iterator[tuple[int, Ints]]:
+def _together(position: Ints) -> Iterator[tuple[int, Ints]]:
     """Yield the rows of every bucket; -1 is none."""
-    order = np.argsort(place, kind="stable")
-    order = order[np.searchsorted(place[order], 0) :]
-    starts = run_starts(place[order])
+    order = np.argsort(position, kind="stable")
+    order = order[np.searchsorted(position[order], 0) :]
+    starts = run_starts(position[order])
     if len(starts):
         yield from zip(
-            place[order[starts]].tolist(), np.split(order, starts[1:]), strict=True
+            position[order[starts]].tolist(), np.split(order, starts[1:]), strict=True
         )
 
 
 @dataclass(frozen=True)
 class GrowBelow:
-    """Grow what is below open nodes from their rows, which come bucket by bucket."""
+    """Grows the subtrees of open nodes from their rows, bucket by bucket."""
 
     plan: Shipped
     below: Shipped
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Grow what is below the nodes of some buckets."""
+        """Grow the subtrees of the nodes of some buckets."""
         return pages(_source(), self._trees(batches))
 
     def _trees(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
         below = received(self.below.value, self.plan.value)
-        for bucket, things in groupby(unpacked(batches), key=itemgetter(0)):
+        for bucket, things in groupby(deserialised(batches), key=itemgetter(0)):
             pieces = [thing for _, thing in things]
             if bucket == REPORT:
-                yield REPORT, packed(merged(pieces))
+                yield REPORT, serialised(merged(pieces))
                 continue
-            rows = joined([part for part, _ in pieces])
+            rows = joined([chunk for chunk, _ in pieces])
             nodes = np.concatenate([nodes for _, nodes in pieces])
             for grown in finished(rows, nodes, below):
-                yield bucket, packed(grown)
+                yield bucket, serialised(grown)

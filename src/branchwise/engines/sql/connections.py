@@ -1,4 +1,4 @@
-"""What connections to databases have in common: who runs statements for the engine.
+"""Base class of database connections, SQL dialects, and parts of expressions.
 
 All reading is done in one transaction that sees one state of the table. Nothing is
 written but, where that is allowed, temporary tables, which are dropped at the end
@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from branchwise.errors import DataError, quoted
 from branchwise.files.database import OverdueError, run_interruptibly
 
-#: From here on, adding it to a number rounds to whole numbers, half to even.
+#: Adding and subtracting it rounds to whole numbers, half to even.
 _ROUNDING = 2**52
 
 
 @dataclass(frozen=True)
 class SqlDialect:
-    """What a database has of its own.
+    """The properties of a database that differ from others.
 
     ``mark`` is where a value is bound that is of one of the ``types``. ``lists`` tells
     whether whole columns of values can be bound. ``is_nan`` is the test for NaN, None
@@ -51,15 +51,15 @@ class SqlDialect:
     nodes_in_case: int = 10_000
     levels_in_case: int = 300
 
-    def named(self, *parts: str) -> str:
-        """Quote a name, of one part or of several."""
-        for part in parts:
-            if "\0" in part:
+    def named(self, *pieces: str) -> str:
+        """Quote a name, also of several components."""
+        for piece in pieces:
+            if "\0" in piece:
                 raise DataError(
-                    f"{part!r} cannot be the name of a table or column: it holds the "
+                    f"{piece!r} cannot be the name of a table or column: it holds the "
                     "character NUL. Rename it."
                 )
-        return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+        return ".".join('"' + piece.replace('"', '""') + '"' for piece in pieces)
 
     def whole(self, most: int) -> str:
         """Return the type for whole numbers up to ``most``."""
@@ -68,11 +68,11 @@ class SqlDialect:
         return self.types["i"]
 
     def double(self, expression: str) -> str:
-        """Turn an expression into a float64."""
+        """Return the expression as float64."""
         return f"CAST({expression} AS {self.types['f']})"
 
     def as_text(self, expression: str) -> str:
-        """Turn an expression into a text that compares by its bytes."""
+        """Return the expression as text that is compared by its bytes."""
         return self.text_key.format(expression)
 
 
@@ -83,7 +83,7 @@ DUCKDB = SqlDialect(
     lists=True,
     text_key='CAST({} AS VARCHAR) COLLATE "binary"',
     is_nan="isnan({})",
-    # It looks at a block of rows for every node.
+    # It evaluates a block of rows for every node.
     nodes_in_case=16,
 )
 SQLITE = SqlDialect(
@@ -91,7 +91,7 @@ SQLITE = SqlDialect(
     "?{}",
     {"i": "INTEGER", "f": "REAL", "t": "TEXT"},
     lists=False,
-    # A plus takes away what the type of a column does to what it is compared with.
+    # A plus removes the type affinity of a column in comparisons.
     text_key="(+{}) COLLATE BINARY",
     grouping_sets=False,
     keep="AS MATERIALIZED",
@@ -224,7 +224,7 @@ T = TypeVar("T")
 
 #: Rows that are fetched at a time where they are not all needed at once.
 PORTION = 100_000
-#: The types of arrays, by what answers are asked for.
+#: The types of arrays, by the kinds of result columns.
 KINDS = {"i": np.int64, "f": np.float64}
 Arrays = list[NDArray[Any]]
 
@@ -238,10 +238,10 @@ class Described:
 
 
 class Connection:
-    """What the three kinds of connection have in common.
+    """Base class of the three kinds of connection.
 
-    ``label`` is what messages call the database; ``errors`` are what its driver
-    raises; ``timeout`` is how many seconds a statement may take without giving a row.
+    ``label`` is the name of the database in messages; ``errors`` are the exceptions of
+    its driver; ``timeout`` is the most seconds of a statement without a row.
     """
 
     dialect: SqlDialect
@@ -261,14 +261,14 @@ class Connection:
         with self._told("begin to read"):
             self._ours = self._start(writes)
 
-    def ask(self, statement: str, values: Sequence[Any], kinds: str) -> Arrays:
-        """Return the columns of an answer: "i" whole numbers, "f" numbers, "o" any."""
-        parts = list(self.stream(statement, values, kinds))
-        if len(parts) == 1:
-            return parts[0]
+    def fetch(self, statement: str, values: Sequence[Any], kinds: str) -> Arrays:
+        """Return the columns of a result: "i" whole numbers, "f" numbers, "o" any."""
+        pieces = list(self.stream(statement, values, kinds))
+        if len(pieces) == 1:
+            return pieces[0]
         return [
-            np.concatenate([part[at] for part in parts])
-            if parts
+            np.concatenate([piece[at] for piece in pieces])
+            if pieces
             else np.empty(0, dtype=KINDS.get(kind, object))
             for at, kind in enumerate(kinds)
         ]
@@ -276,18 +276,18 @@ class Connection:
     def stream(
         self, statement: str, values: Sequence[Any], kinds: str
     ) -> Iterator[Arrays]:
-        """Return the columns of an answer, some rows at a time."""
+        """Yield the columns of a result, some rows at a time."""
         with self._told("be counted"):
             for rows in self._fetched(self._portions(statement, values)):
                 yield columns_of(rows, kinds)
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> None:
-        """Run a statement that has no answer."""
+        """Run a statement without a result."""
         with self._told("be counted"):
             self._waited(lambda: self._execute(statement, values))
 
     def rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
-        """Return the rows of an answer as they are."""
+        """Return the rows of a result as they are."""
         with self._told("be read"):
             for rows in self._fetched(self._portions(statement, ())):
                 yield from rows
@@ -311,9 +311,9 @@ class Connection:
         self._temporary.remove(table)
 
     def close(self) -> None:
-        """Leave everything as it was, also after an error; raise none."""
+        """Drop temporary tables and roll back, also after an error; raise none."""
         if self._ours:
-            # With the transaction go the tables that were created in it.
+            # The rollback also drops the tables that were created in the transaction.
             with contextlib.suppress(*self.errors):
                 self._roll_back()
             self._temporary.clear()
@@ -360,26 +360,26 @@ class Connection:
             yield rows
 
     def _fetched(self, portions: Iterator[T]) -> Iterator[T]:
-        """Return the portions of an answer; the time between two of them is limited."""
+        """Yield the portions of a result; the time between two of them is limited."""
         while (portion := self._waited(lambda: next(portions, None))) is not None:
             yield portion
 
     def _waited(self, work: Callable[[], T]) -> T:
-        """Call what waits for the database; not for ever, and until Ctrl-C."""
+        """Call a function that waits for the database, with a timeout and Ctrl-C."""
         try:
             return self._interruptible(work)
         except OverdueError:
             raise DataError(
                 f"{self.label} gave no row for {self.timeout:g} seconds. Its view or "
-                "query may be endless. If it is only slow, allow more seconds by "
-                "timeout, or store what it gives in a table."
+                "query may be endless. If it is only slow, raise timeout, or store "
+                "its rows in a table."
             ) from None
 
     def _interruptible(self, work: Callable[[], T]) -> T:
         return run_interruptibly(work, self._interrupt, self.timeout)
 
     def _interrupt(self) -> None:
-        """End what is running, from another thread."""
+        """Interrupt the running statement, from another thread."""
         raise NotImplementedError
 
     def _temporary_name(self, table: str) -> str:
@@ -387,18 +387,18 @@ class Connection:
         return f"temp.{table}"
 
     def opened(self, source: str, table: str | None) -> list[Described]:
-        """Return the columns of a table or query, or say why it cannot be read."""
+        """Return the columns of a table or query; raise if it cannot be read."""
         try:
             return self._waited(lambda: self.describe(source))
         except self.errors as error:
             with contextlib.suppress(*self.errors):
                 if table is not None and self._is_absent(error):
                     self._suggest(table)
-            self._refuse("be read", error)
+            self._reject("be read", error)
 
     def _suggest(self, table: str) -> None:
         self._recover()
-        tables = [".".join(parts) for parts in self.tables()]
+        tables = [".".join(pieces) for pieces in self.tables()]
         if table in tables:
             return
         close = difflib.get_close_matches(table, tables, 1)
@@ -414,16 +414,16 @@ class Connection:
         try:
             yield
         except self.errors as error:
-            self._refuse(doing, error)
+            self._reject(doing, error)
 
-    def _refuse(self, doing: str, error: Exception) -> NoReturn:
+    def _reject(self, doing: str, error: Exception) -> NoReturn:
         reason = " ".join(str(error).split()).rstrip(".")
         if self._secret:
             reason = reason.replace(self._secret, "***")
         advice = "Check the table or the query, and that you may read it"
         if self._is_lost(error):
             reason = f"the connection was lost ({reason})"
-            advice = "Connect again and start anew; nothing was left behind"
+            advice = "Connect again and restart; no temporary tables are left"
         elif "locked" in reason:
             advice = "Wait until its writer is done, or copy the file"
         raise DataError(f"{self.label} cannot {doing}: {reason}. {advice}.") from None
@@ -438,7 +438,7 @@ class Connection:
 
 
 def columns_of(rows: list[tuple[Any, ...]], kinds: str) -> Arrays:
-    """Turn rows into arrays; a missing number is NaN."""
+    """Convert rows to arrays; a missing number is NaN."""
     columns = []
     for cells, kind in zip(zip(*rows, strict=True), kinds, strict=True):
         array: NDArray[Any] = np.empty(len(cells), dtype=KINDS.get(kind, object))
@@ -458,8 +458,8 @@ def plain_array(column: Any, kind: str) -> NDArray[Any]:
 def without_password(address: str) -> tuple[str, str]:
     """Return the password of an address, and the address without it."""
     try:
-        parts = urlsplit(address)
-        secret = parts.password or ""
+        pieces = urlsplit(address)
+        secret = pieces.password or ""
     except ValueError:
         return "", "The PostgreSQL database"
     shown = re.sub(r"password=[^&]*", "password=***", address)

@@ -1,4 +1,4 @@
-"""Connections to DuckDB, SQLite and PostgreSQL, by address or as they are given."""
+"""Connections to DuckDB, SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from branchwise.files.database import DUCKDB as DUCKDB_MARK
 from branchwise.files.database import SQLITE as SQLITE_MARK
 from branchwise.files.database import run_in_sqlite
 
-#: No other file, no network, no extension; and it cannot be undone.
+#: No other file, no network, no extension; the setting is irreversible.
 _SANDBOX = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
@@ -81,10 +81,10 @@ class DuckDBConnection(Connection):
             return self.native.execute(statement)
         return self.native.execute(statement, list(values))
 
-    def ask(self, statement: str, values: Sequence[Any], kinds: str) -> Arrays:
-        """Return the columns of an answer."""
+    def fetch(self, statement: str, values: Sequence[Any], kinds: str) -> Arrays:
+        """Return the columns of a result."""
         if "o" in kinds:
-            return super().ask(statement, values, kinds)
+            return super().fetch(statement, values, kinds)
         with self._told("be counted"):
             found = self._waited(lambda: self._execute(statement, values).fetchnumpy())
         return [
@@ -94,7 +94,7 @@ class DuckDBConnection(Connection):
     def stream(
         self, statement: str, values: Sequence[Any], kinds: str
     ) -> Iterator[Arrays]:
-        """Return the columns of an answer, some rows at a time."""
+        """Yield the columns of a result, some rows at a time."""
         if "o" in kinds:
             yield from super().stream(statement, values, kinds)
             return
@@ -107,14 +107,14 @@ class DuckDBConnection(Connection):
                 ]
 
     def arrow(self, statement: str) -> Any:
-        """Return an answer as an Arrow table, whose types tell more than cells."""
+        """Return a result as an Arrow table, which keeps the types of columns."""
         with self._told("be counted"):
             return self._waited(lambda: self.native.sql(statement).to_arrow_table())
 
     def _reader(self, statement: str, values: Sequence[Any]) -> Any:
-        answer = self.native.sql(statement, params=list(values))
-        # Its name in DuckDB 1 is another.
-        reader = getattr(answer, "to_arrow_reader", None) or answer.record_batch
+        result = self.native.sql(statement, params=list(values))
+        # It has another name in DuckDB 1.
+        reader = getattr(result, "to_arrow_reader", None) or result.record_batch
         return reader(PORTION)
 
     def _interrupt(self) -> None:
@@ -215,7 +215,7 @@ class PostgreSQLConnection(Connection):
         super().__init__(native, label, owned, secret or info.password)
         self._psycopg = psycopg
         self.errors = (psycopg.Error,)
-        # Unless it commits by itself, whatever is asked begins a transaction.
+        # Unless it is in autocommit mode, every statement begins a transaction.
         self._callers = info.transaction_status != psycopg.pq.TransactionStatus.IDLE
 
     @classmethod
@@ -333,22 +333,22 @@ class PostgreSQLConnection(Connection):
 
 
 def connected(given: Any) -> Connection:
-    """Return the connection for an address, a file or a connection of a user.
+    """Return the connection of an address, a file or a connection of the user.
 
     A connection of SQLAlchemy has one of a driver within; an engine has none.
     """
     if isinstance(given, (str, PathLike)):
         return _opened(fspath(given))
-    place = given
+    location = given
     if _modules(given)[0] == "sqlalchemy":
         within = getattr(given, "connection", None)
-        place = getattr(within, "driver_connection", None)
-    if {"duckdb", "_duckdb"} & set(_modules(place)):
-        return DuckDBConnection(place, "The DuckDB database", owned=False)
-    if "sqlite3" in _modules(place):
-        return SQLiteConnection(place, "The SQLite database", owned=False)
-    if "psycopg" in _modules(place):
-        return PostgreSQLConnection(place, owned=False)
+        location = getattr(within, "driver_connection", None)
+    if {"duckdb", "_duckdb"} & set(_modules(location)):
+        return DuckDBConnection(location, "The DuckDB database", owned=False)
+    if "sqlite3" in _modules(location):
+        return SQLiteConnection(location, "The SQLite database", owned=False)
+    if "psycopg" in _modules(location):
+        return PostgreSQLConnection(location, owned=False)
     raise ParameterError(
         "A database must be an address (sqlite:///path, duckdb:///path or "
         "postgresql://user@host/name), the path of a SQLite or DuckDB file, or a "
@@ -358,7 +358,7 @@ def connected(given: Any) -> Connection:
 
 
 def _modules(thing: Any) -> list[str]:
-    """Return the packages of a thing's class and of those that it is made from."""
+    """Return the packages of an object's class and its base classes."""
     return [kind.__module__.split(".")[0] for kind in type(thing).__mro__]
 
 

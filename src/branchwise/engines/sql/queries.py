@@ -1,4 +1,4 @@
-"""The rows of a source as codes: what every statement of the engine starts with.
+"""SQL that encodes the rows of a source, and SQL that counts them.
 
 Rows are a relation with a node, a class code (or the number to be predicted), the
 weight and the case where they are not 1, and an attribute ``a0``, ``a1``, ... for each
@@ -35,12 +35,12 @@ from branchwise.errors import DataError
 from branchwise.grow.counts import Counts
 from branchwise.tree.splits import Splits
 
-#: What can be rounded to whole numbers; more has no other digits.
+#: Numbers up to this are rounded to whole numbers; larger ones are whole.
 _WHOLE = 2.0**52
 
 
 def on_grid(amount: str, step: float, binder: Binder) -> str:
-    """Return the expression that puts an amount on a grid."""
+    """Return the expression that rounds an amount to a grid."""
     if step == 1.0:
         return f"({rounded(f'({amount})')})"
     mark = binder.bind(float(step))
@@ -63,7 +63,7 @@ def _rounded(name: str, step: float, binder: Binder) -> str:
 
 
 def terms(weight: str | None) -> tuple[list[dict[str, str]], list[str], list[str]]:
-    """Return what numbers ``v`` and their squares are the sums of, row by row.
+    """Return the terms whose sums are the numbers ``v`` and their squares.
 
     Parameters
     ----------
@@ -101,27 +101,27 @@ def _upper(name: str) -> dict[str, str]:
 
 
 def _rest(product: str, a: str, b: str) -> str:
-    """Return what the product of two numbers leaves over, exactly."""
+    """Return the exact rounding error of the product of two numbers."""
     return f"((({a}h * {b}h - {product}) + {a}h * {b}l) + {a}l * {b}h) + {a}l * {b}l"
 
 
 def limb(names: list[str], limbs: Limbs, at: int, binder: Binder) -> str:
     """Return the expression for a limb of the sum of terms."""
-    parts = []
+    pieces = []
     for name in names:
-        part = _rounded(name, limbs.steps[at], binder)
+        piece = _rounded(name, limbs.steps[at], binder)
         if at:
             above = _rounded(name, limbs.steps[at - 1], binder)
-            part = f"({part}) - ({above})"
-        parts.append(f"({part})")
-    return " + ".join(parts)
+            piece = f"({piece}) - ({above})"
+        pieces.append(f"({piece})")
+    return " + ".join(pieces)
 
 
-#: Values that are compared one after the other; more are halved, or joined.
+#: The most values that are compared in turn; more use binary search, or a join.
 _FEW_VALUES = 8
 _MANY_VALUES = 256
-#: The code of a value that was not there when the table was looked at.
-STRANGE = -1
+#: The code of a value that the table did not have when it was scanned.
+UNSEEN = -1
 
 
 def code_of_key(
@@ -137,7 +137,7 @@ def code_of_key(
     if search is searched:
         known.sort(key=_in_order)
     marks = [binder.bind(k) for k in known]
-    code = search(key, marks, [codes[k] for k in known], str(STRANGE))
+    code = search(key, marks, [codes[k] for k in known], str(UNSEEN))
     if None not in codes:
         return code
     return f"CASE WHEN {key} IS NULL THEN {missing} ELSE {code} END"
@@ -155,7 +155,7 @@ def label_code(source: Source, plan: Plan, binder: Binder) -> str:
     codes = class_codes(labels, plan.schema.classes).tolist()
     by_key = dict(zip(found.keys, codes, strict=True))
     key = source.cells(plan.task.target).key
-    return code_of_key(key, by_key, STRANGE, binder)
+    return code_of_key(key, by_key, UNSEEN, binder)
 
 
 def weight_of(source: Source, plan: Plan, binder: Binder) -> str:
@@ -177,7 +177,7 @@ def weight_of(source: Source, plan: Plan, binder: Binder) -> str:
 
 @dataclass(frozen=True)
 class Fields:
-    """What rows have besides their attributes: whether weights and parts of cases."""
+    """Further fields of rows: whether they have weights and fractions of cases."""
 
     n_attributes: int
     has_label: bool
@@ -187,7 +187,7 @@ class Fields:
 
     @property
     def carried(self) -> list[str]:
-        """The fields that every step hands on as they are."""
+        """The fields that every step passes on unchanged."""
         names = ["y"] if self.has_label else []
         names += ["v"] if self.has_number else []
         return names + [f"a{index}" for index in range(self.n_attributes)]
@@ -244,7 +244,7 @@ class Writer:
         return tables
 
     def rows(self, binder: Binder) -> tuple[list[str], str]:
-        """Return the steps that make codes of all rows, and the name of the last."""
+        """Return the steps that encode all rows, and the name of the last."""
         wanted = [f"CAST(0 AS {self.dialect.types['i']}) AS node"]
         steps: list[str] = []
         joins = ""
@@ -299,7 +299,7 @@ class Writer:
         keys = [k for k in table if k is not None]
         kind = "t" if isinstance(keys[0], str) else "f"
         body = binder.relation([(kind, keys), ("i", [table[k] for k in keys])])
-        code = f"COALESCE(d{at}.c, {STRANGE})"
+        code = f"COALESCE(d{at}.c, {UNSEEN})"
         if None in table:
             missing = self.plan.schema.columns[at].missing_code
             code = f"CASE WHEN {key} IS NULL THEN {missing} ELSE {code} END"
@@ -334,33 +334,33 @@ class Writer:
         return found
 
 
-def step_name(*parts: object) -> str:
-    """Return the name of a step: one that no table of a user will have."""
-    return '"branchwise ' + " ".join(map(str, parts)) + '"'
+def step_name(*pieces: object) -> str:
+    """Return the name of a step, which no table of a user will have."""
+    return '"branchwise ' + " ".join(map(str, pieces)) + '"'
 
 
-#: Columns that one query counts: databases limit the length of a statement's parts.
+#: The most columns that one query counts: databases limit the length of statements.
 COLUMNS_A_QUERY = 300
-#: Rows of an answer, as far as they can be told beforehand.
-LONGEST_ANSWER = 20_000_000
-#: Stands for a column whose cells are all the same: what it has are the totals.
+#: The most rows of a result, as far as they can be estimated.
+LONGEST_RESULT = 20_000_000
+#: A pseudo-column with one value, whose counts are the totals.
 WHOLE = -1
 
 
 def changed(label: str) -> DataError:
-    """Return the error of a table that is not the same in two queries."""
+    """Return the error of a table that changed between two queries."""
     return DataError(
         f"The rows of {label} changed while they were read: two queries disagree. Read "
-        "a table that nobody writes to, and no random sample; or copy the rows first."
+        "a table that does not change and is no random sample, or copy the rows first."
     )
 
 
 @dataclass(frozen=True)
 class Groups:
-    """What is counted: nodes, and in each so many classes.
+    """The number of nodes and classes that are counted.
 
-    None are weights whatever the class, or where numbers are predicted the moments of
-    a scale. With ``by_cases`` cases take the place of weights.
+    Without classes weights of all classes are counted, or in regression the moments of
+    a scale. With ``by_cases`` cases are counted in place of weights.
     """
 
     n_nodes: int
@@ -370,7 +370,7 @@ class Groups:
 
     @property
     def width(self) -> int:
-        """How many keys a node has; the first is for labels that were not there."""
+        """The number of keys of a node; the first is for unseen labels."""
         return 2 if self.n_classes is None else self.n_classes + 1
 
 
@@ -385,7 +385,7 @@ class Span:
 
     @property
     def key(self) -> str:
-        """What the key is called."""
+        """The name of the key."""
         return "whole" if self.column == WHOLE else f"k{self.column}"
 
 
@@ -399,7 +399,7 @@ class Counting:
         first = 0
         for column in columns or (WHOLE,):
             by_number = column != WHOLE and writer.by_number[column]
-            # One more on either side: values that were not there, or are unseen.
+            # One more at both ends: values that are new, or unseen.
             width = 1 if by_number else self._n_codes(column) + 2
             self._spans.append(Span(column, first, width, by_number))
             first += groups.n_nodes * groups.width * width
@@ -432,7 +432,7 @@ class Counting:
         return f"WITH {', '.join(steps)} {body}" if steps else body
 
     def _with_terms(self, rows: str) -> tuple[list[str], str]:
-        """Add the terms of exact sums to rows, in steps that are worked out once."""
+        """Add the terms of exact sums to rows, in steps that are computed once."""
         fields, *_ = terms("w" if self._writer.fields.has_weight else None)
         steps = []
         for at, more in enumerate(fields):
@@ -443,7 +443,7 @@ class Counting:
         return steps, rows
 
     def kinds(self) -> str:
-        """Return the types of the answer's columns."""
+        """Return the types of the columns of the result."""
         return "if" + "f" * len(self._amounts(Binder(self._writer.dialect)))
 
     def _key(self, span: Span) -> str:
@@ -483,7 +483,7 @@ class Counting:
         return " UNION ALL ".join(queries)
 
     def _amounts(self, binder: Binder) -> list[tuple[str, str]]:
-        """Return what is added up: cases, then weights or moments."""
+        """Return the amounts to add up: cases, then weights or moments."""
         fields = self._writer.fields
         cases = [("n_cases", "k")] if fields.has_case else [("one", "1")]
         weight = "w" if fields.has_weight else "1e0"
@@ -501,9 +501,9 @@ class Counting:
         ]
         return [*cases, ("weight", weight), *limbs]
 
-    def read(self, answer: Arrays, label: str) -> dict[int, Counts]:
+    def read(self, result: Arrays, label: str) -> dict[int, Counts]:
         """Return the counts of the columns."""
-        key, number, *amounts = answer
+        key, number, *amounts = result
         order = np.argsort(key, kind="stable")
         key, number = key[order], number[order]
         amounts = [amount[order] for amount in amounts]
@@ -512,12 +512,12 @@ class Counting:
         for span in self._spans:
             end = span.first + per_column * span.width
             begin, stop = np.searchsorted(key, [span.first, end])
-            part = slice(int(begin), int(stop))
+            piece = slice(int(begin), int(stop))
             counts[span.column] = self._column(
                 span,
-                key[part] - span.first,
-                number[part],
-                [amount[part] for amount in amounts],
+                key[piece] - span.first,
+                number[piece],
+                [amount[piece] for amount in amounts],
                 label,
             )
         return counts
@@ -553,7 +553,7 @@ class Counting:
 def _paired(
     pair: Ints, label: Ints, n_codes: int, amounts: Arrays, groups: Groups
 ) -> Counts:
-    """Put the classes of every node and code side by side."""
+    """Arrange the classes of every node and code in a row."""
     order = np.argsort(pair, kind="stable")
     pair, label = pair[order], label[order]
     amounts = [amount[order] for amount in amounts]
@@ -579,7 +579,7 @@ def only(counts: Counts, nodes: Ints, n_nodes: int) -> Counts:
 
 
 def by_branch(counts: Counts, splits: Splits) -> Counts:
-    """Put the counts of branches side by side, under the nodes they are of."""
+    """Arrange the counts of branches in a row of their node."""
     first = np.cumsum(splits.n_branches) - splits.n_branches
     parent = np.repeat(np.arange(len(splits.n_branches)), splits.n_branches)
     node = parent[counts.node]

@@ -1,4 +1,4 @@
-"""The splits of a level as relations that rows can be joined with."""
+"""Splits of a level as relations to join rows with, or as CASE expressions."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from branchwise.data.schema import Column
 from branchwise.engines.sql.connections import Binder, searched
 from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH, Router, Splits
 
-#: The code of a missing number at a cut, beside AT_MOST and ABOVE.
+#: The code of a missing number at a threshold, beside AT_MOST and ABOVE.
 NUMBER_MISSING = 2
-#: Where a row goes whose value is missing, and which other columns may know.
-ASK_OTHERS = -2
-#: Where rows go that are not wanted any more.
+#: The child of a row with a missing value that surrogates may route.
+SPLIT_OTHERS = -2
+#: The child of rows that are dropped.
 NOWHERE = -1
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What nodes ask for: a column (-1: nothing) and a cut (NaN: none)."""
+class Requested:
+    """The splits of nodes: a column (-1: none) and a threshold (NaN: none)."""
 
     column: Ints
-    cut: Floats
+    threshold: Floats
 
 
 @dataclass(frozen=True)
 class Routes:
-    """Which code leads where at a node; NaN is the share of a whole case."""
+    """The children that codes lead to at a node; a share of NaN is a whole case."""
 
     node: Ints
     code: Ints
@@ -38,7 +38,7 @@ class Routes:
     share: Floats
 
     def renamed(self, new: Ints, dropping: bool) -> Routes:
-        """Give the children other numbers; ``dropping`` those that go nowhere."""
+        """Renumber the children; ``dropping`` those that lead to none."""
         child = np.where(self.child >= 0, new[self.child], self.child)
         routes = replace(self, child=child)
         if not dropping:
@@ -49,21 +49,21 @@ class Routes:
 
 @dataclass(frozen=True)
 class Step:
-    """One level: what nodes ask for in turn, where answers lead, and where those go
-    whom no question can place.
+    """One level: the splits of nodes and their surrogates, the routes of codes, and
+    the routes of rows that no split can place.
     """  # noqa: D205
 
-    asked: tuple[Asked, ...]
+    requested: tuple[Requested, ...]
     routes: tuple[Routes, ...]
     fallback: Ints
     n_children: int
     has_surrogates: bool = False
 
     def undivided(self) -> Step:
-        """Leave out the ways of parts of cases, where no case can be divided."""
+        """Leave out the routes of fractional cases, where no case can be divided."""
         whole = np.isnan(self.routes[0].share)
         first = self.routes[0]
-        first = Routes(*(part[whole] for part in astuple(first)))
+        first = Routes(*(chunk[whole] for chunk in astuple(first)))
         return replace(self, routes=(first, *self.routes[1:]))
 
     @property
@@ -72,7 +72,7 @@ class Step:
         return bool((~np.isnan(self.routes[0].share)).any())
 
     def retained(self, nodes: Ints) -> Step:
-        """Keep only some of the children, numbered anew in that order."""
+        """Keep only some of the children, renumbered in that order."""
         new = np.full(self.n_children, NOWHERE, dtype=np.intp)
         new[nodes] = np.arange(len(nodes))
         dropping = not self.has_surrogates
@@ -82,8 +82,8 @@ class Step:
 
 
 def renumbering(n_nodes: int, nodes: Ints) -> Step:
-    """Return the step that only keeps some nodes, without asking for anything."""
-    nothing = Asked(np.full(n_nodes, -1, dtype=np.intp), np.full(n_nodes, np.nan))
+    """Return the step that only keeps some nodes, without splits."""
+    nothing = Requested(np.full(n_nodes, -1, dtype=np.intp), np.full(n_nodes, np.nan))
     every = np.arange(n_nodes)
     routes = Routes(every, np.zeros(n_nodes, np.intp), every, np.full(n_nodes, np.nan))
     fallback = np.full(n_nodes, NOWHERE, dtype=np.intp)
@@ -91,26 +91,26 @@ def renumbering(n_nodes: int, nodes: Ints) -> Step:
 
 
 def missing_codes(columns: Sequence[Column], of: Ints) -> Ints:
-    """Return the codes of missing values at nodes that ask for these columns."""
+    """Return the codes of missing values at nodes that split on these columns."""
     codes = [NUMBER_MISSING if c.is_numeric else c.missing_code for c in columns]
     return np.array([*codes, 0], dtype=np.intp)[of]
 
 
 def step_of(columns: Sequence[Column], splits: Splits, decided: bool = False) -> Step:
-    """Return the step that splits are; ``decided`` leaves out what is missing."""
+    """Return the step of splits; ``decided`` leaves out missing values."""
     first = np.cumsum(splits.n_branches) - splits.n_branches
     node = np.repeat(np.arange(len(splits.column)), splits.n_branches)
     owner = np.repeat(np.arange(len(node)), splits.n_codes)
     known = Routes(node[owner], splits.codes, owner, np.full(len(owner), np.nan))
     nowhere = np.full(len(splits.column), NOWHERE, dtype=np.intp)
-    asked = Asked(splits.column, splits.cut)
+    requested = Requested(splits.column, splits.threshold)
     n_children = len(splits.sizes)
     if decided:
-        return Step((asked,), (known,), nowhere, n_children)
+        return Step((requested,), (known,), nowhere, n_children)
     if splits.surrogates is not None:
-        return _with_surrogates(columns, splits, asked, known, first)
+        return _with_surrogates(columns, splits, requested, known, first)
     routes = [known, _missing(columns, splits, first), *_unseen(columns, splits, first)]
-    return Step((asked,), (_joined(routes),), nowhere, n_children)
+    return Step((requested,), (_joined(routes),), nowhere, n_children)
 
 
 def _joined(routes: Sequence[Routes]) -> Routes:
@@ -128,9 +128,9 @@ def _missing(columns: Sequence[Column], splits: Splits, first: Ints) -> Routes:
 
 
 def _unseen(columns: Sequence[Column], splits: Splits, first: Ints) -> list[Routes]:
-    """Return the routes of values that the schema does not know."""
-    asks_values = np.array([*(not c.is_numeric for c in columns), False])
-    to = np.where(asks_values[splits.column], splits.unseen_to, NOWHERE)
+    """Return the routes of unseen categories."""
+    splits_on_values = np.array([*(not c.is_numeric for c in columns), False])
+    to = np.where(splits_on_values[splits.column], splits.unseen_to, NOWHERE)
     code = missing_codes(columns, splits.column) + 1
     return [_special(columns, splits, first, to, code)]
 
@@ -151,7 +151,11 @@ def _special(
 
 
 def _with_surrogates(
-    columns: Sequence[Column], splits: Splits, asked: Asked, known: Routes, first: Ints
+    columns: Sequence[Column],
+    splits: Splits,
+    requested: Requested,
+    known: Routes,
+    first: Ints,
 ) -> Step:
     surrogates = splits.surrogates
     if surrogates is None:
@@ -159,26 +163,26 @@ def _with_surrogates(
     split = np.flatnonzero(splits.n_branches > 0)
     code = missing_codes(columns, splits.column)[split]
     unknown = np.full(len(split), np.nan)
-    others = Routes(split, code, np.full(len(split), ASK_OTHERS), unknown)
+    others = Routes(split, code, np.full(len(split), SPLIT_OTHERS), unknown)
     fallback = np.where(
         splits.missing_to >= 0, first + splits.missing_to, splits.missing_to
     )
-    questions, routes = [asked], [_joined([known, others])]
+    split_requests, routes = [requested], [_joined([known, others])]
     for turn in range(int(surrogates.number.max(initial=0))):
         nodes = np.flatnonzero(surrogates.number > turn)
         which = surrogates.first[nodes] + turn
         column = np.full(len(splits.column), -1, dtype=np.intp)
-        cut = np.full(len(splits.column), np.nan)
+        threshold = np.full(len(splits.column), np.nan)
         column[nodes] = surrogates.splits.column[which]
-        cut[nodes] = surrogates.splits.cut[which]
-        questions.append(Asked(column, cut))
-        routes.append(_stand_in(surrogates.splits, nodes, which, first))
+        threshold[nodes] = surrogates.splits.threshold[which]
+        split_requests.append(Requested(column, threshold))
+        routes.append(_surrogate_routes(surrogates.splits, nodes, which, first))
     n_children = len(splits.sizes)
-    return Step(tuple(questions), tuple(routes), fallback, n_children, True)
+    return Step(tuple(split_requests), tuple(routes), fallback, n_children, True)
 
 
-def _stand_in(splits: Splits, nodes: Ints, which: Ints, first: Ints) -> Routes:
-    """Return where the codes of one surrogate of each node lead."""
+def _surrogate_routes(splits: Splits, nodes: Ints, which: Ints, first: Ints) -> Routes:
+    """Return the routes of one surrogate of each node."""
     sides = np.stack([2 * which, 2 * which + 1], axis=1).ravel()
     n_codes = splits.n_codes[sides]
     begin = (np.cumsum(splits.n_codes) - splits.n_codes)[sides]
@@ -192,8 +196,8 @@ def _stand_in(splits: Splits, nodes: Ints, which: Ints, first: Ints) -> Routes:
 
 #: Expressions may be nested a thousand times in DuckDB; a level takes two or three.
 _DEEPEST = 300
-#: Nodes of every level that may always lead to open ones: a deep tree is a narrow one.
-_NARROW = 3
+#: Nodes of every level for which expressions are always used: deep trees have few.
+_FEW_COLUMNS = 3
 
 #: By level: for every node that leads to open ones the codes that lead to each child.
 Ways = list[dict[int, dict[int, list[int]]]]
@@ -212,7 +216,7 @@ def ways_down(steps: Sequence[Step], most_nodes: int) -> Ways | None:
     """Return the nodes that lead to open ones; None if these are too many."""
     if len(steps) > _DEEPEST or any(s.divides or s.has_surrogates for s in steps):
         return None
-    most_nodes = max(most_nodes, _NARROW * len(steps))
+    most_nodes = max(most_nodes, _FEW_COLUMNS * len(steps))
     wanted: set[int] | None = None
     ways: Ways = []
     for step in reversed(steps):
@@ -249,15 +253,15 @@ def path(
     for step, level in zip(reversed(steps), reversed(ways), strict=True):
         here = {}
         for node, children in level.items():
-            column = int(step.asked[0].column[node])
-            cut = float(step.asked[0].cut[node])
+            column = int(step.requested[0].column[node])
+            threshold = float(step.requested[0].threshold[node])
             whens = []
             for child, codes in children.items():
                 ends = str(child) if below is None else below[child]
                 if column < 0:
                     here[node] = ends
                     break
-                condition = _condition(attributes[column], cut, codes, binder)
+                condition = _condition(attributes[column], threshold, codes, binder)
                 whens.append(f"WHEN {condition} THEN {ends}")
             else:
                 here[node] = f"CASE {' '.join(whens)} END"
@@ -265,13 +269,13 @@ def path(
     if not below:
         return "NULL"
     nodes = sorted(below)
-    if len(steps[0].asked[0].column) == 1:
-        return below[0]  # all rows are in the one node that there is
+    if len(steps[0].requested[0].column) == 1:
+        return below[0]  # there is only one node
     return searched("node", [str(n) for n in nodes], [below[n] for n in nodes], "NULL")
 
 
 def _condition(
-    attribute: Attribute, cut: float, codes: Sequence[int], binder: Binder
+    attribute: Attribute, threshold: float, codes: Sequence[int], binder: Binder
 ) -> str:
     """Return the test for some of the codes of an attribute."""
     if not attribute.is_numeric:
@@ -280,9 +284,11 @@ def _condition(
     known = f"NOT ({attribute.missing})"
     if {AT_MOST, ABOVE} <= set(codes):
         tests.append(known)
-    elif cut == cut:
-        # Bound where it is used alone: databases refuse what no mark stands for.
+    elif threshold == threshold:
+        # Bound only where it is used: databases reject unused values.
         for code, sign in ((AT_MOST, "<="), (ABOVE, ">")):
             if code in codes:
-                tests.append(f"{attribute.name} {sign} {binder.bind(cut)} AND {known}")
+                tests.append(
+                    f"{attribute.name} {sign} {binder.bind(threshold)} AND {known}"
+                )
     return " OR ".join(tests)

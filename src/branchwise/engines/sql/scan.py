@@ -1,7 +1,7 @@
-"""Finding out by queries what a table in a database is: the facts, and so the plan.
+"""Scan of a table in a database by queries: its summary, and from it the plan.
 
-The rules are those of ``learning.py``; what differs is that distinct values come with
-their counts, and that errors name no row, as rows of a database have no numbers.
+The rules are those of ``data/encode.py``; but distinct values are fetched with their
+counts, and errors name no row, as rows of a database have no numbers.
 """
 
 from __future__ import annotations
@@ -19,36 +19,42 @@ from branchwise.data.exact_sums import lowest_bit
 from branchwise.data.frames import Frame, chosen_columns, declared_categories
 from branchwise.data.schema import Column, Value, value_type
 from branchwise.data.target import Spread, class_codes, occurring_classes
-from branchwise.data.weights import Weighed, long_sum
-from branchwise.engines.fit_plan import ColumnFacts, Facts, NumberSummary, Plan, Task
-from branchwise.engines.scan import Again, attributes_of, settle
+from branchwise.data.weights import WeightSummary, long_sum
+from branchwise.engines.fit_plan import (
+    ColumnSummary,
+    NumberSummary,
+    Plan,
+    Summary,
+    Task,
+)
+from branchwise.engines.scan import Rescan, attributes_of, finalise
 from branchwise.engines.sql.connections import Binder
 from branchwise.engines.sql.queries import weight_of
 from branchwise.engines.sql.table_columns import Source
 from branchwise.errors import DataError, counted, quoted
 
 _LOW_BITS = np.int64(-(1 << 27))
-#: Whole numbers up to here times half the bits of a number are exact.
+#: Products of such whole numbers and half the bits of a number are exact.
 _FEW = 1 << 26
 
 
 def learn(source: Source, task: Task) -> Plan:
-    """Find out by queries what the rows of a source show, and make a plan of it."""
+    """Summarise the rows of a source by queries, and return the plan."""
     frame = source.frame()
-    _refuse_equal_names(source)
+    _check_equal_names(source)
     attributes = attributes_of(frame, task)
     special = [task.target, *([] if task.weight is None else [task.weight])]
     source.prepare([*attributes.names, *special])
     learning = _Learning(source, task)
-    facts = learning.facts(attributes)
+    statistics = learning.statistics(attributes)
 
-    def look_again(plan: Plan) -> Facts:
-        return replace(learning, plan=plan).facts(attributes)
+    def rescan(plan: Plan) -> Summary:
+        return replace(learning, plan=plan).statistics(attributes)
 
-    return settle(facts, task, Again(learning.weigh, look_again))
+    return finalise(statistics, task, Rescan(learning.weigh, rescan))
 
 
-def _refuse_equal_names(source: Source) -> None:
+def _check_equal_names(source: Source) -> None:
     names = source.names
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -60,14 +66,14 @@ def _refuse_equal_names(source: Source) -> None:
 
 @dataclass
 class _Learning:
-    """Asks for facts; with a plan, of the rows alone that have a weight on its grid."""
+    """Fetches summaries; with a plan, only of rows with a weight on its grid."""
 
     source: Source
     task: Task
     plan: Plan | None = None
 
-    def facts(self, attributes: Frame) -> Facts:
-        """Sum up the table."""
+    def statistics(self, attributes: Frame) -> Summary:
+        """Summarise the table."""
         as_values = chosen_columns(attributes, self.task.categorical_features)
         declared = declared_categories(attributes, self.task.categories)
         numeric = [
@@ -77,26 +83,26 @@ class _Learning:
         ]
         n_rows, known = self._profile(attributes.names, numeric)
         if not n_rows:
-            return Facts()
+            return Summary()
         weights = None if self.task.weight is None else self._weights()
         columns = []
         for at, name in enumerate(attributes.names):
             if name in numeric:
                 column = Column(name, "numeric", (), known[name] < n_rows)
-                found = ColumnFacts(column, numbers=self._numbers(name))
+                found = ColumnSummary(column, numbers=self._numbers(name))
             else:
                 found = self._values(name, as_values[at], declared.get(at))
-            if self.task.refuses_missing and found.column.has_missing:
+            if self.task.rejects_missing and found.column.has_missing:
                 raise DataError(
                     f"Column {name!r} has missing values, and missing='error' allows "
-                    "none. Fill the gaps or choose another policy: 'branch', 'split', "
+                    "none. Fill them or choose another policy: 'branch', 'split', "
                     "'largest' or 'node'."
                 )
             columns.append(found)
-        facts = Facts(
+        statistics = Summary(
             n_rows, tuple(columns), weights=weights, max_exact=self.task.max_exact
         )
-        return self._with_target(facts)
+        return self._with_target(statistics)
 
     def _is_number(self, name: str) -> bool:
         return self.source.cells(name).kind == "number"
@@ -104,7 +110,7 @@ class _Learning:
     def _profile(
         self, names: Sequence[str], numeric: Sequence[str]
     ) -> tuple[int, Mapping[str, int]]:
-        """Count the rows and the known numbers of columns; refuse impossible ones."""
+        """Count the rows and the known numbers of columns; reject invalid numbers."""
         wanted = ["COUNT(*)"]
         checked = [name for name in names if self._is_number(name)]
         special = [n for n in (self.task.target, self.task.weight) if n is not None]
@@ -118,10 +124,12 @@ class _Learning:
             ]
         found: list[int] = []
         for first in range(0, len(wanted), 300):
-            part = wanted[first : first + 300]
-            asked = f"SELECT {', '.join(part)} FROM {self.source.relation} AS source"  # noqa: S608
-            answer = self.source.connection.ask(asked, (), "i" * len(part))
-            found += [int(each[0]) for each in answer]
+            chunk = wanted[first : first + 300]
+            requested = (
+                f"SELECT {', '.join(chunk)} FROM {self.source.relation} AS source"  # noqa: S608
+            )
+            result = self.source.connection.fetch(requested, (), "i" * len(chunk))
+            found += [int(each[0]) for each in result]
         known = {}
         for at, name in enumerate(checked):
             number, infinite, large = found[1 + 3 * at : 4 + 3 * at]
@@ -157,13 +165,13 @@ class _Learning:
     def tallied(
         self, expression: str, where: str = "", binder: Binder | None = None
     ) -> Iterator[tuple[Floats, Ints]]:
-        """Return distinct numbers and how often they occur, some at a time."""
-        asked = (
+        """Yield distinct numbers and how often they occur, some at a time."""
+        requested = (
             f"SELECT {expression} AS v, COUNT(*) AS n "  # noqa: S608
             f"FROM {self.source.relation} AS source{where} GROUP BY 1"
         )
         values = () if binder is None else binder.values
-        for numbers, times in self.source.connection.stream(asked, values, "fi"):
+        for numbers, times in self.source.connection.stream(requested, values, "fi"):
             known = ~np.isnan(numbers)
             yield numbers[known] + 0.0, times[known]
 
@@ -171,30 +179,30 @@ class _Learning:
         most = self.task.max_exact
         summary = NumberSummary(np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
         for numbers, times in self._counted(name):
-            part = NumberSummary(numbers, numbers, times.astype(np.intp))
-            summary = summary.merge(part.joined(0).within(most), most)
+            chunk = NumberSummary(numbers, numbers, times.astype(np.intp))
+            summary = summary.merge(chunk.joined(0).within(most), most)
         return summary
 
     def _values(
         self, name: str, as_value: bool, declared: tuple[Value, ...] | None
-    ) -> ColumnFacts:
+    ) -> ColumnSummary:
         raw = self.source.distinct(name).raw
         if declared is not None:
-            _refuse_undeclared(name, raw, declared)
+            _check_undeclared(name, raw, declared)
         column, _ = learn_column(name, raw, as_value or declared is not None, declared)
         fixed = declared is not None or (isinstance(raw, Coded) and raw.declared)
-        return ColumnFacts(column, fixed)
+        return ColumnSummary(column, fixed)
 
-    def _weights(self) -> Weighed:
+    def _weights(self) -> WeightSummary:
         name = str(self.task.weight)
         cells = self.source.cells(name)
         if cells.kind != "number":
             raise DataError(f"Column {name!r} must hold the weights of the rows.")
-        asked = (
+        requested = (
             f"SELECT {_times(f'{cells.number} IS NULL')}, "  # noqa: S608
             f"{_times(f'{cells.number} < 0')} FROM {self.source.relation} AS source"
         )
-        gone, negative = self.source.connection.ask(asked, (), "ii")
+        gone, negative = self.source.connection.fetch(requested, (), "ii")
         if gone[0] or negative[0]:
             problem = "missing" if gone[0] else "negative"
             raise DataError(
@@ -203,20 +211,20 @@ class _Learning:
             )
         return _weighed(self.tallied(cells.number))
 
-    def weigh(self, plan: Plan) -> Weighed:
-        """Look at all weights as a plan has them."""
+    def weigh(self, plan: Plan) -> WeightSummary:
+        """Summarise all weights on the grid of a plan."""
         binder = Binder(self.source.connection.dialect)
         weight = weight_of(self.source, plan, binder)
         return _weighed(self.tallied(weight, binder=binder))
 
-    def _with_target(self, facts: Facts) -> Facts:
-        """Add what the target shows."""
-        if self.task.predicts_numbers:
-            return replace(facts, spread=self._spread(facts.n_rows))
+    def _with_target(self, statistics: Summary) -> Summary:
+        """Add the summary of the target."""
+        if self.task.is_regression:
+            return replace(statistics, spread=self._spread(statistics.n_rows))
         found = self.source.distinct(self.task.target)
         raw, times = found.raw, np.array(found.count)
         gone = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
-        self._refuse_gaps(int(times[gone].sum()))
+        self._check_no_missing(int(times[gone].sum()))
         if isinstance(raw, Numbers) and (raw.values != np.rint(raw.values)).any():
             raise DataError(
                 "y must hold classes: text, booleans, categories or whole numbers. "
@@ -226,18 +234,20 @@ class _Learning:
         classes, labels = occurring_classes(raw, None)
         codes = class_codes(labels, classes)
         rows = np.bincount(codes, times, len(classes)).astype(int).tolist()
-        facts = replace(facts, labels=dict(zip(classes, rows, strict=True)))
+        statistics = replace(statistics, labels=dict(zip(classes, rows, strict=True)))
         if self.task.priors is None:
-            return facts
+            return statistics
         by_key = {
             key: classes[code] for key, code in zip(found.keys, codes, strict=True)
         }
-        return replace(facts, label_weights=self._label_weights(facts, by_key))
+        return replace(
+            statistics, label_weights=self._label_weights(statistics, by_key)
+        )
 
-    def _refuse_gaps(self, gaps: int) -> None:
-        if gaps:
+    def _check_no_missing(self, differences: int) -> None:
+        if differences:
             raise DataError(
-                f"y is missing in {counted(gaps, 'row')}: column "
+                f"y is missing in {counted(differences, 'row')}: column "
                 f"{self.task.target!r} must have a value in every row. Leave the "
                 "others out with a query."
             )
@@ -250,26 +260,26 @@ class _Learning:
                 "does not; cast it in a query, or use a classifier."
             )
         known = sum(int(times.sum()) for _, times in self.tallied(cells.number))
-        self._refuse_gaps(n_rows - known)
+        self._check_no_missing(n_rows - known)
         spread = Spread()
         for numbers, _ in self._counted(self.task.target):
             spread = spread.merge(Spread.of(numbers))
         return spread
 
     def _label_weights(
-        self, facts: Facts, by_key: Mapping[Any, Value]
+        self, statistics: Summary, by_key: Mapping[Any, Value]
     ) -> Mapping[Value, tuple[float, ...]]:
         """Add up the weights of each class."""
-        labels = facts.labels or {}
+        labels = statistics.labels or {}
         if self.task.weight is None:
             return {label: (float(rows), 0.0) for label, rows in labels.items()}
-        asked = (
+        requested = (
             f"SELECT {self.source.cells(self.task.target).key}, "  # noqa: S608
             f"{self.source.cells(self.task.weight).number}, COUNT(*) "
             f"FROM {self.source.relation} AS source GROUP BY 1, 2"
         )
         sums: dict[Value, tuple[float, ...]] = dict.fromkeys(labels, ())
-        for keys, weights, times in self.source.connection.stream(asked, (), "ofi"):
+        for keys, weights, times in self.source.connection.stream(requested, (), "ofi"):
             of_row = [by_key[key] for key in keys.tolist()]
             for label in labels:
                 own = np.array([each == label for each in of_row])
@@ -278,16 +288,16 @@ class _Learning:
 
 
 def _times(test: str) -> str:
-    """Return how often a condition holds."""
+    """Return the expression for how often a condition holds."""
     return f"COALESCE(SUM(CASE WHEN {test} THEN 1 ELSE 0 END), 0)"
 
 
-def _weighed(tallied: Iterator[tuple[Floats, Ints]]) -> Weighed:
-    total = Weighed()
+def _weighed(tallied: Iterator[tuple[Floats, Ints]]) -> WeightSummary:
+    total = WeightSummary()
     for weights, times in tallied:
         cases = int(times[weights != 0].sum())
-        part = Weighed(exact_sum(weights, times), lowest_bit(weights), cases)
-        total = total.merge(part)
+        chunk = WeightSummary(exact_sum(weights, times), lowest_bit(weights), cases)
+        total = total.merge(chunk)
     return total
 
 
@@ -295,16 +305,16 @@ def exact_sum(numbers: Floats, times: Ints) -> tuple[float, ...]:
     """Return the sum of numbers that occur so often, as two floats; see long_sum."""
     high = (numbers.view(np.int64) & _LOW_BITS).view(np.float64)
     low = numbers - high
-    parts = []
+    chunks = []
     left = times.copy()
     while left.any():
         few = np.minimum(left, _FEW).astype(np.float64)
-        parts += [few * high, few * low]
+        chunks += [few * high, few * low]
         left -= few.astype(left.dtype)
-    return long_sum(np.concatenate(parts) if parts else np.zeros(1))
+    return long_sum(np.concatenate(chunks) if chunks else np.zeros(1))
 
 
-def _refuse_undeclared(name: str, raw: RawColumn, declared: Sequence[Value]) -> None:
+def _check_undeclared(name: str, raw: RawColumn, declared: Sequence[Value]) -> None:
     values: Sequence[Value] = raw.values.tolist() if isinstance(raw, Numbers) else ()
     if isinstance(raw, Coded):
         values = [raw.values[code] for code in sorted(set(raw.codes.tolist()) - {-1})]

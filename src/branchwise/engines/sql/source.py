@@ -1,9 +1,9 @@
-"""The engine that counts in the database where the rows lie; rows never leave it.
+"""Data source and engine of databases: rows are counted by SQL, in the database.
 
 DuckDB, SQLite and PostgreSQL. A level of the tree is one query, however many nodes it
-has: rows are taken down the tree by joins with the routes of its nodes and counted by
-GROUP BY. Nothing is written, unless temporary tables are allowed: then rows are kept
-as codes, with the node they are in, and every level starts where the last one ended.
+has: rows are moved down the tree by joins with the routes of its nodes and counted by
+GROUP BY. Nothing is written, unless temporary tables are allowed: then rows are stored
+as codes, with the node they are in, and every level continues from the last one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints, distinct
-from branchwise.data.schema import Column, Columns
+from branchwise.data.schema import Column, Columns, check_names
 from branchwise.engines.fit_plan import Plan, Task
 from branchwise.engines.sql.connections import (
     Binder,
@@ -29,7 +29,7 @@ from branchwise.engines.sql.drivers import connected
 from branchwise.engines.sql.levels import MOST_JOINED_LEVELS, TooDeep, in_nodes
 from branchwise.engines.sql.queries import (
     COLUMNS_A_QUERY,
-    LONGEST_ANSWER,
+    LONGEST_RESULT,
     WHOLE,
     Counting,
     Groups,
@@ -42,7 +42,7 @@ from branchwise.engines.sql.routes import Step, renumbering, step_of
 from branchwise.engines.sql.scan import learn
 from branchwise.engines.sql.table_columns import Source
 from branchwise.errors import DataError, ParameterError
-from branchwise.files.read_table import MISSING, check_names
+from branchwise.files.read_table import MISSING
 from branchwise.grow.counts import Counts
 from branchwise.grow.protocol import Level
 from branchwise.grow.recount import class_cases
@@ -108,7 +108,7 @@ class SqlEngine:
             yield by_branch(found[column], splits)
 
     def retain(self, nodes: Ints) -> None:
-        """Keep only some open nodes; forget the rows of the rest."""
+        """Keep only some open nodes; drop the rows of the rest."""
         if self._steps:
             self._steps[-1] = self._steps[-1].retained(nodes)
         elif len(nodes) < self._n_nodes:
@@ -150,7 +150,7 @@ class SqlEngine:
         return Groups(self._n_nodes, self._plan.n_classes)
 
     def _totals(self) -> Level:
-        """Ask for the weights and cases of the nodes."""
+        """Fetch the weights and cases of the nodes."""
         counts = self._counted(self._groups(), self._steps, columns=())[WHOLE]
         self._level = Level(*counts.totals(self._n_nodes))
         return self._level
@@ -164,17 +164,17 @@ class SqlEngine:
         """Count columns; none of them is the rows themselves."""
         wanted = range(len(self._columns)) if columns is None else columns
         counts: dict[int, Counts] = {}
-        for part in self._portions(groups, wanted) or [[]]:
-            counting = Counting(self._writer, groups, part)
+        for piece in self._portions(groups, wanted) or [[]]:
+            counting = Counting(self._writer, groups, piece)
             binder = Binder(self._writer.dialect)
             written, rows = self._rows(binder, steps)
             statement = self._limited(counting.statement, written, rows, binder)
-            answer = self._connection.ask(statement, binder.values, counting.kinds())
-            counts |= counting.read(answer, self._connection.label)
+            result = self._connection.fetch(statement, binder.values, counting.kinds())
+            counts |= counting.read(result, self._connection.label)
         return counts
 
     def _portions(self, groups: Groups, columns: Sequence[int]) -> list[list[int]]:
-        """Part columns such that the answer of no query is too long."""
+        """Divide columns among queries whose results are not too long."""
         rows = np.inf if self._level is None else self._level.cases.sum()
         portions: list[list[int]] = []
         length = 0.0
@@ -182,14 +182,14 @@ class SqlEngine:
             keys = groups.n_nodes * groups.width * self._writer.n_codes[column]
             length += min(rows, keys)
             last = len(portions[-1]) if portions else COLUMNS_A_QUERY
-            if last == COLUMNS_A_QUERY or length > LONGEST_ANSWER:
+            if last == COLUMNS_A_QUERY or length > LONGEST_RESULT:
                 portions.append([])
                 length = min(rows, keys)
             portions[-1].append(column)
         return portions
 
     def _rows(self, binder: Binder, steps: Sequence[Step]) -> tuple[list[str], str]:
-        """Return the steps of a query for rows in their nodes, and where they end."""
+        """Return the steps of a query for rows in their nodes, and the last name."""
 
         def written() -> tuple[list[str], str]:
             first: list[str] = []
@@ -203,12 +203,12 @@ class SqlEngine:
         return found
 
     def _limited(self, write: Any, *arguments: Any) -> Any:
-        """Write a statement, or say that it would have too many values."""
+        """Write a statement; raise if it would be too long or too deep."""
         try:
             return write(*arguments)
         except TooDeep:
             raise DataError(
-                f"Level {len(self._steps)} of the tree is too far down for a query "
+                f"Level {len(self._steps)} of the tree is too deep for a query "
                 f"that starts with the rows of {self._connection.label}: missing "
                 f"values or many nodes allow {MOST_JOINED_LEVELS} levels. Allow "
                 "temporary tables (temporary_tables=True), or limit max_depth."
@@ -223,7 +223,7 @@ class SqlEngine:
             ) from None
 
     def _check(self) -> None:
-        """Compare the counts with what is known of the nodes."""
+        """Compare the counts with the known totals of the nodes."""
         if self._level is None:
             return
         for counts in self._cache.values():
@@ -235,7 +235,7 @@ class SqlEngine:
                 raise changed(self._connection.label)
 
     def _keep(self) -> None:
-        """Put the rows as they are now in a temporary table."""
+        """Store the rows with their current nodes in a temporary table."""
         if self._table is not None and not self._steps:
             return
         binder = Binder(self._writer.dialect)
@@ -260,10 +260,10 @@ def derived_totals(
     plan: Plan,
     splits: Splits,
 ) -> Level | None:
-    """Add up the counts of nodes to what their branches have; None if that is unknown.
+    """Return the totals of branches from the counts of nodes; None if unknown.
 
-    Cases that are divided are rounded one by one, and those that surrogates place are
-    not known by the column of their node.
+    Divided cases are rounded one by one, and cases routed by surrogates are not counted
+    by the column of their node.
     """
     used = distinct(splits.column[splits.column >= 0]).tolist()
     if splits.surrogates is not None or any(at not in cache for at in used):
@@ -289,14 +289,14 @@ def derived_totals(
     return Level(weights, cases)
 
 
-#: Seconds of a statement without a row, unless the user says otherwise: more than
-#: a level of a tree from many millions of rows takes.
+#: The default timeout in seconds: more than a level of a tree from many millions of
+#: rows takes.
 MOST_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
 class SqlTable:
-    """A table, a view or a query of a database, to be learnt from where it lies.
+    """A table, a view or a query of a database, to be fitted in the database.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ class SqlTable:
     missing : sequence of str
         The texts that are missing values, as NULL is.
     text_columns : collection of str
-        Columns whose numbers are wanted as text.
+        Columns whose numbers are read as text.
     timeout : float or None
         Seconds that the database may take for a statement without giving a row,
         before it is interrupted: a view can be endless. None is no limit.
@@ -354,11 +354,11 @@ class SqlTable:
 
     @property
     def label(self) -> str:
-        """What messages call it; an address may hold a password, so it is not said."""
+        """The name in messages, without the address, which may hold a password."""
         return f"the table {self.table!r}" if self.query is None else "the query"
 
     def open(self) -> SqlRows:
-        """Connect, and find out which columns there are."""
+        """Connect, and read the names and types of the columns."""
         connection = connected(self.database)
         connection.timeout = self.timeout
         try:
@@ -369,7 +369,7 @@ class SqlTable:
 
 
 class SqlRows:
-    """The rows of an :class:`SqlTable`, seen in one state until they are closed."""
+    """The rows of an :class:`SqlTable`, in one snapshot until they are closed."""
 
     engine_name = "sql"
 
@@ -393,20 +393,20 @@ class SqlRows:
         return self.source.names
 
     def check_names(self, names: Sequence[str]) -> None:
-        """Refuse a name that is no column."""
+        """Reject a name that is not a column."""
         check_names(self.label, self.names, names)
 
     def learn(self, task: Task) -> Plan:
-        """Look at all rows by queries."""
+        """Scan all rows by queries, and return the plan of counting them."""
         self.check_names([task.target, *([] if task.weight is None else [task.weight])])
         return learn(self.source, task)
 
     def engine(self, plan: Plan) -> SqlEngine:
-        """Return who counts the rows."""
+        """Return the engine that counts the rows."""
         return SqlEngine(Writer(self.source, plan), self._temporary_tables)
 
     def close(self) -> None:
-        """Drop what was created, end the transaction and what was opened for it."""
+        """Drop temporary tables, end the transaction and close own connections."""
         self.connection.close()
 
     def __enter__(self) -> Self:
@@ -422,7 +422,7 @@ class SqlRows:
 
 
 def _relation(connection: Connection, table: SqlTable) -> tuple[str, list[Described]]:
-    """Return what stands after FROM, and its columns."""
+    """Return the relation after FROM, and its columns."""
     if table.query is not None:
         query = table.query.strip().rstrip(";")
         relation = f"({query}\n)"  # a comment may end it
@@ -431,7 +431,7 @@ def _relation(connection: Connection, table: SqlTable) -> tuple[str, list[Descri
     whole = connection.dialect.named(name)
     if "." in name:
         # A dot may be part of a name, but seldom is.
-        parts = connection.dialect.named(*name.split("."))
+        pieces = connection.dialect.named(*name.split("."))
         if not connection.has_table(name):
-            return parts, connection.opened(parts, name)
+            return pieces, connection.opened(pieces, name)
     return whole, connection.opened(whole, name)

@@ -1,8 +1,8 @@
-"""The columns of a table in a database: what their cells are, and how to ask for them.
+"""Columns of a table in a database: their types, and expressions for their cells.
 
-A column is taken for numbers or for values. Of values, every distinct cell is fetched
-once and goes through the very code that reads tables in memory; so a table has the
-schema that it has there. ``key`` is what cells are told apart by in the database.
+A column holds numbers or values. Of values, every distinct cell is fetched once and
+read by the same code as tables in memory; so a table has the same schema. ``key`` is
+the expression by which the database distinguishes cells.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.arrow import as_dictionary, declared_table, declares_values
-from branchwise.data.columns import LARGEST_EXACT, Coded, RawColumn, refuse_dates
+from branchwise.data.columns import LARGEST_EXACT, Coded, RawColumn, raise_dates
 from branchwise.data.frames import Frame, read_vector
 from branchwise.engines.sql.connections import (
     SQLITE,
@@ -39,15 +39,15 @@ _WHOLE = frozenset(
 _FLOATING = frozenset(("FLOAT", "DOUBLE", "float4", "float8", "numeric"))
 _LONG = frozenset(("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT"))
 _TRUTHS = frozenset(("BOOLEAN", "bool"))
-#: Types of PostgreSQL that are text, or whose text says it all.
+#: Types of PostgreSQL that are text, or that are read as text.
 _TEXTS = frozenset(
     (*("text", "varchar", "bpchar", "char", "name", "citext", "uuid", "enum"),)
 )
-#: Types of PostgreSQL that are dates and times; their text says it all, too.
+#: Types of PostgreSQL that are dates and times; they are read as text, too.
 _DATES = frozenset(("date", "time", "timetz", "timestamp", "timestamptz", "interval"))
 #: Decimals of so many digits are a quotient of two whole float64 numbers.
 _SHORT_DECIMAL = 15
-#: Columns of SQLite that one query looks at.
+#: The most columns of SQLite that one query inspects.
 _AT_A_TIME = 100
 
 
@@ -85,7 +85,7 @@ def number_of(dialect: SqlDialect, raw: str, type_name: str) -> str:
     if type_name.startswith("DECIMAL(") or type_name in _LONG:
         digits = type_name.removeprefix("DECIMAL(").split(",")[0]
         short = digits.isdigit() and int(digits) <= _SHORT_DECIMAL
-        # Of longer ones the text alone is read to the nearest float64.
+        # Longer ones are converted to the nearest float64 through their text.
         return dialect.double(raw if short else f"CAST({raw} AS VARCHAR)")
     number = dialect.double(raw)
     if dialect.is_nan is None or type_name in _WHOLE:
@@ -127,8 +127,8 @@ def loose_cells(
     raws = [f"source.{dialect.named(name)}" for name in names]
     found = []
     for first in range(0, len(raws), _AT_A_TIME):
-        part = raws[first : first + _AT_A_TIME]
-        found += _types_of_cells(connection, source, part, missing)
+        chunk = raws[first : first + _AT_A_TIME]
+        found += _types_of_cells(connection, source, chunk, missing)
     columns = []
     for at, name in enumerate(names):
         texts, blobs, numbers = found[at]
@@ -170,9 +170,9 @@ def _types_of_cells(
             f"typeof({raw}) IN ('integer', 'real')",
         )
         wanted += [f"COALESCE(SUM({test}), 0)" for test in tests]
-    asked = f"SELECT {', '.join(wanted)} FROM {source} AS source"  # noqa: S608
-    answer = connection.ask(asked, binder.values, "i" * len(wanted))
-    counted = [int(each[0]) for each in answer]
+    requested = f"SELECT {', '.join(wanted)} FROM {source} AS source"  # noqa: S608
+    result = connection.fetch(requested, binder.values, "i" * len(wanted))
+    counted = [int(each[0]) for each in result]
     return [tuple(counted[3 * at : 3 * at + 3]) for at in range(len(raws))]
 
 
@@ -190,7 +190,7 @@ def distinct(
             f"SELECT {cells.key} AS k, any_value({cells.raw}) AS v, COUNT(*) AS n "
             f"{where}"
         )
-        # What comes as a dictionary is an enumeration, whose values are declared.
+        # A dictionary column is an enumeration, whose values are declared.
         table = declared_table([found.column(1)], [cells.name], {cells.name})
         text = {0} if as_text else ()
         (column,) = typed_columns(table, connection.label, text, missing)
@@ -201,8 +201,8 @@ def distinct(
         return Distinct(tuple(keys), tuple(count), raw)
     kind = "typeof(" + cells.raw + ")" if connection.dialect is SQLITE else "0"
     # Equal numbers of two types are two texts.
-    asked = f"SELECT {cells.key}, {kind}, COUNT(*) {where}, 2"
-    keys, _, count = connection.ask(asked, (), "ooi")
+    requested = f"SELECT {cells.key}, {kind}, COUNT(*) {where}, 2"
+    keys, _, count = connection.fetch(requested, (), "ooi")
     listed = [_value(key, cells.kind) for key in keys.tolist()]
     column = column_of_cells(listed, cells.name, connection.label, as_text, missing)
     raw = read_vector(column, cells.name)
@@ -216,20 +216,20 @@ def _value(key: Any, kind: str) -> Any:
 
 
 def _declared(raw: RawColumn, labels: Sequence[str]) -> RawColumn:
-    """Give values the order in which they are declared."""
+    """Return values in the order in which they are declared."""
     if not isinstance(raw, Coded):
         return Coded(np.full(len(raw.values), -1), tuple(labels), declared=True)
-    place = {label: at for at, label in enumerate(labels)}
-    table = np.array([*(place[str(value)] for value in raw.values), -1])
+    position = {label: at for at, label in enumerate(labels)}
+    table = np.array([*(position[str(value)] for value in raw.values), -1])
     return Coded(table[raw.codes], tuple(labels), declared=True)
 
 
 def check_type(connection: Connection, cells: Cells, as_text: bool) -> None:
-    """Refuse a column of PostgreSQL that has no text to take."""
+    """Reject a column of PostgreSQL that cannot be read as text or numbers."""
     if not isinstance(connection, PostgreSQLConnection) or cells.kind != "text":
         return
     if cells.type in _DATES and not as_text:
-        refuse_dates(f"Column {cells.name!r}", cells.type)
+        raise_dates(f"Column {cells.name!r}", cells.type)
     if cells.type not in _TEXTS | _DATES:
         raise DataError(
             f"Column {cells.name!r} of {connection.label} is of type {cells.type}, "
@@ -244,7 +244,7 @@ def _beyond(raw: str) -> str:
 
 @dataclass
 class Source:
-    """A table or query of an open connection, and what was asked of it so far."""
+    """A table or query of an open connection, with the results fetched so far."""
 
     connection: Connection
     relation: str
@@ -260,7 +260,7 @@ class Source:
         return tuple(column.name for column in self.described)
 
     def prepare(self, names: Sequence[str]) -> None:
-        """Find out what the cells of columns are."""
+        """Determine the types of the cells of columns."""
         new = [name for name in names if name not in self._cells]
         if self.connection.dialect is SQLITE:
             found = loose_cells(
@@ -298,7 +298,7 @@ class Source:
         return self._distinct[name]
 
     def frame(self) -> Frame:
-        """Return the table as one of distinct cells, column by column."""
+        """Return the table as a frame of the distinct cells of each column."""
         readers = tuple(partial(self._raw, name) for name in self.names)
         return Frame(self.names, 0, named=True, readers=readers)
 

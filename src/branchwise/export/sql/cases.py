@@ -1,4 +1,4 @@
-"""The tree as CASE expressions that say where a case ends.
+"""CASE expressions for the node where a case ends.
 
 Engines limit how deep expressions are nested: SQLite's parser gives up at about 15
 CASEs inside each other. So the largest branch of every node of a deep tree stands not
@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from branchwise.export.plan import ABOVE, AT_MOST, STOP, Plan, Question
+from branchwise.export.plan import ABOVE, AT_MOST, STOP, Plan, PlanSplit
 from branchwise.export.sql.dialects import Dialect
 
 
 @dataclass(frozen=True)
-class Reply:
+class Outcome:
     """A branch (or STOP, EVERY_BRANCH), and the condition that leads there.
 
     ``catches`` says that values which training did not have go there: best told last,
@@ -38,80 +38,80 @@ class Wording:
         self._columns = columns
         self._values = [dialect.values_of(field) for field in plan.fields]
 
-    def replies(self, question: Question) -> list[Reply]:
+    def outcomes(self, split: PlanSplit) -> list[Outcome]:
         """Return where cases go, in the order of the branches, those that stop last."""
-        missing = None if self._plan.refuses_missing else question.missing_to
-        if question.surrogates and missing is not None:
-            return self._with_surrogates(question)
-        return self._direct(question, missing)
+        missing = None if self._plan.rejects_missing else split.missing_to
+        if split.surrogates and missing is not None:
+            return self._with_surrogates(split)
+        return self._direct(split, missing)
 
-    def _direct(self, question: Question, missing: int | None) -> list[Reply]:
-        """Return where cases go; None for missing values that are not asked about."""
-        numeric = self._plan.fields[question.field].numeric
+    def _direct(self, split: PlanSplit, missing: int | None) -> list[Outcome]:
+        """Return the outcomes of a split; None leaves out missing values."""
+        numeric = self._plan.fields[split.field].numeric
         unseen = None
-        if not numeric and not self._plan.refuses_unseen:
-            unseen = question.unseen_to
-        codes = self._codes(question)
+        if not numeric and not self._plan.rejects_unseen:
+            unseen = split.unseen_to
+        codes = self._codes(split)
         condition = self._of_number if numeric else self._of_value
         return [
-            Reply(
+            Outcome(
                 to,
-                condition(question, codes.get(to, []), to == missing, to == unseen),
+                condition(split, codes.get(to, []), to == missing, to == unseen),
                 to == unseen,
             )
             for to in _in_order({*codes, missing, unseen})
         ]
 
-    def branch(self, question: Question) -> str:
+    def branch(self, split: PlanSplit) -> str:
         """Return an expression for the branch that a case takes, on one line."""
-        return self._case(self.replies(question))
+        return self._case(self.outcomes(split))
 
-    def refused(self) -> list[str]:
-        """Return the conditions of rows that have no answer."""
+    def rejected(self) -> list[str]:
+        """Return the conditions of rows that have no prediction."""
         conditions = []
         for index, field in enumerate(self._plan.fields):
-            if self._plan.refuses_missing:
+            if self._plan.rejects_missing:
                 conditions.append(self._missing(index))
-            if self._plan.refuses_unseen and not field.numeric:
+            if self._plan.rejects_unseen and not field.numeric:
                 conditions.append(self._unseen(index))
         return conditions
 
-    def _codes(self, question: Question) -> dict[int, list[int]]:
+    def _codes(self, split: PlanSplit) -> dict[int, list[int]]:
         """Return for every branch, and for STOP, the codes that lead there."""
         codes: dict[int, list[int]] = {}
-        for code in _known(self._plan, question):
-            codes.setdefault(question.branch_of.get(code, STOP), []).append(code)
+        for code in _known(self._plan, split):
+            codes.setdefault(split.branch_of.get(code, STOP), []).append(code)
         return codes
 
     def _of_value(
-        self, question: Question, codes: list[int], missing: bool, unseen: bool
+        self, split: PlanSplit, codes: list[int], missing: bool, unseen: bool
     ) -> str:
         """Return the condition that a field has one of some values."""
-        index = question.field
-        parts = [self._one_of(index, codes)] if codes else []
-        parts += [self._unseen(index)] if unseen else []
-        parts += [self._missing(index)] if missing else []
-        return " OR ".join(parts)
+        index = split.field
+        pieces = [self._one_of(index, codes)] if codes else []
+        pieces += [self._unseen(index)] if unseen else []
+        pieces += [self._missing(index)] if missing else []
+        return " OR ".join(pieces)
 
     def _of_number(
-        self, question: Question, codes: list[int], missing: bool, _: bool
+        self, split: PlanSplit, codes: list[int], missing: bool, _: bool
     ) -> str:
-        """Return the condition that a number is on one side of the cut, or known."""
-        index = question.field
+        """Return the test that a number is up to or above a threshold, or known."""
+        index = split.field
         if not codes:
             return self._missing(index)
-        if question.cut is None or len(codes) > 1:
+        if split.threshold is None or len(codes) > 1:
             known = self._known(index)
             return f"{known} OR {self._missing(index)}" if missing else known
-        column, cut = self._columns[index], self._dialect.number(question.cut)
+        column, threshold = self._columns[index], self._dialect.number(split.threshold)
         if codes == [AT_MOST]:
-            up_to = f"{column} <= {cut}"
+            up_to = f"{column} <= {threshold}"
             return f"{up_to} OR {self._missing(index)}" if missing else up_to
-        above = f"{column} > {cut}"
+        above = f"{column} > {threshold}"
         if missing:  # where there is NaN, it is above every number
             return f"{above} OR {column} IS NULL"
         nan = self._dialect.not_a_number
-        if nan is None or self._plan.refuses_missing:
+        if nan is None or self._plan.rejects_missing:
             return above
         return f"{above} AND NOT {nan.format(column)}"
 
@@ -141,24 +141,24 @@ class Wording:
             return f"{column} IS NOT NULL"
         return f"{column} IS NOT NULL AND NOT {nan.format(column)}"
 
-    def _with_surrogates(self, question: Question) -> list[Reply]:
-        """Ask one question after the other: the first that is answered decides."""
-        tests = self._direct(question, None)
-        for surrogate in question.surrogates:
-            replies = self._direct(surrogate, surrogate.missing_to)
-            tests += [reply for reply in replies if reply.branch != STOP]
+    def _with_surrogates(self, split: PlanSplit) -> list[Outcome]:
+        """Return the outcomes with surrogates: the first split with a value decides."""
+        tests = self._direct(split, None)
+        for surrogate in split.surrogates:
+            outcomes = self._direct(surrogate, surrogate.missing_to)
+            tests += [outcome for outcome in outcomes if outcome.branch != STOP]
         lines = "".join(f" WHEN {r.condition} THEN {r.branch}" for r in tests)
-        branch = f"CASE{lines} ELSE {question.missing_to} END"
-        to = _in_order({*(r.branch for r in tests), question.missing_to})
-        return [Reply(b, f"{branch} = {b}", False) for b in to]
+        branch = f"CASE{lines} ELSE {split.missing_to} END"
+        to = _in_order({*(r.branch for r in tests), split.missing_to})
+        return [Outcome(b, f"{branch} = {b}", False) for b in to]
 
     @staticmethod
-    def _case(replies: Sequence[Reply]) -> str:
-        if len(replies) == 1:
-            return str(replies[0].branch)
-        last = next((r for r in replies if r.catches), replies[-1])
+    def _case(outcomes: Sequence[Outcome]) -> str:
+        if len(outcomes) == 1:
+            return str(outcomes[0].branch)
+        last = next((r for r in outcomes if r.catches), outcomes[-1])
         tests = "".join(
-            f" WHEN {r.condition} THEN {r.branch}" for r in replies if r is not last
+            f" WHEN {r.condition} THEN {r.branch}" for r in outcomes if r is not last
         )
         return f"CASE{tests} ELSE {last.branch} END"
 
@@ -171,37 +171,37 @@ def _in_order(branches: set[int | None]) -> list[int]:
 
 def ends_at(plan: Plan, position: int) -> bool:
     """Tell whether cases may end at a node."""
-    question = plan.nodes[position].question
-    if question is None:
+    split = plan.nodes[position].split
+    if split is None:
         return True
-    if any(code not in question.branch_of for code in _known(plan, question)):
+    if any(code not in split.branch_of for code in _known(plan, split)):
         return True
-    if question.missing_to == STOP and not plan.refuses_missing:
+    if split.missing_to == STOP and not plan.rejects_missing:
         return True
     return (
-        question.unseen_to == STOP
-        and not plan.fields[question.field].numeric
-        and not plan.refuses_unseen
+        split.unseen_to == STOP
+        and not plan.fields[split.field].numeric
+        and not plan.rejects_unseen
     )
 
 
-def _known(plan: Plan, question: Question) -> range:
+def _known(plan: Plan, split: PlanSplit) -> range:
     """Return the codes that a known value may have."""
-    field = plan.fields[question.field]
+    field = plan.fields[split.field]
     if not field.numeric:
         return range(len(field.values))
-    return range(AT_MOST, (AT_MOST if question.cut is None else ABOVE) + 1)
+    return range(AT_MOST, (AT_MOST if split.threshold is None else ABOVE) + 1)
 
 
 #: CASEs inside each other, the outermost not counted.
 MOST_NESTED = 11
-#: Trees up to this depth are written branch for branch, as they are drawn.
+#: Trees up to this depth are written branch by branch.
 _SHALLOW = 8
 _INDENT = "  "
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Piece:
     """A node to be written after ``lead``, so many CASEs deep."""
 
     position: int
@@ -221,82 +221,84 @@ class Cases:
         self._end = end
         self._sizes, depth = sizes_and_depth(plan)
         self._as_drawn = depth <= _SHALLOW
-        #: Nodes that are too deep, to be asked about in a further step.
+        #: Nodes that are too deep, left to a further step.
         self.postponed: list[int] = []
 
     def lines(
-        self, root: int, margin: str, lead: str = "", refused: Sequence[str] = ()
+        self, root: int, margin: str, lead: str = "", rejected: Sequence[str] = ()
     ) -> list[str]:
-        """Write the way from a node; rows that are ``refused`` end nowhere."""
+        """Write the CASE from a node; rows that are ``refused`` have no end."""
         lines: list[str] = []
-        open_: list[_Part | str] = [_Part(root, lead, 0)]
+        open_: list[_Piece | str] = [_Piece(root, lead, 0)]
         while open_:
-            part = open_.pop()
-            if isinstance(part, str):
-                lines.append(margin + part)
+            piece = open_.pop()
+            if isinstance(piece, str):
+                lines.append(margin + piece)
                 continue
-            here = margin + _INDENT * part.nested
-            position, replies = self._settled(part)
-            if part.nested > MOST_NESTED and replies:
+            here = margin + _INDENT * piece.nested
+            position, outcomes = self._settled(piece)
+            if piece.nested > MOST_NESTED and outcomes:
                 self.postponed.append(position)
-                replies = []
-            if not replies and not refused:
-                lines.append(f"{here}{part.lead}{self._end(position)}")
+                outcomes = []
+            if not outcomes and not rejected:
+                lines.append(f"{here}{piece.lead}{self._end(position)}")
                 continue
-            lines.append(f"{here}{part.lead}CASE")
-            open_.append(f"{_INDENT * part.nested}END")
-            open_ += self._whens(position, replies, part.nested + 1)[::-1]
-            if refused:
-                open_.append(f"{_INDENT}WHEN {' OR '.join(refused)} THEN NULL")
-                refused = ()
+            lines.append(f"{here}{piece.lead}CASE")
+            open_.append(f"{_INDENT * piece.nested}END")
+            open_ += self._whens(position, outcomes, piece.nested + 1)[::-1]
+            if rejected:
+                open_.append(f"{_INDENT}WHEN {' OR '.join(rejected)} THEN NULL")
+                rejected = ()
         return lines
 
-    def _settled(self, part: _Part) -> tuple[int, list[Reply]]:
-        """Pass by questions with one reply; return a node, and no replies at an end."""
-        position = part.position
-        while not part.ends:
+    def _settled(self, piece: _Piece) -> tuple[int, list[Outcome]]:
+        """Skip splits with one outcome; return a node, without outcomes at an end."""
+        position = piece.position
+        while not piece.ends:
             node = self._plan.nodes[position]
-            if node.question is None:
+            if node.split is None:
                 break
-            replies = self._wording.replies(node.question)
-            if len(replies) > 1:
-                return position, replies
-            if replies[0].branch == STOP:
+            outcomes = self._wording.outcomes(node.split)
+            if len(outcomes) > 1:
+                return position, outcomes
+            if outcomes[0].branch == STOP:
                 break
-            position = node.child(replies[0].branch)
+            position = node.child(outcomes[0].branch)
         return position, []
 
     def _whens(
-        self, position: int, replies: list[Reply], nested: int
-    ) -> list[_Part | str]:
-        """Return what stands in the CASE of a node."""
-        parts: list[_Part | str] = []
-        while replies:
-            last = self._last(position, replies)
-            parts += [
-                self._part(position, reply, f"WHEN {reply.condition} THEN ", nested)
-                for reply in replies
-                if reply is not last
+        self, position: int, outcomes: list[Outcome], nested: int
+    ) -> list[_Piece | str]:
+        """Return the content of the CASE of a node."""
+        pieces: list[_Piece | str] = []
+        while outcomes:
+            last = self._last(position, outcomes)
+            pieces += [
+                self._piece(
+                    position, outcome, f"WHEN {outcome.condition} THEN ", nested
+                )
+                for outcome in outcomes
+                if outcome is not last
             ]
-            rest = self._part(position, last, "ELSE ", nested)
+            rest = self._piece(position, last, "ELSE ", nested)
             if self._as_drawn:
-                return [*parts, rest]
-            position, replies = self._settled(rest)
-        return [*parts, _Part(position, "ELSE ", nested, ends=True)]
+                return [*pieces, rest]
+            position, outcomes = self._settled(rest)
+        return [*pieces, _Piece(position, "ELSE ", nested, ends=True)]
 
-    def _part(self, position: int, reply: Reply, lead: str, nested: int) -> _Part:
-        if reply.branch == STOP:
-            return _Part(position, lead, nested, ends=True)
-        child = self._plan.nodes[position].child(reply.branch)
-        return _Part(child, lead, nested)
+    def _piece(self, position: int, outcome: Outcome, lead: str, nested: int) -> _Piece:
+        if outcome.branch == STOP:
+            return _Piece(position, lead, nested, ends=True)
+        child = self._plan.nodes[position].child(outcome.branch)
+        return _Piece(child, lead, nested)
 
-    def _last(self, position: int, replies: list[Reply]) -> Reply:
-        """Return the reply that ELSE stands for."""
+    def _last(self, position: int, outcomes: list[Outcome]) -> Outcome:
+        """Return the outcome of the ELSE."""
         if self._as_drawn:
-            return next((r for r in replies if r.catches), replies[-1])
+            return next((r for r in outcomes if r.catches), outcomes[-1])
         node = self._plan.nodes[position]
         return max(
-            replies,
+            outcomes,
             key=lambda r: 0 if r.branch == STOP else self._sizes[node.child(r.branch)],
         )
 

@@ -1,4 +1,4 @@
-"""How the dialects of SQL write names, texts, numbers and comparisons."""
+"""SQL dialects: names, texts, numbers and comparisons."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def quotient(number: float, real: Callable[[str], str]) -> str:
     decimal = _decimal(number)
     if decimal is not None and Fraction(*decimal) == Fraction(number):
         return real(format(Decimal(repr(number)), "f"))
-    parts = decimal or _ratio(number)
-    if parts is not None:
-        return f"{real(str(parts[0]))} / {real(str(parts[1]))}"
+    terms = decimal or _ratio(number)
+    if terms is not None:
+        return f"{real(str(terms[0]))} / {real(str(terms[1]))}"
     return _binary(number, real)
 
 
@@ -175,12 +175,12 @@ class Dialect:
 
     def column(self, field: Field, written: str) -> str:
         """Make a column compare as the model does."""
-        form = "{}"
+        template = "{}"
         if field.numeric:
-            form = self.number_column
+            template = self.number_column
         elif field.kind == "text":
-            form = self.text_column
-        return form.format(written)
+            template = self.text_column
+        return template.format(written)
 
     def same_cell(self, field: Field, first: str, second: str) -> str:
         """Compare two columns; missing is the same as missing."""
@@ -189,7 +189,7 @@ class Dialect:
         return self.same.format(first, second, self.value(nothing[field.kind]))
 
     def distinct(self, names: Sequence[str]) -> None:
-        """Refuse names that the dialect cannot tell apart."""
+        """Reject names that the dialect cannot distinguish."""
         seen: dict[str, str] = {}
         for name in names:
             other = seen.setdefault(self.folds(name), name)
@@ -372,7 +372,7 @@ class Names:
             for name in fields
         ]
         self.prediction = self.new("prediction")
-        self.chances = [
+        self.probabilities = [
             self.new(f"probability of {word(c)}", f"probability {code + 1}")
             for code, c in enumerate(plan.classes)
         ]

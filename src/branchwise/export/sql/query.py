@@ -1,7 +1,8 @@
-"""Export to SQL: a query that adds the answers to a table, or an expression to paste.
+"""Export to SQL: a query that adds predictions to a table, or an expression to paste.
 
-The query finds the node where a row ends with CASE expressions, and joins the answers
-of the nodes. Where cases are divided, ``sql_shares.py`` has the query.
+The query finds the node where a row ends with CASE expressions, and joins the
+predictions of the nodes. For trees with fractional cases it computes the weight of a
+case at every node, and sums weighted predictions.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from branchwise.export.sql.cases import Cases, Wording, ends_at, sizes_and_depth
 from branchwise.export.sql.dialects import DIALECTS, Dialect, Names
 from branchwise.export.sql.runners import runners
 
-#: Ends and questions of one step: engines limit terms (1,000) and columns (1,664).
+#: Ends and splits of one step: engines limit terms (1,000) and columns (1,664).
 _MOST_ENDS = 300
-_MOST_QUESTIONS = 900
-#: Questions on all ways to all ends: every case computes all of them.
+_MOST_SPLITS = 900
+#: Splits on all paths to all ends: every case computes all of them.
 _MOST_FACTORS = 300_000
 
 
@@ -34,37 +35,37 @@ class _End:
     way: tuple[tuple[int, int], ...]
 
 
-def divided_query(plan: Plan, dialect: Dialect, names: Names) -> list[str]:
+def fractional_query(plan: Plan, dialect: Dialect, names: Names) -> list[str]:
     """Return the lines of the query."""
     query = _Query(plan, dialect, names)
     query.cases()
     for block in _blocks(plan):
         query.add(block)
-    query.answer()
+    query.write_prediction()
     return query.lines()
 
 
 def _blocks(plan: Plan) -> list[list[_End]]:
-    """Part the ends so that no step has too many, or refuse the tree."""
+    """Group the ends so that no step has too many, or reject the tree."""
     blocks: list[list[_End]] = [[]]
-    asked: set[int] = set()
+    tested: set[int] = set()
     factors = 0
     for end in _ends(plan):
         own = {node for node, _ in end.way}
         factors += len(end.way)
-        if len(own) > _MOST_QUESTIONS or factors > _MOST_FACTORS:
+        if len(own) > _MOST_SPLITS or factors > _MOST_FACTORS:
             raise ExportError(
                 "SQL cannot carry this tree: it divides cases with missing or unseen "
-                f"values among branches, and its ways have more than {_MOST_QUESTIONS} "
-                f"questions, or together more than {_MOST_FACTORS:,}. Prune the tree, "
+                f"values among branches, and its paths have more than {_MOST_SPLITS} "
+                f"splits, or together more than {_MOST_FACTORS:,}. Prune the tree, "
                 "fit it with missing='largest' and unseen='largest', or export it to "
                 "another target."
             )
-        if len(blocks[-1]) == _MOST_ENDS or len(asked | own) > _MOST_QUESTIONS:
+        if len(blocks[-1]) == _MOST_ENDS or len(tested | own) > _MOST_SPLITS:
             blocks.append([])
-            asked = set()
+            tested = set()
         blocks[-1].append(end)
-        asked |= own
+        tested |= own
     return blocks
 
 
@@ -74,11 +75,11 @@ def _ends(plan: Plan) -> list[_End]:
     ends = []
     for position, node in enumerate(plan.nodes):
         way, ways[position] = ways[position], ()
-        if node.question is not None:
-            for branch in range(len(node.question.branches)):
+        if node.split is not None:
+            for branch in range(len(node.split.branches)):
                 ways[node.child(branch)] = (*way, (position, branch))
         if ends_at(plan, position):
-            stop = () if node.question is None else ((position, STOP),)
+            stop = () if node.split is None else ((position, STOP),)
             ends.append(_End(position, way + stop))
     return ends
 
@@ -94,9 +95,9 @@ class _Query:
         self._steps: list[str] = []
         self._last = names.table
         self._one, self._nothing = dialect.number(1.0), dialect.number(0.0)
-        #: Sums so far: the chance of every class, or the number.
-        self._sums = names.chances or [names.prediction]
-        #: The label of a case that was never divided.
+        #: Sums so far: the probability of every class, or the number.
+        self._sums = names.probabilities or [names.prediction]
+        #: The label of a case that is not fractional.
         self._whole = names.new("label of the whole")
         self._started = False
 
@@ -113,16 +114,16 @@ class _Query:
         self._last = table
 
     def cases(self) -> None:
-        """Take the distinct cases, those without an answer left out."""
+        """Select the distinct cases that have a prediction."""
         names = self._names
         select = [
             f"{column} AS {name}"
             for column, name in zip(names.compared, names.carried, strict=True)
         ]
-        refused = Wording(self._plan, self._dialect, names.compared).refused()
+        rejected = Wording(self._plan, self._dialect, names.compared).rejected()
         where = []
-        if refused:
-            where = [f"  WHERE CASE WHEN {' OR '.join(refused)} THEN 0 ELSE 1 END = 1"]
+        if rejected:
+            where = [f"  WHERE CASE WHEN {' OR '.join(rejected)} THEN 0 ELSE 1 END = 1"]
         self._step("cases", select, where)
 
     @property
@@ -130,79 +131,86 @@ class _Query:
         """What every step hands on."""
         if not self._started:
             return [*self._names.carried]
-        label = [] if self._plan.predicts_numbers else [self._whole]
+        label = [] if self._plan.is_regression else [self._whole]
         return [*self._names.carried, *self._sums, *label]
 
     def add(self, ends: Sequence[_End]) -> None:
         """Add what the cases have at some ends to the sums."""
-        asked = sorted({node for end in ends for node, _ in end.way})
-        reply = {node: self._names.new(f"reply {node}") for node in asked}
+        tested = sorted({node for end in ends for node, _ in end.way})
+        outcome = {node: self._names.new(f"reply {node}") for node in tested}
         self._step(
             "replies",
-            [*self._kept, *(f"{self._branch(n)} AS {reply[n]}" for n in asked)],
+            [*self._kept, *(f"{self._branch(n)} AS {outcome[n]}" for n in tested)],
         )
         share = {end.position: self._names.new(f"share {end.position}") for end in ends}
-        shares = [f"{self._share(end, reply)} AS {share[end.position]}" for end in ends]
-        divided = [end for end in ends if self._looks_whole(end)]
+        shares = [
+            f"{self._share(end, outcome)} AS {share[end.position]}" for end in ends
+        ]
+        fractional = [end for end in ends if self._looks_whole(end)]
         flag = {
-            end.position: self._names.new(f"whole {end.position}") for end in divided
+            end.position: self._names.new(f"whole {end.position}") for end in fractional
         }
-        flags = [f"{self._parted(e, reply)} AS {flag[e.position]}" for e in divided]
+        flags = [
+            f"{self._is_fractional(e, outcome)} AS {flag[e.position]}"
+            for e in fractional
+        ]
         self._step("shares", [*self._kept, *shares, *flags])
         sums = [
             f"{self._sum(code, ends, share)} AS {name}"
             for code, name in enumerate(self._sums)
         ]
         label = []
-        if not self._plan.predicts_numbers:
+        if not self._plan.is_regression:
             label = [f"{self._label(ends, share, flag)} AS {self._whole}"]
         self._step("sums", [*self._names.carried, *sums, *label])
         self._started = True
 
     def _branch(self, position: int) -> str:
-        question = self._plan.nodes[position].question
-        return "" if question is None else self._wording.branch(question)
+        split = self._plan.nodes[position].split
+        return "" if split is None else self._wording.branch(split)
 
-    def _share(self, end: _End, reply: dict[int, str]) -> str:
-        """Return the product of what the questions on a way give a case."""
-        factors = [self._factor(node, branch, reply[node]) for node, branch in end.way]
+    def _share(self, end: _End, outcome: dict[int, str]) -> str:
+        """Return the product of the shares that the splits on a path give a case."""
+        factors = [
+            self._factor(node, branch, outcome[node]) for node, branch in end.way
+        ]
         return " * ".join(factors) or self._one
 
-    def _factor(self, position: int, branch: int, reply: str) -> str:
-        question = self._plan.nodes[position].question
-        part = ""
-        if question is not None and question.divides and branch != STOP:
-            given = self._dialect.number(question.shares[branch])
-            part = f" WHEN {EVERY_BRANCH} THEN {given}"
+    def _factor(self, position: int, branch: int, outcome: str) -> str:
+        split = self._plan.nodes[position].split
+        piece = ""
+        if split is not None and split.divides and branch != STOP:
+            given = self._dialect.number(split.shares[branch])
+            piece = f" WHEN {EVERY_BRANCH} THEN {given}"
         return (
-            f"CASE {reply} WHEN {branch} THEN {self._one}{part} "
+            f"CASE {outcome} WHEN {branch} THEN {self._one}{piece} "
             f"ELSE {self._nothing} END"
         )
 
     def _looks_whole(self, end: _End) -> bool:
-        """Tell whether a divided case may have all of its weight at one end."""
+        """Tell whether a fractional case may have all of its weight at one end."""
         return any(self._all_weight(node, branch) for node, branch in end.way)
 
     def _all_weight(self, position: int, branch: int) -> bool:
-        question = self._plan.nodes[position].question
+        split = self._plan.nodes[position].split
         return (
-            question is not None
-            and question.divides
+            split is not None
+            and split.divides
             and branch != STOP
-            and question.shares[branch] == 1.0
+            and split.shares[branch] == 1.0
         )
 
-    def _parted(self, end: _End, reply: dict[int, str]) -> str:
-        """Return 1 where a case comes to an end divided, though with all its weight."""
+    def _is_fractional(self, end: _End, outcome: dict[int, str]) -> str:
+        """Return 1 where a fractional case has all its weight at one end."""
         tests = [
-            f"{reply[node]} = {EVERY_BRANCH}"
+            f"{outcome[node]} = {EVERY_BRANCH}"
             for node, branch in end.way
             if self._all_weight(node, branch)
         ]
         return f"CASE WHEN {' OR '.join(tests)} THEN 1 ELSE 0 END"
 
     def _sum(self, code: int, ends: Sequence[_End], share: dict[int, str]) -> str:
-        """Return the sum so far and these ends' parts; ends that add 0 left out."""
+        """Return the sum so far plus the terms of these ends, without those of 0."""
         terms = [self._sums[code]] if self._started else [self._nothing]
         for end in ends:
             amount = _amount(self._plan.nodes[end.position], code)
@@ -225,9 +233,9 @@ class _Query:
         before = self._whole if self._started else "NULL"
         return f"CASE {' '.join(tests)} ELSE {before} END"
 
-    def answer(self) -> None:
-        """Find the labels of divided cases."""
-        if self._plan.predicts_numbers:
+    def write_prediction(self) -> None:
+        """Find the labels of fractional cases."""
+        if self._plan.is_regression:
             return
         scores = self._sums
         if self._plan.costs is not None:
@@ -236,7 +244,7 @@ class _Query:
                 "scores",
                 [
                     *self._kept,
-                    *(f"{self._price(a)} AS {name}" for a, name in enumerate(scores)),
+                    *(f"{self._cost(a)} AS {name}" for a, name in enumerate(scores)),
                 ],
             )
         best = self._names.new("best")
@@ -253,11 +261,13 @@ class _Query:
         columns = [*self._names.carried, f"{label} AS {self._names.prediction}"]
         self._step("answers", [*columns, *self._sums])
 
-    def _price(self, answer: int) -> str:
+    def _cost(self, write_prediction: int) -> str:
         costs = self._plan.costs or ()
         terms = [self._nothing]
-        for chance, row in zip(self._sums, costs, strict=True):
-            terms.append(f"{chance} * ({self._dialect.number(row[answer])})")
+        for probability, row in zip(self._sums, costs, strict=True):
+            terms.append(
+                f"{probability} * ({self._dialect.number(row[write_prediction])})"
+            )
         return f"-({' + '.join(terms)})"
 
     def _greatest(self, scores: Sequence[str]) -> str:
@@ -274,7 +284,9 @@ class _Query:
     def lines(self) -> list[str]:
         """Return the whole query."""
         names = self._names
-        outputs = [f"{self._last}.{o}" for o in (names.prediction, *names.chances)]
+        outputs = [
+            f"{self._last}.{o}" for o in (names.prediction, *names.probabilities)
+        ]
         same = [
             self._dialect.same_cell(field, column, f"{self._last}.{name}")
             for field, column, name in zip(
@@ -291,25 +303,25 @@ class _Query:
 
 
 def _amount(node: Node, code: int) -> float:
-    """Return what an end has to give: its number, or the chance of a class."""
-    return node.chances[code] if node.number is None else node.number
+    """Return the number of an end, or its probability of a class."""
+    return node.probabilities[code] if node.number is None else node.number
 
 
 def write(plan: Plan, options: Options) -> bytes:
     """Write the query, or the expression."""
     dialect = DIALECTS[options["dialect"]]
-    _refuse_deep(plan, dialect)
+    _check_deep(plan, dialect)
     names = Names(plan, dialect, options["table"])
     if options["form"] == "expression":
         lines = _expression(plan, dialect, names)
     elif plan.divides:
-        lines = [*_head(plan), *divided_query(plan, dialect, names)]
+        lines = [*_head(plan), *fractional_query(plan, dialect, names)]
     else:
         lines = [*_head(plan), *_query(plan, dialect, names)]
     return ("\n".join(lines) + "\n").encode()
 
 
-def _refuse_deep(plan: Plan, dialect: Dialect) -> None:
+def _check_deep(plan: Plan, dialect: Dialect) -> None:
     _, depth = sizes_and_depth(plan)
     if dialect.most_levels is not None and depth > dialect.most_levels:
         raise ExportError(
@@ -340,7 +352,7 @@ def _expression(plan: Plan, dialect: Dialect, names: Names) -> list[str]:
 
     wording = Wording(plan, dialect, names.compared)
     cases = Cases(plan, wording, end)
-    lines = cases.lines(0, "", refused=wording.refused())
+    lines = cases.lines(0, "", rejected=wording.rejected())
     if cases.postponed:
         raise ExportError(
             f"form='expression' cannot carry this tree of {len(plan.nodes):,} nodes: "
@@ -352,53 +364,55 @@ def _expression(plan: Plan, dialect: Dialect, names: Names) -> list[str]:
 
 def _query(plan: Plan, dialect: Dialect, names: Names) -> list[str]:
     """Return the query of a tree that sends every case down one way."""
-    answers, node = names.new("answers"), names.new("node")
-    outputs = [names.prediction, *names.chances]
-    joins, passed = _joins(plan, dialect, names, answers, node)
+    predictions, node = names.new("answers"), names.new("node")
+    outputs = [names.prediction, *names.probabilities]
+    joins, passed = _joins(plan, dialect, names, predictions, node)
     ends = sorted({*passed, *(p for p in range(len(plan.nodes)) if ends_at(plan, p))})
     return [
-        f"WITH {answers} ({', '.join([node, *outputs])}) AS (",
+        f"WITH {predictions} ({', '.join([node, *outputs])}) AS (",
         "  VALUES",
-        ",\n".join(f"    ({_answer(plan, dialect, position)})" for position in ends),
+        ",\n".join(
+            f"    ({_prediction(plan, dialect, position)})" for position in ends
+        ),
         ")",
         f"SELECT {names.table}.*,",
-        "  " + ", ".join(f"{answers}.{output}" for output in outputs),
+        "  " + ", ".join(f"{predictions}.{output}" for output in outputs),
         f"FROM {names.table}",
         *joins,
     ]
 
 
 def _joins(
-    plan: Plan, dialect: Dialect, names: Names, answers: str, node: str
+    plan: Plan, dialect: Dialect, names: Names, predictions: str, node: str
 ) -> tuple[list[str], list[int]]:
-    """Return the joins that find the answer, and the stations.
+    """Return the joins that find the prediction, and the stations.
 
     Stations are nodes where one step leaves a case to the next.
     """
     wording = Wording(plan, dialect, names.compared)
     cases = Cases(plan, wording)
-    body = cases.lines(0, "  ", refused=wording.refused())
+    body = cases.lines(0, "  ", rejected=wording.rejected())
     joins: list[str] = []
     passed: list[int] = []
     while cases.postponed:
         stations, cases.postponed = cases.postponed, []
         passed += stations
         step = names.new("step")
-        joins += [f"LEFT JOIN {answers} AS {step} ON {step}.{node} =", *body]
+        joins += [f"LEFT JOIN {predictions} AS {step} ON {step}.{node} =", *body]
         body = [f"  CASE {step}.{node}"]
         for station in stations:
             body += cases.lines(station, "    ", f"WHEN {station} THEN ")
         body += [f"    ELSE {step}.{node}", "  END"]
-    return [*joins, f"LEFT JOIN {answers} ON {answers}.{node} =", *body], passed
+    return [*joins, f"LEFT JOIN {predictions} ON {predictions}.{node} =", *body], passed
 
 
-def _answer(plan: Plan, dialect: Dialect, position: int) -> str:
+def _prediction(plan: Plan, dialect: Dialect, position: int) -> str:
     node = plan.nodes[position]
     if node.number is not None:
         return f"{position}, {dialect.number(node.number)}"
     label = dialect.value(plan.classes[node.label])
-    chances = [dialect.number(chance) for chance in node.chances]
-    return ", ".join([str(position), label, *chances])
+    probabilities = [dialect.number(probability) for probability in node.probabilities]
+    return ", ".join([str(position), label, *probabilities])
 
 
 TARGET = Target(

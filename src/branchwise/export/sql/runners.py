@@ -1,4 +1,4 @@
-"""Running an SQL export: a table of the rows to try in each engine at hand.
+"""Runners of SQL exports: each available engine gets a table of the test rows.
 
 Rows reach the engines as bound parameters or as columns, never as text. An export is
 one SELECT, and every engine runs nothing else: SQLite and DuckDB are locked down once
@@ -19,7 +19,7 @@ from typing import Any
 
 from branchwise.data.arrow import table_of_rows
 from branchwise.errors import ExportError
-from branchwise.export.base import Answer, Options, Runner, always
+from branchwise.export.base import Options, Prediction, Runner, always
 from branchwise.export.plan import Field, Plan, Row
 from branchwise.export.sql.dialects import DUCKDB, POSTGRESQL, SPARK, SQLITE, Dialect
 
@@ -86,7 +86,7 @@ def _on_sqlite(trial: Trial) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute(trial.creation())
         database.executemany(trial.insertion("?"), trial.numbered())
-        # From here on it may only read; more than one statement the driver refuses.
+        # From here on it may only read; the driver rejects more than one statement.
         database.set_authorizer(_only_reads)
         return database.execute(trial.statement).fetchall()
 
@@ -131,13 +131,15 @@ def _on_postgresql(trial: Trial) -> list[tuple[Any, ...]]:
     import psycopg  # noqa: PLC0415
 
     with psycopg.connect(os.environ[ADDRESS]) as server, server.cursor() as cursor:
-        # Nothing is left behind: the table hides any other of its name, then goes.
+        # The temporary table shadows any other of its name, and is dropped at the end.
         cursor.execute(trial.creation().replace("CREATE", "CREATE TEMPORARY", 1))
         cursor.executemany(trial.insertion("%s"), trial.numbered())
         cursor.execute("SET TRANSACTION READ ONLY")
         # A cursor of the server takes one SELECT, and neither COPY nor a second one.
-        with server.cursor("branchwise") as answers:
-            rows: list[tuple[Any, ...]] = answers.execute(trial.statement).fetchall()
+        with server.cursor("branchwise") as predictions:
+            rows: list[tuple[Any, ...]] = predictions.execute(
+                trial.statement
+            ).fetchall()
         server.rollback()
         return rows
 
@@ -151,7 +153,7 @@ def _on_spark(trial: Trial) -> list[tuple[Any, ...]]:
     schema = ", ".join(f"{n} {k}" for n, k in zip(names, kinds, strict=True))
     frame = session.createDataFrame(list(trial.numbered()), schema)
     frame.createOrReplaceTempView(trial.named)
-    # In its place as a subquery nothing but a SELECT is read.
+    # As a subquery nothing but a SELECT is accepted.
     statement = f"SELECT * FROM (\n{trial.statement})"  # noqa: S608
     try:
         return [tuple(row) for row in session.sql(statement).collect()]
@@ -167,33 +169,35 @@ def _run(
     content: bytes,
     plan: Plan,
     rows: Sequence[Row],
-) -> list[Answer]:
-    """Return the answers of an engine, in the order of the rows."""
+) -> list[Prediction]:
+    """Return the predictions of an engine, in the order of the rows."""
     query = content.decode()
     labels: dict[int, Any] | None = None
     trial = partial(Trial, own, options["table"], plan, rows)
     if options["form"] == "expression":
         number, table = trial("").number, trial("").named
         statement = f"SELECT {number}, {query} FROM {table}"  # noqa: S608
-        labels = dict(_asked(engine, trial(statement)))
+        labels = dict(_results(engine, trial(statement)))
         query = write(plan, {**options, "form": "query"}).decode()
-    got = sorted(_asked(engine, trial(query)), key=lambda row: row[0])
+    got = sorted(_results(engine, trial(query)), key=lambda row: row[0])
     skipped = len(plan.fields) + 1
     return [
-        _answer(row[skipped] if labels is None else labels[row[0]], chances, plan)
+        _prediction(
+            row[skipped] if labels is None else labels[row[0]], probabilities, plan
+        )
         for row in got
-        for chances in [row[skipped + 1 :]]
+        for probabilities in [row[skipped + 1 :]]
     ]
 
 
-def _answer(label: Any, chances: tuple[float, ...], plan: Plan) -> Answer:
-    if label is None and not any(chances):
+def _prediction(label: Any, probabilities: tuple[float, ...], plan: Plan) -> Prediction:
+    if label is None and not any(probabilities):
         return None
     known = {value: value for value in plan.classes}
-    return known.get(label, label), chances
+    return known.get(label, label), probabilities
 
 
-def _asked(engine: Engine, trial: Trial) -> list[tuple[Any, ...]]:
+def _results(engine: Engine, trial: Trial) -> list[tuple[Any, ...]]:
     try:
         return engine(trial)
     except Exception as error:

@@ -135,7 +135,7 @@ function fit(smoothly = false, farthest = FARTHEST) {
   );
 }
 
-/** Show a window that has got another size; the first view fits anew if nobody moved. */
+/** Show a window that has got another size; the first view is fitted again unless it was moved. */
 function listenForSize() {
   const home = { scale: camera.scale, x: camera.x, y: camera.y };
   new ResizeObserver(() => {

@@ -1,4 +1,4 @@
-// Try a case: a form with the columns that the tree asks, and the way of the case.
+// Try a case: a form with the columns that the tree splits on, and the path of the case.
 
 const MISSING_CELL = "missing";
 const MOST_STEPS = 24; // of a way that are told
@@ -13,7 +13,7 @@ function buildForm() {
     const name = h("span", { title: column.name }, bdi(column.name));
     form.append(h("label", { class: "field" }, name, control));
   });
-  if (!fields.size) form.append(muted("This tree asks nothing: all cases get the same answer."));
+  if (!fields.size) form.append(muted("This tree has no split: all cases get the same prediction."));
   form.addEventListener("input", tryCase);
   form.addEventListener("submit", (event) => event.preventDefault());
   const example = () => fillForm(exampleOf(nodeOf(state.selected)));
@@ -80,9 +80,9 @@ function tryCase() {
     showNoWay(h("p", { class: "refused" }, refused));
     return;
   }
-  const answer = decide(row);
-  showWay(answer.arrivals);
-  byId("result").replaceChildren(resultOf(row, answer));
+  const decided = decide(row);
+  showWay(decided.arrivals);
+  byId("result").replaceChildren(resultOf(row, decided));
 }
 
 function mainArrival(arrivals) {
@@ -102,37 +102,37 @@ function showWay(arrivals) {
   select(mainArrival(arrivals));
 }
 
-function resultOf(row, { arrivals, chances, label, number: mean }) {
+function resultOf(row, { arrivals, probabilities, label, number: mean }) {
   const said = NUMBERS ? rounded(mean, 6) : DATA.classes[label];
   const dot = NUMBERS ? null : swatch(colourOf(label));
   const nodes = `${grouped(arrivals.length)} nodes`;
-  const divided = `The case is divided: it arrives at ${nodes}, whose answers are averaged.`;
+  const divided = `The case is divided: it arrives at ${nodes}, whose predictions are averaged.`;
   return h(
     "div",
     { class: "result" },
-    h("p", { class: "kicker" }, "Answer"),
-    h("p", { class: "answer" }, dot, bdi(said)),
-    NUMBERS ? null : chanceTable(chances),
-    NUMBERS ? null : decision(decidedBy(arrivals, chances, label)),
+    h("p", { class: "kicker" }, "Prediction"),
+    h("p", { class: "prediction" }, dot, bdi(said)),
+    NUMBERS ? null : probabilityTable(probabilities),
+    NUMBERS ? null : decision(decidedBy(arrivals, probabilities, label)),
     arrivals.length > 1 ? muted(divided) : null,
     steps(row, wayTo(mainArrival(arrivals))),
   );
 }
 
 /** What decided for the class of a case, where it is not the usual one. */
-function decidedBy(arrivals, chances, label) {
-  return arrivals.length === 1 ? reasonOf(arrivals[0].node) : costWords(chances, label);
+function decidedBy(arrivals, probabilities, label) {
+  return arrivals.length === 1 ? reasonOf(arrivals[0].node) : costWords(probabilities, label);
 }
 
-function chanceTable(chances) {
-  const rows = largestFirst(chances).map((label) => {
-    const name = meter(chances[label], colourOf(label), DATA.classes[label]);
-    return tableRow(name, cell(percent(chances[label], 1)));
+function probabilityTable(probabilities) {
+  const rows = largestFirst(probabilities).map((label) => {
+    const name = meter(probabilities[label], colourOf(label), DATA.classes[label]);
+    return tableRow(name, cell(percent(probabilities[label], 1)));
   });
-  return table([bdi(DATA.target), "chance"], rows);
+  return table([bdi(DATA.target), "probability"], rows);
 }
 
-/** The way in words, from question to question; of a divided case its main part. */
+/** The path in words, split by split; of a fractional case its largest part. */
 function steps(row, way) {
   const list = h("ol", { class: "steps" });
   way.forEach((node, at) => {

@@ -1,4 +1,4 @@
-// What the model answers to a case: the same arithmetic in the same order.
+// What the model predicts for a case: the same arithmetic in the same order.
 //
 // A row has one cell for each column: null for a missing value, a number for numeric
 // columns, else the position of the value among those of the column; -1 is a value
@@ -15,7 +15,7 @@ function branchTaken(node, row) {
   if (cell === null) return standIn(node, row) ?? TREE.missingTo[node];
   const numeric = DATA.columns[column].kind === "numeric";
   if (!numeric && cell === UNSEEN) return TREE.unseenTo[node];
-  const code = numeric ? Number(cell > TREE.cut[node]) : cell;
+  const code = numeric ? Number(cell > TREE.threshold[node]) : cell;
   for (let branch = 0; branch < TREE.nChildren[node]; branch++) {
     const codes = DATA.codes[TREE.firstChild[node] + branch];
     if (codes === code || (typeof codes !== "number" && codes.includes(code))) {
@@ -25,7 +25,7 @@ function branchTaken(node, row) {
   return STOP;
 }
 
-/** The branch that the first surrogate with an answer names. */
+/** The branch of the first surrogate whose column is known. */
 function standIn(node, row) {
   for (const surrogate of DATA.surrogates[node] ?? []) {
     const cell = row[surrogate.column];
@@ -36,9 +36,9 @@ function standIn(node, row) {
   return undefined;
 }
 
-function meets(cell, { op, cut, codes }) {
-  if (op === "<=") return cell <= cut;
-  if (op === ">") return cell > cut;
+function meets(cell, { op, threshold, codes }) {
+  if (op === "<=") return cell <= threshold;
+  if (op === ">") return cell > threshold;
   return codes.includes(cell);
 }
 
@@ -82,21 +82,21 @@ function refusal(row) {
   return null;
 }
 
-/** Answer a row: { arrivals, chances, label } or { arrivals, number }. */
+/** Predict a row: { arrivals, probabilities, label } or { arrivals, number }. */
 function decide(row) {
   const arrivals = arrivalsOf(row);
   if (NUMBERS) return { arrivals, number: expected(arrivals) };
   const [{ node }] = arrivals;
   if (arrivals.length === 1) {
-    return { arrivals, chances: classChances(node), label: DATA.label[node] };
+    return { arrivals, probabilities: classProbabilities(node), label: DATA.label[node] };
   }
-  const chances = new Array(DATA.classes.length).fill(0);
+  const probabilities = new Array(DATA.classes.length).fill(0);
   for (const arrival of arrivals) {
-    const own = classChances(arrival.node);
-    for (let at = 0; at < own.length; at++) chances[at] += own[at] * arrival.share;
+    const own = classProbabilities(arrival.node);
+    for (let at = 0; at < own.length; at++) probabilities[at] += own[at] * arrival.share;
   }
-  const label = DATA.costs ? cheapest(chances, DATA.costs) : firstBest(chances);
-  return { arrivals, chances, label };
+  const label = DATA.costs ? cheapest(probabilities, DATA.costs) : firstBest(probabilities);
+  return { arrivals, probabilities, label };
 }
 
 function expected(arrivals) {
@@ -114,37 +114,37 @@ function firstBest(scores) {
   return scores.findIndex((score) => score >= least);
 }
 
-/** The answer that costs least; a row of costs is a true class. */
-function cheapest(chances, costs) {
-  const price = new Array(costs[0].length).fill(0);
-  chances.forEach((chance, truth) => {
+/** The class of the least expected cost; a row of costs is a true class. */
+function cheapest(probabilities, costs) {
+  const expected = new Array(costs[0].length).fill(0);
+  probabilities.forEach((probability, truth) => {
     costs[truth].forEach((cost, said) => {
-      price[said] += chance * cost;
+      expected[said] += probability * cost;
     });
   });
-  return firstBest(price.map((amount) => -amount));
+  return firstBest(expected.map((amount) => -amount));
 }
 
 /** A row that leads to a node: for each column a value that its way allows. */
 function exampleOf(node) {
   const row = DATA.columns.map(() => null);
   for (const condition of mergedConditions(node)) {
-    const { column, op, cut, codes } = condition;
+    const { column, op, threshold, codes } = condition;
     if (op === "in") row[column] = codes[0] ?? null;
     else if (op === "is known") row[column] = 0;
-    else if (op === ">") row[column] = beyond(cut);
-    else if (op === "<=") row[column] = upTo(cut, row[column]);
+    else if (op === ">") row[column] = beyond(threshold);
+    else if (op === "<=") row[column] = upTo(threshold, row[column]);
   }
   return row;
 }
 
-function beyond(cut) {
-  const next = Math.floor(cut) + 1;
-  return next > cut ? next : cut * (cut > 0 ? 2 : 0.5);
+function beyond(threshold) {
+  const next = Math.floor(threshold) + 1;
+  return next > threshold ? next : threshold * (threshold > 0 ? 2 : 0.5);
 }
 
-/** A number up to a cut, and above another if there is one. */
-function upTo(cut, wanted) {
-  if (wanted === null || wanted <= cut) return wanted ?? Math.min(cut, Math.floor(cut));
-  return cut;
+/** A number up to a threshold, and above another if there is one. */
+function upTo(threshold, wanted) {
+  if (wanted === null) return Math.min(threshold, Math.floor(threshold));
+  return wanted <= threshold ? wanted : threshold;
 }

@@ -9,7 +9,7 @@ const SHARED = !NUMBERS && DATA.colours.filter((c) => c === DATA.shared_colour).
 
 const host = byId("cards");
 const links = byId("links");
-const drawn = { cards: new Map(), paths: [], asked: false, everything: false };
+const drawn = { cards: new Map(), paths: [], requested: false, everything: false };
 
 function colourOf(label) {
   return `var(--class-${DATA.colours[label]})`;
@@ -22,10 +22,10 @@ function hasOwnColour(label) {
 
 /** Draw soon, once for everything that has changed. */
 function requestDraw() {
-  if (drawn.asked) return;
-  drawn.asked = true;
+  if (drawn.requested) return;
+  drawn.requested = true;
   requestAnimationFrame(() => {
-    drawn.asked = false;
+    drawn.requested = false;
     draw();
   });
 }
@@ -72,10 +72,10 @@ function shownPositions() {
 }
 
 function place(card, at) {
-  const { x, y, ids, gaps } = state.items;
+  const { x, y, ids, spacings } = state.items;
   card.style.left = `${x[at] - camera.base.x}px`;
   card.style.top = `${y[at] - camera.base.y}px`;
-  card.style.setProperty("--gap", `${gaps[depthOf(ids[at])]}px`);
+  card.style.setProperty("--spacing", `${spacings[depthOf(ids[at])]}px`);
 }
 
 function mark(card, item) {
@@ -108,7 +108,7 @@ function makeNode(node) {
   const leaf = isLeaf(node);
   const parent = TREE.parent[node];
   const card = h("div", {
-    class: `card ${leaf ? "leaf" : "asks"}`,
+    class: `card ${leaf ? "leaf" : "split"}`,
     role: "treeitem",
     id: `node-${node}`,
     "data-item": node,
@@ -117,11 +117,11 @@ function makeNode(node) {
     "aria-posinset": parent < 0 ? 1 : node - TREE.firstChild[parent] + 1,
     "aria-label": spoken(node),
   });
-  const title = leaf ? answerOf(node) : columnOf(node).name;
-  const line = leaf ? leafLine(node) : [bdi(answerOf(node)), ` · ${leafLine(node)}`];
+  const title = leaf ? predictionOf(node) : columnOf(node).name;
+  const line = leaf ? leafLine(node) : [bdi(predictionOf(node)), ` · ${leafLine(node)}`];
   card.append(
     h("div", { class: "title", title }, bdi(title)),
-    h("div", { class: "line", title: leaf ? false : answerOf(node) }, line),
+    h("div", { class: "line", title: leaf ? false : predictionOf(node) }, line),
     NUMBERS ? scaleBar(node) : classBar(node),
   );
   if (!NUMBERS) card.style.setProperty("--own", colourOf(DATA.label[node]));
@@ -152,10 +152,10 @@ function leafLine(node) {
 /** A node for those who hear it. */
 function spoken(node) {
   const way = node > 0 ? `${branchOf(node)}: ` : "";
-  const answer = `${answerOf(node)}, ${supportOf(node)}`;
-  if (isLeaf(node)) return `${way}answer ${answer}`;
+  const prediction = `${predictionOf(node)}, ${supportOf(node)}`;
+  if (isLeaf(node)) return `${way}prediction ${prediction}`;
   const branches = counted(TREE.nChildren[node], "branch", "branches");
-  return `${way}asks ${columnOf(node).name}, ${branches}; so far ${answer}`;
+  return `${way}split on ${columnOf(node).name}, ${branches}; prediction so far ${prediction}`;
 }
 
 function makeMore(node) {
@@ -243,7 +243,7 @@ function newPath() {
 
 /** From the side of a card, bent at once, then straight to the branch's name. */
 function curve(parent, at) {
-  const { x, y, ids, gaps, offsets } = state.items;
+  const { x, y, ids, spacings, offsets } = state.items;
   const { base } = camera;
   const most = CARD.height / 2 - 4;
   const spare = ids[at] < 0 ? 0 : 6; // the name hides the rest of the line
@@ -260,6 +260,6 @@ function curve(parent, at) {
   const y1 = y[parent] - base.y + CARD.height / 2 + shift;
   const x2 = x[at] - base.x;
   const y2 = y[at] - base.y + CARD.height / 2;
-  const bend = x2 - gaps[depthOf(ids[at])] - 4;
+  const bend = x2 - spacings[depthOf(ids[at])] - 4;
   return `M${x1} ${y1}C${x1 + 30} ${y1} ${bend - 30} ${y2} ${bend} ${y2}H${x2 - spare}`;
 }

@@ -138,7 +138,7 @@ function layOut() {
     places.set(ids[at], at);
   }
   const lines = linesBetween(ids, parents);
-  state.items = { ids, parents, x, y, places, gaps: along.gaps, size: extent(x, y), ...lines };
+  state.items = { ids, parents, x, y, places, spacings: along.spacings, size: extent(x, y), ...lines };
 }
 
 /** How thick each item's line is, and where it leaves the side of its parent. */
@@ -188,14 +188,14 @@ function startsOfLevels(ids) {
     const depth = TREE.depth[item];
     if (letters[depth] < 24) letters[depth] = Math.max(letters[depth], edgeOf(item).length);
   }
-  const gaps = new Float64Array(deepest + 1);
+  const spacings = new Float64Array(deepest + 1);
   const starts = new Float64Array(deepest + 1);
   for (let depth = 1; depth <= deepest; depth++) {
-    gaps[depth] = Math.min(180, Math.max(40, 24 + 7.6 * letters[depth]));
-    const label = state.direction === "right" ? gaps[depth] : 0;
+    spacings[depth] = Math.min(180, Math.max(40, 24 + 7.6 * letters[depth]));
+    const label = state.direction === "right" ? spacings[depth] : 0;
     starts[depth] = starts[depth - 1] + ROOM[state.direction].along + label;
   }
-  return { gaps, starts };
+  return { spacings, starts };
 }
 
 function extent(x, y) {

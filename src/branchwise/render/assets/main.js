@@ -28,7 +28,7 @@ function tellWhere(node) {
     if (!skipped) return link(step, branchOf(step));
     return h("span", { class: "muted" }, `… ${grouped(skipped)} more …`);
   });
-  const end = isLeaf(node) ? [bdi(answerOf(node))] : [bdi(columnOf(node).name), "?"];
+  const end = isLeaf(node) ? [bdi(predictionOf(node))] : [bdi(columnOf(node).name), "?"];
   const all = [link(0, "All cases"), ...words, h("b", {}, ...end)];
   const then = () => h("span", { class: "then" }, "›");
   byId("path").replaceChildren(...all.flatMap((part, at) => (at ? [then(), part] : [part])));
@@ -124,15 +124,15 @@ function buildTools() {
   depth.addEventListener("change", () => setDepth(Number(depth.value)));
 }
 
-function buildFacts() {
-  const facts = [
+function buildSummary() {
+  const summary = [
     `${DATA.algorithm} tree`,
     counted(TREE.count, "node"),
     counted(DATA.n_leaves, "leaf", "leaves"),
     `depth ${grouped(TREE.maxDepth)}`,
     `${counted(TREE.cases[0], "case")}${WEIGHTED ? ", weighted" : ""}`,
   ];
-  byId("facts").textContent = facts.join(" · ");
+  byId("summary").textContent = summary.join(" · ");
   if (!DATA.abridged) return;
   // Cases would stop where the levels end, so there is no trying of cases either.
   byId("tab-case").hidden = true;
@@ -216,7 +216,7 @@ function start() {
   followTheSystem();
   root.dataset.direction = state.direction;
   byId("app").hidden = false;
-  for (const build of [buildFacts, buildLegend, buildTools, buildHelp, buildForm]) build();
+  for (const build of [buildSummary, buildLegend, buildTools, buildHelp, buildForm]) build();
   openFirst();
   layOut();
   fit(false, FIRST_FARTHEST);
@@ -225,10 +225,10 @@ function start() {
   showNode(0);
   for (const listen of [listenForMoves, listenForSearch, listenForPrinting, listenForClicks]) listen();
   listenForSize();
-  // What tests and other scripts may ask.
-  const asked = { decide, refusal, arrivalsOf, exampleOf, find, impurityOf };
+  // For tests and other scripts.
+  const queries = { decide, refusal, arrivalsOf, exampleOf, find, impurityOf };
   const spoken = { ruleOf, branchOf, edgeOf };
-  window.branchwise = { ...asked, ...spoken, select, setDepth, state, tree: TREE };
+  window.branchwise = { ...queries, ...spoken, select, setDepth, state, tree: TREE };
 }
 
 start();

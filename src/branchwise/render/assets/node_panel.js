@@ -1,11 +1,11 @@
-// The panel about a node: its answer, counts, question, gain and rule.
+// The panel about a node: its prediction, counts, split, gain and rule.
 
 const MOST_CONDITIONS = 36; // of a rule that are listed
 
 function showNode(node) {
   const parts = [head(node), rule(node), NUMBERS ? numbersOf(node) : countsOf(node)];
   if (!isLeaf(node)) {
-    parts.push(question(node), candidates(node), gaps(node), surrogatesOf(node));
+    parts.push(splitOf(node), candidates(node), otherValues(node), surrogatesOf(node));
   }
   const about = byId("about");
   about.replaceChildren(...parts.filter(Boolean));
@@ -23,7 +23,7 @@ function head(node) {
     "div",
     { class: "head" },
     h("p", { class: "kicker" }, `${leaf ? "Leaf" : "Node"} ${node}`),
-    h("p", { class: "answer" }, dot, bdi(answerOf(node))),
+    h("p", { class: "prediction" }, dot, bdi(predictionOf(node))),
     muted(supportOf(node), leaf ? "" : ", if it stopped here"),
     decision(reasonOf(node)),
   );
@@ -38,15 +38,15 @@ function decision(reason) {
 function rule(node) {
   const conditions = mergedConditions(node);
   const copy = button("Copy", () => copyText(ruleOf(node), copy), { class: "quiet", id: "copy" });
-  const answer = h("b", {}, bdi(answerOf(node)));
-  if (!conditions.length) return section(["Rule", copy], h("p", {}, "Always ", answer));
+  const prediction = h("b", {}, bdi(predictionOf(node)));
+  if (!conditions.length) return section(["Rule", copy], h("p", {}, "Always ", prediction));
   const list = h("ul", { class: "rule" });
   for (const condition of conditions.slice(0, MOST_CONDITIONS)) {
     list.append(h("li", {}, bdi(phrase(condition, 40))));
   }
   const more = conditions.length - MOST_CONDITIONS;
   if (more > 0) list.append(h("li", { class: "muted" }, `${counted(more, "condition")} more`));
-  return section(["Rule", copy], h("p", {}, "If"), list, h("p", {}, "then ", answer));
+  return section(["Rule", copy], h("p", {}, "If"), list, h("p", {}, "then ", prediction));
 }
 
 async function copyText(text, from) {
@@ -73,8 +73,8 @@ function copyBySelection(text) {
 
 function countsOf(node) {
   const weights = classWeights(node);
-  const chances = classChances(node);
-  const smoothed = Boolean(DATA.chances);
+  const probabilities = classProbabilities(node);
+  const smoothed = Boolean(DATA.probabilities);
   const whole = TREE.weight[node];
   const counts = classCases(node);
   const rows = largestFirst(weights).map((label) =>
@@ -83,12 +83,12 @@ function countsOf(node) {
       counts && cell(cases(counts[label])),
       counts && cell(percent(counts[label], TREE.cases[node])),
       WEIGHTED && cell(percent(weights[label], whole)),
-      smoothed && cell(percent(chances[label], 1)),
+      smoothed && cell(percent(probabilities[label], 1)),
     ),
   );
   const heads = [bdi(DATA.target), ...(counts ? ["cases", "share"] : [])];
   if (WEIGHTED) heads.push("share of weight");
-  if (smoothed) heads.push("chance");
+  if (smoothed) heads.push("probability");
   return section("Cases", table(heads, rows));
 }
 
@@ -103,7 +103,7 @@ function numbersOf(node) {
   const [low, high] = [TREE.low, TREE.high].map((end) => h("span", {}, rounded(end, 4)));
   const weighted = WEIGHTED ? "weighted " : "";
   const rows = [
-    tableRow(`${weighted}mean`, cell(DATA.answer[node])),
+    tableRow(`${weighted}mean`, cell(DATA.prediction[node])),
     tableRow(`${weighted}standard deviation`, cell(rounded(DATA.deviation[node], 4))),
     tableRow("cases", cell(cases(TREE.cases[node]))),
     tableRow("share of all cases", cell(percent(TREE.cases[node], TREE.cases[0]))),
@@ -116,23 +116,23 @@ function numbersOf(node) {
   return section("Numbers", scaleBar(node), ends, h("table", {}, h("tbody", {}, rows)));
 }
 
-/** The branches with their counts, and what the question gains. */
-function question(node) {
+/** The branches with their counts, and the gain of the split. */
+function splitOf(node) {
   const rows = childrenOf(node).map((child) =>
     tableRow(
       link(child, edgeOf(child)),
       cell(cases(TREE.cases[child])),
       cell(figure(impurityOf(child))),
-      wordCell(answerOf(child)),
+      wordCell(predictionOf(child)),
     ),
   );
   const stopped = stoppedAt(node);
   if (stopped) {
     const words = h("span", { class: "muted" }, "no branch: stop here");
-    rows.push(tableRow(words, cell(cases(stopped)), cell("–"), wordCell(answerOf(node))));
+    rows.push(tableRow(words, cell(cases(stopped)), cell("–"), wordCell(predictionOf(node))));
   }
-  const title = ["Asks ", bdi(columnOf(node).name)];
-  const heads = ["branch", "cases", DATA.impurity.replace(" impurity", ""), "answer"];
+  const title = ["Splits on ", bdi(columnOf(node).name)];
+  const heads = ["branch", "cases", DATA.impurity.replace(" impurity", ""), "prediction"];
   return section(title, table(heads, rows), gainOf(node));
 }
 
@@ -156,7 +156,7 @@ function gainOf(node) {
   );
 }
 
-/** The columns that could have been asked, best first, where the view tells. */
+/** The candidate columns, best first, where the view has them. */
 function candidates(node) {
   const found = DATA.candidates?.[node];
   if (!found?.length) return null;
@@ -172,7 +172,7 @@ function candidates(node) {
 }
 
 /** Where missing, unseen and empty values go. */
-function gaps(node) {
+function otherValues(node) {
   const refused = "refused by this model";
   const missing = DATA.missing === "error" ? refused : routeWords(node, TREE.missingTo[node]);
   const items = [["Missing", missing]];
@@ -189,7 +189,7 @@ function gaps(node) {
   return section("Missing and other values", h("dl", {}, list));
 }
 
-/** Values that had no case at a node, unless a question further up keeps them away. */
+/** Values that had no case at a node, unless a split further up excludes them. */
 function valuesWithoutBranch(node) {
   const index = TREE.column[node];
   let codes = new Set(DATA.columns[index].values.keys());
@@ -208,7 +208,8 @@ function surrogatesOf(node) {
   const [one, other] = childrenOf(node).map((child) => bdi(edgeOf(child)));
   const name = bdi(columnOf(node).name);
   const lead = muted(
-    ...["Where ", name, " is missing these are asked in turn; the first condition leads to “"],
+    ...["Where ", name, " is missing, the first of these that is known decides. "],
+    "The first condition leads to “",
     ...[one, "”, the second to “", other, "”."],
   );
   const steps = found.map((surrogate) => h("li", {}, bdi(surrogate.words)));

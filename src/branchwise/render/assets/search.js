@@ -1,30 +1,30 @@
-// Search: columns, values, answers and numbers of nodes.
+// Search: columns, values, predictions and numbers of nodes.
 
 const query = byId("query");
 const hits = byId("hits");
 let hit = -1;
 
-/** Nodes whose question, branch or answer holds the text, or which have its number. */
+/** Nodes whose column, branch or prediction holds the text, or which have its number. */
 function find(text) {
   const wanted = text.trim().toLowerCase();
   if (!wanted) return [];
   const numbered = /^#?(\d+)$/.exec(wanted);
   const found = numbered && Number(numbered[1]) < TREE.count ? [Number(numbered[1])] : [];
   if (wanted.startsWith("#")) return found;
-  const asks = DATA.columns.map((column) => column.name.toLowerCase().includes(wanted));
+  const named = DATA.columns.map((column) => column.name.toLowerCase().includes(wanted));
   const says = DATA.classes.map((label) => label.toLowerCase().includes(wanted));
   for (let node = 0; node < TREE.count; node++) {
     if (node === found[0]) continue;
-    if (matches(node, wanted, asks, says)) found.push(node);
+    if (matches(node, wanted, named, says)) found.push(node);
   }
   return found;
 }
 
-function matches(node, wanted, asks, says) {
+function matches(node, wanted, named, says) {
   const column = TREE.column[node];
-  if (column >= 0 && asks[column]) return true;
+  if (column >= 0 && named[column]) return true;
   if (isLeaf(node)) {
-    const said = NUMBERS ? DATA.answer[node].includes(wanted) : says[DATA.label[node]];
+    const said = NUMBERS ? DATA.prediction[node].includes(wanted) : says[DATA.label[node]];
     if (said) return true;
   }
   return node > 0 && branchText(node).includes(wanted);

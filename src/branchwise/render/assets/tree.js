@@ -1,17 +1,17 @@
 // The tree as arrays, one entry a node, from the data that the page carries.
 //
 // All scripts of this folder are parts of one module, joined in the order that
-// render/html.py states. Trees may have 100,000 nodes or levels: nothing recurses.
+// render/viewer.py states. Trees may have 100,000 nodes or levels: nothing recurses.
 
-const STOP = -1; // a case stops at the node and gets its answer
+const STOP = -1; // a case stops at the node and gets its prediction
 const EVERY_BRANCH = -2; // a case goes down every branch, by weight
 
 const DATA = JSON.parse(document.getElementById("tree-data").textContent);
 const NUMBERS = DATA.predicts === "numbers";
 const WEIGHTED = Boolean(DATA.weighted); // cases do not all weigh 1
 const TREE = shapeOf(DATA.n_children);
-readQuestions(TREE, DATA);
-readAnswers(TREE, DATA);
+readSplits(TREE, DATA);
+readLeafValues(TREE, DATA);
 
 /** Parents, depths and sizes follow from the numbers of children alone. */
 function shapeOf(numbers) {
@@ -39,10 +39,10 @@ function shapeOf(numbers) {
   return tree;
 }
 
-/** What nodes ask comes for those that ask only, in order. */
-function readQuestions(tree, data) {
+/** The lists of splits have entries for split nodes only, in order. */
+function readSplits(tree, data) {
   tree.column = new Int32Array(tree.count).fill(-1);
-  tree.cut = new Float64Array(tree.count).fill(NaN);
+  tree.threshold = new Float64Array(tree.count).fill(NaN);
   tree.missingTo = new Int32Array(tree.count).fill(STOP);
   tree.unseenTo = new Int32Array(tree.count).fill(STOP);
   tree.gain = new Float64Array(tree.count);
@@ -50,7 +50,7 @@ function readQuestions(tree, data) {
   for (let node = 0; node < tree.count; node++) {
     if (!tree.nChildren[node]) continue;
     tree.column[node] = data.column[at];
-    tree.cut[node] = data.cut[at] ?? NaN;
+    tree.threshold[node] = data.threshold[at] ?? NaN;
     tree.missingTo[node] = data.missing_to[at];
     tree.unseenTo[node] = data.unseen_to[at];
     tree.gain[node] = data.gain[at];
@@ -58,7 +58,7 @@ function readQuestions(tree, data) {
   }
 }
 
-function readAnswers(tree, data) {
+function readLeafValues(tree, data) {
   tree.weight = new Float64Array(tree.count);
   for (let node = 0; node < tree.count; node++) {
     tree.weight[node] = NUMBERS ? data.weight[node] : sum(classWeights(node));
@@ -96,8 +96,8 @@ function classCases(node) {
 }
 
 /** The probability of each class at a node, as the model has it. */
-function classChances(node) {
-  if (DATA.chances) return DATA.chances[node];
+function classProbabilities(node) {
+  if (DATA.probabilities) return DATA.probabilities[node];
   return classWeights(node).map((weight) => weight / TREE.weight[node]);
 }
 

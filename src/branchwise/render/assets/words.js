@@ -1,4 +1,4 @@
-// Conditions, answers and numbers in words, as branchwise.words writes them.
+// Conditions, predictions and numbers in words, as branchwise.text.conditions writes them.
 
 const SHOWN_VALUES = 8;
 
@@ -57,7 +57,7 @@ function counted(count, noun, plural = `${noun}s`) {
   return `${cases(count)} ${count === 1 ? noun : plural}`;
 }
 
-/** What a branch asks for: { column, op, value } with codes or a cut as value. */
+/** The condition of a branch: { column, op } with codes or a threshold. */
 function conditionOf(node) {
   const parent = TREE.parent[node];
   const column = TREE.column[parent];
@@ -65,7 +65,7 @@ function conditionOf(node) {
   if (!codes.length) return { column, op: "is missing" };
   if (DATA.columns[column].kind !== "numeric") return { column, op: "in", codes };
   if (codes.length > 1) return { column, op: "is known" };
-  return { column, op: codes[0] === 0 ? "<=" : ">", cut: TREE.cut[parent] };
+  return { column, op: codes[0] === 0 ? "<=" : ">", threshold: TREE.threshold[parent] };
 }
 
 function phrase(condition, limit = SHOWN_VALUES) {
@@ -75,8 +75,8 @@ function phrase(condition, limit = SHOWN_VALUES) {
     if (codes.length === 1) return `${name} = ${values[codes[0]]}`;
     return `${name} in {${listed(condition, limit)}}`;
   }
-  if (condition.cut === undefined) return `${name} ${condition.op}`;
-  return `${name} ${condition.op} ${number(condition.cut)}`;
+  if (condition.threshold === undefined) return `${name} ${condition.op}`;
+  return `${name} ${condition.op} ${number(condition.threshold)}`;
 }
 
 function listed({ column, codes }, limit = SHOWN_VALUES) {
@@ -100,19 +100,19 @@ function edgeOf(node, limit = SHOWN_VALUES) {
     if (condition.codes.length > 1) return listed(condition, limit);
     return DATA.columns[condition.column].values[condition.codes[0]];
   }
-  if (condition.cut === undefined) return condition.op.replace("is ", "");
-  return `${condition.op} ${number(condition.cut)}`;
+  if (condition.threshold === undefined) return condition.op.replace("is ", "");
+  return `${condition.op} ${number(condition.threshold)}`;
 }
 
 function branchOf(node) {
   return phrase(conditionOf(node));
 }
 
-function answerOf(node) {
-  return NUMBERS ? DATA.answer[node] : DATA.classes[DATA.label[node]];
+function predictionOf(node) {
+  return NUMBERS ? DATA.prediction[node] : DATA.classes[DATA.label[node]];
 }
 
-/** How sure an answer is: "9 of 14 cases, 64.3 %". */
+/** The support of a prediction: "9 of 14 cases, 64.3 %". */
 function supportOf(node, write = cases) {
   const all = TREE.cases[node];
   const noun = all === 1 ? "case" : "cases";
@@ -137,55 +137,55 @@ function reasonOf(node) {
   return DATA.reasons?.[node] ?? "";
 }
 
-/** What decided for a class of a divided case that is not the most probable one. */
-function costWords(chances, label) {
-  const usual = firstBest(chances);
+/** What decided for a class of a fractional case that is not the most probable one. */
+function costWords(probabilities, label) {
+  const usual = firstBest(probabilities);
   if (!DATA.costs || label === usual) return "";
-  const prices = [label, usual].map((said) =>
-    sum(chances.map((chance, truth) => chance * DATA.costs[truth][said])),
+  const expected = [label, usual].map((said) =>
+    sum(probabilities.map((probability, truth) => probability * DATA.costs[truth][said])),
   );
-  const digits = [3, 6, 9].find((n) => rounded(prices[0], n) !== rounded(prices[1], n)) ?? 3;
-  const [least, other] = prices.map((price) => rounded(price, digits));
+  const digits = [3, 6, 9].find((n) => rounded(expected[0], n) !== rounded(expected[1], n)) ?? 3;
+  const [least, other] = expected.map((cost) => rounded(cost, digits));
   const name = DATA.classes[usual];
   const beside = least === other ? `, as for ${name}` : ` against ${other} for ${name}`;
   return `decided by costs: expected cost ${least}${beside}`;
 }
 
-/** All that a way asks, with what it asks of one column put together. */
+/** The conditions of a path, those on one column merged. */
 function mergedConditions(node) {
   const merged = new Map();
   for (const step of wayTo(node).slice(1)) {
     const next = conditionOf(step);
     if (!merged.has(next.column)) merged.set(next.column, {});
-    narrow(merged.get(next.column), next);
+    restrict(merged.get(next.column), next);
   }
-  return [...merged].flatMap(([column, asked]) => boundsOf(column, asked));
+  return [...merged].flatMap(([column, limits]) => boundsOf(column, limits));
 }
 
-function narrow(asked, next) {
-  if (next.op === ">") asked.lower = Math.max(asked.lower ?? -Infinity, next.cut);
-  else if (next.op === "<=") asked.upper = Math.min(asked.upper ?? Infinity, next.cut);
-  else if (next.op === "in" && asked.codes) {
+function restrict(limits, next) {
+  if (next.op === ">") limits.lower = Math.max(limits.lower ?? -Infinity, next.threshold);
+  else if (next.op === "<=") limits.upper = Math.min(limits.upper ?? Infinity, next.threshold);
+  else if (next.op === "in" && limits.codes) {
     const allowed = new Set(next.codes);
-    asked.codes = asked.codes.filter((code) => allowed.has(code));
-  } else if (next.op === "in") asked.codes = next.codes;
-  else asked.other = next.op;
+    limits.codes = limits.codes.filter((code) => allowed.has(code));
+  } else if (next.op === "in") limits.codes = next.codes;
+  else limits.other = next.op;
 }
 
-function boundsOf(column, asked) {
+function boundsOf(column, limits) {
   const found = [];
-  if (asked.lower !== undefined) found.push({ column, op: ">", cut: asked.lower });
-  if (asked.upper !== undefined) found.push({ column, op: "<=", cut: asked.upper });
+  if (limits.lower !== undefined) found.push({ column, op: ">", threshold: limits.lower });
+  if (limits.upper !== undefined) found.push({ column, op: "<=", threshold: limits.upper });
   const bounded = found.length > 0;
-  if (asked.other === "is missing") found.push({ column, op: "is missing" });
-  else if (asked.codes) found.push({ column, op: "in", codes: asked.codes });
-  else if (asked.other && !bounded) found.push({ column, op: asked.other });
+  if (limits.other === "is missing") found.push({ column, op: "is missing" });
+  else if (limits.codes) found.push({ column, op: "in", codes: limits.codes });
+  else if (limits.other && !bounded) found.push({ column, op: limits.other });
   return found;
 }
 
 /** The rule of a node, in the words of Model.rules(). */
 function ruleOf(node) {
-  const conclusion = `${answerOf(node)} (${supportOf(node, amount)})`;
+  const conclusion = `${predictionOf(node)} (${supportOf(node, amount)})`;
   const conditions = mergedConditions(node).map((c) => phrase(c));
   if (!conditions.length) return `always ${conclusion}`;
   return `if ${conditions.join(" and ")} then ${conclusion}`;
@@ -193,7 +193,7 @@ function ruleOf(node) {
 
 /** Where a value goes that no branch names. */
 function routeWords(node, to) {
-  if (to === STOP) return `stop here and get this node’s answer, ${answerOf(node)}`;
+  if (to === STOP) return `stop here and get this node’s prediction, ${predictionOf(node)}`;
   if (to === EVERY_BRANCH) {
     return `go down every branch, by the branches’ ${WEIGHTED ? "weight" : "cases"}`;
   }

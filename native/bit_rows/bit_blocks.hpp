@@ -1,0 +1,153 @@
+// A large node shared out: threads make, count and move pieces of its rows.
+//
+// Counts of pieces add up, and where the rows of a piece go follows from the counts of
+// those before it. So every row goes where one thread would put it.
+
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "bit_rows/bit_counts.hpp"
+#include "bit_rows/bit_moves.hpp"
+#include "core/thread_pool.hpp"
+
+namespace branchwise {
+
+// The pieces of one node. A piece has rows of one class.
+class Pieces {
+  public:
+    bool empty() const { return pieces_.empty(); }
+    void clear() { pieces_.clear(); }
+
+    // Divide a node; pieces are in the order of its rows.
+    void divide(const uint64_t* rows, size_t stride, const std::vector<uint32_t>& counts_of_class,
+                size_t most_rows) {
+        clear();
+        stride_ = stride;
+        for (size_t c = 0; c < counts_of_class.size(); ++c)
+            for (size_t left = counts_of_class[c]; left;) {
+                Piece piece;
+                piece.c = c;
+                piece.rows.row = rows;
+                piece.rows.n = std::min(left, most_rows);
+                left -= piece.rows.n;
+                rows += piece.rows.n * stride;
+                pieces_.push_back(piece);
+            }
+    }
+
+    // A line of counts for every class, and one for all classes; those of the pieces are
+    // kept for moving.
+    void count(ThreadPool& pool, size_t work, size_t classes, uint32_t* counts) {
+        const size_t line = stride_ * 64;
+        lines_.resize(pieces_.size() * line);
+        pool.each(pieces_.size(), work, [&](size_t k, unsigned) {
+            popcount::count_line(pieces_[k].rows.row, stride_, pieces_[k].rows.n,
+                                 &lines_[k * line]);
+        });
+        std::fill_n(counts, (classes + 1) * line, 0);
+        for (size_t k = 0; k < pieces_.size(); ++k) {
+            popcount::add_line(&lines_[k * line], stride_, counts + pieces_[k].c * line);
+            popcount::add_line(&lines_[k * line], stride_, counts + classes * line);
+        }
+    }
+
+    // Children lie at `to` in the order of values, as `sizes[value]` says.
+    void move(ThreadPool& pool, size_t work, const Field& field, const std::vector<uint32_t>& sizes,
+              uint64_t* to) {
+        find_places(field, sizes);
+        pool.each((pieces_.size() + 1) / 2, work, [&](size_t k, unsigned) {
+            Segment nothing;
+            Segment& other = 2 * k + 1 < pieces_.size() ? pieces_[2 * k + 1].rows : nothing;
+            move_segments(field, pieces_[2 * k].rows, other, to, stride_);
+        });
+    }
+
+  private:
+    struct Piece {
+        size_t c;
+        Segment rows;
+    };
+
+    void find_places(const Field& field, const std::vector<uint32_t>& sizes) {
+        size_t starts[Field::most_values];
+        find_starts(field, sizes, starts);
+        for (size_t k = 0; k < pieces_.size(); ++k) {
+            const uint32_t* bit = &lines_[k * stride_ * 64 + field.first_bit()];
+            Segment& rows = pieces_[k].rows;
+            size_t left = rows.n;  // in the end, those with the last value
+            for (size_t v = 0; v < field.values; ++v) {
+                const size_t count = v + 1 < field.values ? bit[v] : left;
+                rows.places[v] = starts[v];
+                starts[v] += count;
+                left -= count;
+            }
+        }
+    }
+
+    size_t stride_ = 0;
+    std::vector<Piece> pieces_;
+    std::vector<uint32_t> lines_;  // counts of each piece
+};
+
+// Makes the rows of the root from codes, sorted by class.
+class RootRows {
+  public:
+    RootRows(const Problem& problem, const BitLayout& layout, ThreadPool& pool)
+        : problem_(problem), layout_(layout), pool_(pool), classes_(size_t(problem.n_classes)) {}
+
+    // Returns the number of rows of each class.
+    std::vector<uint32_t> make(uint64_t* out) {
+        const size_t work = problem_.n_rows * layout_.n_words();
+        const size_t n_pieces = pool_.pieces(work);
+        const auto start = [&](size_t piece) { return problem_.n_rows * piece / n_pieces; };
+        std::vector<std::vector<size_t>> next(n_pieces);  // places of the next rows, by class
+        pool_.each(n_pieces, work,
+                   [&](size_t k, unsigned) { next[k] = count_labels(start(k), start(k + 1)); });
+        std::vector<uint32_t> sizes(classes_);
+        size_t place = 0;
+        for (size_t c = 0; c < classes_; ++c) {
+            const size_t first = place;
+            for (auto& places : next) place += std::exchange(places[c], place);
+            sizes[c] = uint32_t(place - first);
+        }
+        pool_.each(n_pieces, work, [&](size_t k, unsigned) {
+            make_piece(start(k), start(k + 1), std::move(next[k]), out);
+        });
+        return sizes;
+    }
+
+  private:
+    // Four counters for each class, so that a row need not wait for the one before it.
+    std::vector<size_t> count_labels(size_t first, size_t last) const {
+        std::vector<size_t> sizes(classes_ * 4, 0);
+        for (size_t row = first; row < last; ++row)
+            ++sizes[row % 4 * classes_ + problem_.labels[row]];
+        for (size_t c = 0; c < classes_; ++c)
+            for (size_t k = 1; k < 4; ++k) sizes[c] += sizes[k * classes_ + c];
+        sizes.resize(classes_);
+        return sizes;
+    }
+
+    void make_piece(size_t first, size_t last, std::vector<size_t> next, uint64_t* out) const {
+        const size_t stride = layout_.n_pairs() * 2;
+        RowMaker maker(problem_, layout_);
+        std::vector<uint64_t> words(RowMaker::block * stride);
+        for (size_t start = first; start < last; start += RowMaker::block) {
+            const size_t n = std::min(RowMaker::block, last - start);
+            maker.make(start, n, words.data());
+            for (size_t i = 0; i < n; ++i)
+                copy_row(&words[i * stride], out + next[problem_.labels[start + i]]++ * stride,
+                         stride);
+        }
+    }
+
+    const Problem& problem_;
+    const BitLayout& layout_;
+    ThreadPool& pool_;
+    const size_t classes_;
+};
+
+}  // namespace branchwise

@@ -1,0 +1,220 @@
+// Where the bits of each column lie in a row, and rows made from codes.
+//
+// A column with V values has V - 1 bits; the last value is the absence of the others.
+// A column's bits never straddle a 64-bit word, and columns lie in order: a later
+// column never has a lower bit in the same word, nor any in an earlier word.
+
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "core/problem.hpp"
+
+#if defined(__SSSE3__)
+#include <tmmintrin.h>
+#endif
+
+namespace branchwise {
+
+using Pair = uint64_t __attribute__((vector_size(16)));  // two words of a row
+
+// Where one column's bits lie.
+struct Field {
+    static constexpr size_t most_values = 64;
+
+    size_t word = 0;
+    unsigned shift = 0;
+    uint32_t values = 0;
+    uint64_t mask = 0;
+    uint64_t last = 0;  // the bit that stands for the last value, once extracted
+
+    size_t first_bit() const { return word * 64 + shift; }
+    uint32_t value(const uint64_t* row) const {
+        return static_cast<uint32_t>(__builtin_ctzll(((row[word] >> shift) & mask) | last));
+    }
+};
+
+class BitLayout {
+  public:
+    BitLayout() = default;
+
+    explicit BitLayout(const std::vector<uint32_t>& values) {
+        unsigned room = 0;
+        for (uint32_t count : values) {
+            Field field;
+            const unsigned bits = count ? count - 1 : 0;
+            if (bits > room) {
+                ++n_words_;
+                room = 64;
+            }
+            field.word = n_words_ ? n_words_ - 1 : 0;
+            field.shift = bits ? 64 - room : 0;
+            field.values = count;
+            field.last = uint64_t(1) << bits;
+            field.mask = field.last - 1;
+            room -= bits;
+            fields_.push_back(field);
+        }
+        n_words_ = n_words_ ? n_words_ : 1;
+        mark_highest_bits();
+    }
+
+    const std::vector<Field>& fields() const { return fields_; }
+    const Field& operator[](size_t column) const { return fields_[column]; }
+    size_t n_columns() const { return fields_.size(); }
+    size_t n_words() const { return n_words_; }
+    size_t n_pairs() const { return (n_words_ + 1) / 2; }
+
+    // Of each column, its highest bit is set if any of its bits is; other bits are left
+    // as they come. Adding cannot carry from one column into the next.
+    Pair any_of_column(Pair bits, size_t pair) const {
+        return bits | ((bits & lower_[pair]) + lower_[pair]);
+    }
+    Pair highest(size_t pair) const { return highest_[pair]; }
+    size_t column_of_bit(size_t bit) const { return column_of_bit_[bit]; }
+
+  private:
+    void mark_highest_bits() {
+        lower_.assign(n_pairs(), Pair{});
+        highest_.assign(n_pairs(), Pair{});
+        column_of_bit_.assign(n_pairs() * 128, 0);
+        for (size_t j = 0; j < fields_.size(); ++j) {
+            const Field& field = fields_[j];
+            if (!field.mask) continue;
+            const uint64_t top = field.last >> 1;
+            highest_[field.word / 2][field.word % 2] |= top << field.shift;
+            lower_[field.word / 2][field.word % 2] |= (top - 1) << field.shift;
+            const auto highest_bit = field.first_bit() + size_t(__builtin_ctzll(top));
+            column_of_bit_[highest_bit] = uint16_t(j);
+        }
+    }
+
+    size_t n_words_ = 0;
+    std::vector<Field> fields_;
+    std::vector<Pair> lower_, highest_;
+    std::vector<uint16_t> column_of_bit_;
+};
+
+// Makes the rows of a block from the codes of all columns.
+//
+// Where bytes can be shuffled, columns of up to sixteen values are looked up sixteen
+// rows at a time: byte k of all rows is the union of what each column gives to byte k.
+// Sixteen such lists, transposed, are a pair of words of each row.
+class RowMaker {
+  public:
+    static constexpr size_t block = 512;
+
+    RowMaker(const Problem& problem, const BitLayout& layout) : problem_(problem), layout_(layout) {
+        for (size_t j = 0; j < layout.n_columns(); ++j) {
+            const Field& field = layout[j];
+            if (field.values < 2) continue;
+            if (field.values > most_looked_up)
+                shifted_.push_back(j);
+            else
+                add_lookups(j, field);
+        }
+    }
+
+    // `words` gets n <= block rows, from row `start` on.
+    void make(size_t start, size_t n, uint64_t* words) {
+        const size_t stride = layout_.n_pairs() * 2;
+#if defined(__SSSE3__)
+        for (size_t pair = 0; pair < layout_.n_pairs(); ++pair) {
+            look_up(pair, start, n);
+            for (size_t i = 0; i < n; i += 16) transpose(i, words + i * stride + pair * 2, stride);
+        }
+#else
+        std::memset(words, 0, n * stride * sizeof(uint64_t));
+#endif
+        for (size_t j : shifted_) {
+            const Field& field = layout_[j];
+            const uint8_t* codes = codes_of(j) + start;
+            uint64_t* word = words + field.word;
+            const uint64_t mask = field.mask << field.shift;
+            // The last value's bit falls outside the mask, or wraps to nothing.
+            for (size_t i = 0; i < n; ++i, word += stride)
+                *word |= ((uint64_t(1) << codes[i]) << field.shift) & mask;
+        }
+    }
+
+  private:
+#if defined(__SSSE3__)
+    static constexpr uint32_t most_looked_up = 16;
+#else
+    static constexpr uint32_t most_looked_up = 0;
+#endif
+
+    // What each code of a column gives to one byte of a row.
+    struct Lookup {
+        size_t column;
+        size_t byte;  // of the row
+        uint8_t table[16];
+    };
+
+    const uint8_t* codes_of(size_t j) const {
+        return static_cast<const uint8_t*>(problem_.columns[j].codes);
+    }
+
+    void add_lookups(size_t j, const Field& field) {
+        const size_t first = field.word * 8 + field.shift / 8;
+        const size_t last = field.word * 8 + (field.shift + field.values - 2) / 8;
+        for (size_t byte = first; byte <= last; ++byte) {
+            Lookup lookup{j, byte, {}};
+            for (uint32_t v = 0; v + 1 < field.values; ++v)
+                lookup.table[v] = uint8_t(((uint64_t(1) << v) << field.shift) >> (byte % 8 * 8));
+            lookups_.push_back(lookup);
+        }
+    }
+
+#if defined(__SSSE3__)
+    // bytes_[k][i]: byte k of row i, for one pair of words.
+    void look_up(size_t pair, size_t start, size_t n) {
+        std::memset(bytes_, 0, sizeof bytes_);
+        for (const Lookup& lookup : lookups_) {
+            if (lookup.byte / 16 != pair) continue;
+            uint8_t* out = bytes_[lookup.byte % 16];
+            const uint8_t* codes = codes_of(lookup.column) + start;
+            const __m128i table = _mm_loadu_si128(reinterpret_cast<const __m128i*>(lookup.table));
+            size_t i = 0;
+            for (; i + 16 <= n; i += 16) {
+                __builtin_prefetch(
+                    codes + i +
+                    block);  // for the next block: streams this short escape the machine
+                auto* at = reinterpret_cast<__m128i*>(out + i);
+                const __m128i code = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + i));
+                _mm_store_si128(at,
+                                _mm_or_si128(_mm_load_si128(at), _mm_shuffle_epi8(table, code)));
+            }
+            for (; i < n; ++i) out[i] |= lookup.table[codes[i]];
+        }
+    }
+
+    // Rows i .. i + 15 from the sixteen lists: each round of four interleaves the lists
+    // k and k + 8, so that after four, bytes of one row lie side by side.
+    void transpose(size_t i, uint64_t* words, size_t stride) const {
+        __m128i now[16];
+        __m128i then[16];
+        for (size_t k = 0; k < 16; ++k)
+            now[k] = _mm_load_si128(reinterpret_cast<const __m128i*>(&bytes_[k][i]));
+        for (int round = 0; round < 4; ++round) {
+            for (size_t k = 0; k < 8; ++k) {
+                then[2 * k] = _mm_unpacklo_epi8(now[k], now[k + 8]);
+                then[2 * k + 1] = _mm_unpackhi_epi8(now[k], now[k + 8]);
+            }
+            std::memcpy(now, then, sizeof now);
+        }
+        for (size_t k = 0; k < 16; ++k)
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(words + k * stride), now[k]);
+    }
+
+    alignas(16) uint8_t bytes_[16][block];
+#endif
+
+    const Problem& problem_;
+    const BitLayout& layout_;
+    std::vector<Lookup> lookups_;
+    std::vector<size_t> shifted_;
+};
+
+}  // namespace branchwise

@@ -1,0 +1,336 @@
+// Which values of a category share a branch: native implementation of
+// branchwise/grow/categories.py.
+
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "core/choose.hpp"
+
+namespace branchwise {
+
+// With no more values than this all groupings in two are tried (more than two classes).
+constexpr size_t all_groupings = 8;
+// With more values than this only neighbours in the order of shares are merged.
+constexpr size_t all_mergers = 24;
+
+// The values that a node has: class weights, sizes and cases of each.
+template <typename W>
+struct Values {
+    std::vector<uint32_t> codes;
+    std::vector<W> cells;  // by value and class
+    std::vector<W> sizes;
+    std::vector<double> cases;
+
+    void clear() {
+        codes.clear();
+        cells.clear();
+        sizes.clear();
+        cases.clear();
+    }
+    size_t count() const { return codes.size(); }
+};
+
+template <typename W>
+class Grouper {
+  public:
+    Grouper(const Problem& problem, const Impurities& impurities)
+        : problem_(problem),
+          impurities_(impurities),
+          classes_(static_cast<size_t>(problem.n_classes)) {}
+
+    // The group of each value, that of the first value being 0; all in one group where no
+    // grouping is admissible. `known` is the impurity of all values together, `outside` the
+    // weight impurity of the node less that of its missing values.
+    const std::vector<uint32_t>& group(const Values<W>& values, int64_t known, int64_t outside,
+                                       const Scale& scale) {
+        values_ = &values;
+        known_ = known;
+        outside_ = outside;
+        scale_ = &scale;
+        group_.assign(values.count(), 0);
+        add_up_all();
+        if (values.count() > 1) {
+            if (problem_.branching == Branching::two_way)
+                group_in_two();
+            else
+                merge_groups();
+        }
+        number_in_order();
+        return group_;
+    }
+
+  private:
+    void add_up_all() {
+        start_side();
+        for (size_t v = 0; v < values_->count(); ++v) add_to_side(v);
+        all_ = left_;
+        all_size_ = left_size_;
+        all_cases_ = left_cases_;
+    }
+
+    // ---- scores -----------------------------------------------------------------
+
+    int64_t impurity(const W* cell, W size) const {
+        return impurities_.impurity(problem_.criterion, cell, problem_.n_classes, size);
+    }
+
+    double score(int64_t in_branches, int64_t of_sizes) const {
+        const int64_t drop = std::max<int64_t>(known_ - in_branches, 0);
+        return scale_->score(drop, outside_ - of_sizes);
+    }
+
+    bool enough(const std::vector<double>& cases) const {
+        size_t large = 0;
+        for (double count : cases) {
+            if (count < problem_.cases_in_leaf) return false;
+            large += count >= problem_.cases_in_branch;
+        }
+        return large >= 2;
+    }
+
+    // ---- two groups -------------------------------------------------------------
+
+    void group_in_two() {
+        scores_.clear();
+        orders_.clear();
+        if (classes_ <= 2) {
+            try_order(classes_ - 1);
+        } else if (values_->count() <= all_groupings) {
+            for (uint32_t left = 1; left < uint32_t(1) << (values_->count() - 1); ++left)
+                try_side([&](size_t v) { return left >> v & 1; });
+        } else {
+            for (size_t c = 0; c < classes_; ++c) try_order(c);
+            for (size_t one = 0; one < values_->count(); ++one)
+                try_side([&](size_t v) { return v == one; });
+        }
+        const double top = *std::max_element(scores_.begin(), scores_.end());
+        if (top == no_score) return;
+        const double least = scale_->least(top);
+        take_side(size_t(
+            std::find_if(scores_.begin(), scores_.end(), [&](double s) { return s >= least; }) -
+            scores_.begin()));
+    }
+
+    void start_side() {
+        left_.assign(classes_, W(0));
+        left_size_ = 0;
+        left_cases_ = 0;
+    }
+
+    void add_to_side(size_t v) {
+        for (size_t c = 0; c < classes_; ++c) left_[c] += values_->cells[v * classes_ + c];
+        left_size_ += values_->sizes[v];
+        left_cases_ += cases_for_bars(problem_, values_->sizes[v], values_->cases[v]);
+    }
+
+    void score_side() {
+        right_ = all_;
+        for (size_t c = 0; c < classes_; ++c) right_[c] -= left_[c];
+        const W right_size = all_size_ - left_size_;
+        pair_ = {left_cases_, all_cases_ - left_cases_};
+        if (!enough(pair_)) {
+            scores_.push_back(no_score);
+            return;
+        }
+        scores_.push_back(
+            score(impurity(left_.data(), left_size_) + impurity(right_.data(), right_size),
+                  impurities_.x_log2_x(left_size_) + impurities_.x_log2_x(right_size)));
+    }
+
+    template <typename OnLeft>
+    void try_side(const OnLeft& on_left) {
+        start_side();
+        for (size_t v = 0; v < values_->count(); ++v)
+            if (on_left(v)) add_to_side(v);
+        score_side();
+    }
+
+    // Threshold the values in the order of their shares of a class.
+    void try_order(size_t label) {
+        orders_.push_back(order_by_share(label));
+        start_side();
+        for (size_t i = 0; i + 1 < values_->count(); ++i) {
+            add_to_side(orders_.back()[i]);
+            score_side();
+        }
+    }
+
+    std::vector<uint32_t> order_by_share(size_t label) const {
+        std::vector<double> share(values_->count());
+        for (size_t v = 0; v < share.size(); ++v)
+            share[v] = double(values_->cells[v * classes_ + label]) / double(values_->sizes[v]);
+        std::vector<uint32_t> order(share.size());
+        std::iota(order.begin(), order.end(), 0u);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](uint32_t a, uint32_t b) { return share[a] < share[b]; });
+        return order;
+    }
+
+    // The groups of a candidate, by its number.
+    void take_side(size_t candidate) {
+        const size_t thresholds = values_->count() - 1;
+        if (candidate < orders_.size() * thresholds) {
+            const std::vector<uint32_t>& order = orders_[candidate / thresholds];
+            for (size_t i = candidate % thresholds + 1; i < order.size(); ++i) group_[order[i]] = 1;
+            return;
+        }
+        candidate -= orders_.size() * thresholds;
+        const bool singles = !orders_.empty();
+        for (size_t v = 0; v < values_->count(); ++v)
+            group_[v] = singles ? v != candidate : !(((candidate + 1) >> v) & 1);
+    }
+
+    // ---- groups of any number ---------------------------------------------------
+
+    void merge_groups() {
+        const size_t n = values_->count();
+        const bool neighbours_only = n > all_mergers;
+        std::vector<uint32_t> order(n);
+        std::iota(order.begin(), order.end(), 0u);
+        if (neighbours_only) order = order_by_share(largest_class());
+        start_groups(order);
+        std::vector<uint32_t> current(n), best_group(n, 0);
+        for (size_t i = 0; i < n; ++i) current[order[i]] = uint32_t(i);
+        double best = no_score;
+        for (;;) {
+            const double now = enough(cases_) ? score_of_groups(n) : no_score;
+            const double bar = best - std::max(std::fabs(best) * tie, scale_->resolution);
+            if (now != no_score && (best == no_score || now >= bar)) {
+                best = now;
+                best_group = current;
+            }
+            if (sizes_.size() == 2) break;
+            const auto [first, second] = best_merger(neighbours_only);
+            merge(first, second);
+            for (uint32_t& g : current) {
+                if (g == second)
+                    g = uint32_t(first);
+                else if (g > second)
+                    --g;
+            }
+        }
+        group_ = best_group;
+    }
+
+    size_t largest_class() const {
+        return size_t(std::max_element(all_.begin(), all_.end()) - all_.begin());
+    }
+
+    void start_groups(const std::vector<uint32_t>& order) {
+        cells_.clear();
+        sizes_.clear();
+        cases_.clear();
+        impurities_of_.clear();
+        for (uint32_t v : order) {
+            const W* cell = &values_->cells[v * classes_];
+            cells_.insert(cells_.end(), cell, cell + classes_);
+            sizes_.push_back(values_->sizes[v]);
+            cases_.push_back(cases_for_bars(problem_, values_->sizes[v], values_->cases[v]));
+            impurities_of_.push_back(impurity(cell, values_->sizes[v]));
+        }
+    }
+
+    int64_t sum_of_impurities() const {
+        return std::accumulate(impurities_of_.begin(), impurities_of_.end(), int64_t(0));
+    }
+    int64_t sum_of_sizes() const {
+        int64_t sum = 0;
+        for (W size : sizes_) sum += impurities_.x_log2_x(size);
+        return sum;
+    }
+
+    // What groups gain, less what it takes to say which values they have.
+    double score_of_groups(size_t n_values) {
+        return score(sum_of_impurities() + impurities_.bits(jump_table(n_values, sizes_.size())),
+                     sum_of_sizes());
+    }
+
+    // A bound for log2 of the number of jump_table to put values in groups (Rennie and Dobson
+    // 1969): choose(n, g) g^(n - g) / 2.
+    double jump_table(size_t n, size_t g) {
+        while (log_factorial_.size() <= n)
+            log_factorial_.push_back(log_factorial_.back() +
+                                     impurities_.plain_log2(double(log_factorial_.size())));
+        const double choices = log_factorial_[n] - log_factorial_[g] - log_factorial_[n - g];
+        return std::max(choices - 1.0 + double(n - g) * impurities_.plain_log2(double(g)), 0.0);
+    }
+
+    // The two groups whose merging leaves the best score, the first of equals.
+    std::pair<size_t, size_t> best_merger(bool neighbours_only) {
+        scores_.clear();
+        const int64_t in_branches = sum_of_impurities(), of_sizes = sum_of_sizes();
+        for_pairs(neighbours_only, [&](size_t a, size_t b) {
+            left_.assign(&cells_[a * classes_], &cells_[a * classes_] + classes_);
+            for (size_t c = 0; c < classes_; ++c) left_[c] += cells_[b * classes_ + c];
+            const W size = sizes_[a] + sizes_[b];
+            const int64_t apart = impurities_.x_log2_x(sizes_[a]) + impurities_.x_log2_x(sizes_[b]);
+            scores_.push_back(score(
+                in_branches - impurities_of_[a] - impurities_of_[b] + impurity(left_.data(), size),
+                of_sizes - apart + impurities_.x_log2_x(size)));
+        });
+        const double least = scale_->least(*std::max_element(scores_.begin(), scores_.end()));
+        std::pair<size_t, size_t> best{0, 1};
+        size_t i = 0;
+        bool found = false;
+        for_pairs(neighbours_only, [&](size_t a, size_t b) {
+            if (!found && scores_[i] >= least) {
+                best = {a, b};
+                found = true;
+            }
+            ++i;
+        });
+        return best;
+    }
+
+    template <typename Visit>
+    void for_pairs(bool neighbours_only, const Visit& visit) const {
+        for (size_t a = 0; a + 1 < sizes_.size(); ++a)
+            for (size_t b = a + 1; b < (neighbours_only ? a + 2 : sizes_.size()); ++b) visit(a, b);
+    }
+
+    void merge(size_t first, size_t second) {
+        for (size_t c = 0; c < classes_; ++c)
+            cells_[first * classes_ + c] += cells_[second * classes_ + c];
+        sizes_[first] += sizes_[second];
+        cases_[first] += cases_[second];
+        impurities_of_[first] = impurity(&cells_[first * classes_], sizes_[first]);
+        const auto at = std::ptrdiff_t(second);
+        cells_.erase(cells_.begin() + at * std::ptrdiff_t(classes_),
+                     cells_.begin() + (at + 1) * std::ptrdiff_t(classes_));
+        sizes_.erase(sizes_.begin() + at);
+        cases_.erase(cases_.begin() + at);
+        impurities_of_.erase(impurities_of_.begin() + at);
+    }
+
+    // Groups get their numbers in the order in which the values meet them.
+    void number_in_order() {
+        std::vector<uint32_t> number(group_.size() + 1, ~0u);
+        uint32_t next = 0;
+        for (uint32_t& g : group_) {
+            if (number[g] == ~0u) number[g] = next++;
+            g = number[g];
+        }
+    }
+
+    const Problem& problem_;
+    const Impurities& impurities_;
+    const size_t classes_;
+    const Values<W>* values_ = nullptr;
+    const Scale* scale_ = nullptr;
+    int64_t known_ = 0, outside_ = 0;
+    std::vector<uint32_t> group_;
+
+    // Scratch: candidates for two groups; groups that are merged.
+    std::vector<double> scores_, pair_, cases_;
+    std::vector<std::vector<uint32_t>> orders_;
+    std::vector<W> all_, left_, right_, cells_, sizes_;
+    W all_size_ = 0, left_size_ = 0;
+    double all_cases_ = 0, left_cases_ = 0;
+    std::vector<int64_t> impurities_of_;
+    std::vector<double> log_factorial_{0.0};
+};
+
+}  // namespace branchwise

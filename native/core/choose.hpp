@@ -1,0 +1,150 @@
+// Choosing a split from counts: the native implementation of branchwise/grow/search.py for one
+// node.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/problem.hpp"
+
+namespace branchwise {
+
+constexpr double no_score = -std::numeric_limits<double>::infinity();
+
+// Scores of one node's candidates are compared with the same total and noise.
+struct Scale {
+    double total;       // weight of the node
+    double unit;        // of impurities
+    double resolution;  // scores this close are equal
+    double min_gain;
+    Criterion criterion;
+
+    Scale(double total_weight, const Impurities& impurities, const Problem& problem)
+        : Scale(total_weight, impurities.noise(total_weight), impurities, problem) {}
+
+    Scale(double total_weight, int64_t noise, const Impurities& impurities, const Problem& problem)
+        : total(total_weight),
+          unit(impurities.unit()),
+          resolution(static_cast<double>(noise) * impurities.unit() / total_weight),
+          min_gain(problem.min_gain),
+          criterion(problem.criterion) {
+        if (criterion == Criterion::gain_ratio) resolution = 1e-12 + resolution;
+    }
+
+    double gain(int64_t drop) const { return static_cast<double>(drop) * unit / total; }
+
+    double score(int64_t drop, int64_t information) const {
+        if (criterion != Criterion::gain_ratio) return gain(drop);
+        return static_cast<double>(drop) / static_cast<double>(std::max<int64_t>(information, 1));
+    }
+
+    bool enough(int64_t drop) const { return min_gain == 0 || gain(drop) >= min_gain - resolution; }
+
+    // Scores from this on are as good as the best.
+    double least(double top) const {
+        return std::isfinite(top) ? top - std::max(std::fabs(top) * tie, resolution) : top;
+    }
+};
+
+// The best that a column can do at a node. `boundary` is the last rank at most the threshold;
+// a column that does not vary at a node can split none below it.
+struct Candidate {
+    double score = no_score;
+    int64_t drop = -1;
+    bool varies = true;
+    double threshold = std::numeric_limits<double>::quiet_NaN();
+    uint32_t boundary = 0;
+};
+
+// C4.5 takes only splits that gain about as much as the splits of a node do on average.
+class AverageGain {
+  public:
+    void add(double gain) {
+        total_ += gain;
+        number_ += 1;
+    }
+    double least() const {
+        return number_ > 0 ? total_ / number_ - slack : std::numeric_limits<double>::infinity();
+    }
+
+  private:
+    static constexpr double slack = 1e-3;
+    double total_ = 0, number_ = 0;
+};
+
+inline void drop_below_average(std::vector<Candidate>& candidates, const Scale& scale,
+                               const Problem& problem) {
+    AverageGain average;
+    for (size_t j = 0; j < candidates.size(); ++j)
+        if (candidates[j].drop >= 0 && problem.few_values[j])
+            average.add(scale.gain(candidates[j].drop));
+    const double least = average.least();
+    for (auto& candidate : candidates)
+        if (candidate.drop >= 0 &&
+            (scale.gain(candidate.drop) < least || !scale.enough(candidate.drop)))
+            candidate.score = no_score;
+}
+
+inline int first_best_column(const std::vector<Candidate>& candidates, const Scale& scale) {
+    double top = no_score;
+    for (const auto& candidate : candidates) top = std::max(top, candidate.score);
+    if (top == no_score) return -1;
+    const double least = scale.least(top);
+    for (size_t j = 0; j < candidates.size(); ++j)
+        if (candidates[j].score >= least) return static_cast<int>(j);
+    return -1;
+}
+
+// The fewest cases that C4.5 wants on each side of a threshold.
+inline double fewest_on_a_side(double known_cases, const Problem& problem) {
+    const double wanted = known_cases * 0.1 / problem.n_classes;
+    return wanted <= problem.cases_in_branch ? problem.cases_in_branch : std::min(wanted, 25.0);
+}
+
+// Numbers nearer than this are not told apart by C4.5.
+constexpr double apart = 1e-5;
+
+inline double midpoint(double low, double high) {
+    const double middle = low / 2 + high / 2;
+    return middle < low || middle >= high ? low : middle;
+}
+
+// The first of the largest branches.
+inline int32_t largest_branch(const std::vector<double>& sizes) {
+    const double top = *std::max_element(sizes.begin(), sizes.end());
+    const double least = top - top * tie;
+    return static_cast<int32_t>(
+        std::find_if(sizes.begin(), sizes.end(), [&](double size) { return size >= least; }) -
+        sizes.begin());
+}
+
+inline int32_t missing_route(const Problem& problem, int32_t largest, int32_t missing_branch) {
+    switch (problem.missing) {
+        case Policy::branch:
+            return missing_branch;
+        case Policy::largest:
+            return largest;
+        case Policy::split:
+            return every_branch;
+        default:
+            return stop_here;
+    }
+}
+
+inline int32_t unseen_route(const Problem& problem, int32_t largest, int32_t missing_to) {
+    switch (problem.unseen) {
+        case Policy::branch:
+            return missing_to;  // taken for a missing value
+        case Policy::largest:
+            return largest;
+        case Policy::split:
+            return every_branch;
+        default:
+            return stop_here;
+    }
+}
+
+}  // namespace branchwise

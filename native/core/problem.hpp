@@ -1,0 +1,145 @@
+// What is to be grown, what limits it, and what comes out: the border of the kernel.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/impurity.hpp"
+#include "core/memory.hpp"
+
+namespace branchwise {
+
+// What a missing or unseen value does; see branchwise/tree/splits.py.
+enum class Policy : int { branch = 0, split = 1, largest = 2, node = 3, error = 4 };
+
+// Whether a category has a branch for each value, for each group of values, or two.
+enum class Branching : int { values = 0, groups = 1, two_way = 2 };
+
+constexpr int32_t stop_here = -1;
+constexpr int32_t every_branch = -2;
+constexpr double tie = 1e-9;
+
+// A column of codes 0 .. n_codes - 1, the last of which is "missing"; or, if numeric,
+// of numbers, NaN being missing.
+struct Column {
+    bool numeric = false;
+    int width = 1;  // bytes of a code: 1, 2 or 4; 8 for numbers
+    const void* codes = nullptr;
+    uint32_t n_codes = 1;
+    const double* numbers = nullptr;
+    bool has_missing = false;
+
+    uint32_t missing_code() const { return n_codes - 1; }
+    uint32_t at(size_t row) const {
+        switch (width) {
+            case 1:
+                return static_cast<const uint8_t*>(codes)[row];
+            case 2:
+                return static_cast<const uint16_t*>(codes)[row];
+            default:
+                return static_cast<const uint32_t*>(codes)[row];
+        }
+    }
+};
+
+struct Problem {
+    size_t n_rows = 0;
+    int n_classes = 0;
+    std::vector<Column> columns;
+    const uint32_t* labels = nullptr;
+    const double* weights = nullptr;  // null: every row weighs 1
+    bool fractions = false;           // cases may be split
+    double weight_step = 1.0;
+    double case_step = 1.0;
+    bool weights_are_cases = false;  // a row of weight 2 is two cases
+
+    Criterion criterion = Criterion::gain;
+    int64_t max_depth = -1;  // -1: no limit
+    double cases_to_split = 2;
+    double cases_in_leaf = 1;
+    double cases_in_branch = 0;  // of two branches at least
+    double min_gain = 0;
+    Branching branching = Branching::values;
+    bool quinlan = false;  // C4.5's thresholds of numbers, and gains of at least the average
+    bool threshold_at_value = false;  // thresholds are moved to values of the table
+    std::vector<bool> few_values;     // columns that count for the average gain
+    Policy missing = Policy::branch;
+    Policy unseen = Policy::node;
+
+    size_t worth_sharing = 0;  // a node of fewer cells (rows x columns) is left to one thread
+};
+
+// What is held against the fewest cases that a node or a branch must have.
+template <typename W>
+double cases_for_bars(const Problem& problem, W size, double cases) {
+    return problem.weights_are_cases ? static_cast<double>(size) : cases;
+}
+
+// How codes of the parent's column lead to a node.
+constexpr int32_t no_code = -1;      // the branch of missing values, and the root
+constexpr int32_t both_sides = -2;   // any known number
+constexpr int32_t first_group = -3;  // and below: values that share a branch, of Grown::groups
+
+struct Node {
+    int32_t column = -1;
+    int32_t n_children = 0;
+    uint32_t first_child = 0;
+    int32_t missing_to = stop_here;
+    int32_t unseen_to = stop_here;
+    int32_t code = no_code;
+    int32_t graft = -1;
+    double threshold = 0;
+    double cases = 0;
+};
+
+// Nodes in the order of creation, siblings contiguous; weights[node * classes + c].
+// A subtree that another thread has grown is in a Grown of its own: `graft` says which,
+// and its root there is node `first_child`.
+struct Grown {
+    Array<Node> nodes;
+    Array<double> weights;
+    std::vector<std::vector<uint32_t>> groups;
+
+    const std::vector<uint32_t>& group(int32_t code) const {
+        return groups[size_t(first_group - code)];
+    }
+    int32_t add_group(std::vector<uint32_t> codes) {
+        groups.push_back(std::move(codes));
+        return first_group - int32_t(groups.size() - 1);
+    }
+};
+
+// Told the number of nodes so far; returns false to give up.
+using Watch = std::function<bool(size_t)>;
+
+// Tests the watch every 50 ms or so; looks at the clock only after some work.
+class InterruptCheck {
+  public:
+    explicit InterruptCheck(const Watch& watch) : watch_(watch), last_(Clock::now()) {}
+
+    bool go_on(size_t work, size_t n_nodes) {
+        work_ += work;
+        if (work_ < enough_work) return true;
+        work_ = 0;
+        const auto now = Clock::now();
+        if (now - last_ < std::chrono::milliseconds(50)) return true;
+        last_ = now;
+        return watch_(n_nodes);
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    static constexpr size_t enough_work = 1 << 18;
+    const Watch& watch_;
+    Clock::time_point last_;
+    size_t work_ = 0;
+};
+
+// The first has the root; the others are grafted.
+std::vector<Grown> grow(const Problem& problem, const Impurities& impurities, const Watch& watch,
+                        unsigned n_threads);
+
+}  // namespace branchwise

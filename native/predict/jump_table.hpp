@@ -1,0 +1,217 @@
+// The tree as prediction reads it: one table of jump_table.
+//
+// The jump_table down from a node lie side by side: where they begin plus the row's code is
+// the entry of the way that the row takes. An entry says what is tested next and where
+// those jump_table begin, so a level costs one load in random order. Where a way ends, the
+// entry tests the last split_test, which every row outcomes with 0, and leads to itself:
+// rows that have arrived walk on the spot, cheaper than a branch hard to predict.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "core/memory.hpp"
+#include "core/problem.hpp"
+
+namespace branchwise {
+
+struct TreeView {
+    size_t n_nodes;
+    const int64_t *column, *n_children, *missing_to, *unseen_to, *n_codes, *codes;
+    const double* threshold;
+    const double* sizes;    // weight of each node
+    const uint8_t* labels;  // class of each node; null: too many classes
+};
+
+// What a node tests. Where a column has far more values than the node has branches,
+// its jump_table are those of a list of codes, and a last one for all others.
+struct SplitTest {
+    uint32_t column;
+    bool in_list;
+};
+
+struct Place {
+    uint32_t begin;
+    uint32_t split_test;
+};
+
+// An entry: the split_test in the low bits, and where its jump_table begin. Four bytes do
+// for most trees, and a table half as large misses the cache half as often.
+template <typename Entry>
+constexpr int split_test_bits = sizeof(Entry) == 4 ? 8 : 32;
+
+template <typename Entry>
+uint32_t split_test_of(Entry entry) {
+    return uint32_t(entry & ((Entry(1) << split_test_bits<Entry>)-1));
+}
+
+template <typename Entry>
+uint32_t begin_of(Entry entry) {
+    return uint32_t(entry >> split_test_bits<Entry>);
+}
+
+template <typename Entry>
+Entry as_entry(const Place& place) {
+    return Entry(place.begin) << split_test_bits<Entry> | place.split_test;
+}
+
+// In front of the jump_table lies the threshold of a number, or the list: its length, its codes.
+constexpr uint32_t threshold_space = 2;
+
+// Write a sorted list of n codes, the last two being those of missing and unseen values.
+template <typename Entry>
+void list_codes(Entry* list, const int64_t* codes, size_t n, uint32_t missing) {
+    list[0] = Entry(n);
+    std::copy_n(codes, n - 2, list + 1);
+    list[n - 1] = missing;
+    list[n] = missing + 1;
+    std::sort(list + 1, list + 1 + n);
+}
+
+// Find the way of a code, counted from the begin of the list.
+template <typename Entry>
+uint32_t way_in_list(const Entry* list, uint32_t code) {
+    const auto n = size_t(list[0]);
+    const Entry* codes = list + 1;
+    const Entry* found = codes;
+    for (size_t left = n; left > 1; left -= left / 2)
+        found += found[left / 2 - 1] < code ? left / 2 : 0;
+    return uint32_t(1 + n + (*found == code ? size_t(found - codes) : n));
+}
+
+class JumpTable {
+  public:
+    // Where a row ends that goes down every branch somewhere, and its label.
+    static constexpr uint32_t fractional = 0xffffffffu;
+    static constexpr uint8_t no_label = 0xff;
+
+    std::vector<uint32_t> values;  // number of categories of each column, 0 for numbers
+    std::vector<bool> used;        // the columns that are tested
+    std::vector<uint32_t> first_child;
+    std::vector<Place> places;  // of the nodes that test
+    size_t depth = 0;
+    std::vector<SplitTest> split_tests;
+    uint32_t arrived = 0;  // the last split_test: no other has all of its bits
+    bool has_lists = false;
+    Array<uint32_t> narrow;   // the table; the first entry is where rows start
+    Array<uint64_t> wide;     // or this one, if that is too narrow
+    Array<uint32_t> node_at;  // the node that an entry leads to
+    Array<uint8_t> label_at;  // and its label
+
+    JumpTable(const TreeView& tree, const std::vector<uint32_t>& values_of_columns)
+        : values(values_of_columns), used(values.size()) {
+        first_child.resize(tree.n_nodes + 1, 1);
+        for (size_t i = 0; i < tree.n_nodes; ++i)
+            first_child[i + 1] = first_child[i] + uint32_t(tree.n_children[i]);
+        // Children lie behind all nodes of their parents' level.
+        for (uint32_t end = 1; first_child[end] > end; end = first_child[end]) ++depth;
+        const size_t n_entries = place_nodes(tree);
+        while (arrived < split_tests.size()) arrived = 2 * arrived + 1;
+        node_at.resize(n_entries, 0);
+        const uint32_t most = ~uint32_t(0);
+        if (arrived <= split_test_of(most) && n_entries <= begin_of(most))
+            lay_out(tree, narrow);
+        else
+            lay_out(tree, wide);
+        if (!tree.labels) return;
+        label_at.reserve(n_entries);
+        for (uint32_t node : node_at)
+            label_at.push_back(node == fractional ? no_label : tree.labels[node]);
+    }
+
+    bool is_leaf(uint32_t node) const { return first_child[node] == first_child[node + 1]; }
+
+  private:
+    // The codes of the branches of a node, and those of missing and unseen values.
+    size_t codes_at(const TreeView& tree, uint32_t node) const {
+        size_t n = 2;
+        for (uint32_t child = first_child[node]; child < first_child[node + 1]; ++child)
+            n += size_t(tree.n_codes[child]);
+        return n;
+    }
+
+    // Number the split_tests and give every node its place; returns the number of entries.
+    size_t place_nodes(const TreeView& tree) {
+        const auto untested = uint32_t(2 * values.size());
+        std::vector<uint32_t> number(untested, untested);
+        places.resize(tree.n_nodes);
+        size_t end = 1;
+        for (uint32_t node = 0; node < tree.n_nodes; ++node) {
+            if (is_leaf(node)) continue;
+            const auto column = uint32_t(tree.column[node]);
+            used[column] = true;
+            const size_t n_jumps = values[column] ? values[column] + size_t(2) : 3;
+            const bool in_list = n_jumps > 4 * size_t(tree.n_children[node]) + 16;
+            has_lists = has_lists || in_list;
+            uint32_t& split_test = number[2 * column + in_list];
+            if (split_test == untested) {
+                split_test = uint32_t(split_tests.size());
+                split_tests.push_back({column, in_list});
+            }
+            places[node] = {uint32_t(end), split_test};
+            end += in_list ? 2 * codes_at(tree, node) + 2
+                           : n_jumps + (values[column] ? 0 : threshold_space);
+            if (end > fractional) throw std::length_error("columns make too large a tree");
+        }
+        return end;
+    }
+
+    template <typename Entry>
+    void lay_out(const TreeView& tree, Array<Entry>& table) {
+        table.resize(node_at.size() + 1, 0);  // two entries are read as a threshold anywhere
+        lead_to(table, 0, 0);
+        const int64_t* codes = tree.codes;  // they lie in the order of nodes
+        for (uint32_t node = 0; node < tree.n_nodes; ++node) {
+            if (is_leaf(node)) continue;
+            const uint32_t begin = places[node].begin;
+            const SplitTest tested = split_tests[places[node].split_test];
+            const bool numeric = values[tested.column] == 0;
+            const uint32_t missing = numeric ? 2 : values[tested.column], unseen = missing + 1;
+            const auto n_listed = uint32_t(codes_at(tree, node));
+            if (numeric) std::memcpy(&table[begin], &tree.threshold[node], sizeof(double));
+            if (tested.in_list) list_codes(&table[begin], codes, n_listed, missing);
+            const auto way = [&](uint32_t code) {
+                return begin + (tested.in_list ? way_in_list(&table[begin], code)
+                                : numeric      ? threshold_space + code
+                                               : code);
+            };
+            const uint32_t first = tested.in_list ? begin + 1 + n_listed : way(0);
+            const uint32_t last =
+                tested.in_list ? first + n_listed : way(numeric ? missing : unseen);
+            for (uint32_t at = first; at <= last; ++at) end_at(table, at, node);
+            for (uint32_t child = first_child[node]; child < first_child[node + 1]; ++child)
+                for (int64_t k = 0; k < tree.n_codes[child]; ++k)
+                    lead_to(table, way(uint32_t(*codes++)), child);
+            follow(table, way(missing), tree.missing_to[node], node);
+            if (!numeric) follow(table, way(unseen), tree.unseen_to[node], node);
+        }
+    }
+
+    template <typename Entry>
+    void follow(Array<Entry>& table, uint32_t at, int64_t route, uint32_t node) {
+        if (route == every_branch)
+            end_at(table, at, fractional);
+        else if (route == stop_here)
+            end_at(table, at, node);
+        else
+            lead_to(table, at, first_child[node] + uint32_t(route));
+    }
+
+    template <typename Entry>
+    void lead_to(Array<Entry>& table, uint32_t at, uint32_t node) {
+        end_at(table, at, node);
+        if (!is_leaf(node)) table[at] = as_entry<Entry>(places[node]);
+    }
+
+    template <typename Entry>
+    void end_at(Array<Entry>& table, uint32_t at, uint32_t node) {
+        table[at] = as_entry<Entry>({at, arrived});
+        node_at[at] = node;
+    }
+};
+
+}  // namespace branchwise

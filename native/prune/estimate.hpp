@@ -1,0 +1,68 @@
+// Pessimistic numbers of errors: native implementation of Estimate in
+// branchwise/prune/error_based.py. The same basic IEEE operations in the same order, so that every
+// estimate has the same bits; estimates are whole units, so that their sums do not depend on the
+// order.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace branchwise {
+
+// exp(x) - 1 for x <= 0: a short series for a small part of x, doubled again and again.
+inline double expm1_basic(double x) {
+    constexpr int halvings = 7, terms = 12;
+    const double u = std::max(x, -40.0) / (1 << halvings);
+    double m = 1.0;
+    for (int k = terms; k > 1; --k) m = 1.0 + m * (u / k);
+    m = m * u;
+    for (int k = 0; k < halvings; ++k) m = m * (m + 2.0);
+    return m;
+}
+
+struct Estimate {
+    double log_confidence;
+    double z;
+    int bits;
+    int64_t slack;
+
+    int64_t of(const double* weights, size_t classes) const {
+        double total = 0, most = weights[0];
+        for (size_t c = 0; c < classes; ++c) {
+            total += weights[c];
+            most = std::max(most, weights[c]);
+        }
+        const double errors = total - most;
+        const double units = std::rint(std::ldexp(errors + added(total, errors), bits));
+        if (std::isnan(units)) return most_units;
+        constexpr auto bound = static_cast<double>(most_units);
+        return static_cast<int64_t>(std::clamp(units, -bound, bound));
+    }
+
+    // Estimates of a tree whose weights contradict one another may be anything: they and
+    // their sums stay within bounds whose sums are no overflow.
+    static constexpr int64_t most_units = int64_t(1) << 61;
+    static int64_t sum(int64_t a, int64_t b) { return std::clamp(a + b, -most_units, most_units); }
+
+  private:
+    double added(double total, double errors) const {
+        const double some = added_to_some(total, std::max(errors, 1.0));
+        if (errors >= 1) return some;
+        const double chance = total > 0 ? log_confidence / total : 0.0;
+        const double none = -total * expm1_basic(chance);
+        return none + errors * (some - none);
+    }
+
+    double added_to_some(double total, double errors) const {
+        const double seen = errors + 0.5;
+        if (seen >= total) return std::max(total - errors, 0.0);
+        const double square = z * z;
+        const double spread = std::sqrt(seen * (1.0 - seen / total) + square / 4);
+        const double limit = total * (seen + square / 2 + z * spread) / (total + square);
+        return limit - errors;
+    }
+};
+
+}  // namespace branchwise

@@ -1,0 +1,263 @@
+// Pruning with cases that may be fractional: every node has a list of its parts of rows.
+
+#pragma once
+
+#include "prune/state.hpp"
+
+namespace branchwise {
+
+// A row, or a part of one, at a node.
+struct Part {
+    uint32_t row;
+    double weight;
+    double share;  // of a case
+};
+using Parts = std::vector<Part>;
+
+class FractionalRows {
+  public:
+    FractionalRows(const Problem& problem, bool new_values, PruneState& state)
+        : problem_(problem), new_values_(new_values), state_(state), classes_(state.tree.classes) {
+        uint32_t most = 2;
+        for (const Column& column : problem.columns)
+            most = std::max(most, column.numeric ? 2 : column.n_codes);
+        branch_of_code_.assign(most, stop_here);
+        stopped_.resize(classes_);
+    }
+
+    // Take the rows down to the nodes that need them, and decide these; false if the
+    // watch gave up.
+    bool prune(const Watch& watch) {
+        InterruptCheck interrupts(watch);
+        std::vector<Frame> stack;
+        stack.push_back({0, all_rows(), {}});
+        while (!stack.empty()) {
+            Frame& frame = stack.back();
+            if (!interrupts.go_on(frame.parts.size() + 1, state_.tree.nodes.size())) return false;
+            const std::vector<uint32_t>& children = state_.tree.nodes[frame.node].children;
+            if (!frame.taken) {
+                frame.taken = true;
+                if (std::any_of(children.begin(), children.end(),
+                                [&](uint32_t c) { return !state_.done(c); }))
+                    frame.below = distribute(frame.node, frame.parts).by_branch;
+            }
+            while (frame.next < children.size() && state_.done(children[frame.next])) ++frame.next;
+            if (frame.next < children.size()) {
+                Frame child{children[frame.next], std::move(frame.below[frame.next]), {}};
+                stack.push_back(std::move(child));
+                continue;
+            }
+            frame.below.clear();
+            if (settle_with_rows(frame)) stack.pop_back();
+        }
+        return true;
+    }
+
+  private:
+    struct Frame {
+        uint32_t node;
+        Parts parts;
+        std::vector<Parts> below;  // by branch; empty until rows are taken down
+        size_t next = 0;
+        bool taken = false;
+    };
+
+    Parts all_rows() const {
+        Parts rows;
+        rows.reserve(problem_.n_rows);
+        for (uint32_t row = 0; row < problem_.n_rows; ++row) {
+            const double weight = problem_.weights ? problem_.weights[row] : 1.0;
+            if (weight > 0) rows.push_back({row, weight, 1.0});
+        }
+        return rows;
+    }
+
+    // Decide a node whose children are all done; false if it has a new subtree.
+    bool settle_with_rows(Frame& frame) {
+        const uint32_t node = frame.node;
+        if (!state_.needs_rows(node)) return state_.decide(node, state_.errors_as_leaf(node));
+        const uint32_t branch = state_.largest_child(node);
+        Trial trial = count_down(branch, frame.parts);
+        if (state_.decide(node, trial.errors)) return true;
+        raise(node, branch, trial);
+        frame.next = 0;
+        frame.taken = false;
+        return false;
+    }
+
+    struct Distribution {
+        std::vector<Parts> by_branch;
+        std::vector<std::pair<uint32_t, Parts>> strangers;  // values without a branch
+    };
+
+    int32_t code_of(const Column& column, uint32_t row, double threshold) const {
+        if (!column.numeric) {
+            const uint32_t code = column.at(row);
+            return code == column.missing_code() ? -1 : static_cast<int32_t>(code);
+        }
+        const double number = column.numbers[row];
+        return std::isnan(number) ? -1 : number > threshold;
+    }
+
+    Distribution distribute(uint32_t at, const Parts& parts) {
+        const PruneNode& node = state_.tree.nodes[at];
+        const Column& column = problem_.columns[static_cast<size_t>(node.column)];
+        for_codes(node, [&](uint32_t code, int32_t branch) { branch_of_code_[code] = branch; });
+        Distribution made;
+        made.by_branch.resize(node.children.size());
+        std::vector<double> size(node.children.size(), 0.0);
+        std::vector<const Part*> missing;
+        std::vector<std::pair<uint32_t, Part>> strange;
+        for (const Part& part : parts) {
+            const int32_t code = code_of(column, part.row, node.threshold);
+            if (code < 0) {
+                missing.push_back(&part);
+                continue;
+            }
+            const int32_t branch = branch_of_code_[static_cast<size_t>(code)];
+            if (branch >= 0) {
+                made.by_branch[static_cast<size_t>(branch)].push_back(part);
+                size[static_cast<size_t>(branch)] += part.weight;
+            } else if (new_values_ && !column.numeric) {
+                strange.emplace_back(static_cast<uint32_t>(code), part);
+            }
+        }
+        for_codes(node, [&](uint32_t code, int32_t) { branch_of_code_[code] = stop_here; });
+        gather(strange, made, size);
+        route_missing(node, missing, made, size);
+        return made;
+    }
+
+    template <typename Visit>
+    void for_codes(const PruneNode& node, const Visit& visit) const {
+        for (size_t b = 0; b < node.children.size(); ++b) {
+            const PruneNode& child = state_.tree.nodes[node.children[b]];
+            for (uint32_t k = child.code_begin; k < child.code_end; ++k)
+                visit(state_.tree.codes[k], static_cast<int32_t>(b));
+        }
+    }
+
+    // Values without a branch, in order; their weights come after those of branches.
+    static void gather(std::vector<std::pair<uint32_t, Part>>& strange, Distribution& made,
+                       std::vector<double>& size) {
+        std::stable_sort(strange.begin(), strange.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+        for (const auto& [code, part] : strange) {
+            if (made.strangers.empty() || made.strangers.back().first != code) {
+                made.strangers.push_back({code, {}});
+                size.push_back(0.0);
+            }
+            made.strangers.back().second.push_back(part);
+            size.back() += part.weight;
+        }
+    }
+
+    void route_missing(const PruneNode& node, const std::vector<const Part*>& missing,
+                       Distribution& made, const std::vector<double>& size) const {
+        if (node.missing_to == stop_here) return;
+        if (node.missing_to >= 0) {
+            for (const Part* part : missing)
+                made.by_branch[static_cast<size_t>(node.missing_to)].push_back(*part);
+            return;
+        }
+        double known = 0;
+        for (double weight : size) known += weight;
+        for (const Part* part : missing) {
+            for (size_t b = 0; b < size.size(); ++b) {
+                const double fraction = size[b] / known;
+                const double weight = on_grid(part->weight * fraction, problem_.weight_step);
+                if (!(weight > 0)) continue;
+                Parts& to = b < made.by_branch.size()
+                                ? made.by_branch[b]
+                                : made.strangers[b - made.by_branch.size()].second;
+                to.push_back(
+                    {part->row, weight, on_grid(part->share * fraction, problem_.case_step)});
+            }
+        }
+    }
+
+    static double on_grid(double amount, double step) { return std::rint(amount / step) * step; }
+
+    // A subtree with other cases in it.
+    struct Trial {
+        struct Recount {
+            uint32_t node;
+            double cases;
+        };
+        int64_t errors = 0;
+        std::vector<Recount> recounts;
+        std::vector<double> weights;  // of the recounts
+        std::vector<NewLeaf> leaves;  // new ones
+        std::vector<double> leaf_weights;
+    };
+
+    double add_up(const Parts& parts, std::vector<double>& weights) const {
+        const size_t begin = weights.size();
+        weights.resize(begin + classes_, 0.0);
+        double cases = 0;
+        for (const Part& part : parts) {
+            weights[begin + problem_.labels[part.row]] += part.weight;
+            cases += part.share;
+        }
+        return cases;
+    }
+
+    Trial count_down(uint32_t root, const Parts& parts) {
+        Trial trial;
+        std::vector<std::pair<uint32_t, Parts>> open;
+        open.emplace_back(root, parts);
+        while (!open.empty()) {
+            const auto [node, here] = std::move(open.back());
+            open.pop_back();
+            const double cases = add_up(here, trial.weights);
+            trial.recounts.push_back({node, cases});
+            const double* own = &trial.weights[trial.weights.size() - classes_];
+            if (state_.tree.nodes[node].is_leaf()) {
+                trial.errors = Estimate::sum(trial.errors, state_.errors_of(own));
+                continue;
+            }
+            std::copy_n(own, classes_, stopped_.begin());
+            Distribution made = distribute(node, here);
+            for (size_t b = 0; b < made.by_branch.size(); ++b) {
+                take_away(made.by_branch[b]);
+                open.emplace_back(state_.tree.nodes[node].children[b],
+                                  std::move(made.by_branch[b]));
+            }
+            for (auto& [code, strangers] : made.strangers) {
+                take_away(strangers);
+                const double leaf_cases = add_up(strangers, trial.leaf_weights);
+                const double* own_leaf = &trial.leaf_weights[trial.leaf_weights.size() - classes_];
+                trial.errors = Estimate::sum(trial.errors, state_.errors_of(own_leaf));
+                trial.leaves.push_back({node, code, leaf_cases});
+            }
+            for (double& weight : stopped_) weight = std::max(weight, 0.0);
+            trial.errors = Estimate::sum(trial.errors, state_.errors_of(stopped_.data()));
+        }
+        return trial;
+    }
+
+    void take_away(const Parts& parts) {
+        for (const Part& part : parts) stopped_[problem_.labels[part.row]] -= part.weight;
+    }
+
+    // Put a branch in the place of its parent, with all its cases.
+    void raise(uint32_t node, uint32_t branch, const Trial& trial) {
+        for (size_t i = 0; i < trial.recounts.size(); ++i)
+            state_.recount(trial.recounts[i].node, &trial.weights[i * classes_],
+                           trial.recounts[i].cases);
+        for (size_t i = 0; i < trial.leaves.size(); ++i)
+            state_.graft(trial.leaves[i], &trial.leaf_weights[i * classes_]);
+        state_.raise(node, branch);
+    }
+
+    const Problem& problem_;
+    const bool new_values_;
+    PruneState& state_;
+    const size_t classes_;
+
+    // Scratch.
+    std::vector<int32_t> branch_of_code_;
+    std::vector<double> stopped_;
+};
+
+}  // namespace branchwise

@@ -1,0 +1,274 @@
+// Moving the records and sorted numbers of a node to its children.
+
+#pragma once
+
+#include "records/records.hpp"
+
+namespace branchwise {
+
+// Branches of the chosen split: the code that leads there, the known weight, and what
+// the child gets: class weights (weights[branch * classes + c]) and, if cases are
+// fractional, cases.
+struct Branches {
+    std::vector<int32_t> code;
+    std::vector<double> size;
+    std::vector<double> weights;
+    std::vector<double> cases;
+    int32_t largest = stop_here;
+    int32_t missing_branch = stop_here;
+    int32_t missing_to = stop_here;
+
+    size_t count() const { return code.size(); }
+
+    void clear() {
+        code.clear();
+        size.clear();
+        weights.clear();
+        cases.clear();
+        largest = missing_branch = missing_to = stop_here;
+    }
+
+    void add(int32_t leads_there, size_t classes) {
+        code.push_back(leads_there);
+        size.push_back(0);
+        weights.resize(weights.size() + classes, 0.0);
+        cases.push_back(0);
+    }
+};
+
+template <typename W>
+class Mover {
+  public:
+    Mover(const Problem& problem, const Records<W>& records, ThreadPool& pool)
+        : problem_(problem),
+          records_(records),
+          pool_(pool),
+          classes_(static_cast<size_t>(problem.n_classes)),
+          nobodys_(records.size()) {}
+
+    // Find the branch of every record of a column that records hold: where the table
+    // says, by code.
+    void find_branches(const RecordJob& job, size_t j, const Branches& made,
+                       const std::vector<uint32_t>& branch_of) {
+        branch_.resize(job.n);
+        switch (records_.layout().width[j]) {
+            case 1:
+                look_up_branches<uint8_t>(job, j, branch_of.data());
+                break;
+            case 2:
+                look_up_branches<uint16_t>(job, j, branch_of.data());
+                break;
+            default:
+                look_up_branches<uint32_t>(job, j, branch_of.data());
+        }
+        count_records(made);
+    }
+
+    // The same for a sorted list: its records go where branch_of(rank) says, those
+    // without a rank where missing ones go.
+    template <typename BranchOf>
+    void find_branches_of_list(const RecordJob& job, size_t j, const Branches& made,
+                               const BranchOf& branch_of) {
+        branch_.assign(job.n, branch_of_missing(made));
+        const Ranked* entry = records_.ranked(job, records_.slot(j));
+        for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i)
+            branch_[entry[i].position] = branch_of(entry[i].rank);
+        count_records(made);
+    }
+
+    // The number after the last branch stands for none of them, or all.
+    static uint32_t branch_of_missing(const Branches& made) {
+        return static_cast<uint32_t>(made.missing_to >= 0 ? static_cast<size_t>(made.missing_to)
+                                                          : made.count());
+    }
+
+    // Records that go down every branch: what they give to each is added to it.
+    void divide(const RecordJob& job, Branches& made) {
+        parts_.clear();
+        if (fractional_.empty()) return;
+        set_fractions(made);
+        for (uint32_t i : fractional_) {
+            const uint8_t* record = records_.first(job) + i * records_.size();
+            const uint32_t c = records_.label(record);
+            for (size_t b = 0; b < made.count(); ++b) {
+                const Part part = part_of(record, b);
+                parts_.push_back(part);
+                if (!(part.weight > 0)) continue;
+                made.weights[b * classes_ + c] +=
+                    static_cast<double>(part.weight) * problem_.weight_step;
+                made.cases[b] += static_cast<double>(part.share) * problem_.case_step;
+                ++rows_[b];
+            }
+        }
+    }
+
+    // Records of a branch.
+    size_t rows(size_t branch) const { return rows_[branch]; }
+
+    // Move records to the children that are open (those with an arena).
+    void move(const RecordJob& job, std::vector<RecordJob>& children) {
+        if (records_.n_lists() > 0) note_places(job, children);
+        move_records(job, children);
+        const size_t work = job.n * job.alive->size();
+        pool_.each(job.alive->size(), work, [&](size_t i, unsigned) {
+            if (records_.is_list((*job.alive)[i]))
+                move_ranked(job, records_.slot((*job.alive)[i]), children);
+        });
+    }
+
+  private:
+    // What a record that goes down every branch gives to one of them, in steps.
+    struct Part {
+        int64_t weight;
+        int64_t share;
+    };
+
+    // Where the next record of a branch goes. Those of leaves go nowhere, all to the
+    // same place: which children are leaves is anybody's guess, so there is no branch.
+    struct Target {
+        uint8_t* next;
+        size_t step;
+    };
+
+    // Where a record went: the branch in the upper half, the new position in the lower.
+    // Sorted lists look this up in random order, so it is one number.
+    static constexpr uint64_t nowhere = ~uint64_t(0);
+    static constexpr uint64_t in_parts = uint64_t(1)
+                                         << 63;  // the lower half: where they are listed
+
+    static uint64_t place(size_t branch, size_t position) {
+        return uint64_t(branch) << 32 | uint64_t(position);
+    }
+
+    template <typename Code>
+    void look_up_branches(const RecordJob& job, size_t j, const uint32_t* branch_of) {
+        const uint8_t* at = records_.first(job) + records_.layout().code[j];
+        const size_t step = records_.size();
+        uint32_t* out = branch_.data();
+        for (size_t i = 0; i < job.n; ++i) out[i] = branch_of[load<Code>(at + i * step)];
+    }
+
+    void count_records(const Branches& made) {
+        rows_.assign(made.count() + 1, 0);
+        for (uint32_t branch : branch_) ++rows_[branch];
+        fractional_.clear();
+        if (made.missing_to != every_branch || !rows_.back()) return;
+        // Which records are missing is anybody's guess: all are written down, one over the
+        // other, until one counts.
+        fractional_.resize(rows_.back() + 1);
+        const uint32_t* const branch = branch_.data();
+        const auto every = static_cast<uint32_t>(made.count());
+        uint32_t* next = fractional_.data();
+        for (size_t i = 0, n = branch_.size(); i < n; ++i) {
+            *next = static_cast<uint32_t>(i);
+            next += branch[i] == every;
+        }
+        fractional_.pop_back();
+    }
+
+    void set_fractions(const Branches& made) {
+        double known = 0;
+        for (double size : made.size) known += size;
+        fractions_.clear();
+        for (double size : made.size) fractions_.push_back(size / known);
+    }
+
+    Part part_of(const uint8_t* record, size_t branch) const {
+        const auto whole = static_cast<double>(records_.weight(record));
+        const int64_t weight = steps_of(whole * fractions_[branch], problem_.weight_step);
+        if (!problem_.weights) return {weight, weight};
+        return {weight, steps_of(records_.share(record) * fractions_[branch], problem_.case_step)};
+    }
+
+    // Whole records first, then parts of others.
+    void move_records(const RecordJob& job, const std::vector<RecordJob>& children) {
+        targets_.assign(children.size() + 1, {nobodys_.data(), 0});
+        for (size_t b = 0; b < children.size(); ++b)
+            if (children[b].arena)
+                targets_[b] = {records_.first_to_write(children[b]), records_.size()};
+        const size_t size = records_.size();
+        const uint8_t* record = records_.first(job);
+        const uint32_t* branch = branch_.data();
+        Target* const targets = targets_.data();
+        for (const uint32_t* last = branch + job.n; branch < last; ++branch, record += size) {
+            Target& target = targets[*branch];
+            uint8_t* const out = target.next;
+            target.next = out + target.step;
+            copy_record(record, out, size);
+        }
+        const Part* part = parts_.data();
+        for (uint32_t i : fractional_) {
+            record = records_.first(job) + i * size;
+            for (size_t b = 0; b < children.size(); ++b, ++part) {
+                if (!(part->weight > 0) || !children[b].arena) continue;
+                uint8_t* const out = targets[b].next;
+                targets[b].next = out + size;
+                copy_record(record, out, size);
+                store<int64_t>(out + records_.layout().weight, part->weight);
+                store<int64_t>(out + records_.layout().share, part->share);
+            }
+        }
+    }
+
+    // The same order as in move_records.
+    void note_places(const RecordJob& job, const std::vector<RecordJob>& children) {
+        next_.assign(children.size(), 0);
+        places_.resize(job.n);
+        for (size_t i = 0; i < job.n; ++i) {
+            const size_t b = branch_[i];
+            places_[i] = b < children.size() && children[b].arena ? place(b, next_[b]++) : nowhere;
+        }
+        part_places_.clear();
+        const Part* part = parts_.data();
+        for (uint32_t i : fractional_) {
+            places_[i] = in_parts | part_places_.size();
+            for (size_t b = 0; b < children.size(); ++b, ++part) {
+                const bool goes = part->weight > 0 && children[b].arena;
+                part_places_.push_back(goes ? place(b, next_[b]++) : nowhere);
+            }
+        }
+    }
+
+    void move_ranked(const RecordJob& job, size_t slot, std::vector<RecordJob>& children) const {
+        std::vector<Ranked*> out(children.size(), nullptr);
+        for (size_t b = 0; b < children.size(); ++b)
+            if (children[b].arena) out[b] = records_.ranked(children[b], slot);
+        const std::vector<Ranked*> begin = out;
+        const Ranked* entry = records_.ranked(job, slot);
+        const auto put = [&](uint64_t to, const Ranked& from) {
+            *out[to >> 32]++ = {from.rank, static_cast<uint32_t>(to), from.label};
+        };
+        for (const Ranked* last = entry + job.n_ranked[slot]; entry < last; ++entry) {
+            const uint64_t to = places_[entry->position];
+            if (to == nowhere) continue;
+            if (!(to & in_parts)) {
+                put(to, *entry);
+                continue;
+            }
+            const uint64_t* part = &part_places_[to & ~in_parts];
+            for (size_t b = 0; b < children.size(); ++b)
+                if (part[b] != nowhere) put(part[b], *entry);
+        }
+        for (size_t b = 0; b < children.size(); ++b)
+            if (children[b].arena)
+                children[b].n_ranked[slot] = static_cast<uint32_t>(out[b] - begin[b]);
+    }
+
+    const Problem& problem_;
+    const Records<W>& records_;
+    ThreadPool& pool_;
+    const size_t classes_;
+
+    std::vector<uint8_t> nobodys_;  // where records of leaves go
+
+    // Scratch, kept between nodes.
+    std::vector<uint32_t> branch_;      // of every record
+    std::vector<uint32_t> fractional_;  // records that go down every branch
+    std::vector<double> fractions_;     // of every branch, for these
+    std::vector<Part> parts_;           // of these, branch by branch
+    std::vector<size_t> rows_, next_;   // of every branch
+    std::vector<Target> targets_;
+    std::vector<uint64_t> places_, part_places_;  // where records, and parts of them, went
+};
+
+}  // namespace branchwise

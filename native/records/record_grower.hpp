@@ -1,0 +1,477 @@
+// Growth over records: serves weights, fractions, numbers and any number of values.
+//
+// W is uint32_t where every row counts as one, double where rows have weights.
+
+#pragma once
+
+#include <stdexcept>
+
+#include "records/moves.hpp"
+#include "records/scoring.hpp"
+#include "records/small_node.hpp"
+
+namespace branchwise {
+
+template <typename W>
+class RecordGrower {
+  public:
+    using Job = RecordJob;
+
+    RecordGrower(const Problem& problem, const Impurities& impurities, const Numbers& numbers,
+                 ThreadPool& pool)
+        : problem_(problem),
+          impurities_(impurities),
+          pool_(pool),
+          records_(problem, numbers),
+          joint_(problem, records_),
+          small_node_(problem, records_),
+          entropy_(impurities),
+          may_be_thin_(problem.fractions || problem.cases_in_leaf > 1 ||
+                       (problem.weights_are_cases && problem.weights)),
+          estimates_(ImpurityBounds::serve(problem, impurities) &&
+                     problem.branching == Branching::values),
+          mover_(problem, records_, pool),
+          classes_(static_cast<size_t>(problem.n_classes)) {
+        for (unsigned member = 0; member < pool.size(); ++member)
+            scorers_.emplace_back(problem, impurities, records_, joint_);
+        branch_of_code_.resize(records_.most_codes());
+        candidates_.resize(problem.columns.size());
+        totals_.resize(classes_);
+    }
+    RecordGrower(const RecordGrower&) = delete;  // its parts refer to one another
+    RecordGrower& operator=(const RecordGrower&) = delete;
+
+    size_t n_nodes() const { return grown_.nodes.size(); }
+    size_t work(const Job& job) const { return job.n * (job.alive->size() + 1); }
+    Grown take() { return std::move(grown_); }
+
+    // Make the root, an open node unless it is a leaf.
+    void plant(std::vector<Job>& jobs) {
+        if (pool_.size() == 1) reserve_nodes();
+        add_nodes(1);
+        Job root = records_.make_root(grown_.weights.data(), pool_);
+        grown_.nodes[0].cases = static_cast<double>(root.n);
+        if (may_be_split(0, 0)) jobs.push_back(std::move(root));
+    }
+
+    // Make a root of one's own for an open node of another grower.
+    int64_t adopt(const Job& job, const Grown& from) {
+        const int64_t node = add_nodes(1);
+        const auto there = static_cast<size_t>(job.node);
+        const auto here = static_cast<size_t>(node);
+        const int32_t code = from.nodes[there].code;
+        grown_.nodes[here].code = code <= first_group ? grown_.add_group(from.group(code)) : code;
+        grown_.nodes[here].cases = from.nodes[there].cases;
+        std::copy_n(&from.weights[there * classes_], classes_, &grown_.weights[here * classes_]);
+        return node;
+    }
+
+    // Split an open node, or leave it a leaf; its open children are added to the jobs.
+    void split(Job& job, std::vector<Job>& stack) {
+        std::fill(candidates_.begin(), candidates_.end(), Candidate());
+        joint_.clear();
+        open_columns_ = *job.alive;
+        const bool small = job.n <= SmallNode<W>::most_records;
+        const bool drops_thin = small && may_be_thin_;
+        if (drops_thin) drop_thin_columns(job);
+        if (open_columns_.empty()) return;
+        const Weighed<W> weighed = weigh(job);
+        if (drops_thin && one_is_left()) return carry_out(weighed, open_columns_.front(), stack);
+        const Scored<W> node = describe(weighed);
+        double top = no_score;
+        if (!small || !settle(node, top)) {
+            count_columns(node);
+            score_columns(node, top);
+        }
+        if (problem_.quinlan) drop_below_average(candidates_, node.scale, problem_);
+        const int best = first_best_column(candidates_, node.scale);
+        if (best >= 0) carry_out(node, static_cast<size_t>(best), stack);
+    }
+
+  private:
+    // About as many as a deep tree has, so that arrays need not grow and be copied. What
+    // is not used is never touched.
+    void reserve_nodes() {
+        grown_.nodes.reserve(problem_.n_rows);
+        grown_.weights.reserve(std::min(problem_.n_rows * classes_, most_reserved));
+    }
+
+    static constexpr size_t most_reserved = size_t(1) << 27;
+    static constexpr size_t most_nodes = std::numeric_limits<int32_t>::max();
+
+    int64_t add_nodes(size_t count) {
+        const auto first = static_cast<int64_t>(grown_.nodes.size());
+        // Parts of cases can make more nodes than there are rows.
+        if (count > most_nodes - grown_.nodes.size())
+            throw std::length_error("columns make too large a tree");
+        grown_.nodes.resize(grown_.nodes.size() + count);
+        grown_.weights.resize(grown_.weights.size() + count * classes_, 0.0);
+        return first;
+    }
+
+    bool may_be_split(int64_t node, int64_t depth) const {
+        if (problem_.max_depth >= 0 && depth >= problem_.max_depth) return false;
+        const auto at = static_cast<size_t>(node);
+        int present = 0;
+        double total = 0;
+        for (size_t c = 0; c < classes_; ++c) {
+            present += grown_.weights[at * classes_ + c] > 0;
+            total += grown_.weights[at * classes_ + c];
+        }
+        return present > 1 &&
+               cases_for_bars(problem_, total, grown_.nodes[at].cases) >= problem_.cases_to_split;
+    }
+
+    // Leave those columns of a small node open that have two values, all with the cases of
+    // a leaf; and those that it does not know.
+    void drop_thin_columns(const Job& job) {
+        small_node_.look_for_thin(job);
+        const auto no_use = [&](uint32_t j) {
+            if (!small_node_.knows(j)) return false;
+            candidates_[j].varies = small_node_.varies(j);
+            return !candidates_[j].varies || small_node_.is_thin(j);
+        };
+        open_columns_.erase(std::remove_if(open_columns_.begin(), open_columns_.end(), no_use),
+                            open_columns_.end());
+    }
+
+    // Whether a single column may be tested, whatever its score.
+    bool one_is_left() const {
+        if (open_columns_.size() != 1 || !small_node_.knows(open_columns_.front())) return false;
+        return !problem_.quinlan && problem_.min_gain <= 0 &&
+               problem_.cases_in_branch <= problem_.cases_in_leaf;
+    }
+
+    Weighed<W> weigh(const Job& job) {
+        const auto node = static_cast<size_t>(job.node);
+        const double* weights = &grown_.weights[node * classes_];
+        double total = 0;
+        present_.clear();
+        for (size_t c = 0; c < classes_; ++c) {
+            total += weights[c];
+            totals_[c] = static_cast<W>(weights[c]);
+            if (weights[c] > 0) present_.push_back(static_cast<uint32_t>(c));
+        }
+        return {job, totals_, present_, total, grown_.nodes[node].cases};
+    }
+
+    Scored<W> describe(const Weighed<W>& node) {
+        const double total = node.total;
+        if (estimates_) {
+            const auto [size_impurity, impurity] = entropy_.of(total, totals_, present_);
+            return {node, impurity, size_impurity,
+                    Scale(total, Impurities::noise_of(size_impurity), impurities_, problem_)};
+        }
+        const int64_t impurity = impurities_.impurity(problem_.criterion, totals_.data(),
+                                                      problem_.n_classes, static_cast<W>(total));
+        const int64_t size_impurity = problem_.criterion == Criterion::gain_ratio
+                                          ? impurities_.x_log2_x(static_cast<W>(total))
+                                          : 0;
+        return {node, impurity, size_impurity, Scale(total, impurities_, problem_)};
+    }
+
+    // Go through the columns of a small node, for as far as it is cheap, and return
+    // whether the best is found. If not, `top` is the best score, or more than any, of
+    // those gone through; open_columns_ are left.
+    bool settle(const Scored<W>& node, double& top) {
+        // Parts of cases are rarely fractional by class.
+        if (problem_.criterion == Criterion::gain_ratio || problem_.fractions) return false;
+        small_node_.look_for_mixed(node.job);
+        const int64_t most_if_mixed = node.impurity - impurities_.bits(small_node_.least_weight());
+        double top_if_mixed = no_score;
+        size_t n_left = 0;
+        for (uint32_t j : open_columns_) {
+            if (small_node_.knows(j) && small_node_.is_mixed(j)) {
+                top_if_mixed = node.scale.gain(most_if_mixed) + node.scale.resolution;
+                open_columns_[n_left++] = j;
+                continue;
+            }
+            candidates_[j] = scorers_[0].score(node, j);
+            if (is_best(candidates_[j], node, std::max(top, top_if_mixed))) return true;
+            top = std::max(top, candidates_[j].score);
+        }
+        open_columns_.resize(n_left);
+        return false;
+    }
+
+    // The open columns of few values, into joint_.
+    void count_columns(const Scored<W>& node) {
+        const Job& job = node.job;
+        joint_.begin(open_columns_, job.n, node.classes);
+        if (joint_.empty()) return;
+        const size_t n_pieces = pool_.pieces(work(job));
+        if (n_pieces == 1) return joint_.add(records_.first(job), job.n);
+        std::vector<JointCounts<W>> parts(pool_.size(), joint_);  // of each thread
+        pool_.each(n_pieces, work(job), [&](size_t k, unsigned member) {
+            const size_t start = job.n * k / n_pieces;
+            const size_t end = job.n * (k + 1) / n_pieces;
+            parts[member].add(records_.first(job) + start * records_.size(), end - start);
+        });
+        for (const auto& part : parts) joint_.add(part);
+    }
+
+    // The open columns, into candidates_; those of a large node are shared out. `top` is
+    // the best score so far.
+    void score_columns(const Scored<W>& node, double top) {
+        if (estimates_ && drop_hopeless_columns(node, top)) return;
+        if (pool_.shares(work(node.job))) {
+            pool_.each(open_columns_.size(), work(node.job), [&](size_t i, unsigned member) {
+                candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
+            });
+            return;
+        }
+        for (uint32_t j : open_columns_) {
+            candidates_[j] = scorers_[0].score(node, j);
+            if (is_best(candidates_[j], node, top)) return;
+            top = std::max(top, candidates_[j].score);
+        }
+    }
+
+    // Estimate the open columns of categories, and leave open those that may be the best.
+    // Returns whether that is one alone, whose score no longer matters.
+    bool drop_hopeless_columns(const Scored<W>& node, double top) {
+        bounds_.assign(candidates_.size(), {no_score, std::numeric_limits<double>::infinity()});
+        pool_.each(open_columns_.size(), work(node.job), [&](size_t i, unsigned member) {
+            const uint32_t j = open_columns_[i];
+            if (!records_.is_numeric(j))
+                bounds_[j] = scorers_[member].estimate(node, j, candidates_[j].varies);
+        });
+        keep_hopeful(open_columns_, bounds_, top, node.scale);
+        if (open_columns_.size() != 1 || top != no_score || problem_.min_gain > 0) return false;
+        const uint32_t j = open_columns_.front();
+        if (records_.is_numeric(j)) return false;
+        candidates_[j].score = bounds_[j].most;
+        return true;
+    }
+
+    // Whether a column is the first of the best, whatever the columns after it: its
+    // branches are all pure, so that none can drop more (but for noise, within which
+    // the first wins), and those before it are worse by more than noise can change.
+    bool is_best(const Candidate& candidate, const Scored<W>& node, double top_before) const {
+        if (candidate.drop < node.impurity || problem_.criterion == Criterion::gain_ratio)
+            return false;
+        return top_before < node.scale.least(candidate.score) - node.scale.resolution;
+    }
+
+    // ---- carrying out ----------------------------------------------------------
+
+    void carry_out(const Weighed<W>& node, size_t j, std::vector<Job>& stack) {
+        const Job& job = node.job;
+        make_branches(node, j);
+        if (records_.is_list(j)) {
+            mover_.find_branches_of_list(job, j, made_,
+                                         [&](uint32_t rank) { return side_of(j, rank); });
+        } else {
+            branch_of_code_[records_.missing_code(j)] = mover_.branch_of_missing(made_);
+            mover_.find_branches(job, j, made_, branch_of_code_);
+        }
+        mover_.divide(job, made_);
+        const int64_t first = add_nodes(made_.count());
+        record_split(job, j, first);
+        open_children(job, j, first, made_.count(), stack);
+    }
+
+    // Into made_; where codes lead is noted in branch_of_code_.
+    void make_branches(const Weighed<W>& node, size_t j) {
+        made_.clear();
+        if (records_.is_list(j))
+            make_sides_of_list(node.job, j);
+        else if (records_.is_numeric(j))
+            make_sides(node.job, j);
+        else if (problem_.branching == Branching::values)
+            make_values(node.job, j);
+        else
+            make_groups(node, j);
+        route_missing(node);
+    }
+
+    void add_to_branch(size_t branch, const W* weights, W size, double cases) {
+        for (size_t c = 0; c < classes_; ++c)
+            made_.weights[branch * classes_ + c] += static_cast<double>(weights[c]);
+        made_.size[branch] += static_cast<double>(size);
+        made_.cases[branch] += cases;
+    }
+
+    // Branches of a threshold, or one of all known numbers.
+    void add_sides(size_t j) {
+        const bool untruncated = std::isnan(candidates_[j].threshold);
+        made_.add(untruncated ? both_sides : 0, classes_);
+        if (!untruncated) made_.add(1, classes_);
+    }
+
+    uint32_t side_of(size_t j, uint32_t rank) const {
+        return !std::isnan(candidates_[j].threshold) && rank > candidates_[j].boundary;
+    }
+
+    void make_sides_of_list(const Job& job, size_t j) {
+        add_sides(j);
+        const Ranked* entry = records_.ranked(job, records_.slot(j));
+        const uint8_t* base = records_.first(job);
+        for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i) {
+            const uint32_t side = side_of(j, entry[i].rank);
+            const uint8_t* record = base + entry[i].position * records_.size();
+            const auto weight = static_cast<double>(records_.weight(record));
+            made_.weights[side * classes_ + entry[i].label] += weight;
+            made_.size[side] += weight;
+            made_.cases[side] += records_.share(record);
+        }
+    }
+
+    void make_sides(const Job& job, size_t j) {
+        add_sides(j);
+        ValueCounts<W>& counts = scorers_[0].counts();
+        counts.count(job, j);
+        for (uint32_t rank : counts.present) {
+            if (rank == records_.missing_code(j)) continue;
+            branch_of_code_[rank] = side_of(j, rank);
+            add_to_branch(branch_of_code_[rank], counts.cell(rank), counts.size(rank),
+                          counts.cases(rank));
+        }
+        counts.forget();
+    }
+
+    // A branch for each value.
+    void make_values(const Job& job, size_t j) {
+        ValueCounts<W>& counts = scorers_[0].counts();
+        counts.count(job, j);
+        std::sort(counts.present.begin(), counts.present.end());
+        for (uint32_t value : counts.present) {
+            if (value == records_.missing_code(j)) continue;
+            branch_of_code_[value] = static_cast<uint32_t>(made_.count());
+            made_.add(static_cast<int32_t>(value), classes_);
+            add_to_branch(branch_of_code_[value], counts.cell(value), counts.size(value),
+                          counts.cases(value));
+        }
+        counts.forget();
+    }
+
+    // A branch for each group of values.
+    void make_groups(const Weighed<W>& node, size_t j) {
+        const auto& groups = scorers_[0].group_values(describe(node), j);
+        const Values<W>& values = groups.values;
+        for (size_t g = 0; g < groups.count; ++g) made_.add(no_code, classes_);
+        std::vector<std::vector<uint32_t>> codes(groups.count);
+        for (size_t v = 0; v < values.count(); ++v) {
+            const uint32_t g = groups.group[v];
+            branch_of_code_[values.codes[v]] = g;
+            codes[g].push_back(values.codes[v]);
+            add_to_branch(g, &values.cells[v * classes_], values.sizes[v], values.cases[v]);
+        }
+        for (size_t g = 0; g < groups.count; ++g)
+            made_.code[g] = codes[g].size() == 1 ? static_cast<int32_t>(codes[g][0])
+                                                 : grown_.add_group(std::move(codes[g]));
+    }
+
+    // What known branches have not got is missing: it has a branch of its own, goes to
+    // the largest, or to none, or is fractional later on.
+    void route_missing(const Weighed<W>& node) {
+        const size_t n_known = made_.count();
+        double missing_size = node.total;
+        for (double size : made_.size) missing_size -= size;
+        if (missing_size > 0 && problem_.missing == Policy::branch) {
+            made_.missing_branch = static_cast<int32_t>(n_known);
+            made_.add(no_code, classes_);
+            made_.size.back() = missing_size;
+        }
+        made_.largest = largest_branch(made_.size);
+        made_.missing_to = missing_route(problem_, made_.largest, made_.missing_branch);
+        if (made_.missing_to < 0 || !(missing_size > 0)) return;
+        const auto to = static_cast<size_t>(made_.missing_to);
+        for (size_t c = 0; c < classes_; ++c) {
+            double missing = static_cast<double>(node.totals[c]);
+            for (size_t b = 0; b < n_known; ++b) missing -= made_.weights[b * classes_ + c];
+            made_.weights[to * classes_ + c] += missing;
+        }
+        double missing_cases = node.cases;
+        for (size_t b = 0; b < n_known; ++b) missing_cases -= made_.cases[b];
+        made_.cases[to] += missing_cases;
+    }
+
+    void record_split(const Job& job, size_t j, int64_t first) {
+        Node& node = grown_.nodes[static_cast<size_t>(job.node)];
+        node.column = static_cast<int32_t>(j);
+        node.threshold = candidates_[j].threshold;
+        node.n_children = static_cast<int32_t>(made_.count());
+        node.first_child = static_cast<uint32_t>(first);
+        node.missing_to = made_.missing_to;
+        node.unseen_to = unseen_route(problem_, made_.largest, made_.missing_to);
+        const auto at = static_cast<size_t>(first);
+        std::copy(made_.weights.begin(), made_.weights.end(), &grown_.weights[at * classes_]);
+        for (size_t b = 0; b < made_.count(); ++b) {
+            grown_.nodes[at + b].code = made_.code[b];
+            // Where cases are not fractional, every record is one.
+            grown_.nodes[at + b].cases =
+                problem_.fractions ? made_.cases[b] : static_cast<double>(mover_.rows(b));
+        }
+    }
+
+    // Give the children that may be split their records; the others need none.
+    void open_children(const Job& job, size_t j, int64_t first, size_t n_branches,
+                       std::vector<Job>& stack) {
+        children_.clear();
+        children_.resize(n_branches);
+        size_t needed = 0;
+        for (size_t b = 0; b < n_branches; ++b) {
+            children_[b].node = first + static_cast<int64_t>(b);
+            if (may_be_split(children_[b].node, job.depth + 1)) children_[b].n = mover_.rows(b);
+            needed += children_[b].n;
+        }
+        if (!needed) return;
+        Job place = records_.place_for_children(job, needed);
+        const auto alive = still_alive(job, j);
+        for (size_t b = n_branches; b-- > 0;) {
+            Job& child = children_[b];
+            if (!child.n) continue;
+            child.depth = job.depth + 1;
+            child.n_ranked.assign(records_.n_lists(), 0);
+            child.alive = alive;
+            if (pool_.size() == 1)
+                records_.put_on_top(child, place);
+            else
+                records_.put_in_range(child, place, needed);
+        }
+        mover_.move(job, children_);
+        for (size_t b = n_branches; b-- > 0;)
+            if (children_[b].n) stack.push_back(std::move(children_[b]));
+    }
+
+    // The columns that vary; a category is not tested twice.
+    std::shared_ptr<const std::vector<uint32_t>> still_alive(const Job& job, size_t tested) const {
+        std::vector<uint32_t> alive;
+        alive.reserve(job.alive->size());
+        for (uint32_t j : *job.alive)
+            if (candidates_[j].varies && (j != tested || may_be_tested_again(j)))
+                alive.push_back(j);
+        return std::make_shared<const std::vector<uint32_t>>(std::move(alive));
+    }
+
+    bool may_be_tested_again(size_t j) const {
+        return records_.is_numeric(j) || problem_.branching != Branching::values;
+    }
+
+    const Problem& problem_;
+    const Impurities& impurities_;
+    ThreadPool& pool_;
+    const Records<W> records_;
+    JointCounts<W> joint_;  // of the node that is being split
+    SmallNode<W> small_node_;
+    NodeEntropy entropy_;
+    const bool may_be_thin_;  // a value of a column, of fewer cases than a leaf must have
+    const bool estimates_;
+    std::vector<ColumnScorer<W>> scorers_;  // one for each thread of the pool
+    Mover<W> mover_;
+    const size_t classes_;
+    Grown grown_;
+
+    // Scratch, kept between nodes.
+    std::vector<W> totals_;               // class weights
+    std::vector<uint32_t> present_;       // classes that have some
+    std::vector<Candidate> candidates_;   // by column
+    std::vector<uint32_t> open_columns_;  // that are to be scored
+    std::vector<Bounds> bounds_;          // by column
+    std::vector<Job> children_;
+    Branches made_;
+    std::vector<uint32_t> branch_of_code_;
+};
+
+}  // namespace branchwise

@@ -1,0 +1,260 @@
+// Reading the records and sorted numbers of a node, and writing those of the root.
+//
+// W is uint32_t where every row counts as one, double where rows have weights.
+
+#pragma once
+
+#include <memory>
+#include <numeric>
+
+#include "records/rows.hpp"
+
+namespace branchwise {
+
+// An open node: its records, its sorted numbers, the columns still worth testing.
+struct RecordJob {
+    int64_t node = 0;
+    int64_t depth = 0;
+    std::shared_ptr<Arena> arena;
+    int side = 0;
+    size_t begin = 0;  // on its side
+    size_t other = 0;  // where its children may begin, on the other side
+    size_t end = 0;    // and how far they may go
+    size_t n = 0;
+    std::vector<uint32_t> n_ranked;                      // by slot of a list
+    std::shared_ptr<const std::vector<uint32_t>> alive;  // columns; siblings have the same
+};
+
+template <typename W>
+class Records {
+  public:
+    static constexpr bool weighted = std::is_same<W, double>::value;
+
+    // Weights as records have them, and parts of cases: in steps of their grids. These
+    // are whole numbers, so that adding one to another in memory is one instruction.
+    using Steps = std::conditional_t<weighted, int64_t, uint32_t>;
+
+    Records(const Problem& problem, const Numbers& numbers)
+        : problem_(problem),
+          numbers_(numbers),
+          layout_(problem, numbers, weighted),
+          share_step_(has_share() ? problem.case_step : 1.0) {
+        slot_of_.assign(problem.columns.size(), 0);
+        for (size_t j = 0; j < problem.columns.size(); ++j) {
+            if (!is_list(j)) continue;
+            slot_of_[j] = lists_.size();
+            lists_.push_back(j);
+        }
+    }
+
+    // ---- columns ---------------------------------------------------------------
+
+    bool is_numeric(size_t column) const { return problem_.columns[column].numeric; }
+    bool is_list(size_t column) const { return is_numeric(column) && !numbers_.counted(column); }
+    size_t n_lists() const { return lists_.size(); }
+    size_t slot(size_t column) const { return slot_of_[column]; }
+    const std::vector<double>& values(size_t column) const { return numbers_.values[column]; }
+    const RecordLayout& layout() const { return layout_; }
+    size_t size() const { return layout_.size; }
+
+    uint32_t missing_code(size_t column) const {
+        if (is_numeric(column)) return static_cast<uint32_t>(numbers_.values[column].size());
+        return problem_.columns[column].missing_code();
+    }
+
+    size_t most_codes() const {
+        size_t most = 2;
+        for (size_t j = 0; j < problem_.columns.size(); ++j)
+            if (!is_list(j)) most = std::max<size_t>(most, missing_code(j) + 1);
+        return most;
+    }
+
+    // ---- a node ----------------------------------------------------------------
+
+    const uint8_t* first(const RecordJob& job) const {
+        return job.arena->records[job.side].data() + job.begin * layout_.size;
+    }
+    uint8_t* first_to_write(const RecordJob& job) const {
+        return job.arena->records[job.side].data() + job.begin * layout_.size;
+    }
+    Ranked* ranked(const RecordJob& job, size_t slot) const {
+        return job.arena->ranked[job.side].data() + slot * job.arena->capacity + job.begin;
+    }
+
+    // ---- a record --------------------------------------------------------------
+
+    uint32_t label(const uint8_t* record) const { return load<uint32_t>(record + layout_.label); }
+    Steps steps(const uint8_t* record) const {
+        if constexpr (weighted) return load<int64_t>(record + layout_.weight);
+        return Steps(1);
+    }
+    W weight_of(Steps steps) const {
+        if constexpr (weighted) return static_cast<double>(steps) * problem_.weight_step;
+        return steps;
+    }
+    W weight(const uint8_t* record) const { return weight_of(steps(record)); }
+
+    // The part of a case that a record is.
+    bool has_share() const { return weighted && problem_.fractions; }
+    Steps share_steps(const uint8_t* record) const {
+        if constexpr (weighted)
+            if (problem_.fractions) return load<int64_t>(record + layout_.share);
+        return Steps(1);
+    }
+    double share_of(Steps steps) const { return static_cast<double>(steps) * share_step_; }
+    double share(const uint8_t* record) const { return share_of(share_steps(record)); }
+    uint32_t code(const uint8_t* record, size_t column) const {
+        const uint8_t* at = record + layout_.code[column];
+        switch (layout_.width[column]) {
+            case 1:
+                return *at;
+            case 2:
+                return load<uint16_t>(at);
+            default:
+                return load<uint32_t>(at);
+        }
+    }
+
+    // ---- the root --------------------------------------------------------------
+
+    // All rows with weight, in order; their class weights are added to `weights`.
+    RecordJob make_root(double* weights, ThreadPool& pool) const {
+        RecordJob root;
+        root.n = numbers_.rows.size();
+        take_arena(root);
+        const size_t cells = root.n * problem_.columns.size();
+        const size_t blocks = (root.n + block - 1) / block;
+        pool.each(blocks, cells, [&](size_t i, unsigned) { fill_records(root, i * block); });
+        for (uint32_t row : numbers_.rows) weights[problem_.labels[row]] += row_weight(row);
+        root.n_ranked.assign(lists_.size(), 0);
+        pool.each(lists_.size(), cells, [&](size_t slot, unsigned) { fill_ranked(root, slot); });
+        std::vector<uint32_t> alive(problem_.columns.size());
+        std::iota(alive.begin(), alive.end(), 0);
+        root.alive = std::make_shared<const std::vector<uint32_t>>(std::move(alive));
+        return root;
+    }
+
+    // Two buffers of its own for a node of job.n records.
+    void take_arena(RecordJob& job) const {
+        job.end = problem_.fractions ? job.n + job.n / 2 : job.n;
+        job.arena = std::make_shared<Arena>(job.end, layout_.size, lists_.size());
+        job.side = 0;
+        job.begin = job.other = 0;
+    }
+
+    // Where the children of a node go: to the other side, if there is room.
+    RecordJob place_for_children(const RecordJob& job, size_t needed) const {
+        RecordJob place;
+        if (job.other + needed > job.end) {
+            place.n = needed;
+            take_arena(place);
+            return place;
+        }
+        place.arena = job.arena;
+        place.side = 1 - job.side;
+        place.begin = job.other;
+        place.other = job.begin;
+        place.end = job.end;
+        return place;
+    }
+
+    // If the child that is placed first is split last, all beyond a child is free by the
+    // time it is split, on both sides.
+    static void put_on_top(RecordJob& child, RecordJob& place) {
+        child.arena = place.arena;
+        child.side = place.side;
+        child.begin = place.begin;
+        child.other = place.other;
+        child.end = place.end;
+        place.begin += child.n;
+    }
+
+    // A range of both sides to itself; `needed` are the records that are left to place.
+    static void put_in_range(RecordJob& child, RecordJob& place, size_t& needed) {
+        const size_t spare = place.end - place.begin - needed;
+        put_on_top(child, place);
+        child.other = child.begin;
+        child.end = place.begin + spare * child.n / needed;
+        place.begin = child.end;
+        needed -= child.n;
+    }
+
+  private:
+    // Rows that are filled column by column while they are in the cache.
+    static constexpr size_t block = 256;
+
+    double row_weight(uint32_t row) const { return problem_.weights ? problem_.weights[row] : 1.0; }
+
+    void fill_records(const RecordJob& root, size_t begin) const {
+        const size_t n = std::min(block, root.n - begin);
+        const uint32_t* rows = numbers_.rows.data() + begin;
+        uint8_t* out = first_to_write(root) + begin * layout_.size;
+        uint8_t* record = out;
+        for (size_t i = 0; i < n; ++i, record += layout_.size) {
+            store<uint32_t>(record + layout_.label, problem_.labels[rows[i]]);
+            if constexpr (weighted) {
+                store<int64_t>(record + layout_.weight,
+                               steps_of(row_weight(rows[i]), problem_.weight_step));
+                if (problem_.fractions && problem_.weights)
+                    store<int64_t>(record + layout_.share, steps_of(1.0, problem_.case_step));
+            }
+        }
+        for (size_t j = 0; j < problem_.columns.size(); ++j) {
+            if (is_list(j)) continue;
+            uint8_t* at = out + layout_.code[j];
+            if (is_numeric(j)) {
+                const uint16_t* ranks = numbers_.ranks[j].data() + begin;
+                const auto rank = [=](size_t i) { return ranks[i]; };
+                if (layout_.width[j] == 1)
+                    fill_codes<uint8_t>(at, n, rank);
+                else
+                    fill_codes<uint16_t>(at, n, rank);
+                continue;
+            }
+            switch (layout_.width[j]) {
+                case 1:
+                    fill_codes<uint8_t>(at, n, codes_of<uint8_t>(j, rows));
+                    break;
+                case 2:
+                    fill_codes<uint16_t>(at, n, codes_of<uint16_t>(j, rows));
+                    break;
+                default:
+                    fill_codes<uint32_t>(at, n, codes_of<uint32_t>(j, rows));
+            }
+        }
+    }
+
+    template <typename Code>
+    auto codes_of(size_t column, const uint32_t* rows) const {
+        const auto* codes = static_cast<const Code*>(problem_.columns[column].codes);
+        return [=](size_t i) { return codes[rows[i]]; };
+    }
+
+    // All it needs by value: bytes that are written might be anything else's.
+    template <typename Code, typename CodeOf>
+    void fill_codes(uint8_t* at, size_t n, const CodeOf code_of) const {
+        const size_t step = layout_.size;
+        for (size_t i = 0; i < n; ++i) store<Code>(at + i * step, static_cast<Code>(code_of(i)));
+    }
+
+    void fill_ranked(RecordJob& root, size_t slot) const {
+        const std::vector<Numbered>& sorted = numbers_.sorted[lists_[slot]];
+        const std::vector<double>& values = numbers_.values[lists_[slot]];
+        root.n_ranked[slot] = static_cast<uint32_t>(sorted.size());
+        Ranked* out = ranked(root, slot);
+        uint32_t rank = 0;
+        for (size_t i = 0; i < sorted.size(); ++i) {
+            while (values[rank] != number_of(sorted[i].key)) ++rank;
+            out[i] = {rank, sorted[i].position, problem_.labels[numbers_.rows[sorted[i].position]]};
+        }
+    }
+
+    const Problem& problem_;
+    const Numbers& numbers_;
+    const RecordLayout layout_;
+    const double share_step_;
+    std::vector<size_t> lists_;    // numeric columns that are sorted lists
+    std::vector<size_t> slot_of_;  // column -> position in lists_
+};
+
+}  // namespace branchwise

@@ -1,0 +1,154 @@
+// The general representation: rows as records that are moved physically.
+//
+// A record holds label, weight and case (if weighted), the codes of all categorical
+// columns and the ranks of numeric ones with few distinct numbers, so counting reads
+// memory in order. Other numeric columns are lists of (rank, position, label) sorted by
+// rank, split stably so that they stay sorted.
+//
+// There are two buffers. A node lies in one of them, its children are written to the
+// other. Depth-first, two buffers serve the whole tree: the node that is split lies
+// beyond all open ones of its buffer, and once it is, its place is free for the children
+// of its children. Where several threads are to take subtrees, each open node has a
+// range of both buffers to itself instead. Only cases that go down every branch can make
+// children outgrow their parent; for these there is more room than rows. Children that
+// outgrow it all the same get two buffers of their own.
+
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "core/choose.hpp"
+#include "core/thread_pool.hpp"
+#include "records/sorting.hpp"
+
+namespace branchwise {
+
+struct Ranked {
+    uint32_t rank;
+    uint32_t position;  // of the record, from the node's begin
+    uint32_t label;
+};
+
+// The numeric columns, ranked: the rank of a number is its place among the distinct
+// ones. A column with few distinct numbers keeps the rank in the record, like a code,
+// and is counted like categories; one with many is a sorted list.
+struct Numbers {
+    // Up to this many distinct numbers are counted rather than sorted.
+    static constexpr size_t most_counted = 4096;
+
+    std::vector<uint32_t> rows;                 // those with weight, in order
+    std::vector<std::vector<double>> values;    // by column: the distinct numbers
+    std::vector<std::vector<uint16_t>> ranks;   // by column, if counted: of each of `rows`
+    std::vector<std::vector<Numbered>> sorted;  // by column, if a list
+
+    Numbers(const Problem& problem, ThreadPool& pool) {
+        const size_t n_columns = problem.columns.size();
+        for (size_t row = 0; row < problem.n_rows; ++row)
+            if (!problem.weights || problem.weights[row] > 0)
+                rows.push_back(static_cast<uint32_t>(row));
+        values.resize(n_columns);
+        ranks.resize(n_columns);
+        sorted.resize(n_columns);
+        pool.each(n_columns, rows.size() * n_columns, [&](size_t j, unsigned) {
+            if (problem.columns[j].numeric) rank(problem.columns[j].numbers, j, problem.n_classes);
+        });
+    }
+
+    bool counted(size_t column) const { return !ranks[column].empty(); }
+
+  private:
+    void rank(const double* numbers, size_t j, int n_classes) {
+        sort_numbers(numbers, rows, sorted[j]);
+        for (const Numbered& item : sorted[j])
+            if (values[j].empty() || values[j].back() != number_of(item.key))
+                values[j].push_back(number_of(item.key));
+        const size_t cells = values[j].size() * static_cast<size_t>(n_classes);
+        if (values[j].size() > most_counted || cells > rows.size()) return;
+        // The rank after the last stands for missing.
+        ranks[j].assign(rows.size(), static_cast<uint16_t>(values[j].size()));
+        uint16_t rank = 0;
+        for (const Numbered& item : sorted[j]) {
+            while (values[j][rank] != number_of(item.key)) ++rank;
+            ranks[j][item.position] = rank;
+        }
+        std::vector<Numbered>().swap(sorted[j]);
+    }
+};
+
+// Where things lie within a record, and how many bytes each code has (0: none).
+struct RecordLayout {
+    static constexpr size_t unit = 8;    // a record is so many bytes, or a multiple
+    static constexpr size_t least = 16;  // and at least so many: they are looked at together
+
+    size_t label = 0;
+    size_t weight = 0;
+    size_t share = 0;  // how much of a case the record is
+    size_t size = 0;
+    std::vector<size_t> code;
+    std::vector<int> width;
+
+    RecordLayout(const Problem& problem, const Numbers& numbers, bool weighted) {
+        weight = 0;
+        share = problem.weights ? 8 : 0;  // without weights, a record weighs what it is of a case
+        size_t at = !weighted ? 0 : problem.fractions ? share + 8 : 8;
+        label = at;
+        at += 4;
+        code.resize(problem.columns.size());
+        for (size_t j = 0; j < problem.columns.size(); ++j) {
+            const Column& column = problem.columns[j];
+            const int rank_bytes = !numbers.counted(j) ? 0 : numbers.values[j].size() < 256 ? 1 : 2;
+            width.push_back(column.numeric ? rank_bytes : column.width);
+        }
+        for (int bytes : {4, 2, 1})
+            for (size_t j = 0; j < width.size(); ++j)
+                if (width[j] == bytes) {
+                    code[j] = at;
+                    at += static_cast<size_t>(bytes);
+                }
+        size = std::max((at + unit - 1) / unit * unit, least);
+    }
+};
+
+// Two buffers of records and, for every numeric column, two of ranked entries.
+struct Arena {
+    size_t capacity;
+    Array<uint8_t> records[2];
+    Array<Ranked> ranked[2];
+
+    Arena(size_t rows, size_t record_size, size_t n_numeric) : capacity(rows) {
+        for (int side : {0, 1}) {
+            records[side].resize(rows * record_size);
+            ranked[side].resize(rows * n_numeric);
+        }
+    }
+};
+
+// Whole units; a copy of a size that is known only now would be a call.
+inline void copy_record(const uint8_t* from, uint8_t* to, size_t size) {
+    size_t at = 0;
+    for (; at + 2 * RecordLayout::unit <= size; at += 2 * RecordLayout::unit)
+        std::memcpy(to + at, from + at, 2 * RecordLayout::unit);
+    if (at < size) std::memcpy(to + at, from + at, RecordLayout::unit);
+}
+
+// An amount on a grid, as so many steps of it.
+inline int64_t steps_of(double amount, double step) {
+    return static_cast<int64_t>(std::rint(amount / step));
+}
+
+template <typename T>
+inline T load(const uint8_t* at) {
+    T value;
+    std::memcpy(&value, at, sizeof(T));
+    return value;
+}
+
+template <typename T>
+inline void store(uint8_t* at, T value) {
+    std::memcpy(at, &value, sizeof(T));
+}
+
+}  // namespace branchwise

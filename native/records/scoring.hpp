@@ -1,0 +1,325 @@
+// Scoring the columns of a node of records. Every thread has a scorer of its own.
+
+#pragma once
+
+#include "core/branch_impurity.hpp"
+#include "records/counts.hpp"
+#include "records/thresholds.hpp"
+#include "core/categories.hpp"
+#include "core/score_bounds.hpp"
+
+namespace branchwise {
+
+// A node that may be split.
+template <typename W>
+struct Weighed {
+    const RecordJob& job;
+    const std::vector<W>& totals;          // class weights
+    const std::vector<uint32_t>& classes;  // that it has
+    double total;                          // weight
+    double cases;
+};
+
+// One whose columns are scored: the same for all of them.
+template <typename W>
+struct Scored : Weighed<W> {
+    int64_t impurity;
+    int64_t size_impurity;  // of its weight, for the gain ratio
+    Scale scale;
+};
+
+template <typename W>
+class ColumnScorer {
+  public:
+    ColumnScorer(const Problem& problem, const Impurities& impurities, const Records<W>& records,
+                 const JointCounts<W>& joint)
+        : problem_(problem),
+          impurities_(impurities),
+          records_(records),
+          classes_(static_cast<size_t>(problem.n_classes)),
+          ratio_(problem.criterion == Criterion::gain_ratio),
+          counts_(problem, records, joint),
+          thresholds_(problem, impurities),
+          known_(classes_),
+          missing_(classes_),
+          left_(classes_),
+          grouper_(problem, impurities),
+          impurities_of_(problem, impurities, records.most_codes()) {}
+
+    Candidate score(const Scored<W>& node, size_t column) {
+        if (records_.is_numeric(column)) return score_number(node, column);
+        return problem_.branching == Branching::values ? score_values(node, column)
+                                                       : score_groups(node, column);
+    }
+
+    // The score of a column with a branch for each value, roughly.
+    Bounds estimate(const Scored<W>& node, size_t column, bool& varies) {
+        Bounds bounds;
+        if constexpr (weighted) {
+            impurity_bounds_.clear(node.classes);
+            impurity_bounds_.expect(static_cast<double>(node.impurity) * impurities_.unit());
+            if (add_branches(node, column, impurity_bounds_, varies))
+                bounds = impurity_bounds_.bounds(
+                    node.scale, static_cast<double>(node.size_impurity) * impurities_.unit());
+        }
+        return bounds;
+    }
+
+    // The values of a column at a node and the groups they are put in; and what is missing.
+    struct Groups {
+        Values<W> values;
+        std::vector<uint32_t> group;  // by value
+        size_t count = 0;
+        std::vector<W> missing;  // class weights
+        W missing_size = 0;
+        double missing_cases = 0;
+    };
+
+    const Groups& group_values(const Scored<W>& node, size_t j) {
+        collect_values(node, j);
+        W known_size = static_cast<W>(node.scale.total) - groups_.missing_size;
+        for (size_t c = 0; c < classes_; ++c) known_[c] = node.totals[c] - groups_.missing[c];
+        const int64_t outside = ratio_ ? impurities_.x_log2_x(static_cast<W>(node.scale.total)) -
+                                             impurities_.x_log2_x(groups_.missing_size)
+                                       : 0;
+        groups_.group =
+            grouper_.group(groups_.values, impurity(known_, known_size), outside, node.scale);
+        groups_.count = groups_.group.empty()
+                            ? 0
+                            : 1 + *std::max_element(groups_.group.begin(), groups_.group.end());
+        return groups_;
+    }
+
+    // Also of use where a split is carried out.
+    ValueCounts<W>& counts() { return counts_; }
+
+  private:
+    static constexpr bool weighted = Records<W>::weighted;
+
+    int64_t impurity(const std::vector<W>& weights, W total) const {
+        return impurities_.impurity(problem_.criterion, weights.data(), problem_.n_classes, total);
+    }
+
+    // One branch per value: hand their weights to `impurities`, and return whether the column
+    // may be tested.
+    template <typename Impurities>
+    bool add_branches(const Scored<W>& node, size_t j, Impurities& impurities, bool& varies) {
+        const uint32_t missing =
+            problem_.missing == Policy::branch ? no_value : records_.missing_code(j);
+        size_t branches = 0, large = 0;
+        bool admissible = true;
+        counts_.for_each_value(
+            node.job, j, node.classes, [&](uint32_t value, const W* cell, W size, double cases) {
+                if (value == missing) {
+                    for (size_t c = 0; c < classes_; ++c) known_[c] = node.totals[c] - cell[c];
+                    impurities.set_known(known_.data(), static_cast<W>(node.scale.total) - size,
+                                         size);
+                    return;
+                }
+                ++branches;
+                cases = cases_for_bars(problem_, size, cases);
+                large += cases >= problem_.cases_in_branch;
+                admissible = admissible && cases >= problem_.cases_in_leaf;
+                if (admissible) impurities.add_branch(cell, size);
+            });
+        varies = branches >= 2;
+        return large >= 2 && admissible;
+    }
+
+    Candidate score_values(const Scored<W>& node, size_t j) {
+        Candidate candidate;
+        impurities_of_.clear(node.classes);
+        impurities_of_.expect(node.impurity);
+        if (!add_branches(node, j, impurities_of_, candidate.varies)) return candidate;
+        impurities_of_.sum();
+        const int64_t drop = std::max<int64_t>(impurities_of_.drop(), 0);
+        if (!problem_.quinlan && !node.scale.enough(drop)) return candidate;
+        const int64_t information = ratio_ ? node.size_impurity - impurities_of_.sizes() : 0;
+        candidate.score = node.scale.score(drop, information);
+        candidate.drop = drop;
+        return candidate;
+    }
+
+    static constexpr uint32_t no_value = ~uint32_t(0);
+
+    void collect_values(const Scored<W>& node, size_t j) {
+        groups_.values.clear();
+        groups_.missing.assign(classes_, W(0));
+        groups_.missing_size = 0;
+        groups_.missing_cases = 0;
+        counts_.count(node.job, j);
+        std::sort(counts_.present.begin(), counts_.present.end());
+        for (uint32_t value : counts_.present) {
+            const W* cell = counts_.cell(value);
+            if (value == records_.missing_code(j)) {
+                groups_.missing.assign(cell, cell + classes_);
+                groups_.missing_size = counts_.size(value);
+                groups_.missing_cases = counts_.cases(value);
+                continue;
+            }
+            groups_.values.codes.push_back(value);
+            groups_.values.cells.insert(groups_.values.cells.end(), cell, cell + classes_);
+            groups_.values.sizes.push_back(counts_.size(value));
+            groups_.values.cases.push_back(counts_.cases(value));
+        }
+        counts_.forget();
+    }
+
+    // One branch per group; missing values are a branch of their own or stay outside.
+    Candidate score_groups(const Scored<W>& node, size_t j) {
+        const Groups& made = group_values(node, j);
+        const bool own_branch = problem_.missing == Policy::branch && made.missing_size > 0;
+        impurities_of_.clear(node.classes);
+        impurities_of_.expect(node.impurity);
+        if (made.missing_size > 0 && !own_branch)
+            impurities_of_.set_known(known_.data(),
+                                     static_cast<W>(node.scale.total) - made.missing_size,
+                                     made.missing_size);
+        size_t large = 0;
+        bool admissible = true;
+        const auto add = [&](const W* cell, W size, double cases) {
+            cases = cases_for_bars(problem_, size, cases);
+            large += cases >= problem_.cases_in_branch;
+            admissible = admissible && cases >= problem_.cases_in_leaf;
+            impurities_of_.add_branch(cell, size);
+        };
+        for (size_t g = 0; g < made.count; ++g) {
+            std::fill(left_.begin(), left_.end(), W(0));
+            W size = 0;
+            double cases = 0;
+            for (size_t v = 0; v < made.values.count(); ++v) {
+                if (made.group[v] != g) continue;
+                for (size_t c = 0; c < classes_; ++c)
+                    left_[c] += made.values.cells[v * classes_ + c];
+                size += made.values.sizes[v];
+                cases += made.values.cases[v];
+            }
+            add(left_.data(), size, cases);
+        }
+        if (own_branch) add(made.missing.data(), made.missing_size, made.missing_cases);
+        Candidate candidate;
+        candidate.varies = made.values.count() + own_branch >= 2;
+        if (made.count + own_branch < 2 || large < 2 || !admissible) return candidate;
+        impurities_of_.sum();
+        const int64_t drop = std::max<int64_t>(impurities_of_.drop(), 0);
+        if (!problem_.quinlan && !node.scale.enough(drop)) return candidate;
+        candidate.score =
+            node.scale.score(drop, ratio_ ? node.size_impurity - impurities_of_.sizes() : 0);
+        candidate.drop = drop;
+        return candidate;
+    }
+
+    // Every threshold; then, where none can be made, known against missing.
+    Candidate score_number(const Scored<W>& node, size_t j) {
+        const bool list = records_.is_list(j);
+        const bool varies = list ? count_list(node, records_.slot(j)) : count_ranks(node, j);
+        const bool own_branch = problem_.missing == Policy::branch;
+        Sides<W> sides{0, 0, 0, 0, own_branch};
+        for (size_t c = 0; c < classes_; ++c) {
+            missing_[c] = node.totals[c] - known_[c];
+            sides.known_total += known_[c];
+        }
+        sides.missing_total = static_cast<W>(node.scale.total) - sides.known_total;
+        sides.known_cases = cases_for_bars(problem_, sides.known_total, known_cases_);
+        sides.missing_cases =
+            cases_for_bars(problem_, sides.missing_total, node.cases - known_cases_);
+        const bool tests_missing = own_branch && sides.missing_total > 0 && sides.known_total > 0;
+        const bool few_missing =
+            own_branch && sides.missing_cases > 0 && sides.missing_cases < problem_.cases_in_leaf;
+        Candidate candidate;
+        candidate.varies = varies || tests_missing;
+        if (varies && !few_missing) {
+            thresholds_.begin(known_, sides, impurity_to_share(node, sides), node.scale,
+                              records_.values(j));
+            if (list)
+                thresholds_.sweep_list(records_, node.job, records_.slot(j));
+            else
+                thresholds_.sweep_ranks(counts_, n_known_ranks_);
+            thresholds_.choose(candidate);
+        }
+        if (tests_missing && candidate.score == no_score) score_known(node, sides, candidate);
+        if (!list) counts_.forget();
+        return candidate;
+    }
+
+    // Class weights of the known numbers, into known_; returns whether they differ.
+    bool count_list(const Scored<W>& node, size_t slot) {
+        const Ranked* entry = records_.ranked(node.job, slot);
+        const size_t n = node.job.n_ranked[slot];
+        const bool varies = n > 0 && entry[0].rank != entry[n - 1].rank;
+        if (n == node.job.n) {
+            known_ = node.totals;
+            known_cases_ = node.cases;
+            return varies;
+        }
+        std::fill(known_.begin(), known_.end(), W(0));
+        known_cases_ = weighted ? 0.0 : static_cast<double>(n);
+        const uint8_t* base = records_.first(node.job);
+        for (size_t i = 0; i < n; ++i) {
+            if constexpr (weighted) {
+                const uint8_t* record = base + entry[i].position * records_.size();
+                known_[entry[i].label] += records_.weight(record);
+                known_cases_ += records_.share(record);
+            } else {
+                ++known_[entry[i].label];
+            }
+        }
+        return varies;
+    }
+
+    // The same from counted ranks, which are left in order.
+    bool count_ranks(const Scored<W>& node, size_t j) {
+        counts_.count(node.job, j);
+        std::vector<uint32_t>& present = counts_.present;
+        std::sort(present.begin(), present.end());
+        std::fill(known_.begin(), known_.end(), W(0));
+        known_cases_ = 0;
+        n_known_ranks_ = present.size();
+        if (n_known_ranks_ && present.back() == records_.missing_code(j)) --n_known_ranks_;
+        for (size_t i = 0; i < n_known_ranks_; ++i) {
+            const W* cell = counts_.cell(present[i]);
+            for (size_t c = 0; c < classes_; ++c) known_[c] += cell[c];
+            known_cases_ += counts_.cases(present[i]);
+        }
+        return n_known_ranks_ > 1;
+    }
+
+    // Impurity of the cases that a threshold shares out, less that of the branch of missing ones.
+    int64_t impurity_to_share(const Scored<W>& node, const Sides<W>& sides) const {
+        if (!sides.own_branch) return impurity(known_, sides.known_total);
+        return node.impurity - impurity(missing_, sides.missing_total);
+    }
+
+    void score_known(const Scored<W>& node, const Sides<W>& sides, Candidate& candidate) const {
+        const double least = std::max(problem_.cases_in_leaf, std::numeric_limits<double>::min());
+        if (std::min(sides.known_cases, sides.missing_cases) < least) return;
+        const int64_t drop = std::max<int64_t>(
+            impurity_to_share(node, sides) - impurity(known_, sides.known_total), 0);
+        int64_t information = 0;
+        if (ratio_)
+            information = node.size_impurity - impurities_.x_log2_x(sides.known_total) -
+                          impurities_.x_log2_x(sides.missing_total);
+        if (!problem_.quinlan && !node.scale.enough(drop)) return;
+        candidate.score = node.scale.score(drop, information);
+        candidate.drop = drop;
+    }
+
+    const Problem& problem_;
+    const Impurities& impurities_;
+    const Records<W>& records_;
+    const size_t classes_;
+    const bool ratio_;
+
+    // Scratch, kept between nodes.
+    ValueCounts<W> counts_;
+    ThresholdSweep<W> thresholds_;
+    std::vector<W> known_, missing_, left_;
+    Grouper<W> grouper_;
+    Groups groups_;
+    BranchImpurities<W> impurities_of_;
+    ImpurityBounds impurity_bounds_;
+    size_t n_known_ranks_ = 0;
+    double known_cases_ = 0;
+};
+
+}  // namespace branchwise
