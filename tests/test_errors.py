@@ -7,6 +7,7 @@ allowed, what was got, and what to do.
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -1747,3 +1748,16 @@ def test_extra_columns_and_other_orders_are_no_error():
     """Columns are found by name; those that the tree does not know are ignored."""
     table = {"z": [[], []], "b": [2, 1], "a": ["x", "y"]}
     assert MODEL.predict(table).tolist() == ["yes", "yes"]
+
+
+def test_data_errors_know_their_row_and_column():
+    model = ID3Classifier(missing="error").fit({"x": ["a", "b"]}, [0, 1]).model_
+    with pytest.raises(DataError) as caught:
+        model.predict({"x": ["a", None]})
+    assert (caught.value.row, caught.value.column) == (1, "x")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.row, again.column) == (str(caught.value), 1, "x")
+    with pytest.raises(DataError) as caught:
+        ID3Classifier().fit({"x": ["a", "b"]}, [0.0, float("inf")])
+    assert (caught.value.row, caught.value.column) == (1, None)
+    assert DataError("no row").row is None

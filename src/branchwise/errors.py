@@ -28,7 +28,22 @@ class ParameterError(BranchwiseError):
 
 
 class DataError(BranchwiseError):
-    """The table, the labels or the weights cannot be used as they are."""
+    """The table, the labels or the weights cannot be used as they are.
+
+    Attributes
+    ----------
+    row : int or None
+        The row of the table that the message names, counted from 0.
+    column : str or None
+        The column that the message names together with the row.
+    """
+
+    def __init__(
+        self, message: str = "", *, row: int | None = None, column: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.row = None if row is None else int(row)
+        self.column = column
 
 
 class ModelFileError(BranchwiseError):

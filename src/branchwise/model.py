@@ -7,8 +7,10 @@ does not need are imported lazily, to keep ``import branchwise`` fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +21,19 @@ from branchwise.data.frames import Frame, open_table
 from branchwise.data.one_row import Cells, open_rows
 from branchwise.data.schema import Columns, Schema
 from branchwise.data.target import learn_numbers
-from branchwise.errors import ParameterError
+from branchwise.errors import ParameterError, counted
+from branchwise.files.atomic import atomic_write
 from branchwise.grow.importance import column_importances
-from branchwise.recipe import Recipe
+from branchwise.model_file import save as persist
+from branchwise.recipe import Pruning, Recipe
+from branchwise.render.picture import PICTURED_VALUES
+from branchwise.render.plain_text import text_lines
+from branchwise.render.view import view
+from branchwise.text.conditions import SHOWN_VALUES, word
 from branchwise.text.reasons import reasons_of
 from branchwise.threads import cached_property, n_threads
+from branchwise.train import prune_model as pruning
+from branchwise.train.prune_model import PruningTable, Rows
 from branchwise.tree.apply import Arrivals, Walker, visited, with_predictions
 from branchwise.tree.splits import check_missing
 from branchwise.tree.tree import Tree
@@ -35,21 +45,6 @@ if TYPE_CHECKING:
     from branchwise.rules.rule_list import RuleList
     from branchwise.rules.rule_set import Rules
     from branchwise.steps.result import Steps
-import os
-from collections.abc import Iterator
-from itertools import islice
-from typing import overload
-
-from branchwise.errors import counted
-from branchwise.files.atomic import atomic_write
-from branchwise.model_file import save as persist
-from branchwise.recipe import Pruning
-from branchwise.render.picture import PICTURED_VALUES
-from branchwise.render.plain_text import text_lines
-from branchwise.render.view import view
-from branchwise.text.conditions import SHOWN_VALUES, word
-from branchwise.train import prune_model as pruning
-from branchwise.train.prune_model import PruningTable, Rows
 
 
 class ModelPredictions:

@@ -115,7 +115,8 @@ def raise_inexact(what: str, value: int, row: int) -> NoReturn:
     raise DataError(
         f"{what} has the integer {shortened(value)} in row {row}, beyond 2**53, where "
         "float64 is no longer exact. If it is an identifier, leave it out or pass it "
-        "as text."
+        "as text.",
+        row=row,
     )
 
 
@@ -295,7 +296,8 @@ def _raise_cell(what: str, row: int, cell: Any) -> NoReturn:
         )
     raise DataError(
         f"{what} has a cell of type {kind.__name__} in row {row}: {shortened(cell)}. "
-        + advice
+        + advice,
+        row=row,
     )
 
 
@@ -309,7 +311,8 @@ def _raise_mixture(what: str, cells: Sequence[Any], families: set[str]) -> NoRet
     raise DataError(
         f"{what} mixes {_plural(one)} ({shortened(cells[row])} in row {row}) and "
         f"{_plural(other)} ({shortened(cells[other_row])} in row {other_row}). Convert "
-        "it to one type, for example all to text."
+        "it to one type, for example all to text.",
+        row=row,
     )
 
 
@@ -579,5 +582,6 @@ def _decode(what: str, values: NDArray[Any]) -> NDArray[Any]:
         row = values.tolist().index(error.object)
         raise DataError(
             f"{what} has bytes in row {row} that are not UTF-8 text: "
-            f"{shortened(error.object)}. Decode the column first."
+            f"{shortened(error.object)}. Decode the column first.",
+            row=row,
         ) from None

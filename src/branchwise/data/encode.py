@@ -319,7 +319,9 @@ def _check_unseen(column: Column, raw: RawColumn, codes: NDArray[Any]) -> None:
     raise DataError(
         f"Column {column.name!r} has the value {value!r} in row {row}, which training "
         "did not have, and unseen='error' allows none. Declare it in categories= or "
-        "choose another policy: 'node', 'largest', 'split' or 'branch'."
+        "choose another policy: 'node', 'largest', 'split' or 'branch'.",
+        row=row,
+        column=column.name,
     )
 
 
@@ -338,7 +340,9 @@ def _check_infinite(name: str, raw: Numbers) -> None:
         raise DataError(
             f"Column {name!r} is infinite in row {row} (Input X contains infinity). "
             "Numbers must be finite; replace it by a large number or by a missing "
-            "value."
+            "value.",
+            row=row,
+            column=name,
         )
 
 
@@ -379,7 +383,9 @@ def _check_undeclared(column: Column, raw: Coded) -> None:
             raise DataError(
                 f"Column {column.name!r} has the value {value!r} in row {row}, which "
                 f"is not among its declared categories {quoted(column.categories)}. "
-                "Add it to categories= or correct the row."
+                "Add it to categories= or correct the row.",
+                row=row,
+                column=column.name,
             )
 
 
@@ -441,5 +447,7 @@ def _check_other_type(name: str, raw: Coded, learnt: ValueType, example: str) ->
             raise DataError(
                 f"Column {name!r} was learnt as {PLURAL[learnt]}{example} but now "
                 f"holds {PLURAL[got]} ({raw.values[code]!r} in row {row}). Convert it "
-                f"to {PLURAL[learnt]}, as it was for fitting."
+                f"to {PLURAL[learnt]}, as it was for fitting.",
+                row=row,
+                column=name,
             )

@@ -264,7 +264,8 @@ def _from_rows(rows: Sequence[Any]) -> Frame:
         other = type(rows[kinds.index(False)]).__name__
         raise DataError(
             f"X is a list of dicts, but row {kinds.index(False)} is of type {other}. "
-            "Give every row as the same type."
+            "Give every row as the same type.",
+            row=kinds.index(False),
         )
     if not any(hasattr(row, "__len__") and not isinstance(row, str) for row in rows):
         raise DataError(
@@ -278,7 +279,8 @@ def _from_rows(rows: Sequence[Any]) -> Frame:
             raise DataError(
                 "X is a list whose rows have different lengths. Got "
                 f"{len(rows[0]):,} cells in row 0 and {len(row):,} in row {index}; "
-                "every row must have one cell for each column."
+                "every row must have one cell for each column.",
+                row=index,
             )
     return _without_names(len(rows), [list(cells) for cells in zip(*rows, strict=True)])
 

@@ -276,7 +276,8 @@ def plain_numbers(raw: RawColumn, n_rows: int | None) -> NDArray[np.float64]:
         row = int(np.argmin(finite))
         raise DataError(
             f"y is infinite in row {row}. Input y contains infinity; every row needs "
-            "a finite number."
+            "a finite number.",
+            row=row,
         )
     return raw.values.astype(np.float64)
 
@@ -299,7 +300,8 @@ def _complete(raw: Numbers | Coded, n_rows: int | None) -> Numbers | Coded:
         raise DataError(
             f"y is missing in {counted(int(missing.sum()), 'row')}, the first of them "
             f"row {int(np.argmax(missing))}. Input y contains NaN or None, but every "
-            "row needs a label; drop the rows without."
+            "row needs a label; drop the rows without.",
+            row=int(np.argmax(missing)),
         )
     return raw
 
@@ -319,7 +321,8 @@ def _labels_from_numbers(raw: Numbers) -> Coded:
         row = int(np.argmin(finite))
         raise DataError(
             f"y is infinite in row {row}. Input y contains infinity; a class must be "
-            "text, a boolean, a category or a whole number."
+            "text, a boolean, a category or a whole number.",
+            row=row,
         )
     fractional = raw.values != np.rint(raw.values)
     if fractional.any():
@@ -327,6 +330,7 @@ def _labels_from_numbers(raw: Numbers) -> Coded:
         raise DataError(
             "y must hold classes: text, booleans, categories or whole numbers. Got "
             f"{raw.values[row]} in row {row} (Unknown label type: continuous). Bin "
-            "the target, or turn it into text if these numbers are names."
+            "the target, or turn it into text if these numbers are names.",
+            row=row,
         )
     return numbers_as_values(raw)

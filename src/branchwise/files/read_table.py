@@ -9,7 +9,6 @@ the rows.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal
@@ -38,7 +37,6 @@ Reject = Callable[[int, str, bool], DataError]
 _NO_HEADER = (
     " If the first line is a row like the others, read the file without a header."
 )
-_ROW = re.compile(r"\b(?:in|of them) row (\d+)\b")
 #: How many columns a message lists.
 _SHOWN = 20
 _TRUTH = {"true": True, "false": False}
@@ -229,11 +227,14 @@ def with_location(
 
     Readers of tables count rows from 0 and do not know of lines.
     """
-    found = _ROW.search(str(error))
-    if found is None:
+    if error.row is None:
         return None
-    where = location(int(found[1]))
-    return DataError(f"{error} (Row {found[1]} is {where} of {label}.)")
+    where = location(error.row)
+    return DataError(
+        f"{error} (Row {error.row} is {where} of {label}.)",
+        row=error.row,
+        column=error.column,
+    )
 
 
 def as_booleans(column: Any, reject: Reject) -> Any:

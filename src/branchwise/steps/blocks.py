@@ -469,7 +469,9 @@ def encoded(
         row = int(np.argmax(cells == column.unseen_code))
         raise DataError(
             f"Column {column.name!r} has a value in row {row} that the tree was not "
-            "grown from. X and y must be the rows that it was grown from."
+            "grown from. X and y must be the rows that it was grown from.",
+            row=row,
+            column=column.name,
         )
     if sample_weight is None:
         return training

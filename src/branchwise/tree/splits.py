@@ -65,7 +65,9 @@ def check_missing(columns: Iterable[tuple[int, Column]], data: Columns) -> None:
             raise DataError(
                 f"Column {column.name!r} is missing in row {int(np.argmax(gone))}, and "
                 "missing='error' allows no missing values. Fill it or choose "
-                "another policy: 'branch', 'split', 'largest' or 'node'."
+                "another policy: 'branch', 'split', 'largest' or 'node'.",
+                row=int(np.argmax(gone)),
+                column=column.name,
             )
 
 
