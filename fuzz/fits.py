@@ -40,6 +40,7 @@ from fit_oracles import ORACLES
 from fit_shrinking import shrunk
 from fit_tables import TABLES
 from fit_views import VIEWS
+from limits import time_limit
 
 #: Check -> a function that fails, or tells whether the case was one for it.
 CHECKS: dict[str, Callable[[Case], bool]] = {
@@ -52,8 +53,10 @@ CHECKS: dict[str, Callable[[Case], bool]] = {
     **SLOW,
 }
 QUICK = tuple(name for name in CHECKS if name not in SLOW)
-#: Seconds for one check of one case before it counts as hanging.
+#: Seconds of processor time for one check of one case before it counts as hanging.
 LIMIT = 60
+#: Seconds without a word of the child, which hangs in native code.
+SILENCE = 1800
 #: Seconds to look for a smaller case.
 SHRINKING = 20
 #: Problems of one kind that are made small; of further ones there is only a line.
@@ -65,7 +68,8 @@ def tried(check: str, case: Case) -> tuple[bool, str | None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            return CHECKS[check](case), None
+            with time_limit(LIMIT):
+                return CHECKS[check](case), None
     except AssertionError as error:
         return True, f"broken: {error}"
     except BranchwiseError as error:
@@ -136,7 +140,7 @@ def _lines(stream: IO[str]) -> Iterator[str | None]:
     Thread(target=read, daemon=True).start()
     while True:
         try:
-            line = lines.get(timeout=LIMIT + SHRINKING)
+            line = lines.get(timeout=SILENCE)
         except Empty:
             yield None
             continue

@@ -19,15 +19,13 @@ import argparse
 import json
 import random
 import resource
-import signal
 import subprocess
 import sys
 import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -39,6 +37,7 @@ import numpy as np
 from branchwise import BranchwiseError, BranchwiseWarning, Model, export
 from branchwise.data.schema import Column
 from branchwise.model_file import save as persist
+from limits import time_limit
 from mixed_trees import ESTIMATORS, random_model
 from model_mutations import damage_bytes, damage_meaning, damage_value, paths_of
 
@@ -239,21 +238,6 @@ DEEDS: tuple[Callable[[Model, random.Random], None], ...] = (
     shows,
     draws,
 )
-
-
-@contextmanager
-def time_limit(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError in what takes longer."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"more than {seconds} s")
-
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
 
 
 def try_one(seed: int, number: int, every: bool = False) -> str:

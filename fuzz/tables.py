@@ -15,7 +15,6 @@ import gzip
 import io
 import random
 import resource
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -24,8 +23,8 @@ import time
 import traceback
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from threading import Timer
@@ -36,9 +35,12 @@ import pyarrow as pa
 from pyarrow import feather, ipc, parquet
 
 from branchwise import BranchwiseError, inspect_table, read_table
+from limits import time_limit
 
 #: Seconds for one table, and bytes of memory for a child beside what it has.
 LIMIT = 20
+#: Seconds for a part of the campaign, which native code that hangs would exceed.
+SILENCE = 3600
 MEMORY = 2 * 2**30
 #: What a table may have when it is read.
 MOST_BYTES = 20_000_000
@@ -266,22 +268,6 @@ def changed(content: bytes, chance: random.Random) -> bytes:
     return chance.choice(ways)(content, chance)
 
 
-@contextmanager
-def time_limit(seconds: int) -> Iterator[None]:
-    """Raise an error in what takes longer."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"more than {seconds} seconds")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def try_one(number: int, folder: Path, n_seeds: int | None = None) -> str:
     """Make the table of a number, read it, and tell what came of it."""
     chance = random.Random(number)
@@ -347,7 +333,7 @@ def child(first: int, count: int) -> tuple[list[str], int, str]:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         # A hang in native code hears no alarm.
-        timer = Timer(60 + LIMIT * 2 + count, process.kill)
+        timer = Timer(SILENCE, process.kill)
         timer.start()
         told, errors = process.communicate()
         timer.cancel()

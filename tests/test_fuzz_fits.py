@@ -142,7 +142,7 @@ def test_a_crash_or_a_hang_is_a_finding(
         return popen([sys.executable, "-c", script], **options)
 
     monkeypatch.setattr(fits.subprocess, "Popen", start)
-    monkeypatch.setattr(fits, "LIMIT", 1 - fits.SHRINKING)
+    monkeypatch.setattr(fits, "SILENCE", 1)
     arguments = fits.parsed(["--n", "2", "--seed", "1"])
     (record,) = fits.watched(arguments)
     assert reason in record["found"]
