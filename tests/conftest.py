@@ -11,8 +11,15 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import settings
 
 from parts import ALL_TESTS
+
+#: The same examples in every run, on any machine.
+settings.register_profile(
+    "deterministic", derandomize=True, deadline=None, database=None
+)
+settings.load_profile("deterministic")
 
 Table = Mapping[str, Sequence[Any]]
 MakeFrame = Callable[[Table], Any]

@@ -6,7 +6,7 @@ import math
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from branchwise.render.charts import (
@@ -68,6 +68,7 @@ def test_powers_where_sizes_span_enough():
 
 
 @given(st.lists(st.floats(-1e200, 1e200), min_size=1, max_size=5))
+@example([-9.999999999999998e199, -1e200])
 def test_every_value_has_a_position(values):
     found = axis("", values)
     assert found.low < found.high

@@ -18,6 +18,8 @@ from branchwise.render.svg import xml
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 #: From this ratio on an axis is logarithmic.
 _ENOUGH_POWERS = 30.0
+#: Values that differ by less, relative to the largest, are shown as one.
+_SAME = 1e-12
 
 
 def plain_figure(value: float) -> str:
@@ -95,7 +97,8 @@ def axis(
     low, high = min(known), max(known)
     if log and low > 0 and high / low >= _ENOUGH_POWERS:
         return Axis(label, low, high, _powers(low, high), tick_format, log=True)
-    if low == high:
+    # A range of a few last digits is too small for ticks.
+    if high - low <= _SAME * max(abs(low), abs(high)):
         space = abs(low) / 2 or 0.5
         low, high = low - space, high + space
     step = _step(low, high)
