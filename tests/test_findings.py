@@ -15,10 +15,10 @@ import pytest
 import branchwise
 from branchwise import inspect_table
 from branchwise.data import checks as findings_module
-from branchwise.data.checks import (
+from branchwise.data.checks import grave_findings
+from branchwise.data.dependence import (
     codes_of,
     errors_without_own,
-    grave_findings,
     in_order,
     same_order,
     same_partition,

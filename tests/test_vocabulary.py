@@ -79,6 +79,7 @@ ALLOWED = {
         "chances",
     },
     "src/branchwise/export/onnx.py": {"answered"},
+    "src/branchwise/export/onnx_graph.py": {"answered"},
     "src/branchwise/export/python.py": {"answer", "answers", "chance", "chances"},
     "src/branchwise/export/sql/query.py": {"answers", "replies", "reply"},
     "docs/export_onnx.md": {"answered"},

@@ -34,7 +34,7 @@ from branchwise.cli.support.training import class_weights, prior_weights
 from branchwise.errors import ParameterError, json_text
 from branchwise.files.options import Reading
 from branchwise.files.read_table import STANDARD_STREAM, TableFile
-from branchwise.steps.blocks import ALL, encoded
+from branchwise.steps.nodes import ALL, encoded
 from branchwise.steps.result import DIGITS, Steps
 from branchwise.train.hold_out import set_aside
 

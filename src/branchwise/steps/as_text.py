@@ -104,10 +104,10 @@ _HARMLESS = set("().:=-+!#")
 
 def to_markdown(blocks: Sequence[Block]) -> str:
     """Write blocks as Markdown."""
-    return "\n".join(_lines_markdown(blocks))
+    return "\n".join(_markdown_lines(blocks))
 
 
-def _lines_markdown(blocks: Sequence[Block]) -> Iterator[str]:
+def _markdown_lines(blocks: Sequence[Block]) -> Iterator[str]:
     for at, block in enumerate(blocks):
         if at:
             yield ""
@@ -125,7 +125,7 @@ def _lines_markdown(blocks: Sequence[Block]) -> Iterator[str]:
                 yield "|---|" + "---:|" * (len(head) - 1)
                 yield from map(_row, rows)
             case Fold(_, inner):
-                yield from _lines_markdown(inner)
+                yield from _markdown_lines(inner)
 
 
 def _row(cells: Sequence[str]) -> str:

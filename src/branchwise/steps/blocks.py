@@ -1,23 +1,15 @@
-"""Worked solutions as blocks of a document, and the steps of chosen nodes.
+"""Worked solutions as blocks of a document.
 
 The blocks are written as text, Markdown, HTML or LaTeX by the modules ``as_*``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from numbers import Integral
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from branchwise.data.bins import numbers_of_thresholds
 from branchwise.data.schema import Schema
-from branchwise.data.weights import check_weights
-from branchwise.errors import DataError, ParameterError, counted
-from branchwise.grow.choose import few_values
-from branchwise.recipe import Recipe
+from branchwise.errors import counted
 from branchwise.steps.formulas import (
     SHOWN_TERMS,
     Figures,
@@ -28,7 +20,7 @@ from branchwise.steps.formulas import (
     impurity,
     symbol,
 )
-from branchwise.steps.numbers import Bars, Candidate, Child, Ending, Group, NodeSteps
+from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps
 from branchwise.steps.reasons import (
     afterwards,
     cases_words,
@@ -38,24 +30,14 @@ from branchwise.steps.reasons import (
     out_words,
     whole_words,
 )
-from branchwise.steps.walk import Rows, Visit, visits
-from branchwise.steps.work import Worked, ending, worked
 from branchwise.text.conditions import (
     Condition,
-    absent_values,
-    condition_of,
     listed,
     mean,
     number,
     phrase,
-    prediction,
     word,
 )
-from branchwise.text.reasons import reasons_of
-from branchwise.train.hold_out import encode_rows
-from branchwise.train.train import Training
-from branchwise.tree.splits import EVERY_BRANCH, STOP
-from branchwise.tree.tree import Tree
 
 #: Of more classes only the first have a column, and the rest share one.
 _SHOWN_CLASSES = 12
@@ -398,270 +380,3 @@ def _verdict(candidate: Candidate, node: NodeSteps) -> str:
     if candidate.column == node.chosen:
         return "chosen"
     return "equal" if candidate.tied else ""
-
-
-#: Node -> its prediction and cases in words.
-Said = Callable[[int], str]
-#: Stands for every node of a tree.
-ALL = "all"
-#: Of a longer path only the end is given: trees may be 100,000 levels deep.
-_LONGEST_PATH = 100
-
-
-def bars_of(recipe: Recipe, training: Training, n_cases: float) -> Bars:
-    """Return the requirements of a recipe for splits, in cases."""
-    later = [
-        words
-        for words, used in (
-            (f"max_leaf_nodes={recipe.max_leaf_nodes}", recipe.max_leaf_nodes),
-            ("collapsing subtrees that err no less than a leaf", recipe.collapse),
-            (f"pruning={recipe.pruning!r}", recipe.pruning),
-        )
-        if used
-    ]
-    return Bars(
-        recipe.algorithm,
-        recipe.criterion_name,
-        callable(recipe.criterion),
-        recipe.max_depth,
-        _whole(recipe.cases_to_split(n_cases)),
-        _whole(recipe.cases_in_leaf(n_cases)),
-        _whole(recipe.cases_in_branch(n_cases)),
-        recipe.min_gain,
-        recipe.max_p_value,
-        recipe.average_gain,
-        recipe.quinlan_thresholds,
-        recipe.branching,
-        recipe.missing,
-        tuple(later),
-        recipe.costs is not None,
-        _weighted(training, recipe),
-    )
-
-
-def _weighted(training: Training, recipe: Recipe) -> bool:
-    """Whether some case may weigh more or less than 1."""
-    grid, weights = training.grid(recipe), training.weights
-    return grid.fractions or (
-        weights is not None and not bool(((weights == 0) | (weights == 1)).all())
-    )
-
-
-def _whole(cases: float) -> float:
-    """Return a bar as it was before it was lowered a little."""
-    return float(round(cases))
-
-
-def encoded(
-    schema: Schema, recipe: Recipe, X: object, y: object, sample_weight: object
-) -> Training:
-    """Encode all columns of the rows that a tree was grown from."""
-    for name, given in (("X", X), ("y", y)):
-        if given is None:
-            raise ParameterError(
-                f"steps needs the rows that the tree was grown from, X and y, to count "
-                f"them again. Got None for {name}."
-            )
-    training = encode_rows(schema, recipe, X, y, range(len(schema.columns)))
-    for column, cells in zip(training.columns, training.data.data, strict=True):
-        if column.is_numeric or not (cells == column.unseen_code).any():
-            continue
-        row = int(np.argmax(cells == column.unseen_code))
-        raise DataError(
-            f"Column {column.name!r} has a value in row {row} that the tree was not "
-            "grown from. X and y must be the rows that it was grown from.",
-            row=row,
-            column=column.name,
-        )
-    if sample_weight is None:
-        return training
-    return replace(training, weights=check_weights(sample_weight, training.data.n_rows))
-
-
-def wanted_nodes(tree: Tree, node: object) -> NDArray[np.bool_]:
-    """Read which nodes are to be worked out: a number, several, or "all"."""
-    wanted = np.zeros(len(tree), dtype=bool)
-    if isinstance(node, str) and node == ALL:
-        return ~wanted
-    listed = isinstance(node, Sequence) and not isinstance(node, str)
-    for each in node if listed else [node]:  # type: ignore[attr-defined]
-        whole = isinstance(each, Integral) and not isinstance(each, bool)
-        if not whole or not 0 <= each < len(tree):
-            raise ParameterError(
-                f"node must be the number of a node, from 0, the root, to "
-                f"{len(tree) - 1}, a list of them or 'all'. Got {each!r}; rules() "
-                "and apply() tell the numbers, branchwise show --nodes prints them."
-            )
-        wanted[each] = True
-    if not wanted.any():
-        raise ParameterError("node must name one node at least. Got an empty list.")
-    return wanted
-
-
-def node_steps(
-    schema: Schema,
-    tree: Tree,
-    recipe: Recipe,
-    training: Training,
-    wanted: NDArray[np.bool_],
-) -> list[NodeSteps]:
-    """Work out the wanted nodes, in the order of their numbers."""
-    rows = Rows.of(training, tree, recipe)
-    # Of leaves below them one wants to know why they are leaves.
-    below = wanted.copy()
-    below[1:] |= wanted[tree.parent[1:]] & tree.is_leaf[1:]
-    reasons = reasons_of(schema.classes, tree, recipe)
-
-    def said(node: int) -> str:
-        return prediction(schema, tree, node, reasons)
-
-    endings: dict[int, Ending] = {}
-    done: dict[int, NodeSteps] = {}
-    for visit in visits(rows, training, recipe, below):
-        for at, node in enumerate(visit.nodes.tolist()):
-            if tree.is_leaf[node]:
-                endings[node] = ending(visit, at)
-        if wanted[visit.nodes].any():
-            pieces = worked(visit, rows, recipe)
-            for at, node in enumerate(visit.nodes.tolist()):
-                if wanted[node]:
-                    done[node] = _steps(schema, tree, rows, visit, pieces, at, said)
-    return [
-        _with_children(schema, tree, done.get(node), node, endings, said)
-        for node in np.flatnonzero(wanted).tolist()
-    ]
-
-
-def _steps(
-    schema: Schema,
-    tree: Tree,
-    rows: Rows,
-    visit: Visit,
-    pieces: Worked,
-    at: int,
-    said: Said,
-) -> NodeSteps:
-    node = int(visit.nodes[at])
-    searched = int(visit.stop[at]) == 0
-    chosen = int(visit.found.chosen[at]) if searched else -1
-    average = float(visit.found.average[at])
-    column_index = int(tree.column[node])
-    return NodeSteps(
-        node,
-        int(tree.depth[node]),
-        _path(schema, tree, node),
-        pieces.whole[at],
-        said(node),
-        tuple(pieces.candidates[at]) if searched else (),
-        average if searched and np.isfinite(average) else None,
-        _averaged(visit, at) if searched and np.isfinite(average) else (),
-        pieces.p_value[at] if searched else None,
-        schema.columns[chosen].name if chosen >= 0 else None,
-        schema.columns[column_index].name if column_index >= 0 else None,
-        _as_chosen(tree, rows, visit, at) if searched else column_index < 0,
-        ending(visit, at) if column_index < 0 else None,
-        (),
-        absent_values(schema, tree, node) if column_index >= 0 else (),
-        None,
-    )
-
-
-def _averaged(visit: Visit, at: int) -> tuple[str, ...]:
-    """Return the columns that make up the average gain of a node."""
-    columns = visit.search.columns
-    few = few_values(columns, visit.search.n_training_cases)
-    some = few & (visit.found.gains[at] > -np.inf)
-    return tuple(columns[index].name for index in np.flatnonzero(some).tolist())
-
-
-def _path(schema: Schema, tree: Tree, node: int) -> tuple[Condition, ...]:
-    conditions: list[Condition] = []
-    while node > 0 and len(conditions) < _LONGEST_PATH:
-        conditions.append(condition_of(schema, tree, node))
-        node = int(tree.parent[node])
-    return tuple(reversed(conditions))
-
-
-def _as_chosen(tree: Tree, rows: Rows, visit: Visit, at: int) -> bool:
-    """Whether the tree does at a node what the search would do."""
-    node, splits = int(visit.nodes[at]), visit.splits
-    if int(splits.column[at]) != int(tree.column[node]):
-        return False
-    column = splits.column[[at]]
-    threshold = numbers_of_thresholds(splits.threshold[[at]], column, rows.edges)[0]
-    if column[0] >= 0 and not np.array_equal(
-        threshold, tree.threshold[node], equal_nan=True
-    ):
-        return False
-    theirs = [tree.codes_of(child) for child in tree.children(node)]
-    return theirs == visit.codes_of_branches(at)
-
-
-def _with_children(
-    schema: Schema,
-    tree: Tree,
-    steps: NodeSteps | None,
-    node: int,
-    endings: dict[int, Ending],
-    said: Said,
-) -> NodeSteps:
-    if steps is None:
-        steps = _without_cases(schema, tree, node, said)
-    children = tuple(
-        Child(
-            child,
-            condition_of(schema, tree, child),
-            said(child),
-            float(tree.cases[child]),
-            None if tree.is_leaf[child] else _split_column(schema, tree, child),
-            endings.get(child, "no cases") if tree.is_leaf[child] else None,
-        )
-        for child in tree.children(node)
-    )
-    return replace(
-        steps, children=children, missing_goes=_missing_goes(schema, tree, node)
-    )
-
-
-def _split_column(schema: Schema, tree: Tree, node: int) -> str:
-    return schema.columns[int(tree.column[node])].name
-
-
-def _without_cases(schema: Schema, tree: Tree, node: int, said: Said) -> NodeSteps:
-    """Return the steps of a node that no row reaches."""
-    n_classes = 0 if tree.is_regression else len(schema.classes)
-    return NodeSteps(
-        node,
-        int(tree.depth[node]),
-        _path(schema, tree, node),
-        Group(None, (0.0,) * n_classes, 0.0, 0.0, None),
-        said(node),
-        (),
-        None,
-        (),
-        None,
-        None,
-        None if tree.is_leaf[node] else _split_column(schema, tree, node),
-        False,
-        "no cases" if tree.is_leaf[node] else None,
-        (),
-        (),
-        None,
-    )
-
-
-def _missing_goes(schema: Schema, tree: Tree, node: int) -> str | None:
-    """Write where missing values go that have no branch of their own."""
-    if tree.is_leaf[node] or not schema.columns[int(tree.column[node])].has_missing:
-        return None
-    route = int(tree.missing_to[node])
-    if route == STOP:
-        return "they stop here and get this node's prediction"
-    if route == EVERY_BRANCH:
-        return "they go down every branch, divided by the weights of the branches"
-    child = tree.children(node)[route]
-    if tree.is_missing_branch(child):
-        return None
-    if tree.n_surrogates is not None and tree.n_surrogates[node]:
-        return f"surrogate splits send them down a branch, else they go to node {child}"
-    return f"they go to node {child}"

@@ -21,16 +21,9 @@ from branchwise.steps import (
 from branchwise.steps import (
     as_text as text,
 )
-from branchwise.steps.blocks import (
-    Block,
-    Context,
-    bars_of,
-    encoded,
-    node_steps,
-    page,
-    wanted_nodes,
-)
+from branchwise.steps.blocks import Block, Context, page
 from branchwise.steps.formulas import Figures
+from branchwise.steps.nodes import bars_of, encoded, node_steps, wanted_nodes
 from branchwise.steps.numbers import Bars, NodeSteps
 from branchwise.tree.tree import Tree
 

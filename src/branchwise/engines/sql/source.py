@@ -25,19 +25,19 @@ from branchwise.engines.sql.connections import (
     Described,
     TooManyValues,
 )
-from branchwise.engines.sql.drivers import connected
-from branchwise.engines.sql.levels import MOST_JOINED_LEVELS, TooDeep, in_nodes
-from branchwise.engines.sql.queries import (
+from branchwise.engines.sql.counting import (
     COLUMNS_A_QUERY,
     LONGEST_RESULT,
     WHOLE,
     Counting,
     Groups,
-    Writer,
     by_branch,
     changed,
     only,
 )
+from branchwise.engines.sql.drivers import connected
+from branchwise.engines.sql.levels import MOST_JOINED_LEVELS, TooDeep, in_nodes
+from branchwise.engines.sql.queries import Writer
 from branchwise.engines.sql.routes import Step, renumbering, step_of
 from branchwise.engines.sql.scan import learn
 from branchwise.engines.sql.table_columns import Source

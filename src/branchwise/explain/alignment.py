@@ -1,0 +1,304 @@
+"""Alignment of two trees, node by node, and the differences that it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from branchwise.data.arrays import Ints
+from branchwise.data.schema import Column, Schema
+from branchwise.explain.path import condition_dict
+from branchwise.text.conditions import (
+    Condition,
+    Reasons,
+    amount,
+    cases,
+    condition_of,
+    phrase,
+    prediction,
+    surrogates_of,
+    word,
+)
+from branchwise.text.paths import ColumnPath, path_conditions, restricted_path
+from branchwise.threads import cached_property
+from branchwise.tree.splits import EVERY_BRANCH, STOP
+from branchwise.tree.tree import Tree
+
+Kind = Literal[
+    "split changed",
+    "split added",
+    "split removed",
+    "threshold changed",
+    "branch added",
+    "branch removed",
+    "missing changed",
+    "unseen changed",
+    "prediction changed",
+    "size changed",
+]
+
+
+KINDS: tuple[Kind, ...] = (
+    "split changed",
+    "split added",
+    "split removed",
+    "threshold changed",
+    "branch added",
+    "branch removed",
+    "missing changed",
+    "unseen changed",
+    "prediction changed",
+    "size changed",
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One difference of two trees.
+
+    ``old_node`` and ``new_node`` are the nodes that are compared (for a branch the
+    child that it leads to), None where a tree has none; ``way`` leads there.
+    """
+
+    kind: Kind
+    way: tuple[Condition, ...]
+    old_node: int | None
+    new_node: int | None
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        where = " and ".join(phrase(condition) for condition in self.way)
+        position = f"where {where}" if where else "at the root"
+        if not self.old:
+            return f"{position}: {self.new}"
+        return (
+            f"{position}: {self.old} -> {self.new}"
+            if self.new
+            else f"{position}: {self.old}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the difference in plain values."""
+        return {
+            "kind": self.kind,
+            "way": [condition_dict(condition) for condition in self.way],
+            "old_node": self.old_node,
+            "new_node": self.new_node,
+            "old": self.old,
+            "new": self.new,
+        }
+
+
+#: The children of a node by their conditions.
+_Branches = dict[tuple[object, ...], int]
+
+
+@dataclass(frozen=True)
+class _Side:
+    schema: Schema
+    tree: Tree
+    reasons: Reasons
+
+    def is_leaf(self, node: int) -> bool:
+        return not self.tree.n_children[node]
+
+    def column(self, node: int) -> str:
+        return self.schema.columns[int(self.tree.column[node])].name
+
+    def is_numeric(self, node: int) -> bool:
+        return self.schema.columns[int(self.tree.column[node])].is_numeric
+
+    def prediction(self, node: int) -> str:
+        return prediction(self.schema, self.tree, node, self.reasons)
+
+    def label(self, node: int) -> object:
+        if self.tree.mean is not None:
+            return float(self.tree.mean[node])
+        return self.schema.classes[int(self.tree.label[node])]
+
+    def weight(self, node: int) -> float:
+        return self._weights[node]
+
+    @cached_property
+    def _weights(self) -> list[float]:
+        weights: list[float] = self.tree.weights.sum(axis=1).tolist()
+        return weights
+
+    def cases(self, node: int) -> str:
+        count = cases(float(self.tree.case_counts[node]))
+        if not self.tree.is_weighted:
+            return count
+        return f"{count} of weight {amount(self.weight(node))}"
+
+    def split(self, node: int) -> str:
+        name = word(self.column(node))
+        if (
+            self.is_numeric(node)
+            and self.tree.threshold[node] == self.tree.threshold[node]
+        ):
+            threshold = Condition(
+                self.column(node), "<=", float(self.tree.threshold[node])
+            )
+            return f"splits on {phrase(threshold)}"
+        return f"splits on {name}"
+
+    def split_column(self, node: int) -> Column:
+        """Return the column that a node splits on."""
+        return self.schema.columns[int(self.tree.column[node])]
+
+    def condition(self, child: int) -> Condition:
+        return condition_of(self.schema, self.tree, child)
+
+    def branches(self, node: int) -> _Branches:
+        """Return the children by their conditions, without codes and thresholds."""
+        return {
+            _key(self.condition(child)): child for child in self.tree.children(node)
+        }
+
+    def lost(self, node: int, to: Ints) -> tuple[object, ...]:
+        """Return the route of missing or unseen values, comparable between trees."""
+        branch = int(to[node])
+        if branch < 0:
+            return (branch,)
+        return _key(self.condition(int(self.tree.first_child[node]) + branch))
+
+    def lost_words(self, node: int, to: Ints, which: str) -> str:
+        """Write where missing or unseen values go."""
+        branch = int(to[node])
+        if branch == STOP:
+            return f"{which} values stop"
+        if branch == EVERY_BRANCH:
+            return f"{which} values go down every branch"
+        condition = self.condition(int(self.tree.first_child[node]) + branch)
+        return f"{which} values go where {phrase(condition)}"
+
+    def surrogates(self, node: int) -> str:
+        """Write the surrogates of a node, if it has some."""
+        split_column = surrogates_of(self.schema, self.tree, node)
+        if not split_column:
+            return ""
+        return f" unless a surrogate is known ({'; '.join(map(str, split_column))})"
+
+
+def _key(condition: Condition) -> tuple[object, ...]:
+    if condition.op not in ("=", "in"):
+        return (condition.op,)
+    value = condition.value
+    return ("in", frozenset(value if isinstance(value, tuple) else (value,)))
+
+
+def differences(
+    old: tuple[Schema, Tree, Reasons], new: tuple[Schema, Tree, Reasons]
+) -> Iterator[Difference]:
+    """Yield what sets two trees apart, from the root down."""
+    first, second = _Side(*old), _Side(*new)
+    stack: list[tuple[int, int, ColumnPath]] = [(0, 0, {})]
+    while stack:
+        a, b, way = stack.pop()
+        if first.is_leaf(a) or second.is_leaf(b):
+            yield from _at_leaves(first, second, a, b, way)
+            continue
+        yield from _sizes(first, second, a, b, way)
+        if first.column(a) != second.column(b) or (
+            first.is_numeric(a) != second.is_numeric(b)
+        ):
+            yield _found("split changed", way, a, b, first.split(a), second.split(b))
+            continue
+        before, after = first.branches(a), second.branches(b)
+        yield from _at_splits(first, second, a, b, way, before, after)
+        for key in reversed([key for key in before if key in after]):
+            left, right = before[key], after[key]
+            further = restricted_path(
+                way, second.split_column(b), second.condition(right)
+            )
+            stack.append((left, right, further))
+
+
+def _found(
+    kind: Kind, way: ColumnPath, a: int | None, b: int | None, old: str, new: str
+) -> Difference:
+    return Difference(kind, path_conditions(way), a, b, old, new)
+
+
+def _at_leaves(
+    first: _Side, second: _Side, a: int, b: int, way: ColumnPath
+) -> Iterator[Difference]:
+    if not second.is_leaf(b):
+        was = first.prediction(a)
+        yield _found("split added", way, a, b, was, second.split(b))
+    elif not first.is_leaf(a):
+        now = second.prediction(b)
+        yield _found("split removed", way, a, b, first.split(a), now)
+    elif first.label(a) != second.label(b):
+        yield _found(
+            "prediction changed", way, a, b, first.prediction(a), second.prediction(b)
+        )
+    else:
+        yield from _sizes(first, second, a, b, way)
+
+
+def _sizes(
+    first: _Side, second: _Side, a: int, b: int, way: ColumnPath
+) -> Iterator[Difference]:
+    if first.weight(a) != second.weight(b):
+        old, new = first.cases(a), second.cases(b)
+        yield _found("size changed", way, a, b, old, new)
+
+
+def _at_splits(
+    first: _Side,
+    second: _Side,
+    a: int,
+    b: int,
+    way: ColumnPath,
+    before: _Branches,
+    after: _Branches,
+) -> Iterator[Difference]:
+    """Compare two splits on the same column."""
+    thresholds = float(first.tree.threshold[a]), float(second.tree.threshold[b])
+    if (
+        first.is_numeric(a)
+        and thresholds[0] != thresholds[1]
+        and not all(c != c for c in thresholds)
+    ):
+        yield _found("threshold changed", way, a, b, first.split(a), second.split(b))
+    for key, child in before.items():
+        if key not in after:
+            words = f"{phrase(first.condition(child))} is no branch any more"
+            yield _found("branch removed", way, child, None, words, "")
+    for key, child in after.items():
+        if key not in before:
+            words = f"{phrase(second.condition(child))} is a branch now"
+            yield _found("branch added", way, None, child, "", words)
+    yield from _at_missing(first, second, a, b, way)
+
+
+def _at_missing(
+    first: _Side, second: _Side, a: int, b: int, way: ColumnPath
+) -> Iterator[Difference]:
+    """Compare the routes of missing and unseen values at a split."""
+    old, new = first.tree, second.tree
+    split_column = first.surrogates(a), second.surrogates(b)
+    missing_routes = first.lost(a, old.missing_to), second.lost(b, new.missing_to)
+    if missing_routes[0] != missing_routes[1] or split_column[0] != split_column[1]:
+        yield _found(
+            "missing changed",
+            way,
+            a,
+            b,
+            first.lost_words(a, old.missing_to, "missing") + split_column[0],
+            second.lost_words(b, new.missing_to, "missing") + split_column[1],
+        )
+    if first.is_numeric(a):  # no number is unseen
+        return
+    if first.lost(a, old.unseen_to) != second.lost(b, new.unseen_to):
+        yield _found(
+            "unseen changed",
+            way,
+            a,
+            b,
+            first.lost_words(a, old.unseen_to, "unseen"),
+            second.lost_words(b, new.unseen_to, "unseen"),
+        )
