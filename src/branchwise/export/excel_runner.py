@@ -151,7 +151,7 @@ def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Prediction]:
         raise ExportError(
             "The workbook has more than 256 columns to fill in and to read, and "
             "LibreOffice's results can only be read of so many. Write it without "
-            "verification (verify=False, --no-verify)."
+            "verification (verify=False)."
         )
     with ZipFile(BytesIO(content)) as archive:
         pieces = {name: archive.read(name) for name in archive.namelist()}

@@ -330,14 +330,14 @@ def exported(
         raise ExportError(
             f"The export to {target!r} cannot be verified here: "
             f"{'; '.join(done.absent)}. Install what is lacking, or write it without "
-            "verification (verify=False, --no-verify)."
+            "verification (verify=False)."
         )
     if not done.n_rows:
         reasons = "".join(f" ({reason})" for reason in done.left_out)
         raise ExportError(
             f"The export to {target!r} was run on no row at all{reasons}, which "
             "verifies nothing. Give rows to verify with, leave them out so that some "
-            "are made, or write it without verification (verify=False, --no-verify)."
+            "are made, or write it without verification (verify=False)."
         )
     return content, done
 

@@ -314,8 +314,8 @@ class _Words:
         """Reject a weight after a row."""
         self.reject(
             f"has {self.rest()!r} after a row. Weights of rows are taken from a "
-            "column, not from braces: make it a numeric attribute, and name it with "
-            "--weight"
+            "column, not from braces: make it a numeric attribute, and name it as "
+            "the weight"
         )
 
 

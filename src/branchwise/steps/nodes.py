@@ -124,7 +124,7 @@ def wanted_nodes(tree: Tree, node: object) -> NDArray[np.bool_]:
             raise ParameterError(
                 f"node must be the number of a node, from 0, the root, to "
                 f"{len(tree) - 1}, a list of them or 'all'. Got {each!r}; rules() "
-                "and apply() tell the numbers, branchwise show --nodes prints them."
+                "and apply() give the numbers."
             )
         wanted[each] = True
     if not wanted.any():

@@ -502,6 +502,9 @@ def _is_number(value: Value) -> bool:
 
 #: Wordings of the library -> wordings of the command line.
 _PHRASES = (
+    ("without verification (verify=False)", "without verification (--no-verify)"),
+    ("and name it as the weight", "and name it with --weight"),
+    ("rules() and apply() give the numbers.", "branchwise show --nodes prints them."),
     (
         (
             "X and y must be the rows that the tree was grown from, with their "
