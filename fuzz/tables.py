@@ -34,6 +34,9 @@ import openpyxl
 import pyarrow as pa
 from pyarrow import feather, ipc, parquet
 
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent / "tests")]
+
+import workbooks
 from branchwise import BranchwiseError, inspect_table, read_table
 from limits import time_limit
 
@@ -135,6 +138,32 @@ def workbook_bytes() -> bytes:
     return stream.getvalue()
 
 
+def old_workbook_bytes() -> bytes:
+    """Return a workbook in the format before 2007."""
+    texts = workbooks.text_at(0, 0, "n") + workbooks.text_at(0, 1, "t")
+    row = workbooks.number_at(1, 0) + workbooks.text_at(1, 1, "x")
+    return workbooks.old_workbook(texts + row + workbooks.number_at(2, 0, 7.0))
+
+
+def binary_workbook_bytes() -> bytes:
+    """Return a workbook in binary records."""
+    cells = workbooks.binary_row(0)
+    cells += workbooks.binary_text(0, "n") + workbooks.binary_text(1, "t")
+    cells += workbooks.binary_row(1)
+    cells += workbooks.binary_number(0, 1.5) + workbooks.binary_text(1, "x")
+    return workbooks.binary_workbook(cells)
+
+
+def open_document_bytes() -> bytes:
+    """Return a workbook in the OpenDocument format."""
+    value = workbooks.VALUE.format("")
+    twice = workbooks.VALUE.format('table:number-columns-repeated="2"')
+    head = "".join(workbooks.TEXT.format(name) for name in "abc")
+    rows = [workbooks.ROW.format("", cells) for cells in (head, twice + value)]
+    repeated = workbooks.ROW.format('table:number-rows-repeated="3"', value)
+    return workbooks.open_document("".join((*rows, repeated)))
+
+
 def database_bytes(form: str) -> bytes:
     """Return a database with a table."""
     with tempfile.TemporaryDirectory() as folder:
@@ -169,6 +198,9 @@ def seeds() -> list[dict[str, bytes]]:
         {"t.xlsx": workbook_bytes()},
         {"t.sqlite": database_bytes("sqlite")},
         {"t.duckdb": database_bytes("duckdb")},
+        {"t.xls": old_workbook_bytes()},
+        {"t.xlsb": binary_workbook_bytes()},
+        {"t.ods": open_document_bytes()},
     ]
 
 

@@ -23,6 +23,18 @@ from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
 from test_cli import run
+from workbooks import (
+    ROW,
+    VALUE,
+    binary_number,
+    binary_row,
+    binary_text,
+    binary_workbook,
+    number_at,
+    old_workbook,
+    open_document,
+    record,
+)
 
 
 def error(path, **options):
@@ -205,37 +217,26 @@ def test_a_bomb_of_shared_strings_is_refused(tmp_path):
     assert "has more than 1 MB of data" in error(path, max_size="1MB")
 
 
-ODS = (
-    '<office:document-content xmlns:office="o" xmlns:table="t" xmlns:text="x">'
-    '<office:body><office:spreadsheet><table:table table:name="a">{}</table:table>'
-    "</office:spreadsheet></office:body></office:document-content>"
-)
-VALUE = '<table:table-cell office:value-type="float" office:value="1" {}/>'
-ROW = "<table:table-row {}>{}</table:table-row>"
-
-
-def ods(rows, path):
-    with zipfile.ZipFile(path, "w") as archive:
-        mime = "application/vnd.oasis.opendocument.spreadsheet"
-        archive.writestr("mimetype", mime)
-        archive.writestr("META-INF/manifest.xml", "<manifest:manifest/>")
-        archive.writestr("content.xml", ODS.format(rows))
-
-
 def test_repeated_cells_of_open_document(tmp_path):
     pytest.importorskip("python_calamine")
     path = tmp_path / "data.ods"
     many = 'table:number-columns-repeated="9999999999"'
     often = 'table:number-rows-repeated="9999999999"'
-    ods(ROW.format("", VALUE.format(many)), path)
+    path.write_bytes(open_document(ROW.format("", VALUE.format(many))))
     assert "cells so far apart" in error(path)
     value = VALUE.format("")
-    ods(ROW.format(often, "<table:table-cell/>") + ROW.format("", value * 2), path)
+    path.write_bytes(
+        open_document(
+            ROW.format(often, "<table:table-cell/>") + ROW.format("", value * 2)
+        )
+    )
     assert "cells so far apart" in error(path)
     # What follows the last value is empty, and not read.
     empty = "<table:table-cell {}/>"
     end = ROW.format('table:number-rows-repeated="1048570"', empty.format(many))
-    ods(ROW.format("", value * 2 + empty.format(many)) + end, path)
+    path.write_bytes(
+        open_document(ROW.format("", value * 2 + empty.format(many)) + end)
+    )
     assert read_table(path, header=False).to_pydict() == {"x0": [1], "x1": [1]}
 
 
@@ -354,59 +355,10 @@ def test_files_that_are_cut_off(tmp_path, name):
 def test_metadata_of_parquet_that_are_damaged(tmp_path):
     """The first of them ended the process when its columns were asked for sizes."""
     for number in (15280, 13034, 159):
-        assert tables.try_one(number, tmp_path) == "refused"
+        assert tables.try_one(number, tmp_path, 16) == "refused"
 
 
 # ---- old workbooks ------------------------------------------------------------------
-
-
-def record(kind: int, *numbers: int, form: str = "", content: bytes = b"") -> bytes:
-    content = struct.pack(f"<{form}", *numbers) + content
-    return struct.pack("<HH", kind, len(content)) + content
-
-
-def old_workbook(path, cells: bytes) -> None:
-    """Write an .xls file with one sheet of these records, in sectors out of order."""
-    begin = record(0x809, 0x600, 5, 0, 0, 0, 0, form="HHHHII")
-    name = record(0x85, 0, 0, 0, 1, 0, form="IBBBB", content=b"s")
-    globals_ = begin + name + record(0x0A)
-    name = record(0x85, len(globals_), 0, 0, 1, 0, form="IBBBB", content=b"s")
-    sheet = record(0x809, 0x600, 0x10, 0, 0, 0, 0, form="HHHHII") + cells
-    stream = (begin + name + record(0x0A) + sheet + record(0x0A)).ljust(4096, b"\0")
-    stream += bytes(-len(stream) % 512)
-    number = len(stream) // 512
-    end, free, special = 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFD
-    # The stream lies backwards, behind the table of sectors and the directory.
-    table = [special, end, end, *range(2, number + 1)]
-    table += [free] * (128 - len(table))
-    head = bytes.fromhex("d0cf11e0a1b11ae1").ljust(24, b"\0")
-    head += struct.pack("<5H6x", 0x3E, 3, 0xFFFE, 9, 6)
-    head += struct.pack("<10I", 0, 1, 1, 0, 4096, end, 0, end, 0, 0)
-    head += struct.pack("<108I", *[free] * 108)
-
-    def entry(title: str, kind: int, start: int, size: int, child: int) -> bytes:
-        text = title.encode("utf-16-le") + b"\0\0"
-        numbers = struct.pack("<HBBIII", len(text), kind, 1, free, free, child)
-        return (
-            text.ljust(64, b"\0")
-            + numbers
-            + bytes(36)
-            + struct.pack("<IQ", start, size)
-        )
-
-    folder = entry("Root Entry", 5, end, 0, 1)
-    folder += entry("Workbook", 2, number + 1, len(stream), free)
-    sectors = [stream[at : at + 512] for at in range(0, len(stream), 512)]
-    path.write_bytes(
-        head
-        + struct.pack("<128I", *table)
-        + folder.ljust(512, b"\0")
-        + b"".join(reversed(sectors))
-    )
-
-
-def number_at(row: int, column: int, value: float = 1.5) -> bytes:
-    return record(0x203, row, column, 0, value, form="HHHd")
 
 
 def test_old_workbooks_are_read(tmp_path):
@@ -418,9 +370,8 @@ def test_old_workbooks_are_read(tmp_path):
         number_at(1, 1),
     ]
     # As much as the format has is what some programs always say.
-    old_workbook(
-        path, record(0x200, 0, 65536, 0, 256, 0, form="IIHHH") + b"".join(cells)
-    )
+    size = record(0x200, 0, 65536, 0, 256, 0, form="IIHHH")
+    path.write_bytes(old_workbook(size + b"".join(cells)))
     assert read_table(path).to_pydict() == {"7": [1.5], "8": [1.5]}
 
 
@@ -434,16 +385,36 @@ def test_old_workbooks_are_read(tmp_path):
 )
 def test_old_workbooks_of_far_cells_are_refused(tmp_path, cells):
     path = tmp_path / "t.xls"
-    old_workbook(path, cells)
+    path.write_bytes(old_workbook(cells))
     assert "cells so far apart" in error(path)
 
 
 def test_old_workbooks_with_circles_are_refused(tmp_path):
     path = tmp_path / "t.xls"
-    old_workbook(path, number_at(0, 0))
-    content = bytearray(path.read_bytes())
+    content = bytearray(old_workbook(number_at(0, 0)))
     struct.pack_into("<I", content, 512 + 4, 1)  # the directory follows itself
     path.write_bytes(content)
     assert "form a cycle" in error(path)
     path.write_bytes(content[:600])
     assert "is not a whole workbook" in error(path)
+
+
+def test_binary_workbooks_are_read(tmp_path):
+    path = tmp_path / "t.xlsb"
+    cells = binary_row(0) + binary_text(0, "a") + binary_text(1, "b")
+    cells += binary_row(1) + binary_number(0, 1.5) + binary_text(1, "x")
+    path.write_bytes(binary_workbook(cells))
+    assert read_table(path).to_pydict() == {"a": [1.5], "b": ["x"]}
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        binary_row(2**20 - 1) + binary_number(2**14 - 1, 1.0),
+        binary_row(2**31) + binary_number(2**31, 1.0),
+    ],
+)
+def test_binary_workbooks_of_far_cells_are_refused(tmp_path, cells):
+    path = tmp_path / "t.xlsb"
+    path.write_bytes(binary_workbook(binary_row(0) + binary_number(0, 1.0) + cells))
+    assert "cells so far apart" in error(path)
