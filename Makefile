@@ -23,9 +23,10 @@ test-all: lint
 
 # The main part of the tests with the lowest versions that pyproject.toml allows, in an
 # environment of its own. Nothing is built from source: what has no wheel is too low.
-LOWEST_TESTS = $(wildcard $(addprefix tests/test_,estimators.py frames.py laws.py cli*.py \
-	read.py forms.py engine_chunked.py engine_sql.py persist.py export*.py charts.py \
-	plot_tree.py docs.py))
+LOWEST_TESTS = $(addprefix tests/,estimators cli export files/test_read_table.py \
+	files/test_formats.py data/test_frames.py engines/test_chunked.py engines/test_sql.py \
+	model_file/test_save_load.py render/test_charts.py render/test_plot_tree.py \
+	project/test_docs.py)
 
 test-lowest: $(VENV)-lowest/.installed
 	$(VENV)-lowest/bin/python -m pytest $(LOWEST_TESTS)
@@ -87,7 +88,7 @@ $(VENV)-sanitize/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*/*
 $(VENV)-lowest/.installed: pyproject.toml CMakeLists.txt $(wildcard native/*/*) $(wildcard src/branchwise/*.py src/branchwise/*/*.py src/branchwise/*/*/*.py)
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --upgrade pip
-	$(VENV)-lowest/bin/python tests/lowest_versions.py > $(VENV)-lowest/constraints.txt
+	$(VENV)-lowest/bin/python tests/helpers/lowest_versions.py > $(VENV)-lowest/constraints.txt
 	$(VENV)-lowest/bin/python -m pip install --quiet '.[dev]' --only-binary=:all: \
 	  --constraint $(VENV)-lowest/constraints.txt
 	touch $@

@@ -137,7 +137,7 @@ class Case:
         return (
             "import sys\n"
             "from math import inf, nan\n\n"
-            'sys.path[:0] = ["fuzz", "tests"]\n'
+            'sys.path[:0] = ["fuzz", "tests/helpers"]\n'
             "from fit_cases import Case\n"
             "from fits import CHECKS\n\n"
             f"case = Case(\n{''.join(fields)})\n"

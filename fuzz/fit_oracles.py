@@ -9,10 +9,10 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any
 
+import c45_comparison
 import naive
 import naive_c45
-import test_c45_naive
-import test_naive
+import random_tables
 from fit_cases import Case, is_missing
 from fit_tables import family
 from fit_trials import InvariantError, Refusal, fail_unless, fitted
@@ -84,7 +84,7 @@ def _check_id3(case: Case, rows: list[Any], columns: Any) -> bool:
         return False
     settings = naive.Settings(**case.parameters)
     expected = naive.fit(rows, case.y, columns, settings, case.weights)
-    _compared(test_naive.assert_same_tree, model, expected)
+    _compared(random_tables.assert_same_tree, model, expected)
     return True
 
 
@@ -98,7 +98,7 @@ def _check_c45(case: Case, rows: list[Any], columns: Any) -> bool:
     if isinstance(model, Refusal):
         return False
     expected = naive_c45.fit(rows, case.y, columns, settings, sorted(set(case.y)))
-    _compared(test_c45_naive.assert_same_tree, model, expected)
+    _compared(c45_comparison.assert_same_tree, model, expected)
     return True
 
 

@@ -29,7 +29,7 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import IO, Any, cast
 
-sys.path[:0] = [str(Path(__file__).resolve().parent.parent / "tests")]
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent / "tests/helpers")]
 
 from branchwise import BranchwiseError
 from fit_answers import ANSWERS

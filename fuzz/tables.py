@@ -34,7 +34,7 @@ import openpyxl
 import pyarrow as pa
 from pyarrow import feather, ipc, parquet
 
-sys.path[:0] = [str(Path(__file__).resolve().parent.parent / "tests")]
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent / "tests/helpers")]
 
 import workbooks
 from branchwise import BranchwiseError, inspect_table, read_table

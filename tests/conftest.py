@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 
-from parts import ALL_TESTS
+from selection import ALL_TESTS
 
 #: The same examples in every run, on any machine.
 settings.register_profile(

@@ -1,6 +1,6 @@
 """Draw the pictures of the documents: ``python docs/images/draw.py``.
 
-tests/test_views_page.py compares what this draws with the files that are here.
+tests/render/test_views_page.py compares what this draws with the files that are here.
 """
 
 from __future__ import annotations

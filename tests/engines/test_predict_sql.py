@@ -1,0 +1,135 @@
+"""Predictions in a database are those of the model, and nothing is written unasked."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from branchwise import (
+    DataError,
+    ExportError,
+    ID3Classifier,
+    ParameterError,
+    fit_tree,
+    read_table,
+)
+from branchwise.engines.sql import SqlTable
+from branchwise.export import verification
+from branchwise.export.sql import runners as sql_runners
+from branchwise.predict import prediction_query, predictions, write_predictions
+from branchwise.recipe import C45, CART, ID3
+from sql_sources import (
+    in_duckdb,
+    in_postgresql,
+    in_sqlite,
+    postgresql,  # noqa: F401  (a fixture)
+    random_columns,
+)
+
+
+@pytest.fixture(autouse=True)
+def _few_probes(monkeypatch):
+    monkeypatch.setattr(verification, "_N_PROBES", 60)
+
+
+def table_and_model(recipe, path):
+    table = read_table(path, table="t")
+    X = table.drop_columns(["y", "w", "id"])
+    return X, fit_tree(X, table["y"], replace(recipe, max_depth=4))
+
+
+def columns_for(recipe, seed=4):
+    rng = np.random.default_rng(seed)
+    columns = random_columns(rng, 80, 0.1, recipe.is_regression)
+    return {**columns, "id": list(range(80))}
+
+
+def check(place, X, model, keep=("id",), **options):
+    rows = sorted(predictions(model, SqlTable(place, "t"), keep, **options))
+    expected = model.predict(X)
+    assert [row[0] for row in rows] == list(range(X.num_rows))
+    assert [row[1] for row in rows] == list(expected)
+    if model.schema.classes:
+        chances = np.array([row[2:] for row in rows])
+        np.testing.assert_array_equal(chances, model.predict_proba(X))
+
+
+REGRESSION = replace(CART, criterion="variance")
+
+
+@pytest.mark.parametrize("recipe", [ID3, C45, CART, REGRESSION], ids=repr)
+def test_answers_are_those_of_the_model(recipe, tmp_path):
+    columns = columns_for(recipe)
+    for place in (
+        in_sqlite(columns, tmp_path / "t.sqlite"),
+        in_duckdb(columns, tmp_path / "t.duckdb"),
+    ):
+        check(place, *table_and_model(recipe, place))
+
+
+def test_postgresql_answers_as_the_model(postgresql, tmp_path, monkeypatch):  # noqa: F811
+    columns = columns_for(C45)
+    X, model = table_and_model(C45, in_duckdb(columns, tmp_path / "t.duckdb"))
+    in_postgresql(columns, postgresql)
+    monkeypatch.delenv(sql_runners.ADDRESS, raising=False)
+    with pytest.raises(ExportError, match="cannot be verified here"):
+        prediction_query(model, SqlTable(postgresql, "t"))
+    check(postgresql, X, model, verify=False)
+    monkeypatch.setenv(sql_runners.ADDRESS, postgresql)
+    check(postgresql, X, model)
+
+
+def test_a_query_is_answered_and_marks_are_missing(tmp_path):
+    columns = {"x": ["a", "?", "b", ""] * 5, "y": [1, 2, 3, 2] * 5}
+    path = in_sqlite(columns, tmp_path / "t.sqlite")
+    model = fit_tree(read_table(path, table="t").drop_columns(["y"]), columns["y"])
+    table = SqlTable(path, query="SELECT upper(x) AS n, x FROM t")
+    assert set(predictions(model, table, ["n"])) == {
+        ("A", 1, 1.0, 0.0, 0.0),
+        ("B", 3, 0.0, 0.0, 1.0),
+        ("?", 2, 0.0, 1.0, 0.0),
+        ("", 2, 0.0, 1.0, 0.0),
+    }
+    query = prediction_query(model, table)
+    with closing(sqlite3.connect(path)) as connection:
+        assert len(connection.execute(query).fetchall()) == 20
+
+
+def test_a_table_is_written_only_where_the_caller_may(tmp_path):
+    columns = columns_for(ID3)
+    path = in_sqlite(columns, tmp_path / "t.sqlite")
+    _, model = table_and_model(ID3, path)
+    with pytest.raises(ParameterError, match="opened for reading only"):
+        write_predictions(model, SqlTable(path, "t"), "answers")
+    with closing(sqlite3.connect(path)) as connection:
+        table = SqlTable(connection, "t")
+        write_predictions(model, table, "the answers", ["id"])
+        found = connection.execute('SELECT COUNT(*) FROM "the answers"').fetchone()
+        assert found == (80,)
+        with pytest.raises(DataError, match="already exists"):
+            write_predictions(model, table, "the answers")
+
+
+def test_columns_that_do_not_fit_are_named(tmp_path):
+    path = in_sqlite({"x": ["a", "b"] * 5, "y": [1, 2] * 5}, tmp_path / "t.sqlite")
+    model = fit_tree({"x": ["a", "b"] * 5}, [1, 2] * 5)
+    number = SqlTable(path, query="SELECT y AS x FROM t")
+    with pytest.raises(DataError, match="Column 'x' was learnt as text"):
+        prediction_query(model, number)
+    with pytest.raises(DataError, match=r"no column 'x'\. Did you mean 'xx'"):
+        prediction_query(model, SqlTable(path, query="SELECT x AS xx FROM t"))
+
+
+def test_what_is_no_model_and_no_table_is_told(tmp_path):
+    place = in_sqlite({"x": ["a", "b"], "y": ["n", "p"]}, tmp_path / "t.sqlite")
+    table = SqlTable(place, "t")
+    estimator = ID3Classifier().fit(table, "y")
+    assert sorted(predictions(estimator, table))[0][0] == "n"
+    with pytest.raises(ParameterError, match=r"model must be .*Got dict"):
+        prediction_query({}, table)
+    with pytest.raises(ParameterError, match=r"table must be a SqlTable.*Got str"):
+        prediction_query(estimator.model_, str(place))

@@ -1,0 +1,116 @@
+"""The compiled twin grows and prunes C4.5's trees as the reference does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from branchwise.data.schema import Column, Columns, Schema
+from branchwise.data.target import Classes
+from branchwise.data.weights import weigh
+from branchwise.engines.memory import MemoryEngine
+from branchwise.grow import native_kernel as native
+from branchwise.grow.grow import grow, recount
+from branchwise.prune import error_based
+from branchwise.prune.error_based import prune_native
+from branchwise.recipe import C45
+from branchwise.tree.validate import validate
+from kernel_problems import assert_same_tree, random_problem, random_weights
+from selection import first_fast
+
+pytest.importorskip(
+    "branchwise._native", reason="installed without the compiled extension"
+)
+
+N_TABLES = 2000
+
+
+def noisy_table(rng: np.random.Generator):
+    """A rule with much noise on it: here branches are worth raising now and then."""
+    n, n_classes = int(rng.integers(100, 400)), int(rng.integers(2, 4))
+    columns, cells = [], []
+    for j in range(6):
+        size = int(rng.integers(2, 5))
+        codes = rng.integers(0, size, n)
+        if rng.random() < 0.3:
+            codes[rng.random(n) < 0.1] = size
+        column = Column(f"x{j}", "categorical", tuple(range(size)), size in codes)
+        columns.append(column)
+        cells.append(codes.astype(column.code_dtype))
+    told = (cells[0].astype(int) + cells[1] * cells[2]) % n_classes
+    noise = rng.integers(0, n_classes, n)
+    labels = np.where(rng.random(n) < 0.7, told, noise).astype(np.intp)
+    return columns, Columns(n, tuple(cells)), labels, n_classes
+
+
+def c45_problem(seed: int):
+    """A random table with C4.5's recipe, its usual missing policy most of the time."""
+    columns, data, labels, n_classes, grid, base = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    if rng.random() < 0.5:
+        columns, data, labels, n_classes = noisy_table(rng)
+        weights = random_weights(rng, data.n_rows)
+        grid = weigh(weights, data.n_rows, fractions=False)
+    recipe = replace(
+        C45,
+        max_depth=base.max_depth,
+        min_gain=base.min_gain,
+        min_samples_branch=int(rng.choice([1, 2, 2, 5])),
+        missing="split" if rng.random() < 0.7 else base.missing,
+        unseen=base.unseen,
+        threshold=str(rng.choice(["value", "midpoint"])),
+        confidence=float(rng.choice([0.01, 0.25, 0.5])),
+        raise_subtrees=bool(rng.random() < 0.8),
+    )
+    fractions = recipe.missing == "split" and any(c.has_missing for c in columns)
+    grid = weigh(grid.weights, data.n_rows, fractions)
+    return columns, data, labels, n_classes, grid, recipe
+
+
+@pytest.mark.parametrize("part", first_fast(range(8)))
+def test_same_tree_before_and_after_pruning(part):
+    raised = 0
+    for seed in range(part, N_TABLES, 8):
+        columns, data, labels, n_classes, grid, recipe = c45_problem(seed)
+        engine = MemoryEngine(columns, data, Classes(labels, n_classes), grid)
+        reference = grow(engine, columns, recipe)
+        twin = native.grow_native(columns, data, labels, n_classes, grid, recipe)
+        assert_same_tree(reference, twin, (seed, recipe))
+        small = error_based.collapsed(reference)
+
+        def count(tree, engine=engine, columns=columns):
+            return recount(engine, columns, tree, new_values=True)
+
+        door = count if recipe.raise_subtrees else None
+        expected = error_based.pruned(small, recipe.confidence, door)
+        pruned = prune_native(columns, data, labels, grid, reference, recipe)
+        assert_same_tree(expected, pruned, (seed, recipe))
+        validate(pruned, Schema(tuple(columns), tuple(range(n_classes))))
+        unraised = error_based.pruned(small, recipe.confidence, None)
+        raised += expected != unraised
+    assert raised  # else these tables would show nothing
+
+
+@pytest.mark.parametrize("part", first_fast(range(8)))
+def test_same_groups_of_values(part):
+    shared = 0
+    for seed in range(part, N_TABLES // 3, 8):
+        columns, data, labels, n_classes, grid, base = c45_problem(seed)
+        rng = np.random.default_rng(seed)
+        if rng.random() < 0.5:
+            recipe = replace(base, branching="groups")
+        else:
+            _, _, _, _, _, plain = random_problem(seed)
+            recipe = replace(plain, branching="two-way")
+            fractions = recipe.missing == "split" and any(
+                c.has_missing for c in columns
+            )
+            grid = weigh(grid.weights, data.n_rows, fractions)
+        engine = MemoryEngine(columns, data, Classes(labels, n_classes), grid)
+        reference = grow(engine, columns, recipe)
+        twin = native.grow_native(columns, data, labels, n_classes, grid, recipe)
+        assert_same_tree(reference, twin, (seed, recipe))
+        shared += bool((reference.n_codes > 1).any())
+    assert shared > 10
