@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from branchwise import load
-from command_line import model, output, refusal, usage_error  # noqa: F401
+from command_line import output, refusal, usage_error
 
 
 @pytest.fixture
-def tree(model):  # noqa: F811
+def tree(model):
     return model("weather")
 
 

@@ -16,7 +16,7 @@ import pytest
 from branchwise import C45Classifier, datasets, load
 from branchwise.cli.support import streams
 from branchwise.evaluation import search
-from command_line import output, refusal, run, start  # noqa: F401
+from command_line import output, refusal, run
 
 CAR = datasets.path("car")
 GRID = ["--grid", "max_depth=2,4,none", "--grid", "min-samples-leaf=1,0.02"]
@@ -129,7 +129,7 @@ def test_the_usual_grid_on_a_small_table():
     assert out.splitlines()[-1] == "... and 110 more"
 
 
-def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(car, start):  # noqa: F811
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(car, start):
     grid = "--grid=min_samples_leaf=" + ",".join(map(str, range(1, 101)))
     arguments = [*car, grid, "--resume", "state", "--results", "r.csv", "--jobs=1"]
     state = Path("state")
