@@ -43,7 +43,7 @@ from limits import time_limit
 #: Seconds for one table, and bytes of memory for a child beside what it has.
 LIMIT = 20
 #: Seconds for a part of the campaign, which native code that hangs would exceed.
-SILENCE = 3600
+SILENCE = 900
 MEMORY = 2 * 2**30
 #: What a table may have when it is read.
 MOST_BYTES = 20_000_000

@@ -240,6 +240,24 @@ def test_repeated_cells_of_open_document(tmp_path):
     assert read_table(path, header=False).to_pydict() == {"x0": [1], "x1": [1]}
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("</table:table>", ""),
+        ("</table:table>", "</table:tab\tle>"),
+        ("<office:document", "<!DOCTYPE a [<!ENTITY b 'c'>]><office:document"),
+        ('repeated="2"', 'repeated="two"'),
+        ('repeated="2"', 'repeated=""'),
+    ],
+)
+def test_open_document_that_is_no_xml(tmp_path, old, new):
+    """The reader of cells searched for the end of a sheet forever."""
+    path = tmp_path / "t.ods"
+    value = VALUE.format('table:number-columns-repeated="2"')
+    path.write_bytes(open_document(ROW.format("", value), (old, new)))
+    assert "is not a whole workbook" in error(path)
+
+
 # ---- many columns -------------------------------------------------------------------
 
 

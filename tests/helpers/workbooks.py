@@ -19,13 +19,13 @@ TEXT = (
 ROW = "<table:table-row {}>{}</table:table-row>"
 
 
-def open_document(rows: str) -> bytes:
-    """Return an .ods file with one sheet of these rows."""
+def open_document(rows: str, damage: tuple[str, str] = ("", "")) -> bytes:
+    """Return an .ods file with one sheet of these rows; ``damage`` replaces a text."""
     return _archive(
         {
             "mimetype": b"application/vnd.oasis.opendocument.spreadsheet",
             "META-INF/manifest.xml": b"<manifest:manifest/>",
-            "content.xml": _DOCUMENT.format(rows).encode(),
+            "content.xml": _DOCUMENT.format(rows).replace(*damage).encode(),
         }
     )
 

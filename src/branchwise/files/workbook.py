@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from typing import IO, Any, NoReturn
+from xml.parsers import expat
 
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.options import Reading
@@ -162,9 +163,6 @@ _LETTERS = re.compile(rb"""[\s:]r\s*=\s*["']([A-Za-z]{1,4})\d""")
 _NUMBER = re.compile(rb"""[\s:]r\s*=\s*["'][A-Za-z]{0,4}(\d{1,9})""")
 _ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
 _CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
-_REPEATED = re.compile(rb"""number-(rows|columns)-repeated\s*=\s*["'](\d{1,18})""")
-_TAG = re.compile(rb"<(/?)(?:\w+:)?([\w-]+)([^>]*)>")
-_VALUE = re.compile(rb"""(?:value-type|formula)\s*=""")
 
 
 def cells_of_xml(file: IO[bytes]) -> int:
@@ -183,26 +181,53 @@ def cells_of_xml(file: IO[bytes]) -> int:
 def cells_of_ods(file: IO[bytes]) -> int:
     """Return a bound of the cells that the sheets of an .ods file span.
 
-    Empty cells and rows after the last value do not count, however often repeated.
+    Raises expat's error where the XML is not well-formed: the library that reads the
+    cells would look for a closing tag without end.
     """
-    total = width = height = 0
-    columns = row_times = waiting_rows = used = 0
-    for piece in _pieces(file):
-        for closing, name, rest in _TAG.findall(piece):
-            if name == b"table-row" and not closing:
-                row_times, columns, used = _times(rest, b"rows"), 0, 0
-            elif name in (b"table-cell", b"covered-table-cell") and not closing:
-                columns += _times(rest, b"columns")
-                used = columns if _VALUE.search(rest) else used
-            if name == b"table-row" and (closing or rest.endswith(b"/")):
-                waiting_rows += row_times
-                if used:
-                    width, height = max(width, used), height + waiting_rows
-                    waiting_rows = 0
-            elif name == b"table":
-                total += width * height
-                width = height = waiting_rows = 0
-    return total + width * height
+    sheets = _OpenDocumentCells()
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = sheets.start
+    parser.EndElementHandler = sheets.end
+    parser.StartDoctypeDeclHandler = _refuse_entities
+    parser.ParseFile(file)
+    return sheets.total
+
+
+def _refuse_entities(*_: object) -> NoReturn:
+    raise ValueError("it declares a document type, which no workbook needs")
+
+
+class _OpenDocumentCells:
+    """Counts cells; empty ones after the last value do not count, however repeated."""
+
+    def __init__(self) -> None:
+        self.total = self._width = self._height = 0
+        self._columns = self._used = self._row_times = self._waiting_rows = 0
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Add a cell to its row."""
+        name = tag.rpartition(":")[2]
+        local = {key.rpartition(":")[2]: value for key, value in attributes.items()}
+        if name == "table-row":
+            self._row_times = _times(local.get("number-rows-repeated"))
+            self._columns = self._used = 0
+        elif name in ("table-cell", "covered-table-cell"):
+            self._columns += _times(local.get("number-columns-repeated"))
+            if local.keys() & {"value-type", "formula"}:
+                self._used = self._columns
+
+    def end(self, tag: str) -> None:
+        """Add a row to its sheet, or a sheet to the total."""
+        name = tag.rpartition(":")[2]
+        if name == "table-row":
+            self._waiting_rows += self._row_times
+            if self._used:
+                self._width = max(self._width, self._used)
+                self._height += self._waiting_rows
+                self._waiting_rows = 0
+        elif name == "table":
+            self.total += self._width * self._height
+            self._width = self._height = self._waiting_rows = 0
 
 
 def cells_of_xlsb(content: bytes) -> int:
@@ -261,11 +286,8 @@ def _column(letters: bytes) -> int:
     return number
 
 
-def _times(attributes: bytes, what: bytes) -> int:
-    for kind, number in _REPEATED.findall(attributes):
-        if kind == what:
-            return int(number)
-    return 1
+def _times(repeated: str | None) -> int:
+    return 1 if repeated is None else int(repeated)
 
 
 ZIP = b"PK\x03\x04"
@@ -277,7 +299,7 @@ _MOST_BYTES = 10**9
 #: A cell in memory, whether it is empty or not.
 _CELL_BYTES = 64
 _ZIP_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, expat.ExpatError),
     *(EOFError, OSError, RuntimeError, ValueError),
 )
 
