@@ -78,7 +78,9 @@ def _files(case: Case, table: pa.Table, folder: str) -> tuple[Any, StreamedTable
 
 def check_databases(case: Case) -> bool:
     """SQLite and DuckDB count what memory counts."""
-    if not _for_engines(case) or case.n_rows > 300:
+    # Dozens of queries make this the slowest check: every second case goes through it.
+    rng = case.random("databases")
+    if rng.random() < 0.5 or not _for_engines(case) or case.n_rows > 300:
         return False
     table = arrow_table(named_table(case))
     named = len({name.lower() for name in table.column_names}) == table.num_columns
@@ -86,7 +88,6 @@ def check_databases(case: Case) -> bool:
         return False  # databases do not tell capitals from other letters
     makers = [_in_duckdb, *([_in_sqlite] if _typed_by_cells(table) else [])]
     expected = fitted_by_name(case, table)
-    rng = case.random("databases")
     make = rng.choice(makers)
     with tempfile.TemporaryDirectory() as folder:
         path = make(table, folder)
@@ -171,10 +172,11 @@ def check_sketches(case: Case) -> bool:
         pa.parquet.write_table(table, path)
         streamed = StreamedTable((path,), missing=())
         expected = _sketched(case, ChunkedTable(streamed), max_exact)
-        parts = replace(streamed, chunk_rows=rng.choice([2, 7]))
-        got = _sketched(case, ChunkedTable(parts, most_rows=5), max_exact)
-        same_model(expected, got, f"max_exact={max_exact}, files in parts")
-        if len({name.lower() for name in table.column_names}) < table.num_columns:
+        named = len({name.lower() for name in table.column_names}) == table.num_columns
+        if rng.random() < 0.5 or not named:
+            parts = replace(streamed, chunk_rows=rng.choice([2, 7]))
+            got = _sketched(case, ChunkedTable(parts, most_rows=5), max_exact)
+            same_model(expected, got, f"max_exact={max_exact}, files in parts")
             return True
         sql = SqlTable(_in_duckdb(table, folder), "stored", missing=())
         got = _sketched(case, sql, max_exact)

@@ -153,16 +153,19 @@ KINDS: dict[str, Callable[[dict[str, Cells]], Any]] = {
 
 #: Kinds of tables whose columns have no type.
 UNTYPED = ("list of dicts", "dict of arrays", "encoded")
+#: How many kinds of tables, and of targets, are tried with one case.
+TRIED, TRIED_TARGETS = 5, 3
 
 
 def check_kinds(case: Case) -> bool:
-    """Every kind of table gives the same model."""
+    """Every kind of table gives the same model; a case tries some of them."""
     if any(family(cells) == "mixed" for cells in case.columns.values()):
         return False
     expected = fitted(case)
     untyped = any(family(cells) == "nothing" for cells in case.columns.values())
     rows = known_rows(case)
-    for name, make in KINDS.items():
+    rng = case.random("kinds")
+    for name, make in rng.sample(list(KINDS.items()), TRIED):
         if untyped and name not in UNTYPED:
             continue  # a column without values is what its type says
         same_model(expected, fitted(case, make(case.columns)), name)
@@ -170,7 +173,7 @@ def check_kinds(case: Case) -> bool:
             got = expected.apply(make(rows))
             same_bits(expected.apply(rows), got, f"{name}, to predict")
     _check_targets(case, expected)
-    if untyped:
+    if untyped or rng.random() < 0.5:
         return True
     enum = _polars(case.columns, lambda cells: pl.Enum(_distinct(cells)))
     same_model(
@@ -212,12 +215,13 @@ def _check_targets(case: Case, expected: Outcome) -> None:
     if not case.is_regression:
         kinds["dictionary"] = table["y"].dictionary_encode()
         kinds["category"] = pd.Series(pd.Categorical(case.y))
-    for name, y in kinds.items():
+    rng = case.random("targets")
+    for name, y in rng.sample(list(kinds.items()), TRIED_TARGETS):
         same_model(expected, fitted(replace(case, y=y)), f"y as {name}")
     if case.weights is not None:
-        for make in (np.array, pd.Series, pl.Series, pa.array):
-            got = fitted(replace(case, weights=make(case.weights)))
-            same_model(expected, got, f"weights by {make.__name__}")
+        make = rng.choice((np.array, pd.Series, pl.Series, pa.array))
+        got = fitted(replace(case, weights=make(case.weights)))
+        same_model(expected, got, f"weights by {make.__name__}")
 
 
 TABLES: dict[str, Callable[[Case], bool]] = {"kinds": check_kinds}
