@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from branchwise.data.encode import cache_of_rows, learn_columns
+from branchwise.data.encode import cache_of_rows, check_missing, learn_columns
 from branchwise.data.frames import Frame, open_table
 from branchwise.data.schema import Schema, Value
 from branchwise.data.target import learn_numbers, learn_target
@@ -36,7 +36,6 @@ from branchwise.train.train import (
     task_of,
     warn_of_order,
 )
-from branchwise.tree.splits import check_missing
 
 #: From classes to a cost matrix: a row for each true class, a column per prediction.
 CostsOf = Callable[[Sequence[Value]], tuple[tuple[float, ...], ...]]

@@ -35,7 +35,6 @@ from branchwise.threads import cached_property, n_threads
 from branchwise.train import prune_model as pruning
 from branchwise.train.prune_model import PruningTable, Rows
 from branchwise.tree.apply import Arrivals, Walker, visited, with_predictions
-from branchwise.tree.splits import check_missing
 from branchwise.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -74,13 +73,14 @@ class ModelPredictions:
         return self._encoded_frame(open_table(X), n_jobs)
 
     def _encoded_frame(self, frame: Frame, n_jobs: int | None = None) -> Columns:
-        used = self.tree.used_columns
-        allow_unseen = self.recipe.unseen != "error"
-        threads = n_threads(n_jobs)
-        data = encode_columns(frame, self.schema, used, allow_unseen, threads)
-        if self.recipe.missing == "error":
-            check_missing(((j, self.schema.columns[j]) for j in used), data)
-        return data
+        return encode_columns(
+            frame,
+            self.schema,
+            self.tree.used_columns,
+            allow_missing=self.recipe.missing != "error",
+            allow_unseen=self.recipe.unseen != "error",
+            threads=n_threads(n_jobs),
+        )
 
     def arrivals(self, X: object, n_jobs: int | None = None) -> Arrivals:
         """Find the node, or weighted nodes, that each row of a table arrives at.

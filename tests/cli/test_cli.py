@@ -934,9 +934,9 @@ def test_a_prediction_that_cannot_be(model, write, tmp_path):
     tree = model("weather")
     new = write("outlook,temperature,windy\nsunny,80,TRUE\n")
     assert refusal("predict", tree, new) == (
-        f"{new} lacks the column 'humidity' that the tree was fitted with. Got "
-        "'outlook', 'temperature', 'windy'; add what is lacking, with empty cells if "
-        "it is not known."
+        f"{new} lacks the column 'humidity' that the tree was fitted with. Its "
+        "columns are 'outlook', 'temperature', 'windy'; rename or add what is lacking, "
+        "with empty cells if it is not known."
     )
     double = write("outlook,temperature,humidity,windy,prediction\nsunny,8,9,TRUE,x\n")
     assert "two columns 'prediction'" in refusal("predict", tree, double, "--keep")

@@ -768,9 +768,8 @@ def test_counting_again_changes_nothing(missing: str) -> None:
         if table.criterion not in ("gini", "gain"):
             continue
         schema = table.fit(missing).schema
-        data = encode_columns(
-            open_table(table.cells()), schema, range(len(table.columns)), True
-        )
+        every = range(len(table.columns))
+        data = encode_columns(open_table(table.cells()), schema, every)
         labels = np.array([schema.classes.index(name) for name in table.target])
         training = Training(schema.columns, data, labels, len(schema.classes))
         target = Classes(labels, len(schema.classes))

@@ -1072,14 +1072,16 @@ CASES = [
         lambda: MODEL.predict({"a": ["x"], "c": [1]}),
         DataError,
         "X lacks the column 'b' that the tree was fitted with. Its columns are "
-        "'a', 'c'; rename or add what is lacking.",
+        "'a', 'c'; rename or add what is lacking, "
+        "with empty cells if it is not known.",
     ),
     case(
         "predict lacks all columns",
         lambda: MODEL.predict(pd.DataFrame({"A": ["x"], "B": [1]})),
         DataError,
         "X lacks the columns 'a', 'b' that the tree was fitted with. Its columns "
-        "are 'A', 'B'; rename or add what is lacking.",
+        "are 'A', 'B'; rename or add what is lacking, "
+        "with empty cells if it is not known.",
     ),
     case(
         "predict has too few columns without names",
@@ -1459,7 +1461,8 @@ CASES = [
         lambda: REDUCED().fit(_CELLS, _LABELS, validation=({"a": ["x"]}, ["no"])),
         DataError,
         "In the validation set: X lacks the column 'b' that the tree was fitted "
-        "with. Its columns are 'a'; rename or add what is lacking.",
+        "with. Its columns are 'a'; rename or add what is lacking, "
+        "with empty cells if it is not known.",
     ),
     case(
         "validation with other classes",
@@ -1527,7 +1530,8 @@ CASES = [
         lambda: MODEL.prune("reduced-error", {"a": ["x"]}, ["no"]),
         DataError,
         "X lacks the column 'b' that the tree was fitted with. Its columns are "
-        "'a'; rename or add what is lacking.",
+        "'a'; rename or add what is lacking, "
+        "with empty cells if it is not known.",
     ),
     case(
         "prune with other classes",
@@ -1661,7 +1665,8 @@ CASES = [
         lambda: MODEL.pruning_path({"a": ["x"]}, ["no"]),
         DataError,
         "X lacks the column 'b' that the tree was fitted with. Its columns are "
-        "'a'; rename or add what is lacking.",
+        "'a'; rename or add what is lacking, "
+        "with empty cells if it is not known.",
     ),
     case(
         "plot a table with rows",

@@ -60,7 +60,7 @@ def test_threads_do_not_show_in_columns(frame, n, pools):
     assert columns == one_columns
     schema = Schema(columns, ("no", "yes"))
     used = [0, 2, 3, 5]
-    encoded = encode_columns(open_table(frame(TABLE)), schema, used, True, n)
+    encoded = encode_columns(open_table(frame(TABLE)), schema, used, threads=n)
     assert pools == [n, n]
     for index, (cells, expected) in enumerate(zip(several.data, one.data, strict=True)):
         assert cells.dtype == expected.dtype
@@ -118,7 +118,7 @@ def test_the_first_column_that_is_wrong_is_named(n):
     schema = Schema(learn_columns(open_table(TABLE), "from_dtype", None)[0], ("no",))
     broken = {**TABLE, "id": [*TABLE["id"][:-1], 5], "truth": ["x"] * N}
     with pytest.raises(DataError, match=f"'id' mixes .* in row {N - 1}"):
-        encode_columns(open_table(broken), schema, range(6), True, n)
+        encode_columns(open_table(broken), schema, range(6), threads=n)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])

@@ -9,7 +9,7 @@ numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -82,21 +82,29 @@ def numbers_of_thresholds(
     threshold: NDArray[np.float64], column: NDArray[np.intp], edges: Edges
 ) -> NDArray[np.float64]:
     """Convert thresholds between bins into thresholds between numbers."""
-    result = threshold.copy()
-    for index, between in edges.items():
-        thresholds = np.flatnonzero((column == index) & ~np.isnan(threshold))
-        result[thresholds] = between[np.floor(threshold[thresholds]).astype(np.intp)]
-    return result
+    return _converted(
+        threshold, column, edges, lambda at, between: between[at.astype(np.intp)]
+    )
 
 
 def bins_of_thresholds(
     threshold: NDArray[np.float64], column: NDArray[np.intp], edges: Edges
 ) -> NDArray[np.float64]:
     """Convert such thresholds between numbers back into thresholds between bins."""
+    return _converted(
+        threshold, column, edges, lambda at, between: between.searchsorted(at) + 0.5
+    )
+
+
+def _converted(
+    threshold: NDArray[np.float64],
+    column: NDArray[np.intp],
+    edges: Edges,
+    convert: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[Any]],
+) -> NDArray[np.float64]:
+    """Convert the thresholds of binned columns, given their edges."""
     result = threshold.copy()
     for index, between in edges.items():
-        thresholds = np.flatnonzero((column == index) & ~np.isnan(threshold))
-        result[thresholds] = (
-            np.searchsorted(between, threshold[thresholds], side="left") + 0.5
-        )
+        binned = np.flatnonzero((column == index) & ~np.isnan(threshold))
+        result[binned] = convert(threshold[binned], between)
     return result

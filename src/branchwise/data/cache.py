@@ -20,7 +20,6 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.columns import is_arrow_text
 from branchwise.data.encoded_table import (
     CacheStore,
     EncodedLabels,
@@ -28,6 +27,7 @@ from branchwise.data.encoded_table import (
     LRUCache,
     n_bytes,
 )
+from branchwise.data.series import is_arrow_text
 from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError
 from branchwise.threads import fork_safe_lock
@@ -51,30 +51,30 @@ _LOCK = fork_safe_lock()
 class _Fingerprint:
     """Memory of a table: a description, its buffers, and cells that are objects."""
 
-    told: Hashable
-    pieces: tuple[Any, ...]
+    description: Hashable
+    buffers: tuple[Any, ...]
     objects: tuple[NDArray[Any], ...]
 
     def sampled(self) -> Hashable:
         """Return a hash of sampled bytes, which differs for nearly all other tables."""
         checks = []
-        for piece in self.pieces:
-            cells = np.frombuffer(piece, np.uint8)
+        for buffer in self.buffers:
+            cells = np.frombuffer(buffer, np.uint8)
             checks.append(crc32(cells[:: max(1, len(cells) // _SAMPLES)].tobytes()))
-        return self.told, tuple(checks)
+        return self.description, tuple(checks)
 
 
 @dataclass(frozen=True)
 class _Known:
     """A cached object, and the memory that it was read from."""
 
-    pieces: tuple[Any, ...]
+    buffers: tuple[Any, ...]
     objects: tuple[NDArray[Any], ...]
     read: EncodedTable | EncodedLabels
 
     def is_(self, fingerprint: _Fingerprint) -> bool:
         """Whether a fingerprint with the same description has the same cells."""
-        return all(map(_equal, self.pieces, fingerprint.pieces))
+        return all(map(_equal, self.buffers, fingerprint.buffers))
 
 
 class Fingerprints:
@@ -98,27 +98,22 @@ class Fingerprints:
 
     def known_table(self, X: object) -> object:
         """Return the encoded table if X was passed before, else X."""
-        fingerprint = _fingerprint(X) if self._is_on() else None
-        return (
-            X if fingerprint is None else self._recalled(fingerprint, X, self._encoded)
-        )
+        return self._known(X, _fingerprint, self._encoded)
 
     def known_labels(self, y: object) -> object:
         """Return the encoded labels if y was passed before, else y."""
-        fingerprint = _fingerprint_of_labels(y) if self._is_on() else None
-        return (
-            y
-            if fingerprint is None
-            else self._recalled(fingerprint, y, _encoded_labels)
-        )
+        return self._known(y, _fingerprint_of_labels, _encoded_labels)
 
-    def _recalled(
+    def _known(
         self,
-        fingerprint: _Fingerprint,
         given: object,
+        fingerprint_of: Callable[[object], _Fingerprint | None],
         read: Callable[[object], EncodedTable | EncodedLabels | None],
     ) -> object:
         """Return what was read from the same memory before, else what is given."""
+        fingerprint = fingerprint_of(given) if self._is_on() else None
+        if fingerprint is None:
+            return given
         key = fingerprint.sampled()
         known = self.store.get(key)
         if isinstance(known, _Known) and known.is_(fingerprint):
@@ -130,9 +125,9 @@ class Fingerprints:
             return given
         # The copies keep the objects alive, so that their addresses are not reused.
         objects = tuple(cells.copy() for cells in fingerprint.objects)
-        beside = _Known(tuple(map(_copied, fingerprint.pieces)), objects, kept)
-        size = n_bytes(kept) + sum(piece.size for piece in fingerprint.pieces)
-        self.store.put(key, beside, size)
+        entry = _Known(tuple(map(_copied, fingerprint.buffers)), objects, kept)
+        size = n_bytes(kept) + sum(buffer.size for buffer in fingerprint.buffers)
+        self.store.put(key, entry, size)
         return kept
 
     def _encoded(self, X: object) -> EncodedTable:
@@ -154,10 +149,8 @@ def _fingerprint(X: object) -> _Fingerprint | None:
     """Return the fingerprint of a table; None for unsupported types."""
     table: Any = X
     # An attribute of the type: that of the frame would build a series of dtypes.
-    is_frame = _is_of_pandas(X) and hasattr(type(X), "dtypes")
-    if not (is_frame or type(X) is np.ndarray):
-        return None
-    if table.ndim != 2 or len(table) < _FEW:
+    is_frame = _is_supported(X, "dtypes", ndim=2)
+    if is_frame is None:
         return None
     if is_frame:
         return _fingerprint_of("frame", table.columns.tolist(), _column_arrays(table))
@@ -165,15 +158,25 @@ def _fingerprint(X: object) -> _Fingerprint | None:
 
 
 def _fingerprint_of_labels(y: object) -> _Fingerprint | None:
+    """Return the fingerprint of labels; None for unsupported types."""
     labels: Any = y
-    is_series = _is_of_pandas(y) and hasattr(type(y), "array")
-    if not (is_series or type(y) is np.ndarray):
-        return None
-    if labels.ndim != 1 or len(labels) < _FEW:
+    is_series = _is_supported(y, "array", ndim=1)
+    if is_series is None:
         return None
     # Trees keep the name of a series.
     name = labels.name if is_series else None
     return _fingerprint_of("labels", [name], [labels.array if is_series else labels])
+
+
+def _is_supported(given: Any, attribute: str, ndim: int) -> bool | None:
+    """Whether an object is one of pandas; None if it is that of no supported type,
+    has other dimensions or few rows.
+    """  # noqa: D205
+    is_pandas = _is_of_pandas(given) and hasattr(type(given), attribute)
+    supported = is_pandas or type(given) is np.ndarray
+    if not supported or given.ndim != ndim or len(given) < _FEW:
+        return None
+    return is_pandas
 
 
 def _is_of_pandas(given: object) -> bool:
@@ -192,22 +195,21 @@ def _fingerprint_of(
     kind: str, names: Iterable[object], columns: Iterable[Any]
 ) -> _Fingerprint | None:
     """Return the fingerprint of columns; None if one is unsupported or too large."""
-    told: list[Hashable] = [kind]
-    pieces: list[Any] = []
+    description: list[Hashable] = [kind]
+    buffers: list[Any] = []
     objects: list[NDArray[Any]] = []
     size = 0
     for name, cells in zip(names, columns, strict=True):
-        found = _memory_of(cells)
-        if found is None:
+        memory = _memory_of(cells)
+        if memory is None:
             return None
-        for piece in found.pieces:
-            size += piece.size
+        size += sum(buffer.size for buffer in memory.buffers)
         if size > _LARGE:
             return None
-        told.append((str(name), type(name), found.told))
-        pieces += found.pieces
-        objects += found.objects
-    return _Fingerprint(tuple(told), tuple(pieces), tuple(objects))
+        description.append((str(name), type(name), memory.description))
+        buffers += memory.buffers
+        objects += memory.objects
+    return _Fingerprint(tuple(description), tuple(buffers), tuple(objects))
 
 
 def _encoded_labels(y: object) -> EncodedLabels | None:
@@ -221,8 +223,8 @@ def _encoded_labels(y: object) -> EncodedLabels | None:
 class _Memory(NamedTuple):
     """The memory of a column; see :class:`_Fingerprint`."""
 
-    told: Hashable
-    pieces: list[Any]
+    description: Hashable
+    buffers: list[Any]
     objects: list[NDArray[Any]]
 
 
@@ -236,8 +238,8 @@ def _memory_of(cells: Any) -> _Memory | None:
         # The categories are few: they are compared as they are.
         names = tuple((type(value), value) for value in cells.categories)
         codes = np.ascontiguousarray(cells.codes)
-        told = "categories", names, bool(cells.ordered), codes.dtype.str
-        return _Memory(told, [pa.py_buffer(codes)], [])
+        description = "categories", names, bool(cells.ordered), codes.dtype.str
+        return _Memory(description, [pa.py_buffer(codes)], [])
     if not isinstance(cells, np.ndarray) and not hasattr(cells, "_ndarray"):
         return None  # masks and dictionaries are stored in further buffers
     array = np.asarray(cells)
@@ -249,25 +251,26 @@ def _memory_of(cells: Any) -> _Memory | None:
 
 
 def _memory_of_arrow(array: Any) -> _Memory:
-    told: list[Hashable] = [str(array.type)]
-    pieces = []
+    description: list[Hashable] = [str(array.type)]
+    memory = []
     for chunk in getattr(array, "chunks", [array]):
         buffers = chunk.buffers()
         if not chunk.null_count:
             buffers[0] = None  # the validity bits of an array without missing values
-        told.append((chunk.offset, len(chunk), tuple(b is None for b in buffers)))
-        pieces += [buffer for buffer in buffers if buffer is not None]
-    return _Memory(tuple(told), pieces, [])
+        absent = tuple(buffer is None for buffer in buffers)
+        description.append((chunk.offset, len(chunk), absent))
+        memory += [buffer for buffer in buffers if buffer is not None]
+    return _Memory(tuple(description), memory, [])
 
 
 def _equal(one: Any, other: Any) -> bool:
     return one.size == other.size and bool(one.equals(other))
 
 
-def _copied(piece: Any) -> Any:
+def _copied(buffer: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
 
-    return pa.py_buffer(piece.to_pybytes())
+    return pa.py_buffer(buffer.to_pybytes())
 
 
 def _lasting(cells: NDArray[Any]) -> bool:

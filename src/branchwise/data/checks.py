@@ -118,6 +118,10 @@ class _Subject:
         """Whether values repeat: otherwise any two columns give the same partition."""
         return 2 * self.n_values <= self.n_known
 
+    def finding(self, kind: Kind, problem: str, advice: str) -> Finding:
+        """Return a problem of this column."""
+        return Finding(kind, (self.name,), f"Column {self.name!r} {problem}", advice)
+
 
 def inspect_table(X: Any, y: Any = None, target: str = "target") -> list[Finding]:
     """Check a table for columns that spoil a tree, the most serious first.
@@ -172,14 +176,14 @@ def inspect_table(X: Any, y: Any = None, target: str = "target") -> list[Finding
 def grave_findings(X: Any, y: Any = None) -> list[Finding]:
     """Find only identifiers and columns that determine the class."""
     frame = open_table(X)
-    labels = None if y is None else _class_codes(y)
-    found: list[Finding] = []
-    leak = _leak(labels)
+    leak = _leak(None if y is None else _class_codes(y))
+    findings: list[Finding] = []
     for index, name in enumerate(frame.names):
         raw = frame.column(index)
         subject = _Subject(name, raw, codes_of(raw))
-        found.extend(f for f in (leak(subject), _identifier(subject)) if f is not None)
-    return found
+        findings.extend(_each(leak, [subject]))
+        findings.extend(_each(_identifier, [subject]))
+    return findings
 
 
 @dataclass(frozen=True)
@@ -213,7 +217,7 @@ def _single(coding: Coding) -> list[int]:
 def _each(
     check: Callable[[_Subject], Finding | None], subjects: Sequence[_Subject]
 ) -> Iterator[Finding]:
-    return (found for found in map(check, subjects) if found is not None)
+    return (finding for finding in map(check, subjects) if finding is not None)
 
 
 def _identifier(subject: _Subject) -> Finding | None:
@@ -231,10 +235,9 @@ def _identifier(subject: _Subject) -> Finding | None:
         if values == known
         else f"{values:,} values in {known:,} rows"
     )
-    return Finding(
+    return subject.finding(
         "identifier",
-        (subject.name,),
-        f"Column {subject.name!r} looks like an identifier: {every}.",
+        f"looks like an identifier: {every}.",
         "A tree would split on it, but new rows have other values: leave it out.",
     )
 
@@ -242,10 +245,9 @@ def _identifier(subject: _Subject) -> Finding | None:
 def _empty(subject: _Subject) -> Finding | None:
     if subject.n_known or not subject.n_rows:
         return None
-    return Finding(
+    return subject.finding(
         "empty",
-        (subject.name,),
-        f"Column {subject.name!r} has no value in any row.",
+        "has no value in any row.",
         "Leave it out, or check which cells are read as missing.",
     )
 
@@ -254,10 +256,9 @@ def _constant(subject: _Subject) -> Finding | None:
     rows = subject.n_rows
     if rows < 2 or subject.n_values != 1 or subject.n_known < rows:
         return None
-    return Finding(
+    return subject.finding(
         "constant",
-        (subject.name,),
-        f"Column {subject.name!r} has the same value in every row.",
+        "has the same value in every row.",
         "No tree can split on it: leave it out.",
     )
 
@@ -269,11 +270,9 @@ def _mostly_missing(subject: _Subject) -> Finding | None:
         return None
     # Not rounded up: 100 % would mean that no value is there.
     percent = int(100 * missing / rows)
-    return Finding(
+    return subject.finding(
         "mostly_missing",
-        (subject.name,),
-        f"Column {subject.name!r} is missing in {missing:,} of {rows:,} rows "
-        f"({percent} %).",
+        f"is missing in {missing:,} of {rows:,} rows ({percent} %).",
         "Check how missing values are treated, or leave it out.",
     )
 
@@ -283,10 +282,9 @@ def _code_like(subject: _Subject) -> Finding | None:
     values, known = subject.n_values, subject.n_known
     if not few <= values <= many or known < _OFTEN * values or not subject.is_whole:
         return None
-    return Finding(
+    return subject.finding(
         "codes",
-        (subject.name,),
-        f"Column {subject.name!r} has only {values} different whole numbers.",
+        f"has only {values} different whole numbers.",
         "If they are codes and not amounts, treat it as categorical.",
     )
 
@@ -299,10 +297,9 @@ def _leak(labels: _Labels | None) -> Callable[[_Subject], Finding | None]:
         base = int(counts.sum() - counts.max())
         if base < _ENOUGH_ERRORS or not _decides(subject, labels.coding, base):
             return None
-        return Finding(
+        return subject.finding(
             "leak",
-            (subject.name,),
-            f"Column {subject.name!r} determines the class on its own.",
+            "determines the class on its own.",
             "If it is derived from the class, or known only after it, leave it out.",
         )
 
@@ -345,8 +342,8 @@ def _exactly_alike(subjects: Sequence[_Subject]) -> Iterator[tuple[str, str]]:
     by_sizes: dict[bytes, list[tuple[str, Coding]]] = {}
     for subject in subjects:
         if subject.coding is not None and subject.repeats:
-            found = by_sizes.setdefault(subject.coding.sizes, [])
-            found.append((subject.name, subject.coding))
+            same_sizes = by_sizes.setdefault(subject.coding.sizes, [])
+            same_sizes.append((subject.name, subject.coding))
     for group in by_sizes.values():
         firsts: dict[bytes, str] = {}
         for name, coding in group if len(group) > 1 else ():

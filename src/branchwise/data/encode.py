@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,8 +61,8 @@ def present(raw: Coded) -> list[int]:
         seen = np.bincount(known, minlength=len(raw.values)) > 0
         if seen.all():
             break
-    found: list[int] = np.flatnonzero(seen).tolist()
-    return found
+    codes_seen: list[int] = np.flatnonzero(seen).tolist()
+    return codes_seen
 
 
 def numbers_as_values(raw: Numbers) -> Coded:
@@ -87,26 +87,19 @@ def _distinct_numbers(
         codes[known] = inverse
         return distinct, codes
     codes, firsts = numbered
-    found = values[firsts]
-    order = np.argsort(found)[: np.count_nonzero(~np.isnan(found))]  # NaN is last
-    rank = np.full(len(found), -1, dtype=np.int32)
+    unsorted = values[firsts]
+    order = np.argsort(unsorted)[: np.count_nonzero(~np.isnan(unsorted))]  # NaN is last
+    rank = np.full(len(unsorted), -1, dtype=np.int32)
     rank[order] = np.arange(len(order))
-    return found[order], rank.take(codes)
+    return unsorted[order], rank.take(codes)
 
 
 def match_columns(frame: Frame, schema: Schema) -> list[int]:
     """For every column of the schema, its position in the frame."""
     if frame.named and schema.named:
-        position = {name: index for index, name in enumerate(frame.names)}
-        absent = [name for name in schema.names if name not in position]
-        if absent:
-            noun = "column" if len(absent) == 1 else "columns"
-            raise DataError(
-                f"X lacks the {noun} {quoted(absent)} that the tree was fitted with. "
-                f"Its columns are {quoted(frame.names, 20)}; rename or add what is "
-                "lacking."
-            )
+        check_absent("X", frame.names, schema.names, "the tree was fitted with")
         # Further columns are ignored: those of the tree are matched by name.
+        position = {name: index for index, name in enumerate(frame.names)}
         return [position[name] for name in schema.names]
     if len(frame.names) != len(schema.columns):
         raise DataError(
@@ -150,14 +143,15 @@ def columns_for(
 def check_absent(
     label: str, names: Sequence[str], wanted: Sequence[str], that: str
 ) -> None:
-    """Reject a file that lacks columns."""
-    absent = [name for name in wanted if name not in names]
+    """Reject a table that lacks columns."""
+    known = frozenset(names)
+    absent = [name for name in wanted if name not in known]
     if absent:
         columns = "column" if len(absent) == 1 else "columns"
         raise DataError(
-            f"{label} lacks the {columns} {quoted(absent)} that {that}. Got "
-            f"{quoted(names, 20)}; add what is lacking, with empty cells if it is "
-            "not known."
+            f"{label} lacks the {columns} {quoted(absent)} that {that}. Its columns "
+            f"are {quoted(names, 20)}; rename or add what is lacking, with empty cells "
+            "if it is not known."
         )
 
 
@@ -279,10 +273,15 @@ def encode_columns(
     frame: Frame,
     schema: Schema,
     used: Sequence[int],
+    *,
+    allow_missing: bool = True,
     allow_unseen: bool = True,
     threads: int = 1,
 ) -> Columns:
-    """Encode the columns that a tree uses; the others are left empty."""
+    """Encode the columns that a tree uses; the others are left empty.
+
+    A policy of "error" allows no missing cells, or no unseen values.
+    """
     source = match_columns(frame, schema)
 
     def encode(index: int) -> NDArray[Any]:
@@ -297,7 +296,25 @@ def encode_columns(
     encoded = in_order(encode, used, _useful_threads(frame, used, threads))
     for index, cells in zip(used, encoded, strict=True):
         data[index] = cells
-    return Columns(frame.n_rows, tuple(data))
+    columns = Columns(frame.n_rows, tuple(data))
+    if not allow_missing:
+        check_missing(((index, schema.columns[index]) for index in used), columns)
+    return columns
+
+
+def check_missing(columns: Iterable[tuple[int, Column]], data: Columns) -> None:
+    """Raise for the first missing cell, as the policy "error" requires."""
+    for index, column in columns:
+        cells = data.data[index]
+        gone = np.isnan(cells) if column.is_numeric else cells == column.missing_code
+        if gone.any():
+            raise DataError(
+                f"Column {column.name!r} is missing in row {int(np.argmax(gone))}, and "
+                "missing='error' allows no missing values. Fill it or choose "
+                "another policy: 'branch', 'split', 'largest' or 'node'.",
+                row=int(np.argmax(gone)),
+                column=column.name,
+            )
 
 
 def _encoded(frame: Frame, index: int, column: Column, raw: RawColumn) -> NDArray[Any]:

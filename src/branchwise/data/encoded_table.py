@@ -30,9 +30,9 @@ def digest(array: NDArray[np.generic] | None) -> bytes:
     """Return a hash of 16 bytes of the contents of an array of numbers."""
     if array is None:
         return b""
-    told = f"{array.dtype.str}{array.shape}".encode()
+    description = f"{array.dtype.str}{array.shape}".encode()
     data = np.ascontiguousarray(array)
-    return blake2b(data.data, digest_size=16, key=told[:64]).digest()
+    return blake2b(data.data, digest_size=16, key=description[:64]).digest()
 
 
 #: Guards every cache; it is held briefly.
@@ -56,11 +56,11 @@ class CacheStore:
     def get(self, key: Hashable) -> object | None:
         """Return the entry of a key, or None."""
         with _LOCK:
-            found = self._kept.get(key)
-            if found is None:
+            entry = self._kept.get(key)
+            if entry is None:
                 return None
             self._kept.move_to_end(key)
-            return found[0]
+            return entry[0]
 
     def put(self, key: Hashable, thing: object, n_bytes: int) -> None:
         """Store an entry, replacing that of the same key."""
@@ -97,9 +97,9 @@ class LRUCache:
         n_bytes: Callable[[Made], int],
     ) -> Made:
         """Return an entry; compute and store it if it is absent."""
-        found = self.get(name)
-        if found is not None:
-            return cast("Made", found)
+        entry = self.get(name)
+        if entry is not None:
+            return cast("Made", entry)
         made = make()
         self.put(name, made, n_bytes(made))
         return made

@@ -27,11 +27,10 @@ from branchwise.data.columns import (
     as_value,
     check_mixed,
     is_missing,
-    series_reader,
     shortened,
-    vector_reader,
 )
 from branchwise.data.schema import Value
+from branchwise.data.series import series_reader, vector_reader
 from branchwise.errors import DataError, ParameterError, counted, quoted
 
 _SMALL = 1000  # smaller integers may be used as codes

@@ -112,13 +112,13 @@ class Scale:
         once = self.sums.exponents[-1] - self.weight_step
         twice = self.squares.exponents[-1] - self.weight_step
         low = min(twice, 2 * once)
-        found = [
+        variances = [
             ratio((s * w << twice - low) - (t * t << 2 * once - low), w * w, low)
             if w
             else 0.0
             for w, t, s in zip(weights, totals, squares, strict=True)
         ]
-        return np.array(found)
+        return np.array(variances)
 
     def deviations(self, moments: Floats) -> Floats:
         """Return the standard deviations of groups."""
@@ -136,14 +136,6 @@ class Scale:
 
     def _totals(self, moments: Floats) -> list[int]:
         return self.sums.whole(self.sum_limbs(moments))
-
-
-@dataclass(frozen=True)
-class Quantities:
-    """Numbers of the rows in the unit of their scale."""
-
-    values: Floats
-    scale: Scale
 
 
 @dataclass(frozen=True)
@@ -171,6 +163,14 @@ class Spread:
             max(self.high, other.high),
             min(self.bit, other.bit),
         )
+
+
+@dataclass(frozen=True)
+class Quantities:
+    """Numbers of the rows in the unit of their scale."""
+
+    values: Floats
+    scale: Scale
 
 
 def measure(numbers: Floats, grid: WeightGrid) -> Quantities:
@@ -242,13 +242,13 @@ def class_codes(raw: Coded, classes: Sequence[Value]) -> NDArray[np.intp]:
     return table.take(raw.codes)
 
 
-def check_classes(found: Sequence[Value], declared: Sequence[Value]) -> None:
+def check_classes(occurring: Sequence[Value], declared: Sequence[Value]) -> None:
     """Reject declared classes that are incomplete or repeated."""
-    if set(found) <= set(declared) and len(set(declared)) == len(declared):
+    if set(occurring) <= set(declared) and len(set(declared)) == len(declared):
         return
     raise DataError(
         f"classes must name every class of y once. Got {quoted(declared)}, and y has "
-        f"{quoted(found)}."
+        f"{quoted(occurring)}."
     )
 
 
@@ -271,14 +271,7 @@ def plain_numbers(raw: RawColumn, n_rows: int | None) -> NDArray[np.float64]:
             "y must hold numbers to be predicted. Got "
             f"{example!r} among its values; convert it, or use a classifier."
         )
-    finite = np.isfinite(raw.values)
-    if not finite.all():
-        row = int(np.argmin(finite))
-        raise DataError(
-            f"y is infinite in row {row}. Input y contains infinity; every row needs "
-            "a finite number.",
-            row=row,
-        )
+    _check_finite(raw, "every row needs a finite number")
     return raw.values.astype(np.float64)
 
 
@@ -315,15 +308,18 @@ def _check_other_length(n_labels: int, n_rows: int | None) -> None:
         )
 
 
-def _labels_from_numbers(raw: Numbers) -> Coded:
+def _check_finite(raw: Numbers, allowed: str) -> None:
     finite = np.isfinite(raw.values)
     if not finite.all():
         row = int(np.argmin(finite))
         raise DataError(
-            f"y is infinite in row {row}. Input y contains infinity; a class must be "
-            "text, a boolean, a category or a whole number.",
+            f"y is infinite in row {row}. Input y contains infinity; {allowed}.",
             row=row,
         )
+
+
+def _labels_from_numbers(raw: Numbers) -> Coded:
+    _check_finite(raw, "a class must be text, a boolean, a category or a whole number")
     fractional = raw.values != np.rint(raw.values)
     if fractional.any():
         row = int(np.argmax(fractional))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.bins import Edges
 from branchwise.data.columns import Coded, Numbers, RawColumn, check_mixed
-from branchwise.data.encode import encode_columns, learn_column
+from branchwise.data.encode import check_missing, encode_columns, learn_column
 from branchwise.data.exact_sums import lowest_bit
 from branchwise.data.frames import (
     Frame,
@@ -62,7 +62,7 @@ from branchwise.grow.protocol import Level, Levels
 from branchwise.native import available
 from branchwise.threads import cached_property
 from branchwise.tree.apply import NativeWalk
-from branchwise.tree.splits import Splits, check_missing
+from branchwise.tree.splits import Splits
 from branchwise.tree.tree import Tree
 
 

@@ -65,7 +65,7 @@ class FoldTest:
         model, table = self.model, self.test.table
         allow = model.recipe.unseen != "error"
         picked = table if chosen is None else table[chosen]
-        return encode_columns(picked, model.schema, self.used, allow)
+        return encode_columns(picked, model.schema, self.used, allow_unseen=allow)
 
     def predictions(self, data: Columns) -> NDArray[Any]:
         """Return the codes of the classes, or the numbers, of encoded rows."""

@@ -31,7 +31,6 @@ from branchwise.rules.rule_set import Rules, escaped, premise
 from branchwise.text.conditions import Condition, aligned, amount, percent, word
 from branchwise.text.paths import simplified
 from branchwise.tree.apply import Walker
-from branchwise.tree.splits import check_missing
 from branchwise.tree.tree import Tree
 
 #: What the table says in place of the conditions of its last line.
@@ -234,12 +233,13 @@ class Source:
 
     def encoded(self, X: object) -> Columns:
         """Encode the columns that the tree splits on."""
-        columns, used = self.schema.columns, self.tree.used_columns
-        allow_unseen = self.recipe.unseen != "error"
-        data = encode_columns(open_table(X), self.schema, used, allow_unseen)
-        if self.recipe.missing == "error":
-            check_missing(((j, columns[j]) for j in used), data)
-        return data
+        return encode_columns(
+            open_table(X),
+            self.schema,
+            self.tree.used_columns,
+            allow_missing=self.recipe.missing != "error",
+            allow_unseen=self.recipe.unseen != "error",
+        )
 
     def coverage(self, data: Columns) -> Coverage:
         """Return the check of which rows fulfil a condition."""

@@ -27,7 +27,6 @@ from branchwise.prune import cost_complexity, reduced_error
 from branchwise.recipe import Recipe
 from branchwise.train.train import Training, grown
 from branchwise.tree.apply import Walker
-from branchwise.tree.splits import check_missing
 from branchwise.tree.tree import Tree
 
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -120,9 +119,13 @@ def encode_rows(
     frame = open_table(table)
     if not frame.n_rows:
         raise DataError("X has no rows. Pass rows to prune with.")
-    data = encode_columns(frame, schema, used, recipe.unseen != "error")
-    if recipe.missing == "error":
-        check_missing(((j, schema.columns[j]) for j in used), data)
+    data = encode_columns(
+        frame,
+        schema,
+        used,
+        allow_missing=recipe.missing != "error",
+        allow_unseen=recipe.unseen != "error",
+    )
     if recipe.is_regression:
         wanted: Any = learn_numbers(target, frame.n_rows, recipe.criterion)
     else:

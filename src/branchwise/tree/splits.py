@@ -12,7 +12,7 @@ those before it are missing as well (Breiman et al., "CART", 1984, section 5.3).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,6 @@ import numpy as np
 from branchwise.data.arrays import Floats, Ints, run_starts
 from branchwise.data.schema import Column, Columns
 from branchwise.data.ties import first_best
-from branchwise.errors import DataError
 from branchwise.recipe import Policy
 from branchwise.threads import cached_property
 
@@ -54,21 +53,6 @@ def _route(policy: Policy, largest: Ints, missing_branch: Ints) -> Ints:
     if policy in ("largest", "surrogate"):
         return largest
     return np.full_like(largest, EVERY_BRANCH if policy == "split" else STOP)
-
-
-def check_missing(columns: Iterable[tuple[int, Column]], data: Columns) -> None:
-    """Raise for the first missing cell, as the policy "error" requires."""
-    for index, column in columns:
-        cells = data.data[index]
-        gone = np.isnan(cells) if column.is_numeric else cells == column.missing_code
-        if gone.any():
-            raise DataError(
-                f"Column {column.name!r} is missing in row {int(np.argmax(gone))}, and "
-                "missing='error' allows no missing values. Fill it or choose "
-                "another policy: 'branch', 'split', 'largest' or 'node'.",
-                row=int(np.argmax(gone)),
-                column=column.name,
-            )
 
 
 #: The codes of a number at a threshold.
