@@ -159,8 +159,11 @@ def _stays_text(text: str) -> bool:
 
 
 def check_sketches(case: Case) -> bool:
-    """Numbers beyond max_exact are cut at the same places, whoever holds the rows."""
-    if not _for_engines(case) or not 5 < case.n_rows <= 300:
+    """Numbers beyond max_exact are cut at the same places, whoever holds the rows.
+
+    It is the slowest check, so that it takes one case in three.
+    """
+    if not _for_engines(case) or not 5 < case.n_rows <= 300 or case.seed % 3:
         return False
     if not any(family(cells) in ("whole", "number") for cells in case.columns.values()):
         return False

@@ -9,7 +9,7 @@ from typing import Any
 from branchwise.data.encode import cache_of_rows, check_missing, learn_columns
 from branchwise.data.frames import Frame, open_table
 from branchwise.data.schema import Schema, Value
-from branchwise.data.target import learn_numbers, learn_target
+from branchwise.data.target import check_rates, learn_numbers, learn_target
 from branchwise.data.weights import check_weights, with_class_weights
 from branchwise.engines.base import Source, is_files, source_of
 from branchwise.engines.fit_plan import MAX_EXACT, Task, check_columns
@@ -293,7 +293,7 @@ def _wanted(
             "one label for each row."
         )
     if recipe.is_regression:
-        return (), learn_numbers(target, n_rows, recipe.criterion)
+        return (), learn_numbers(target, n_rows)
     return learn_target(target, n_rows, classes)
 
 
@@ -307,6 +307,8 @@ def _fitted(
     progress: Progress | None,
 ) -> Model:
     """Grow and prune."""
+    if recipe.criterion == "poisson":
+        _check_counted_rates(training, recipe)
     aside = _set_aside(schema, training, recipe, validation, validation_fraction)
     if aside is not None:
         training, validating = aside
@@ -317,6 +319,13 @@ def _fitted(
     if aside is not None:
         tree = prune_by_validation(tree, validating, recipe)
     return Model(schema, tree, recipe)
+
+
+def _check_counted_rates(training: Training, recipe: Recipe) -> None:
+    """Check Poisson targets of the rows that count: vanishing weights are absent."""
+    weights = training.grid(recipe).weights
+    numbers = training.target if weights is None else training.target[weights > 0]
+    check_rates(float(numbers.min()), float(numbers.max()))
 
 
 def _set_aside(

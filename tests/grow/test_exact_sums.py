@@ -228,6 +228,23 @@ def test_rows_whose_weight_vanishes_are_absent_everywhere(recipe, tmp_path):
     assert not {2.25, 2.75, 9.25} & set(cuts.tolist())
 
 
+def test_rates_are_checked_on_the_rows_that_count(tmp_path):
+    table = {"x": [1, 2], "y": [0.4, 0.0], "w": [1.0, 1e16]}
+    parquet.write_table(pa.table(table), tmp_path / "rows.parquet")
+    for source in (table, StreamedTable((str(tmp_path / "rows.parquet"),))):
+        with pytest.raises(DataError, match="not all 0"):
+            fit_tree(source, "y", RATES, sample_weight="w")
+    negative = {"x": [1, 2, 3], "y": [0.4, 0.2, -1.0], "w": [1.0, 1.0, 0.0]}
+    assert fit_tree(negative, "y", RATES, sample_weight="w").tree.mean[0] > 0
+
+
+def test_worked_steps_of_large_weights_do_not_overflow():
+    X, y = {"age": ["v0", "v1", "v1"]}, [1e8, 1e8, 0.06]
+    model = CARTRegressor().fit(X, y, sample_weight=[3e298, 1e298, 2e298]).model_
+    steps = model.steps(X, y, sample_weight=[3e298, 1e298, 2e298])
+    assert "inf" not in steps.to_text()
+
+
 def test_a_class_of_weight_zero_lends_no_number(tmp_path):
     columns = {"n": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "y": [*"aabcab"]}
     agree(tmp_path, columns, CART, class_weight={"c": 0.0})

@@ -91,8 +91,9 @@ class Grouper:
         if impurities is None:
             return None
         if self._scale is not None:
-            sizes = self.impurity_sums.weight(branches) * self._unit
-            return float((impurities * sizes).sum()) / weight
+            # Shares first: products of large weights and variances overflow.
+            shares = self.impurity_sums.weight(branches) / (weight / self._unit)
+            return float((impurities * shares).sum())
         left = int(self.scoring.weighted_impurity(self.impurity_sums)(branches).sum())
         return left * self.impurity_sums.unit / (weight / self._unit)
 
