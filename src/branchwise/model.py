@@ -1,8 +1,8 @@
 """Models: schema, tree and recipe, with all that they can do as methods.
 
 :class:`ModelPredictions` predicts, :class:`Reading` has rules, explanations, steps and
-pictures, and :class:`Model` saves, exports and prunes as well. Modules that prediction
-does not need are imported lazily, to keep ``import branchwise`` fast.
+pictures, and :class:`Model` saves, exports and prunes as well. Modules that fitting and
+prediction do not need are imported by the methods that use them, to start fast.
 """
 
 from __future__ import annotations
@@ -18,22 +18,12 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import Frame, open_table
-from branchwise.data.one_row import Cells, open_rows
 from branchwise.data.schema import Columns, Schema
 from branchwise.data.target import learn_numbers
 from branchwise.errors import ParameterError, counted
-from branchwise.files.atomic import atomic_write
-from branchwise.grow.importance import column_importances
-from branchwise.model_file import save as persist
 from branchwise.recipe import Pruning, Recipe
-from branchwise.render.picture import PICTURED_VALUES
-from branchwise.render.plain_text import text_lines
-from branchwise.render.view import view
-from branchwise.text.conditions import SHOWN_VALUES, word
-from branchwise.text.reasons import reasons_of
+from branchwise.text.conditions import PICTURED_VALUES, SHOWN_VALUES, word
 from branchwise.threads import cached_property, n_threads
-from branchwise.train import prune_model as pruning
-from branchwise.train.prune_model import PruningTable, Rows
 from branchwise.tree.apply import Arrivals, Walker, visited, with_predictions
 from branchwise.tree.tree import Tree
 
@@ -44,6 +34,7 @@ if TYPE_CHECKING:
     from branchwise.rules.rule_list import RuleList
     from branchwise.rules.rule_set import Rules
     from branchwise.steps.result import Steps
+    from branchwise.train.prune_model import PruningTable
 
 
 class ModelPredictions:
@@ -67,6 +58,8 @@ class ModelPredictions:
     @cached_property
     def reasons(self) -> dict[int, str]:
         """By node, what decided where its class is not the usual one, in words."""
+        from branchwise.text.reasons import reasons_of
+
         return reasons_of(self.schema.classes, self.tree, self.recipe)
 
     def _encoded(self, X: object, n_jobs: int | None) -> Columns:
@@ -130,6 +123,8 @@ class ModelPredictions:
     @property
     def feature_importances(self) -> Floats:
         """How much each column contributed, as shares of 1."""
+        from branchwise.grow.importance import column_importances
+
         gini = self.recipe.criterion == "gini"
         return column_importances(self.tree, len(self.schema.columns), gini)
 
@@ -147,10 +142,7 @@ def _explained(wanted: Floats, got: Floats) -> float:
 
 
 class Reading(ModelPredictions):
-    """Rules, explanations and worked solutions of a model.
-
-    Their modules are imported lazily, to keep ``import branchwise`` fast.
-    """
+    """Rules, explanations and worked solutions of a model."""
 
     def rules(self, simplify: bool = False) -> Rules:
         """Return one rule for each leaf, in the order in which the tree is printed.
@@ -162,7 +154,7 @@ class Reading(ModelPredictions):
             number as one condition, most values of a column by those that are not
             among them. The rules cover the same rows.
         """
-        from branchwise.rules.rule_set import rules_of  # noqa: PLC0415
+        from branchwise.rules.rule_set import rules_of
 
         return rules_of(self.schema, self.tree, self.recipe, simplify)
 
@@ -189,10 +181,7 @@ class Reading(ModelPredictions):
         sample_weight : sequence of float or None
             The weights of the rows.
         """
-        from branchwise.rules.rule_list import (  # noqa: PLC0415
-            Source,
-            generalised_rules,
-        )
+        from branchwise.rules.rule_list import Source, generalised_rules
 
         source = Source(self.schema, self.tree, self.recipe)
         return generalised_rules(source, X, y, confidence, sample_weight)
@@ -217,7 +206,7 @@ class Reading(ModelPredictions):
             The numbers; ``to_text``, ``to_markdown``, ``to_latex`` and ``to_html``
             write them down.
         """
-        from branchwise.steps.result import worked_solution  # noqa: PLC0415
+        from branchwise.steps.result import worked_solution
 
         return worked_solution(
             self.schema, self.tree, self.recipe, X, y, node, sample_weight
@@ -238,7 +227,8 @@ class Reading(ModelPredictions):
         Explanation or Explanations
             One for a row, or for a table of one row; else a sequence of them.
         """
-        from branchwise.explain.explanation import explain_rows  # noqa: PLC0415
+        from branchwise.data.one_row import Cells, open_rows
+        from branchwise.explain.explanation import explain_rows
 
         frame = open_rows(X)
         data, cells = self._encoded_frame(frame), Cells(frame, self.schema)
@@ -294,8 +284,9 @@ class Reading(ModelPredictions):
             The changes in words, the new row, its prediction and the cost; or the
             reason why there is no such change.
         """
-        from branchwise.explain.constraints import Constraints  # noqa: PLC0415
-        from branchwise.explain.what_if import WhatIfQuery  # noqa: PLC0415
+        from branchwise.data.one_row import Cells, open_rows
+        from branchwise.explain.constraints import Constraints
+        from branchwise.explain.what_if import WhatIfQuery
 
         frame = open_rows(row)
         data, cells = self._encoded_frame(frame), Cells(frame, self.schema)
@@ -324,7 +315,7 @@ class Reading(ModelPredictions):
         ModelDiff
             Which splits changed, and the predictions of which rows.
         """
-        from branchwise.explain.diff import diff_models  # noqa: PLC0415
+        from branchwise.explain.diff import diff_models
 
         if not isinstance(other, ModelPredictions):
             raise ParameterError(
@@ -337,7 +328,7 @@ class Reading(ModelPredictions):
 
 
 def _side(model: ModelPredictions) -> Side:
-    from branchwise.explain.diff import Side  # noqa: PLC0415
+    from branchwise.explain.diff import Side
 
     return Side(
         model.schema,
@@ -359,16 +350,15 @@ _WHY_LESS = 'so that the notebook stays small: to_html("tree.html") writes all o
 
 
 class Showing(ModelPredictions):
-    """How a model shows itself.
-
-    Pictures and pages are made by rooms that are opened when they are wanted.
-    """
+    """A model as text, as pictures and as an interactive page."""
 
     def view(self, max_values: int = SHOWN_VALUES) -> dict[str, Any]:
         """Return the tree as a dictionary of plain values, ready for ``json.dumps``.
 
         All views are drawn from it; :mod:`branchwise.render.view` lists its keys.
         """
+        from branchwise.render.view import view
+
         return view(self.schema, self.tree, self.recipe, max_values)
 
     def to_text(
@@ -420,7 +410,7 @@ class Showing(ModelPredictions):
             How many values of a list to show before the rest is only counted; all of
             them show when pointed at.
         """
-        from branchwise.render.svg import svg_lines  # noqa: PLC0415
+        from branchwise.render.svg import svg_lines
 
         return "\n".join(svg_lines(self.view(max_values), max_depth, max_nodes))
 
@@ -431,7 +421,7 @@ class Showing(ModelPredictions):
         max_values: int = PICTURED_VALUES,
     ) -> str:
         """Return the tree in DOT, for Graphviz; parameters as in :meth:`to_svg`."""
-        from branchwise.render.dot import dot_lines  # noqa: PLC0415
+        from branchwise.render.dot import dot_lines
 
         return "\n".join(dot_lines(self.view(max_values), max_depth, max_nodes))
 
@@ -442,11 +432,13 @@ class Showing(ModelPredictions):
         max_values: int = PICTURED_VALUES,
     ) -> str:
         """Return the tree as a Mermaid flowchart; parameters as in :meth:`to_svg`."""
-        from branchwise.render.mermaid import mermaid_lines  # noqa: PLC0415
+        from branchwise.render.mermaid import mermaid_lines
 
         return "\n".join(mermaid_lines(self.view(max_values), max_depth, max_nodes))
 
     def _lines(self, *options: object) -> Iterator[str]:
+        from branchwise.render.plain_text import text_lines
+
         return text_lines(self.schema, self.tree, self.reasons, *options)  # type: ignore[arg-type]
 
     @overload
@@ -490,7 +482,8 @@ class Showing(ModelPredictions):
             the page shows at each node what every column would have gained (for the
             first 200 split nodes).
         """
-        from branchwise.render import viewer as html  # noqa: PLC0415
+        from branchwise.render import viewer as html
+        from branchwise.train.prune_model import Rows
 
         seen = _page_view(self)
         rows = Rows.of(X, y, sample_weight)
@@ -504,8 +497,8 @@ class Showing(ModelPredictions):
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook; of large trees the first levels."""
-        from branchwise.render import viewer as html  # noqa: PLC0415
-        from branchwise.train.prune_model import collapse_nodes  # noqa: PLC0415
+        from branchwise.render import viewer as html
+        from branchwise.train.prune_model import collapse_nodes
 
         text, depth_limit = str(self), html.beyond_a_notebook(self.tree)
         tree = collapse_nodes(self.tree, depth_limit) if depth_limit else self.tree
@@ -536,7 +529,8 @@ class Showing(ModelPredictions):
 
 
 def _page_view(model: ModelPredictions) -> dict[str, Any]:
-    from branchwise.render import viewer as html  # noqa: PLC0415
+    from branchwise.render import viewer as html
+    from branchwise.render.view import view
 
     lists = html.lists_for(model.tree)
     return view(model.schema, model.tree, model.recipe, lists=lists)
@@ -546,7 +540,7 @@ def _candidates(
     model: ModelPredictions, X: object, y: object, sample_weight: object
 ) -> dict[str, list[dict[str, Any]]]:
     """Return, by node, what every column would have gained there."""
-    from branchwise.steps.result import worked_solution  # noqa: PLC0415
+    from branchwise.steps.result import worked_solution
 
     splitting = np.flatnonzero(model.tree.n_children)[:_WORKED_NODES].tolist()
     if not splitting:
@@ -634,6 +628,8 @@ class Model(Reading, Showing):
         Model
             A new model; this one does not change.
         """
+        from branchwise.train import prune_model as pruning
+
         rows = pruning.Rows.of(X, y, sample_weight)
         recipe = pruning.pruning_recipe(
             self.recipe, method, confidence, raise_subtrees, tolerance, ccp_alpha, rows
@@ -648,6 +644,8 @@ class Model(Reading, Showing):
         numbered anew. Its recipe stays: it tells how the tree was grown, not what was
         collapsed by hand.
         """
+        from branchwise.train import prune_model as pruning
+
         return Model(self.schema, pruning.collapse_nodes(self.tree, nodes), self.recipe)
 
     def merge_same_leaves(self, change_probabilities: bool = False) -> Model:
@@ -661,6 +659,8 @@ class Model(Reading, Showing):
         except those of fractional cases, and probabilities may change. Numbers must be
         equal in any case.
         """
+        from branchwise.train import prune_model as pruning
+
         tree = pruning.merged(self.tree, self.recipe, change_probabilities)
         return Model(self.schema, tree, self.recipe)
 
@@ -677,6 +677,8 @@ class Model(Reading, Showing):
         PruningTable
             From the tree itself (without splits that gain nothing) to its root.
         """
+        from branchwise.train import prune_model as pruning
+
         rows = pruning.Rows.of(X, y)
         return pruning.pruning_table(self.schema, self.tree, self.recipe, rows)
 
@@ -706,7 +708,8 @@ class Model(Reading, Showing):
         str or bytes
             The export; bytes where the format is not text.
         """
-        from branchwise import export  # noqa: PLC0415
+        from branchwise import export
+        from branchwise.files.atomic import atomic_write
 
         if verify is False:
             content = export.write(self, target, **options)
@@ -720,10 +723,14 @@ class Model(Reading, Showing):
 
     def to_bytes(self) -> bytes:
         """Return the content of the model file."""
+        from branchwise.model_file import save as persist
+
         return persist.to_bytes(self.schema, self.tree, self.recipe)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, whole or not at all."""
+        from branchwise.model_file import save as persist
+
         persist.save(path, self.schema, self.tree, self.recipe)
 
 
@@ -740,6 +747,8 @@ def load(path: str | os.PathLike[str]) -> Model:
     Model
         The model, which predicts exactly as the one that was saved.
     """
+    from branchwise.model_file import save as persist
+
     return Model(*persist.load(path))
 
 

@@ -16,14 +16,9 @@ from branchwise.evaluation.plots import (
 )
 from branchwise.model import Model
 from branchwise.render import scene as layout
-from branchwise.render.picture import (
-    CLASS_COLOURS,
-    NUMBER_COLOUR,
-    PICTURED_VALUES,
-    drawing,
-    mixed,
-)
+from branchwise.render.picture import CLASS_COLOURS, NUMBER_COLOUR, drawing, mixed
 from branchwise.render.scene import Scene, scene
+from branchwise.text.conditions import PICTURED_VALUES
 from branchwise.train.prune_model import PruningTable
 
 __all__ = [

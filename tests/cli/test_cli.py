@@ -1853,6 +1853,7 @@ def test_signals_leave_no_file(start, tmp_path, module, name, sent, code, told):
     folder.mkdir()
     run = (
         "import sys, time\n"
+        "import branchwise.cli.fit\n"
         "from branchwise.cli.main import main\n"
         "def halt(*_, **__):\n"
         "    print('here', flush=True)\n"

@@ -18,7 +18,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner
 
 import branchwise
@@ -30,7 +29,7 @@ from branchwise import (
     datasets,
     export,
 )
-from branchwise.cli.main import app
+from branchwise.cli.main import SUBCOMMANDS, app
 
 FROZEN = Path(__file__).parents[1] / "golden" / "frozen.json"
 HELP = Path(__file__).parents[1] / "golden" / "help"
@@ -149,7 +148,7 @@ def found() -> dict[str, dict[str, str]]:
 
 def subcommands() -> list[str]:
     """Return the names of the subcommands."""
-    return sorted(get_command(app).commands)  # type: ignore[attr-defined]
+    return sorted(SUBCOMMANDS)
 
 
 def help_of(subcommand: str) -> str:

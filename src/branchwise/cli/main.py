@@ -13,29 +13,14 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from branchwise import __version__
-from branchwise.cli.diff import diff
-from branchwise.cli.evaluate import evaluate
-from branchwise.cli.explain import explain
-from branchwise.cli.export import export
-from branchwise.cli.fit import fit
-from branchwise.cli.options.shared import with_reading
-from branchwise.cli.predict import predict
-from branchwise.cli.prune import prune
-from branchwise.cli.report import report
-from branchwise.cli.rules import rules
-from branchwise.cli.schema import schema
-from branchwise.cli.show import show
-from branchwise.cli.steps import steps
 from branchwise.cli.support.streams import Reporter, complain, with_options
-from branchwise.cli.tune import tune
-from branchwise.cli.view import view
-from branchwise.cli.what_if import what_if
 from branchwise.errors import BranchwiseError, ParameterError
 
 BAD_DATA = 1
@@ -43,6 +28,24 @@ BAD_USAGE = 2
 INTERRUPTED = 130
 NO_READER = 141
 ENDED = 143
+#: In the order of the help. Each is a function in a module of its name.
+SUBCOMMANDS = (
+    "fit",
+    "predict",
+    "show",
+    "view",
+    "rules",
+    "steps",
+    "explain",
+    "what-if",
+    "diff",
+    "evaluate",
+    "tune",
+    "report",
+    "prune",
+    "export",
+    "schema",
+)
 
 
 class _Ended(KeyboardInterrupt):
@@ -73,7 +76,20 @@ class _Subcommand(TyperCommand):
 
 
 class _Subcommands(TyperGroup):
-    """Runs a subcommand; expected errors become one line and an exit code."""
+    """Runs a subcommand; expected errors become one line and an exit code.
+
+    The module of a subcommand is imported when it is requested, to start fast.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(SUBCOMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        # For another name all are loaded, so that a similar one can be suggested.
+        for name in (cmd_name,) if cmd_name in SUBCOMMANDS else SUBCOMMANDS:
+            if name not in self.commands:
+                self.commands[name] = _loaded(name)
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -93,6 +109,16 @@ class _Subcommands(TyperGroup):
             _stop(f"error: {_about(error)}", BAD_DATA)
         except MemoryError:
             _stop("error: out of memory", BAD_DATA)
+
+
+def _loaded(name: str) -> Any:
+    from branchwise.cli.options.shared import with_reading
+
+    function = name.replace("-", "_")
+    subcommand = getattr(import_module(f"branchwise.cli.{function}"), function)
+    own = typer.Typer(add_completion=False, rich_markup_mode=None)
+    own.command(cls=_Subcommand)(with_reading(subcommand))
+    return typer.main.get_command(own)
 
 
 def _stop(message: str, code: int) -> NoReturn:
@@ -132,24 +158,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for subcommand in (
-    fit,
-    predict,
-    show,
-    view,
-    rules,
-    steps,
-    explain,
-    what_if,
-    diff,
-    evaluate,
-    tune,
-    report,
-    prune,
-    export,
-    schema,
-):
-    app.command(cls=_Subcommand)(with_reading(subcommand))
 
 
 def _print_version(wanted: bool) -> None:

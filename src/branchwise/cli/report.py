@@ -248,14 +248,16 @@ def _test_rows(
 def _estimator(
     algorithm: Algorithm, regression: bool, growth: Growth, rows: _Rows
 ) -> Any:
-    from branchwise import estimators
+    from branchwise.estimators.c45 import C45Classifier
+    from branchwise.estimators.cart import CARTClassifier, CARTRegressor
+    from branchwise.estimators.id3 import ID3Classifier
 
     kinds: Mapping[str, Any] = {
-        Algorithm.ID3: estimators.ID3Classifier,
-        Algorithm.C45: estimators.C45Classifier,
-        Algorithm.CART: estimators.CARTClassifier,
+        Algorithm.ID3: ID3Classifier,
+        Algorithm.C45: C45Classifier,
+        Algorithm.CART: CARTClassifier,
     }
-    kind = estimators.CARTRegressor if regression else kinds[algorithm]
+    kind = CARTRegressor if regression else kinds[algorithm]
     called = "cart --regression" if regression else algorithm.value
     given = growth.parameters(rows.labels)
     if given.get("pruning") == "none":

@@ -22,16 +22,14 @@ from branchwise.cli.options.shared import (
     read_na_values,
     remark_header,
 )
-from branchwise.cli.support.streams import (
-    Reporter,
+from branchwise.cli.support.hints import (
     hint,
     present_values,
-    print_json,
-    print_lines,
     unusable_hint,
     with_option,
     without_mistaken,
 )
+from branchwise.cli.support.streams import Reporter, print_json, print_lines
 from branchwise.data.checks import Finding, inspect_table
 from branchwise.data.columns import Coded, RawColumn
 from branchwise.data.frames import open_table

@@ -35,7 +35,6 @@ from branchwise.grow.criteria import ImpuritySums64
 from branchwise.grow.moments import Moments64
 from branchwise.grow.protocol import Engine, Level, Levels
 from branchwise.grow.recount import finished_splits, prescribed_splits
-from branchwise.grow.surrogates import with_surrogates
 from branchwise.recipe import Recipe
 from branchwise.tree.splits import Splits, ragged
 from branchwise.tree.tree import ARRAYS, Tree
@@ -221,6 +220,8 @@ def _by_levels(
             engine, columns, opened, recipe, impurity_sums.at(open_nodes), n_cases
         )
         if recipe.missing == "surrogate":
+            from branchwise.grow.surrogates import with_surrogates  # noqa: PLC0415
+
             splits = with_surrogates(splits, engine, columns, recipe.threshold)
         pieces.add(level, open_nodes, splits)
         if not len(splits.sizes):

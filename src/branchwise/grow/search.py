@@ -25,11 +25,6 @@ from branchwise.grow.categories import Grouping, Judge, grouped
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores
 from branchwise.grow.protocol import CountSource, Level
-from branchwise.grow.significance import (
-    log_groupings,
-    log_p_values_of_classes,
-    log_p_values_of_numbers,
-)
 from branchwise.grow.thresholds import (
     BestThresholds,
     Thresholds,
@@ -176,6 +171,8 @@ class Search:
         n = len(self.level)
         if self.recipe.branching == "values" or self.recipe.max_p_value is None:
             return np.zeros(n)
+        from branchwise.grow.significance import log_groupings  # noqa: PLC0415
+
         values = np.bincount(known.node, minlength=n).tolist()
         groups = np.bincount(joined.node, minlength=n).tolist()
         pairs = zip(values, groups, strict=True)
@@ -408,12 +405,14 @@ class Search:
 
     def _log_p_value(self, branches: Floats, starts: Ints, cases: Floats) -> Floats:
         """Return the logarithms of p-values, by split."""
+        from branchwise.grow import significance  # noqa: PLC0415
+
         if not self.impurity_sums.for_numbers:
-            return log_p_values_of_classes(branches, starts, cases)
+            return significance.log_p_values_of_classes(branches, starts, cases)
         whole = np.add.reduceat(branches, starts, axis=0)
         within = np.add.reduceat(self.impurity_sums.squares(branches), starts)
         n_branches = np.diff(starts, append=len(branches))
-        return log_p_values_of_numbers(
+        return significance.log_p_values_of_numbers(
             self.impurity_sums.squares(whole), within, n_branches, cases
         )
 

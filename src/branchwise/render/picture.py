@@ -127,10 +127,6 @@ def fitted(text: str, space: float, size: float, bold: bool = False) -> str:
     return text[:end].rstrip() + ELLIPSIS
 
 
-#: How many values of a list stand on a branch of a picture.
-PICTURED_VALUES = 4
-
-
 @dataclass(frozen=True)
 class Drawing:
     """The nodes of a picture, numbered level by level, as parallel lists.

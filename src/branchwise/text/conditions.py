@@ -26,6 +26,8 @@ from branchwise.tree.tree import Tree
 
 #: How many values of a list are shown before the rest is only counted.
 SHOWN_VALUES = 8
+#: The same, on a branch of a picture.
+PICTURED_VALUES = 4
 #: The name of a target without a name.
 UNNAMED = "target"
 _QUOTES = "'\""

@@ -12,15 +12,15 @@ import typer
 from numpy.typing import NDArray
 
 from branchwise.cli.options.shared import Table, categorical_names, column_names
-from branchwise.cli.support.models import read_alike
-from branchwise.cli.support.streams import (
-    Reporter,
+from branchwise.cli.support.hints import (
     has_no_value,
     option,
     why_text,
     with_option,
     without_mistaken,
 )
+from branchwise.cli.support.models import read_alike
+from branchwise.cli.support.streams import Reporter
 from branchwise.data.checks import grave_findings
 from branchwise.data.columns import Coded, Numbers
 from branchwise.data.frames import open_table, read_vector
