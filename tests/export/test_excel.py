@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from io import BytesIO
 from random import Random
 from zipfile import ZipFile
@@ -20,14 +21,14 @@ from branchwise import (
     export,
     fit_tree,
 )
-from branchwise.export import excel, excel_runner
-from branchwise.export import excel_runner as biff
-from branchwise.export.excel_workbook import column_name, escaped
+from branchwise.export import excel, excel_workbook
+from branchwise.export.excel_workbook import Sheet, column_name, escaped, workbook
 from branchwise.export.plan import STOP, Field, Node, Plan, PlanSplit, make_plan
 from mixed_trees import HOSTILE, random_models
+from workbooks import old_workbook, record
 
 needs_libreoffice = pytest.mark.skipif(
-    excel_runner._absent() is not None, reason="LibreOffice is not here"
+    excel_workbook._absent() is not None, reason="LibreOffice is not here"
 )
 #: All that formulas are made of: no text but the empty one.
 FORMULA = re.compile(
@@ -116,6 +117,63 @@ def test_texts_are_escaped_as_workbooks_do():
     assert [column_name(i) for i in (0, 25, 26, 701, 702)] == [
         *("A", "Z", "AA", "ZZ", "AAA")
     ]
+
+
+def test_cells_are_read_as_they_were_written():
+    """Texts are neither formulas nor links nor escapes, numbers have all digits."""
+    openpyxl = pytest.importorskip("openpyxl")
+    texts = [text for text in HOSTILE if text and "\r" not in text]
+    texts += ["{=1+1}", "http://a.b/c", "_x0041_", "_x0041_x0042_", " _x0041_x0042_x00"]
+    numbers = [1 / 3, 0.1 + 0.2, 5e-324, 1.7976931348623157e308, 2**53, 7, True, -1.5]
+    cells = [*texts, *numbers]
+    content = workbook([Sheet("a", [["header"], *([cell] for cell in cells)])])
+    page = openpyxl.load_workbook(BytesIO(content))["a"]
+    assert [cell for (cell,) in page.iter_rows(2, values_only=True)] == cells
+    assert not any(cell.data_type == "f" for (cell,) in page.iter_rows())
+
+
+def test_results_of_formulas_are_read():
+    def formula(row, result):
+        tail = result + bytes(8)
+        return record(6, row, 1, 0, form="HHH", content=tail)
+
+    text, long = b"\0\0\0\0\0\0\xff\xff", "é" * 6000
+    sheet = formula(1, struct.pack("<d", 0.1 + 0.2))
+    sheet += formula(2, text) + record(0x207, 3, 1, form="HB", content=b"a\0b\0=\xd8")
+    sheet += record(0x3C, 1, form="B", content=b"\x00\xde")
+    sheet += formula(3, b"\3" + text[1:]) + formula(4, b"\2\0*" + text[3:])
+    sheet += formula(5, b"\1\0\1" + text[3:]) + formula(6, text)
+    halves = long[:4000].encode("latin-1"), long[4000:].encode("latin-1")
+    sheet += record(0x207, 6000, 0, form="HB", content=halves[0])
+    sheet += record(0x3C, 0, form="B", content=halves[1]) + record(0x0A)
+    results = excel_workbook.formula_results(old_workbook(sheet))
+    expected = [0.1 + 0.2, "ab\U0001f600", "", None, True, long]
+    assert [results[row, 1] for row in range(1, 7)] == expected
+
+
+def test_rows_are_filled_into_a_copy():
+    openpyxl = pytest.importorskip("openpyxl")
+    table = datasets.load("weather")
+    content = export.write(fit_tree(table.X, table.y), "excel", lines="3")
+    sheet = "xl/worksheets/sheet1.xml"
+    rows = [("=1+1", 0.1 + 0.2, True), (None, 1.0, None), ("a\0_x0041_", None, False)]
+    parts = parts_of(content)
+    parts[sheet] = excel_workbook._filled(parts[sheet].encode(), rows).decode()
+    copy = BytesIO()
+    with ZipFile(copy, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    page = openpyxl.load_workbook(copy)["Rows"]
+    found = list(page.iter_rows(2, values_only=True))
+    assert [row[1:3] for row in found] == [row[1:] for row in rows]
+    assert [row[0] for row in found] == ["=1+1", None, escaped("a\0_x0041_")]
+    assert all(row[3].startswith("=IF(") for row in found)
+
+
+def test_xlsxwriter_is_named_where_it_is_not_installed(monkeypatch, weather):
+    monkeypatch.setattr(excel_workbook, "find_spec", lambda name: None)
+    with pytest.raises(ExportError, match=r"pip install 'branchwise\[excel\]'"):
+        export.write(weather, "excel")
 
 
 def test_rows_that_a_sheet_cannot_hold():
@@ -207,17 +265,17 @@ def test_refused_rows_are_left_empty():
 
 
 def test_what_is_not_here_is_said(monkeypatch, weather):
-    monkeypatch.setattr(excel_runner.shutil, "which", lambda name: None)
+    monkeypatch.setattr(excel_workbook.shutil, "which", lambda name: None)
     done = export.verify(weather, "excel")
     assert done.absent[0].startswith("LibreOffice is not installed")
 
 
 def test_what_does_not_calculate_is_said(monkeypatch, weather):
-    monkeypatch.setattr(excel_runner, "_program", lambda: "false")
+    monkeypatch.setattr(excel_workbook, "_program", lambda: "false")
     with pytest.raises(ExportError, match="did not calculate the workbook"):
         export.verify(weather, "excel")
     with pytest.raises(ExportError, match="no compound file"):
-        biff.formula_results(b"PK")
+        excel_workbook.formula_results(b"PK")
 
 
 def test_too_many_columns_to_read():
@@ -225,4 +283,4 @@ def test_too_many_columns_to_read():
     plan = plan_with(fields[0], threshold=1.0)
     plan = Plan("t", "", fields, plan.classes, plan.nodes, False, False, None)
     with pytest.raises(ExportError, match="more than 256 columns"):
-        excel_runner._run(b"", plan, [])
+        excel_workbook._run(b"", plan, [])

@@ -48,6 +48,7 @@ OUTSIDE = {
     "psycopg": {"engines.sql", "export.sql"},
     "dask": {"engines.dask"},
     "distributed": {"engines.dask"},
+    "xlsxwriter": {"export.excel_workbook"},
     "pandas": {"engines.dask", "export.pmml_driver", "datasets"},
     "pyspark": {"engines.spark", "export.sql"},
     "python_calamine": {"files.workbook"},

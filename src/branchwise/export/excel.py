@@ -22,24 +22,21 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from branchwise.data.ties import TIE
 from branchwise.errors import ExportError, ParameterError
 from branchwise.export.base import Options, Target
-from branchwise.export.excel_runner import normal, runners
 from branchwise.export.excel_workbook import (
+    DIGITS,
+    DOMAIN,
     MOST_CHARACTERS,
     Content,
     Formula,
     Sheet,
     column_name,
+    fitting,
+    held,
+    normal,
+    runners,
     workbook,
 )
-from branchwise.export.plan import (
-    FRACTIONAL,
-    Cell,
-    Field,
-    Machine,
-    Plan,
-    Row,
-    make_machine,
-)
+from branchwise.export.plan import FRACTIONAL, Field, Machine, Plan, make_machine
 from branchwise.text.conditions import word
 
 
@@ -185,10 +182,6 @@ def _check_cancelling(plan: Plan) -> None:
         )
 
 
-#: Digits that every program for spreadsheets tells apart.
-_DIGITS = 14
-#: Numbers beyond these are not held by every one of them.
-_LARGEST, _SMALLEST = 1e300, 1e-300
 #: What a workbook may have: cells with formulas, columns, rows of a table.
 _MOST_FORMULAS = 400_000
 _MOST_COLUMNS = 16_000
@@ -196,10 +189,6 @@ _MOST_STATES = 1_000_000
 _MOST_ROWS = 10_000
 _MOST_CLASSES = 250
 _MOST_FIELDS = 250
-_DOMAIN = (
-    "the sheet takes rows with something in them, numbers of up to 14 digits between "
-    "1e-300 and 1e300, and no empty text"
-)
 
 
 def write(plan: Plan, options: Options) -> bytes:
@@ -257,10 +246,10 @@ def _check_alike(plan: Plan) -> None:
                     )
     for field in plan.fields:
         for value in field.values:
-            if not isinstance(value, (str, bool)) and _held(value) != value:
+            if not isinstance(value, (str, bool)) and held(value) != value:
                 raise ExportError(
                     f"Column {field.name!r} has the value {value!r}, and programs for "
-                    f"spreadsheets tell {_DIGITS} digits of a number apart. Use text "
+                    f"spreadsheets tell {DIGITS} digits of a number apart. Use text "
                     "for such values and fit again."
                 )
 
@@ -303,10 +292,10 @@ def _width(name: str) -> int:
 def bound(threshold: float) -> float:
     """Return the largest number of 14 digits that is not above a threshold."""
     exact = Decimal(threshold)
-    above = float(Context(_DIGITS, ROUND_CEILING).create_decimal(exact))
+    above = float(Context(DIGITS, ROUND_CEILING).create_decimal(exact))
     if above <= threshold:
         return above
-    return float(Context(_DIGITS, ROUND_FLOOR).create_decimal(exact))
+    return float(Context(DIGITS, ROUND_FLOOR).create_decimal(exact))
 
 
 class _Steps:
@@ -499,28 +488,6 @@ def _values(plan: Plan) -> list[list[Content]]:
     ]
 
 
-def _held(number: float) -> Cell:
-    """Return the nearest number that a sheet holds and tells from others, or None."""
-    near = float(f"{number:.{_DIGITS}g}")
-    return near if near == 0 or _SMALLEST <= abs(near) <= _LARGEST else None
-
-
-def fitting(plan: Plan, row: Row) -> Row | None:
-    """Return the row nearest to one that the sheet can hold; None if it has none."""
-    cells = tuple(map(_fitting_cell, plan.fields, row))
-    return None if plan.fields and not any(c is not None for c in cells) else cells
-
-
-def _fitting_cell(field: Field, cell: Cell) -> Cell:
-    if isinstance(cell, str):
-        known = {normal(value) for value in field.values if isinstance(value, str)}
-        same = cell in field.values or normal(cell) not in known
-        return cell if 0 < len(cell) <= MOST_CHARACTERS and same else None
-    if cell is None or isinstance(cell, bool):
-        return cell
-    return _held(cell)
-
-
 TARGET = Target(
     "excel",
     ".xlsx",
@@ -529,5 +496,5 @@ TARGET = Target(
     {"lines": ("100",)},
     binary=True,
     fitting=fitting,
-    domain=_DOMAIN,
+    domain=DOMAIN,
 )

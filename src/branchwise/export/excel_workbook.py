@@ -1,5 +1,6 @@
-"""An Excel workbook of plain cells and formulas, written with the standard library.
+"""Excel workbooks: what their cells can hold, writing them and calculating them.
 
+XlsxWriter writes workbooks; LibreOffice calculates copies that are filled with rows.
 Texts are cells of their own and never part of a formula, so that nothing a user wrote
 can be taken for one.
 """
@@ -7,24 +8,42 @@ can be taken for one.
 from __future__ import annotations
 
 import re
+import shutil
+import struct
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from importlib.util import find_spec
 from io import BytesIO
-from xml.sax.saxutils import escape, quoteattr
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from xml.sax.saxutils import escape
+from zipfile import ZIP_DEFLATED, ZipFile
 
+from branchwise.data.schema import Value
 from branchwise.errors import ExportError
+from branchwise.export.base import Options, Prediction, Runner
+from branchwise.export.plan import Cell, Field, Plan, Row
+from branchwise.files.workbook import OLD_EXCEL, CompoundFile, xls_records
 
-_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-_HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-#: What XML cannot hold or would change, and what looks like the escape of it.
-_UNFIT = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 #: Characters of a cell.
 MOST_CHARACTERS = 32_767
-#: Styles, by their position in styles.xml.
-PLAIN, HEADER, TEXT = range(3)
+#: Digits that every program for spreadsheets tells apart.
+DIGITS = 14
+#: Numbers beyond these are not held by every one of them.
+_LARGEST, _SMALLEST = 1e300, 1e-300
+DOMAIN = (
+    "the sheet takes rows with something in them, numbers of up to 14 digits between "
+    "1e-300 and 1e300, and no empty text"
+)
+#: What XML cannot hold or would change, and what looks like the escape of it.
+_UNFIT = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+#: Between two such escapes that share an underscore: XlsxWriter sees only the first.
+_BETWEEN = re.compile("(?<=_x[0-9A-Fa-f]{4})(?=_x[0-9A-Fa-f]{4}_)")
+#: The same model gives the same bytes, whenever it is written.
+_CREATED = datetime(2000, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -45,7 +64,13 @@ class Sheet:
     rows: list[list[Content]]
     widths: Sequence[int] = ()
     text_columns: frozenset[int] = field(default_factory=frozenset)
-    hidden: bool = False
+
+
+class _Exact(float):
+    """A number that is written with all its digits; XlsxWriter would keep 16."""
+
+    def __format__(self, _: str) -> str:
+        return repr(float(self))
 
 
 def column_name(index: int) -> str:
@@ -58,23 +83,35 @@ def column_name(index: int) -> str:
     return letters
 
 
-def cell_xml(content: Content, column: int, row: int, style: int = PLAIN) -> str:
-    """Write a cell; rows count from 1, columns from 0."""
-    if content is None:
-        return ""
-    at = f'<c r="{column_name(column)}{row}"' + (f' s="{style}"' if style else "")
-    if isinstance(content, Formula):
-        return f"{at}><f>{escape(content.text)}</f></c>"
-    if isinstance(content, bool):
-        return f'{at} t="b"><v>{int(content)}</v></c>'
-    if isinstance(content, (int, float)):
-        return f"{at}><v>{content!r}</v></c>"
-    text = f'<t xml:space="preserve">{escape(escaped(content))}</t>'
-    return f'{at} t="inlineStr"><is>{text}</is></c>'
+def held(number: float) -> Cell:
+    """Return the nearest number that a sheet holds and tells from others, or None."""
+    near = float(f"{number:.{DIGITS}g}")
+    return near if near == 0 or _SMALLEST <= abs(near) <= _LARGEST else None
 
 
-def escaped(text: str) -> str:
-    """Write a text as workbooks do: what XML cannot hold by its number."""
+def normal(text: str) -> str:
+    """Return what programs for spreadsheets make of a text."""
+    return re.sub("\r\n?", "\n", text).replace("\t", "\x01")
+
+
+def fitting(plan: Plan, row: Row) -> Row | None:
+    """Return the row nearest to one that the sheet can hold; None if it has none."""
+    cells = tuple(map(_fitting_cell, plan.fields, row))
+    return None if plan.fields and not any(c is not None for c in cells) else cells
+
+
+def _fitting_cell(field: Field, cell: Cell) -> Cell:
+    if isinstance(cell, str):
+        known = {normal(value) for value in field.values if isinstance(value, str)}
+        same = cell in field.values or normal(cell) not in known
+        return cell if 0 < len(cell) <= MOST_CHARACTERS and same else None
+    if cell is None or isinstance(cell, bool):
+        return cell
+    return held(cell)
+
+
+def _checked(text: str) -> str:
+    """Return a text, or say why a cell cannot hold it."""
     if len(text) > MOST_CHARACTERS:
         raise ExportError(
             f"A cell of a workbook holds at most {MOST_CHARACTERS:,} characters, and "
@@ -86,130 +123,221 @@ def escaped(text: str) -> str:
             f"The text {text[:40]!r} is no valid Unicode and cannot be written in a "
             "workbook. Replace it and fit again."
         )
-    return _UNFIT.sub(lambda found: f"_x{ord(found.group()):04X}_", text)
+    return text
 
 
 def workbook(sheets: Sequence[Sheet]) -> bytes:
     """Return a workbook; the same sheets give the same bytes."""
-    pieces = {
-        "[Content_Types].xml": _content_types(len(sheets)),
-        "_rels/.rels": _relations([("officeDocument", "xl/workbook.xml")]),
-        "xl/workbook.xml": _book(sheets),
-        "xl/_rels/workbook.xml.rels": _relations(
-            [
-                *(("worksheet", _path(i)) for i in range(len(sheets))),
-                ("styles", "styles.xml"),
-            ]
-        ),
-        "xl/styles.xml": _styles(),
-        **{f"xl/{_path(i)}": _sheet(s) for i, s in enumerate(sheets)},
-    }
-    return zipped({name: piece.encode() for name, piece in pieces.items()})
+    if find_spec("xlsxwriter") is None:
+        raise ExportError(
+            "The export to 'excel' needs the package XlsxWriter. Install it with: pip "
+            "install 'branchwise[excel]'"
+        )
+    import xlsxwriter  # noqa: PLC0415
 
-
-def zipped(pieces: dict[str, bytes]) -> bytes:
-    """Zip the files of a workbook, all with the same timestamp."""
     target = BytesIO()
-    with ZipFile(target, "w") as archive:
-        for name, content in pieces.items():
-            entry = ZipInfo(name)
-            entry.compress_type = ZIP_DEFLATED
-            archive.writestr(entry, content)
+    with xlsxwriter.Workbook(target, {"in_memory": True}) as book:
+        book.set_properties({"created": _CREATED})
+        text = book.add_format({"num_format": "@"})
+        header = book.add_format({"num_format": "@", "bold": True})
+        for sheet in sheets:
+            page = book.add_worksheet(sheet.name)
+            page.freeze_panes(1, 0)
+            for column, width in enumerate(sheet.widths):
+                is_text = column in sheet.text_columns
+                page.set_column(column, column, width, text if is_text else None)
+            for number, cells in enumerate(sheet.rows):
+                style = None if number else header
+                for column, content in enumerate(cells):
+                    _write_cell(page, number, column, content, style, text)
     return target.getvalue()
 
 
-def _path(index: int) -> str:
-    return f"worksheets/sheet{index + 1}.xml"
+def _write_cell(
+    page: Any, row: int, column: int, content: Content, style: Any, text: Any
+) -> None:
+    if isinstance(content, Formula):
+        # Without a result every program calculates it when the file is opened.
+        page.write_formula(row, column, content.text, style, "")
+    elif isinstance(content, bool):
+        page.write_boolean(row, column, content, style)
+    elif isinstance(content, str):
+        first, *others = _BETWEEN.split(_checked(content))
+        if others:
+            runs = [run for other in others for run in (text, other)]
+            page.write_rich_string(row, column, first, *runs, style or text)
+        else:
+            page.write_string(row, column, content, style)
+    elif content is not None:
+        small = isinstance(content, int) and abs(content) < 2**50
+        page.write_number(row, column, content if small else _Exact(content), style)
 
 
-def _content_types(n_sheets: int) -> str:
-    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml."
-    pieces = [
-        ("/xl/workbook.xml", "sheet.main+xml"),
-        ("/xl/styles.xml", "styles+xml"),
-        *((f"/xl/{_path(i)}", "worksheet+xml") for i in range(n_sheets)),
-    ]
-    overrides = "".join(
-        f'<Override PartName="{name}" ContentType="{kind}{end}"/>'
-        for name, end in pieces
-    )
-    relations = "application/vnd.openxmlformats-package.relationships+xml"
-    return (
-        f'{_HEAD}<Types xmlns="{_PACKAGE}/content-types">'
-        f'<Default Extension="rels" ContentType="{relations}"/>'
-        '<Default Extension="xml" ContentType="application/xml"/>'
-        f"{overrides}</Types>"
-    )
+_ROWS_SHEET = "xl/worksheets/sheet1.xml"
+#: What LibreOffice may take to calculate all workbooks, in seconds.
+_PATIENCE = 1200
+#: The columns of the format that results are read from.
+_MOST_COLUMNS = 256
 
 
-def _relations(pieces: Sequence[tuple[str, str]]) -> str:
-    inner = "".join(
-        f'<Relationship Id="r{i}" Type="{_OFFICE}/{kind}" Target="{target}"/>'
-        for i, (kind, target) in enumerate(pieces)
-    )
-    return (
-        f'{_HEAD}<Relationships xmlns="{_PACKAGE}/relationships">{inner}'
-        "</Relationships>"
-    )
+def _program() -> str | None:
+    return shutil.which("soffice") or shutil.which("libreoffice")
 
 
-def _book(sheets: Sequence[Sheet]) -> str:
-    inner = "".join(
-        f"<sheet name={quoteattr(sheet.name)} "
-        f'sheetId="{i + 1}" '
-        + ('state="hidden" ' if sheet.hidden else "")
-        + f'r:id="r{i}"/>'
-        for i, sheet in enumerate(sheets)
-    )
-    return (
-        f'{_HEAD}<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{inner}</sheets>'
-        '<calcPr calcId="0" fullCalcOnLoad="1"/></workbook>'
-    )
+def _absent() -> str | None:
+    if _program() is None:
+        return "LibreOffice is not installed (its program soffice calculates workbooks)"
+    return None
 
 
-def _styles() -> str:
-    """Return three styles: plain, a bold header that is text, and text."""
-    font = '<font><sz val="11"/><name val="Calibri"/></font>'
-    bold = '<font><b/><sz val="11"/><name val="Calibri"/></font>'
-    cell_format = '<xf numFmtId="{}" fontId="{}" fillId="0" borderId="0"{}/>'
-    same = ' xfId="0" applyNumberFormat="1" applyFont="1"'
-    formats = "".join(cell_format.format(*f, same) for f in ((0, 0), (49, 1), (49, 0)))
-    return (
-        f'{_HEAD}<styleSheet xmlns="{_MAIN}">'
-        f'<fonts count="2">{font}{bold}</fonts>'
-        '<fills count="2"><fill><patternFill patternType="none"/></fill>'
-        '<fill><patternFill patternType="gray125"/></fill></fills>'
-        '<borders count="1"><border/></borders>'
-        f'<cellStyleXfs count="1">{cell_format.format(0, 0, "")}</cellStyleXfs>'
-        f'<cellXfs count="3">{formats}</cellXfs>'
-        '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/>'
-        "</cellStyles></styleSheet>"
-    )
-
-
-def _sheet(sheet: Sheet) -> str:
-    columns = "".join(
-        f'<col min="{i + 1}" max="{i + 1}" width="{width}" customWidth="1"'
-        + (f' style="{TEXT}"' if i in sheet.text_columns else "")
-        + "/>"
-        for i, width in enumerate(sheet.widths)
-    )
-    rows = "".join(
-        f'<row r="{number}">'
-        + "".join(
-            cell_xml(content, column, number, HEADER if number == 1 else PLAIN)
-            for column, content in enumerate(cells)
+def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Prediction]:
+    """Put the rows into copies of the workbook, and read the results of formulas."""
+    if len(plan.fields) + 1 + len(plan.classes) > _MOST_COLUMNS:
+        raise ExportError(
+            "The workbook has more than 256 columns to fill in and to read, and "
+            "LibreOffice's results can only be read of so many. Write it without "
+            "verification (verify=False)."
         )
-        + "</row>"
-        for number, cells in enumerate(sheet.rows, start=1)
+    with ZipFile(BytesIO(content)) as archive:
+        pieces = {name: archive.read(name) for name in archive.namelist()}
+    size = pieces[_ROWS_SHEET].count(b"<row ") - 1
+    batches = [rows[start : start + size] for start in range(0, len(rows), size)]
+    predictions: list[Prediction] = []
+    with TemporaryDirectory(prefix="branchwise-") as folder:
+        names = [f"{number}.xlsx" for number in range(len(batches))]
+        for name, batch in zip(names, batches, strict=True):
+            filled = {**pieces, _ROWS_SHEET: _filled(pieces[_ROWS_SHEET], batch)}
+            with ZipFile(Path(folder) / name, "w", ZIP_DEFLATED) as copy:
+                for member, piece in filled.items():
+                    copy.writestr(member, piece)
+        _calculate(names, Path(folder))
+        for name, batch in zip(names, batches, strict=True):
+            calculated = (Path(folder) / name).with_suffix(".xls").read_bytes()
+            results = formula_results(calculated)
+            predictions += [
+                _prediction(results, row, plan) for row in range(1, len(batch) + 1)
+            ]
+    return predictions
+
+
+def _filled(sheet: bytes, rows: Sequence[Row]) -> bytes:
+    """Put rows in front of the formulas, from the second line on."""
+    head, *lines = sheet.decode().split("<row ")
+    for number, row in enumerate(rows, start=1):
+        cells = "".join(
+            _cell_xml(cell, f"{column_name(column)}{number + 1}")
+            for column, cell in enumerate(row)
+        )
+        lines[number] = lines[number].replace(">", ">" + cells, 1)
+    return "<row ".join([head, *lines]).encode()
+
+
+def _cell_xml(cell: Cell, position: str) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return f'<c r="{position}" t="b"><v>{int(cell)}</v></c>'
+    if not isinstance(cell, str):
+        return f'<c r="{position}"><v>{cell!r}</v></c>'
+    inner = f'<is><t xml:space="preserve">{escape(escaped(cell))}</t></is>'
+    return f'<c r="{position}" t="inlineStr">{inner}</c>'
+
+
+def escaped(text: str) -> str:
+    """Write a text as workbooks do: what XML cannot hold by its number."""
+    return _UNFIT.sub(lambda found: f"_x{ord(found.group()):04X}_", _checked(text))
+
+
+def _calculate(names: Sequence[str], folder: Path) -> None:
+    """Calculate workbooks with LibreOffice, saved in its binary format."""
+    command = [
+        _program() or "soffice",
+        "--headless",
+        f"-env:UserInstallation={(folder / 'profile').as_uri()}",
+        *("--convert-to", "xls", "--outdir", str(folder)),
+        *names,
+    ]
+    done = subprocess.run(  # noqa: S603
+        command, cwd=folder, capture_output=True, timeout=_PATIENCE, check=False
     )
-    pane = (
-        '<sheetViews><sheetView workbookViewId="0">'
-        '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>'
-        "</sheetView></sheetViews>"
-    )
-    return (
-        f'{_HEAD}<worksheet xmlns="{_MAIN}">{pane}'
-        + (f"<cols>{columns}</cols>" if columns else "")
-        + f"<sheetData>{rows}</sheetData></worksheet>"
-    )
+    lacking = [n for n in names if not (folder / n).with_suffix(".xls").exists()]
+    if lacking:
+        told = done.stderr.decode(errors="replace").strip()[-2000:]
+        raise ExportError(f"LibreOffice did not calculate the workbook: {told}")
+
+
+Result = float | str | bool | None
+_SHEET, _FORMULA, _STRING, _CONTINUE = 0x85, 0x06, 0x207, 0x3C
+
+
+def formula_results(content: bytes) -> dict[tuple[int, int], Result]:
+    """Return the results by (row, column), both from 0; None for an error.
+
+    The binary format has numbers bit by bit; a library that reads it for people takes
+    an error for an empty cell, and the beginning of a long text for all of it.
+    """
+    if not content.startswith(OLD_EXCEL):
+        raise ExportError("LibreOffice wrote a file that is no compound file.")
+    stream = next(CompoundFile(content).streams(("Workbook",)), b"")
+    sheets = (body for kind, body in xls_records(stream, 0, set()) if kind == _SHEET)
+    (start,) = struct.unpack_from("<I", next(sheets, b"\xff" * 4))
+    results: dict[tuple[int, int], Result] = {}
+    position: tuple[int, int] | None = None  # of a formula whose text is to come
+    pieces: list[bytes] = []
+    for kind, body in xls_records(stream, start, set()):
+        if kind == _STRING or (kind == _CONTINUE and pieces):
+            pieces.append(body)
+            continue
+        if position is not None and pieces:
+            results[position] = _text(pieces)
+            position, pieces = None, []
+        if kind == _FORMULA:
+            row, column = struct.unpack_from("<HH", body)
+            results[row, column] = _number(body[6:14])
+            position = (row, column) if body[12:14] == b"\xff\xff" else None
+    return results
+
+
+def _number(result: bytes) -> Result:
+    """Read 8 bytes: a number, or a mark for something else; texts come later."""
+    if result[6:] != b"\xff\xff":
+        number: float = struct.unpack("<d", result)[0]
+        return number
+    kind, value = result[0], result[2]
+    if kind == 1:
+        return bool(value)
+    return None if kind == 2 else ""
+
+
+def _text(pieces: list[bytes]) -> str:
+    """Join a text from a record and those that continue it, each with its width."""
+    text = _characters(pieces[0][2], pieces[0][3:])
+    for piece in pieces[1:]:
+        text += _characters(piece[0], piece[1:])
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+
+
+def _characters(wide: int, content: bytes) -> str:
+    code = "utf-16-le" if wide & 1 else "latin-1"
+    return content.decode(code, "surrogatepass" if wide & 1 else "strict")
+
+
+def _prediction(
+    results: dict[tuple[int, int], Result], row: int, plan: Plan
+) -> Prediction:
+    """Return what a row is told: nothing at all where it is rejected."""
+    first = len(plan.fields)
+    told = [results[row, first + i] for i in range(1 + len(plan.classes))]
+    if told[-1] == "":
+        return None
+    probabilities = tuple(c if isinstance(c, float) else float("nan") for c in told[1:])
+    label = told[0]
+    known: dict[Value, Value] = {
+        normal(c) if isinstance(c, str) else c: c for c in plan.classes
+    }
+    return "(error)" if label is None else known.get(label, label), probabilities
+
+
+def runners(options: Options) -> list[Runner]:  # noqa: ARG001
+    """Return the one program that calculates workbooks without a window."""
+    return [Runner("LibreOffice", _absent, _run)]

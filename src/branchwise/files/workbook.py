@@ -22,8 +22,9 @@ from branchwise.files.options import Reading
 from branchwise.files.python_cells import column_of_cells
 from branchwise.files.raw_bytes import Buffer, as_stream, raise_size
 
-#: First bytes of such a file.
-COMPOUND_FILE = bytes.fromhex("d0cf11e0a1b11ae1")
+ZIP = b"PK\x03\x04"
+#: The old binary format of Excel, a compound file.
+OLD_EXCEL = bytes.fromhex("d0cf11e0a1b11ae1")
 
 _LAST_SECTOR = 0xFFFFFFFA  # from here on numbers are marks
 _MINI_SECTOR = 64
@@ -41,13 +42,13 @@ _CELLS = frozenset(
 def cells_of_xls(content: bytes) -> int:
     """Return a bound of the cells that a sheet spans; raises ValueError if damaged."""
     try:
-        files = _CompoundFile(content)
+        files = CompoundFile(content)
         return max(map(_spanned, files.streams(_STREAMS)), default=0)
     except (struct.error, IndexError) as error:
         raise ValueError("its sectors do not fit together") from error
 
 
-class _CompoundFile:
+class CompoundFile:
     """The streams of a compound file."""
 
     def __init__(self, content: bytes) -> None:
@@ -118,7 +119,7 @@ def _spanned(stream: bytes) -> int:
     seen: set[int] = set()
     starts = [0]
     while starts:
-        for kind, record in _records(stream, starts.pop(), seen):
+        for kind, record in xls_records(stream, starts.pop(), seen):
             if kind == _SHEET and len(record) >= 4:
                 starts += struct.unpack_from("<I", record)
             elif kind in _CELLS and len(record) >= 4:
@@ -145,7 +146,7 @@ def _dimensions(record: bytes) -> tuple[int, int]:
     return (rows, columns) if rows * columns > _LARGEST_SHEET else (0, 0)
 
 
-def _records(stream: bytes, at: int, seen: set[int]) -> Iterator[tuple[int, bytes]]:
+def xls_records(stream: bytes, at: int, seen: set[int]) -> Iterator[tuple[int, bytes]]:
     """Return the records from a position to the end of a sheet, each once."""
     while at + 4 <= len(stream) and at not in seen:
         seen.add(at)
@@ -290,10 +291,6 @@ def _times(repeated: str | None) -> int:
     return 1 if repeated is None else int(repeated)
 
 
-ZIP = b"PK\x03\x04"
-#: The old binary format of Excel.
-OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-
 #: The most bytes of a decompressed workbook; a million rows have about a tenth.
 _MOST_BYTES = 10**9
 #: A cell in memory, whether it is empty or not.
@@ -338,7 +335,7 @@ class Workbook:
         whole = bytes(content)
         if whole.startswith(ZIP):
             _check_size(whole, label, most)
-        elif whole.startswith(COMPOUND_FILE):
+        elif whole.startswith(OLD_EXCEL):
             _check_cells(whole, label, most)
         rows, self._first_row = _sheet(whole, label, reading.sheet)
         if not rows:
