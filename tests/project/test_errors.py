@@ -869,7 +869,8 @@ CASES = [
         lambda: Recipe(costs=((0, 1e151), (1, 0))),
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row for each "
-        "true class, with 0 where the prediction is right. Got ((0, 1e+151), (1, 0)).",
+        "true class, with 0 where the prediction is right. Got ((0, 1e+151), (1, 0))"
+        " instead.",
     ),
     case(
         "criterion is unknown",
@@ -1264,7 +1265,8 @@ CASES = [
         lambda: ID3Classifier(costs=[[0, 1]]).fit(_CELLS, _LABELS),
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row "
-        "for each true class, with 0 where the prediction is right. Got [[0, 1]].",
+        "for each true class, with 0 where the prediction is right. Got [[0, 1]]"
+        " instead.",
     ),
     case(
         "costs of unequal rows",
@@ -1272,7 +1274,8 @@ CASES = [
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row "
         "for each true class, with 0 where the prediction is right. Got [[0, 1], "
-        "[1]].",
+        "[1]]"
+        " instead.",
     ),
     case(
         "costs that are negative",
@@ -1280,7 +1283,8 @@ CASES = [
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row "
         "for each true class, with 0 where the prediction is right. Got [[0, -1], [1,"
-        " 0]].",
+        " 0]]"
+        " instead.",
     ),
     case(
         "costs of right answers",
@@ -1288,7 +1292,8 @@ CASES = [
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row "
         "for each true class, with 0 where the prediction is right. Got [[1, 1], [1, "
-        "0]].",
+        "0]]"
+        " instead.",
     ),
     case(
         "costs that are infinite",
@@ -1296,14 +1301,16 @@ CASES = [
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row "
         "for each true class, with 0 where the prediction is right. Got [[0, inf], "
-        "[1, 0]].",
+        "[1, 0]]"
+        " instead.",
     ),
     case(
         "costs are text",
         lambda: ID3Classifier(costs="cheap").fit(_CELLS, _LABELS),
         ParameterError,
         "costs must be None or a square of numbers from 0 to 1e150, a row "
-        "for each true class, with 0 where the prediction is right. Got 'cheap'.",
+        "for each true class, with 0 where the prediction is right. Got 'cheap'"
+        " instead.",
     ),
     case(
         "costs for other classes",

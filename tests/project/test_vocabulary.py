@@ -66,7 +66,8 @@ RETIRED_NAMES = {
 ALLOWED = {
     "src/branchwise/files/dataset.py": {"parts"},  # of pathlib.Path
     "src/branchwise/tree/tree.py": {"cut", "answer"},
-    "src/branchwise/model_file/load.py": {"answer", "cut", "cuts", "min_significance"},
+    "src/branchwise/model_file/load.py": {"answer", "cut"},
+    "src/branchwise/recipe/parameters.py": {"cut", "cuts", "min_significance"},
     # Text of exported code, which stays byte for byte the same.
     "src/branchwise/export/c.py": {"answer", "answers", "asks", "chances"},
     "src/branchwise/export/c_template.py": {"chances", "elsewhere", "gap"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, Self
 
@@ -21,13 +21,20 @@ from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.prune import cost_complexity
-from branchwise.recipe import BUILT_IN, FOR_NUMBERS, Recipe, canonical, named, unpruned
+from branchwise.recipe import (
+    BUILT_IN,
+    FIELDS,
+    FOR_NUMBERS,
+    Recipe,
+    canonical,
+    named,
+    pruning_of,
+    unpruned,
+)
 from branchwise.tree.tree import Tree
 
 #: Searches and cross-validation pass the same rows many times.
 FINGERPRINTS = Fingerprints()
-#: Fields of a recipe that estimators may set.
-_RECIPE = tuple(field.name for field in fields(Recipe) if field.init)
 #: Types whose equal values are the same value.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
@@ -65,7 +72,8 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     def _filled(self, recipe: Recipe, **others: object) -> Recipe:
         """Fill in the parameters that the estimator and the recipe share."""
         given = vars(self)
-        values = {name: given[name] for name in _RECIPE if name in given} | others
+        values = {name: given[name] for name in FIELDS if name in given} | others
+        values["pruning"] = pruning_of(recipe, given)
         self._check_criterion(canonical(values.get("criterion", recipe.criterion)))
         if _PLAIN.issuperset(map(type, values.values())):
             return _known_recipe(recipe, **values)

@@ -125,8 +125,5 @@ probabilities, m, n_jobs
                 f"pruning={self.pruning!r} has no effect with prune=False. Leave one "
                 "of them out."
             )
-        return self._filled(
-            C45,
-            branching="groups" if self.group_values else "values",
-            pruning=self.pruning if self.prune else None,
-        )
+        branching = "groups" if self.group_values else "values"
+        return self._filled(C45, branching=branching)

@@ -112,8 +112,7 @@ probabilities, m, n_jobs
         self.n_jobs = n_jobs
 
     def _recipe(self) -> Recipe:
-        pruning = _implied(self.pruning, self.ccp_alpha)
-        return self._filled(CART, pruning=pruning)
+        return self._filled(CART)
 
 
 class CARTRegressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
@@ -185,8 +184,7 @@ max_p_value, pruning, tolerance, validation_fraction, n_jobs
             )
 
     def _recipe(self) -> Recipe:
-        pruning = _implied(self.pruning, self.ccp_alpha)
-        return self._filled(CART, pruning=pruning)
+        return self._filled(CART)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -196,10 +194,3 @@ max_p_value, pruning, tolerance, validation_fraction, n_jobs
 
 def _for_numbers() -> str:
     return " or ".join(repr(name) for name in named(FOR_NUMBERS))
-
-
-def _implied(pruning: Pruning | None, ccp_alpha: float | str) -> Pruning | None:
-    """Return the pruning method; a ccp_alpha implies cost-complexity."""
-    if pruning is None and (isinstance(ccp_alpha, str) or ccp_alpha != 0):
-        return "cost-complexity"
-    return pruning

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.schema import Column, Schema, Value, value_type
 from branchwise.errors import ModelFileError, ParameterError, quoted
-from branchwise.recipe import ALGORITHMS, ALPHA_RULES, POLICIES, UNSEEN_POLICIES, Recipe
+from branchwise.recipe import ALPHA_RULES, FIELDS, PARAMETERS, Recipe
 from branchwise.tree.tree import (
     ARRAYS,
     NUMBER_ARRAYS,
@@ -36,8 +36,12 @@ VERSION = 1
 #: Results computed from weights and means up to these are finite.
 _LARGEST_WEIGHT = 1e300
 _LARGEST_MEAN = 1e150
-#: The fields of every recipe.
-RECIPE_FIELDS = (
+#: The parameter of a recipe that each field of a file holds; names in files do not
+#: change.
+RECIPE_FIELDS = {PARAMETERS[name].file_key: name for name in FIELDS}
+#: Fields that every file has. The others are written only if they differ from their
+#: defaults: a new field must not change the bytes of models that do not need it.
+REQUIRED_FIELDS = (
     "algorithm",
     "criterion",
     "max_depth",
@@ -46,48 +50,6 @@ RECIPE_FIELDS = (
     "min_gain",
     "missing",
     "unseen",
-)
-#: Fields that are written only if they differ from these defaults: a new field must not
-#: change the bytes of models that do not need it.
-RECIPE_EXTRAS: dict[str, object] = {
-    "max_bins": None,
-    "branching": "values",
-    "min_samples_branch": 0,
-    "quinlan_cuts": False,
-    "average_gain": False,
-    "cut": "midpoint",
-    "max_leaf_nodes": None,
-    "min_significance": None,
-    "collapse": False,
-    "pruning": None,
-    "confidence": 0.25,
-    "raise_subtrees": True,
-    "ccp_alpha": 0.0,
-    "tolerance": 0.0,
-    "costs": None,
-    "probabilities": "frequencies",
-    "m": 2.0,
-}
-#: Fields of files that have another name in recipes: names in files do not change.
-RECIPE_NAMES = {
-    "quinlan_cuts": "quinlan_thresholds",
-    "cut": "threshold",
-    "min_significance": "max_p_value",
-}
-#: Numbers, some of which may be null; which, and how large, a recipe checks itself.
-RECIPE_NUMBERS = (
-    "max_depth",
-    "min_samples_split",
-    "min_samples_leaf",
-    "min_gain",
-    "max_bins",
-    "min_samples_branch",
-    "max_leaf_nodes",
-    "min_significance",
-    "confidence",
-    "ccp_alpha",
-    "tolerance",
-    "m",
 )
 
 
@@ -280,26 +242,27 @@ def _read_array(value: Any, name: str, dtype: type) -> NDArray[Any]:
 
 def _read_recipe(value: Any) -> Recipe:
     where = "'recipe'"
-    fields = _fields(value, where, RECIPE_FIELDS)
-    known = {name: fields[name] for name in RECIPE_FIELDS}
-    known |= {name: fields.get(name, usual) for name, usual in RECIPE_EXTRAS.items()}
-    allowed = f"one of {quoted(ALGORITHMS)}"
-    _typed(known, "algorithm", where, ALGORITHMS.__contains__, allowed)
-    for name in RECIPE_NUMBERS:
-        if name == "ccp_alpha" and known[name] in ALPHA_RULES:
-            continue
-        _typed(known, name, where, _is_number_or_null, "a number of 64 bits")
-    for policy in ("missing", "unseen"):
-        policies = POLICIES if policy == "missing" else UNSEEN_POLICIES
-        allowed = f"one of {quoted(policies, limit=len(policies))}"
-        _typed(known, policy, where, policies.__contains__, allowed)
+    fields = _fields(value, where, REQUIRED_FIELDS)
+    known = {
+        key: fields.get(key, FIELDS[parameter])
+        for key, parameter in RECIPE_FIELDS.items()
+    }
+    for key, parameter in RECIPE_FIELDS.items():
+        allowed = PARAMETERS[parameter].allowed
+        rule = allowed.kind == "alpha" and known[key] in ALPHA_RULES
+        if allowed.is_number and not rule:
+            _typed(known, key, where, _is_number_or_null, "a number of 64 bits")
+        if key in ("algorithm", "missing", "unseen"):
+            choices = allowed.choices
+            what = f"one of {quoted(choices, limit=len(choices))}"
+            _typed(known, key, where, choices.__contains__, what)
     _typed(known, "costs", where, _is_square_or_null, "null or a square of numbers")
     criterion = known["criterion"]
     if isinstance(criterion, dict):
         _fields(criterion, "'criterion'", ("function",))
         name = _typed(criterion, "function", "'criterion'", _is_text, "text")
         known["criterion"] = AbsentCriterion(name)
-    return Recipe(**{RECIPE_NAMES.get(name, name): known[name] for name in known})
+    return Recipe(**{RECIPE_FIELDS[key]: known[key] for key in known})
 
 
 def _check_costs(recipe: Recipe, schema: Schema, tree: Tree) -> None:

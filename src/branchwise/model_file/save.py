@@ -22,15 +22,13 @@ from branchwise.errors import BranchwiseError, ModelFileError, plain
 from branchwise.files.atomic import atomic_write
 from branchwise.model_file.load import (
     FORMAT,
-    RECIPE_EXTRAS,
     RECIPE_FIELDS,
-    RECIPE_NAMES,
-    RECIPE_NUMBERS,
+    REQUIRED_FIELDS,
     VERSION,
     read_document,
     shown,
 )
-from branchwise.recipe import Recipe
+from branchwise.recipe import FIELDS, PARAMETERS, Recipe
 from branchwise.tree.tree import Tree
 
 #: The most bytes of a file.
@@ -108,18 +106,17 @@ def _column_fields(column: Column) -> dict[str, object]:
 
 
 def _recipe_fields(recipe: Recipe) -> dict[str, object]:
-    fields = {name: getattr(recipe, name) for name in RECIPE_FIELDS}
-    for name, usual in RECIPE_EXTRAS.items():
-        value = getattr(recipe, RECIPE_NAMES.get(name, name))
-        if value != usual:
-            fields[name] = value
-    for name in RECIPE_NUMBERS:
-        # Parameters may be numbers of numpy, which JSON cannot encode.
-        value = fields.get(name)
-        if isinstance(value, Integral):
-            fields[name] = int(value)
-        elif isinstance(value, Real):
-            fields[name] = _plain_number(float(value))
+    fields: dict[str, object] = {}
+    for key, name in RECIPE_FIELDS.items():
+        value = getattr(recipe, name)
+        if PARAMETERS[name].allowed.is_number:
+            # Parameters may be numbers of numpy, which JSON cannot encode.
+            if isinstance(value, Integral):
+                value = int(value)
+            elif isinstance(value, Real):
+                value = _plain_number(float(value))
+        if key in REQUIRED_FIELDS or value != FIELDS[name]:
+            fields[key] = value
     if recipe.costs is not None:
         fields["costs"] = [
             [_plain_number(cost) for cost in row] for row in recipe.costs

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from branchwise.data.target import learn_numbers, learn_target
 from branchwise.data.ties import TIE
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.prune import cost_complexity, reduced_error
-from branchwise.recipe import Recipe
+from branchwise.recipe import PARAMETERS, Recipe
 from branchwise.train.train import Training, grown
 from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree
@@ -73,11 +72,7 @@ def _fingerprint(training: Training) -> NDArray[np.uint64]:
 
 def held_out(training: Training, fraction: float) -> tuple[Training, Training]:
     """Split the rows into those to grow from and those to validate with."""
-    if not isinstance(fraction, Real) or not 0 < fraction < 1:
-        raise ParameterError(
-            "validation_fraction must be None or a share between 0 and 1, such as "
-            f"0.25. Got {fraction!r} instead."
-        )
+    PARAMETERS["validation_fraction"].check(fraction)
     aside = set_aside(training, float(fraction))
     chunks = training.take(np.flatnonzero(~aside)), training.take(np.flatnonzero(aside))
     if not all(total_weight(chunk) > 0 for chunk in chunks):

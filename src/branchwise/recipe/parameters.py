@@ -1,0 +1,429 @@
+"""The declaration of every parameter: values, algorithms, help text.
+
+:data:`PARAMETERS` has one :class:`Parameter` for each parameter of the estimators, of
+:class:`~branchwise.recipe.Recipe` and of the growing options of the command line, in
+the order of ``branchwise fit --help``. Everything else about a parameter is derived:
+
+- ``Recipe`` checks its fields by :meth:`Parameter.check`, the only function that words
+  a complaint;
+- docstrings of estimators list :attr:`Parameter.type` and :attr:`Parameter.help`;
+- an option of the command line is :attr:`Parameter.option`, read as
+  ``Parameter.allowed.kind`` says, listed under :attr:`Parameter.group` with
+  :attr:`Parameter.metavar`, :attr:`Parameter.help` (:attr:`Parameter.off` if the option
+  switches it off; after ``c4.5:`` if no other algorithm has it) and
+  :func:`~branchwise.recipe.default_text`. A choice that accepts None offers ``none``.
+  :attr:`Parameter.algorithms` and :attr:`Parameter.only_with` tell where it has an
+  effect, :func:`~branchwise.recipe.pruning_of` which pruning method is meant;
+- the model file stores a field of the recipe as :attr:`Parameter.file_key`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from branchwise.errors import ParameterError
+from branchwise.recipe.allowed import (
+    ALGORITHMS,
+    ALPHA,
+    AMOUNT,
+    BRANCHINGS,
+    CONFIDENCE,
+    COSTS,
+    CRITERION,
+    FLAG,
+    FRACTION,
+    JOBS,
+    P_VALUE,
+    POLICIES,
+    PROBABILITIES,
+    PRUNINGS,
+    UNSEEN_POLICIES,
+    Allowed,
+    by_data,
+    cases,
+    choice,
+    whole,
+)
+
+#: Algorithms by the names of the command line; regression has other parameters.
+_ID3, _C45, _CART, _REGRESSION = "id3", "c4.5", "cart", "cart --regression"
+_EVERY = (_ID3, _C45, _CART, _REGRESSION)
+_CLASSIFIERS = (_ID3, _C45, _CART)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """The declaration of a parameter.
+
+    Parameters
+    ----------
+    name : str
+        Its name in estimators and recipes.
+    allowed : Allowed
+        Its values.
+    help : str
+        What it is, for docstrings, ``--help`` and tables of the documentation.
+    group : str
+        The heading of its option; empty for parameters without an option of growing.
+    algorithms : tuple of str
+        Those that have it, by the names of the command line; none where only recipes
+        do.
+    only_with : pair of str or None
+        The parameter and the value of it without which this one has no effect.
+    metavar : str or None
+        What stands for the value in ``--help``.
+    without : str
+        What None, the default, means; or the default where it is no field of a recipe.
+    renamed : str
+        The name of its option, where that is another.
+    off : str
+        The help of its option, ``--no-...``, where that switches it off.
+    file_key : str
+        Its name in model files, which never changes.
+    """
+
+    name: str
+    allowed: Allowed
+    help: str
+    group: str = ""
+    algorithms: tuple[str, ...] = _EVERY
+    only_with: tuple[str, str] | None = None
+    metavar: str | None = None
+    without: str = "none"
+    renamed: str = ""
+    off: str = ""
+    file_key: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "file_key", self.file_key or self.name)
+
+    @property
+    def option(self) -> str:
+        """The option of the command line that sets it."""
+        name = (self.renamed or self.name).replace("_", "-")
+        return f"--no-{name}" if self.off else f"--{name}"
+
+    @property
+    def type(self) -> str:
+        """The type, as docstrings name it."""
+        return self.allowed.type
+
+    def check(self, value: object, allowed: Allowed | None = None) -> None:
+        """Raise unless a value is allowed."""
+        allowed = allowed or self.allowed
+        if allowed.accepts is not None and not allowed.accepts(value):
+            raise ParameterError(
+                f"{self.name} must be {allowed.words}. Got {value!r} instead."
+            )
+
+
+def _table(*parameters: Parameter) -> dict[str, Parameter]:
+    return {parameter.name: parameter for parameter in parameters}
+
+
+_GROWING = "Growing"
+_PRUNING = "Pruning"
+_WEIGHTS = "Weights, costs and probabilities"
+_ERROR_BASED = ("pruning", "error-based")
+_REDUCED_ERROR = ("pruning", "reduced-error")
+_COST_COMPLEXITY = ("pruning", "cost-complexity")
+
+#: Every parameter by its name, in the order of the options of ``branchwise fit``.
+PARAMETERS = _table(
+    Parameter(
+        "criterion",
+        CRITERION,
+        "The score of a split: gain, gain_ratio or gini for id3; gini or gain for "
+        "cart; variance or poisson for cart --regression. entropy and log_loss are "
+        "other names of gain, squared_error of variance.",
+        _GROWING,
+        (_ID3, _CART, _REGRESSION),
+    ),
+    Parameter(
+        "max_depth",
+        whole(0),
+        "Maximum number of splits from the root to a leaf.",
+        _GROWING,
+        metavar="N",
+        without="no limit",
+    ),
+    Parameter(
+        "max_leaf_nodes",
+        whole(1),
+        "Maximum number of leaves; splits that reduce impurity most come first.",
+        _GROWING,
+        metavar="N",
+        without="no limit",
+    ),
+    Parameter(
+        "min_samples_split",
+        cases(2, whole=True),
+        "The fewest cases a node needs to be split; below 1, a share.",
+        _GROWING,
+        metavar="NUMBER",
+    ),
+    Parameter(
+        "min_samples_leaf",
+        cases(1),
+        "The fewest cases each branch must get; below 1, a share.",
+        _GROWING,
+        metavar="NUMBER",
+    ),
+    Parameter(
+        "min_samples_branch",
+        cases(0),
+        "Quinlan's -m: the fewest cases that at least two branches must get; below 1, "
+        "a share.",
+        _GROWING,
+        (_C45,),
+        metavar="NUMBER",
+    ),
+    Parameter(
+        "min_gain",
+        AMOUNT,
+        "The least gain (bits, with gain) that a split must bring.",
+        _GROWING,
+        metavar="NUMBER",
+    ),
+    Parameter(
+        "max_p_value",
+        P_VALUE,
+        "Largest p-value of a split, such as 0.05: of a chi-square or F test, "
+        "Bonferroni-adjusted for the number of possible splits and of columns.",
+        _GROWING,
+        metavar="NUMBER",
+        without="no test",
+        file_key="min_significance",
+    ),
+    Parameter(
+        "group_values",
+        FLAG,
+        "Quinlan's -s: a branch may have several values.",
+        _GROWING,
+        (_C45,),
+        without="no",
+    ),
+    Parameter(
+        "threshold",
+        choice(("midpoint", "value")),
+        "Whether thresholds are values of the table or midpoints between two values.",
+        _GROWING,
+        (_C45,),
+        file_key="cut",
+    ),
+    Parameter(
+        "missing",
+        choice(POLICIES),
+        "What a missing value does: takes its own branch, goes down every branch with "
+        "a fraction of its weight (split), takes the largest branch, stops at the node "
+        "or is an error; with two-way splits, takes the branch that scored better in "
+        "training (learned) or that of a surrogate split.",
+        _GROWING,
+        renamed="missing_policy",
+    ),
+    Parameter(
+        "unseen",
+        choice(UNSEEN_POLICIES),
+        "What an unseen category does; branch treats it as missing.",
+        _GROWING,
+        renamed="unseen_policy",
+    ),
+    Parameter(
+        "categorical_features",
+        by_data(
+            "'from_dtype', 'all', a mask, a list of indices or a list of names",
+            '"from_dtype", "all", mask, indices or names',
+        ),
+        "Number columns whose values are names; text, categories and booleans always "
+        "are.",
+        without="from_dtype",
+        renamed="categorical",
+    ),
+    Parameter(
+        "categories",
+        by_data(
+            "None or a dict of column name (or index) to the list of its possible "
+            "values",
+            "dict or None",
+        ),
+        "All possible values of columns, by name or index, in order; another value is "
+        "an error.",
+    ),
+    Parameter(
+        "max_bins",
+        whole(2),
+        "Maximum number of bins of a numeric column; thresholds are between bins only. "
+        "Faster on long tables, no longer exact.",
+        _GROWING,
+        metavar="N",
+        without="every threshold",
+    ),
+    Parameter(
+        "n_jobs",
+        JOBS,
+        "Threads to grow with, -1 is all cores; the tree is the same.",
+        _GROWING,
+        metavar="N",
+        without="1",
+    ),
+    Parameter(
+        "pruning",
+        choice(PRUNINGS, none=True),
+        "The method of pruning after the tree is grown.",
+        _PRUNING,
+    ),
+    Parameter(
+        "prune",
+        FLAG,
+        "Whether the tree is pruned.",
+        _PRUNING,
+        (_C45,),
+        without="yes",
+        off="J48's -U: leave the tree unpruned.",
+    ),
+    Parameter(
+        "confidence",
+        CONFIDENCE,
+        "error-based, Quinlan's -c as a share: the lower, the more is pruned; up to "
+        "0.5.",
+        _PRUNING,
+        _CLASSIFIERS,
+        _ERROR_BASED,
+        "SHARE",
+    ),
+    Parameter(
+        "raise_subtrees",
+        FLAG,
+        "error-based: whether a branch may replace its parent, subtree raising.",
+        _PRUNING,
+        _CLASSIFIERS,
+        _ERROR_BASED,
+        off="error-based, J48's -S: no subtree raising.",
+    ),
+    Parameter(
+        "tolerance",
+        AMOUNT,
+        "reduced-error: the loss of accuracy allowed for each pruned subtree.",
+        _PRUNING,
+        only_with=_REDUCED_ERROR,
+        metavar="SHARE",
+    ),
+    Parameter(
+        "validation",
+        by_data(
+            "a pair: a table with the columns of X, and its target", "pair or None"
+        ),
+        "reduced-error: a table with rows to prune with.",
+        _PRUNING,
+        only_with=_REDUCED_ERROR,
+        metavar="FILE",
+        without="",
+    ),
+    Parameter(
+        "validation_fraction",
+        FRACTION,
+        "reduced-error: the share of the rows to hold out for pruning instead.",
+        _PRUNING,
+        only_with=_REDUCED_ERROR,
+        metavar="SHARE",
+        without="",
+    ),
+    Parameter(
+        "ccp_alpha",
+        ALPHA,
+        "cost-complexity: the complexity parameter, in units of impurity; or chosen by "
+        "cross-validation: the best, or the largest within one standard error of the "
+        "best. cart needs no other choice of pruning beside it.",
+        _PRUNING,
+        only_with=_COST_COMPLEXITY,
+        metavar="NUMBER|best|1-se",
+    ),
+    Parameter(
+        "weight",
+        by_data("the name of a column", "str or None"),
+        "The column with the weight of each row.",
+        _WEIGHTS,
+        metavar="COLUMN",
+        without="",
+    ),
+    Parameter(
+        "class_weight",
+        by_data(
+            "None, 'balanced' or a dict of class to weight", 'dict, "balanced" or None'
+        ),
+        "Weights of the classes; those not named have 1.",
+        _WEIGHTS,
+        _CLASSIFIERS,
+        metavar="balanced|CLASS=NUMBER,...",
+        without="",
+    ),
+    Parameter(
+        "priors",
+        by_data("None or a dict that gives every class its share", "dict or None"),
+        "Prior probabilities of the classes.",
+        _WEIGHTS,
+        _CLASSIFIERS,
+        metavar="CLASS=SHARE,...",
+        without="as in the table",
+    ),
+    Parameter(
+        "costs",
+        COSTS,
+        "Costs of misclassification: a table with a row for each true class and a "
+        "column for each predicted class, or the pairs that do not cost 1.",
+        _WEIGHTS,
+        _CLASSIFIERS,
+        metavar="FILE|TRUE:PREDICTED=COST,...",
+        without="1 each",
+    ),
+    Parameter(
+        "probabilities",
+        choice(PROBABILITIES),
+        "Class probabilities of a leaf: frequencies, Laplace (one more case for every "
+        "class), or m-estimate (m more cases, distributed as in the root).",
+        _WEIGHTS,
+        _CLASSIFIERS,
+    ),
+    Parameter(
+        "m",
+        AMOUNT,
+        "Number of cases that an m-estimate of probabilities adds.",
+        _WEIGHTS,
+        _CLASSIFIERS,
+        ("probabilities", "m-estimate"),
+        "NUMBER",
+    ),
+    Parameter(
+        "algorithm",
+        choice(ALGORITHMS),
+        "The name of the algorithm in views, exports and model files.",
+        algorithms=(),
+    ),
+    Parameter(
+        "branching",
+        choice(BRANCHINGS),
+        "Whether a category column has one branch per value, one per group of values, "
+        "or two branches.",
+        algorithms=(),
+    ),
+    Parameter(
+        "quinlan_thresholds",
+        FLAG,
+        "Whether thresholds are chosen as in C4.5: by gain, with enough cases on each "
+        "side, and the gain reduced for the number of thresholds.",
+        algorithms=(),
+        file_key="quinlan_cuts",
+    ),
+    Parameter(
+        "average_gain",
+        FLAG,
+        "Whether a split must gain about as much as splits of the node do on average.",
+        algorithms=(),
+    ),
+    Parameter(
+        "collapse",
+        FLAG,
+        "Whether subtrees that err no less than a leaf become leaves.",
+        algorithms=(),
+    ),
+)

@@ -1,0 +1,306 @@
+""":class:`Recipe`: the parameters of a tree-growing algorithm, and their checks.
+
+Every field is checked as ``recipe/parameters.py`` declares it; how fields go together
+is checked here. An algorithm is a value, not a subclass: :data:`ID3`, :data:`C45` and
+:data:`CART`; estimators and the command line fill in its recipe with the parameters
+that are given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from branchwise.data.ties import TIE
+from branchwise.errors import ParameterError
+from branchwise.recipe.allowed import (
+    FOR_NUMBERS,
+    TWO_WAY_POLICIES,
+    Branching,
+    CriterionFunction,
+    Policy,
+    Probabilities,
+    Pruning,
+    Threshold,
+    canonical,
+    cases,
+    is_whole,
+    named,
+)
+from branchwise.recipe.parameters import PARAMETERS, Parameter
+
+#: Fractional cases may be less than one; C4.5 has another limit for them.
+_FRACTIONAL = cases(0)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The parameters of growing and pruning a tree.
+
+    Parameters
+    ----------
+    algorithm : {"ID3", "C4.5", "CART"}
+        Its name in views, exports and model files.
+    criterion : {"gain", "gain_ratio", "gini"} or callable
+        The score of splits; "entropy" and "log_loss" are other names of "gain",
+        "squared_error" of "variance", and are replaced by them. A callable gets the
+        class weights of k nodes, shape (k, classes), and of their branches, shape
+        (k, branches, classes), and returns k scores, the higher the better.
+    max_depth : int or None
+        The largest number of splits from the root to a leaf; None is no limit, 0 the
+        root alone.
+    min_samples_split : int or float
+        The least number of cases of a node that is split; a float is a share of the
+        training cases.
+    min_samples_leaf : int or float
+        The least number of cases in each branch of a split; a float is a share.
+    min_gain : float
+        The least gain of a split.
+    max_bins : int or None
+        The most bins, of about equal size, between which a numeric column is split;
+        None considers every exact threshold.
+    min_samples_branch : int or float
+        The least number of cases in at least two branches of a split (Quinlan's -m); a
+        float is a share, 0 is no limit.
+    quinlan_thresholds : bool
+        Whether thresholds are chosen as in C4.5: by gain, with enough cases on each
+        side, and the gain reduced for the number of thresholds.
+    average_gain : bool
+        Whether a split must gain about as much as splits of the node do on average.
+    threshold : {"midpoint", "value"}
+        Whether a threshold is the midpoint between two neighbouring numbers of the
+        node, or the largest number of the training table that is not above it.
+    missing, unseen : {"branch", "split", "largest", "node", "error"}
+        What happens to a missing value, and to one that training did not have.
+        ``missing`` may also be "learned" or "surrogate" where branching is "two-way".
+    branching : {"values", "groups", "two-way"}
+        Whether a category column has one branch per value, one per group of values,
+        or two branches.
+    max_leaf_nodes : int or None
+        The most leaves; splits with the largest impurity decrease come first.
+    max_p_value : float or None
+        The largest p-value of a split, by a chi-square test that accounts for the
+        number of values and of columns; splits with a larger one are not made.
+    collapse : bool
+        Whether subtrees that err no less than a leaf become leaves.
+    pruning : {"error-based", "reduced-error", "cost-complexity"} or None
+        The method of pruning after growth.
+    confidence, raise_subtrees
+        Error-based pruning: the probability that the true error is above its estimate,
+        and whether a branch may replace its parent.
+    ccp_alpha : float, "best" or "1-se"
+        Cost-complexity pruning: the complexity parameter, in units of impurity, or the
+        rule by which cross-validation chooses it.
+    tolerance : float
+        Reduced-error pruning: by how much the accuracy may decrease.
+    costs : tuple of tuples or None
+        The cost of the prediction j where class i is true, a row for each class i.
+    probabilities : {"frequencies", "laplace", "m-estimate"}
+        How weights become probabilities: as they are, with one case more for every
+        class, or with ``m`` cases more in the proportions of the root.
+    m : float
+        The number of these cases.
+    """
+
+    algorithm: str = "ID3"
+    criterion: str | CriterionFunction = "gain"
+    max_depth: int | None = None
+    min_samples_split: float = 2
+    min_samples_leaf: float = 1
+    min_gain: float = 0.0
+    missing: Policy = "branch"
+    unseen: Policy = "node"
+    max_bins: int | None = None
+    branching: Branching = "values"
+    min_samples_branch: float = 0
+    quinlan_thresholds: bool = False
+    average_gain: bool = False
+    threshold: Threshold = "midpoint"
+    max_leaf_nodes: int | None = None
+    max_p_value: float | None = None
+    collapse: bool = False
+    pruning: Pruning | None = None
+    confidence: float = 0.25
+    raise_subtrees: bool = True
+    ccp_alpha: float | str = 0.0
+    tolerance: float = 0.0
+    costs: tuple[tuple[float, ...], ...] | None = None
+    probabilities: Probabilities = "frequencies"
+    m: float = 2.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "criterion", canonical(self.criterion))
+        for name in FIELDS:
+            fractional = name == "min_samples_leaf" and self.min_samples_branch
+            PARAMETERS[name].check(
+                getattr(self, name), _FRACTIONAL if fractional else None
+            )
+        self._check_combinations()
+        if self.costs is not None:
+            costs = tuple(tuple(map(float, row)) for row in self.costs)
+            object.__setattr__(self, "costs", costs)
+
+    def _check_combinations(self) -> None:
+        for name, usual in FIELDS.items():
+            value, needed = getattr(self, name), PARAMETERS[name].only_with
+            if needed and value != usual and getattr(self, needed[0]) != needed[1]:
+                raise ParameterError(
+                    f"{name}={value!r} has no effect unless {needed[0]} is "
+                    f"{needed[1]!r}. Got {needed[0]}={getattr(self, needed[0])!r}."
+                )
+        if self.pruning == "error-based" and self.is_regression:
+            raise ParameterError(
+                "pruning='error-based' counts wrong classes, and this tree predicts "
+                "numbers. Use 'reduced-error' or 'cost-complexity'."
+            )
+        if self.probabilities != "frequencies" and self.is_regression:
+            raise ParameterError(
+                f"probabilities={self.probabilities!r} is for classes, and this tree "
+                "predicts numbers. Leave it out."
+            )
+        if self.missing in TWO_WAY_POLICIES and self.branching != "two-way":
+            raise ParameterError(
+                f"missing={self.missing!r} is for trees with two-way splits, such as "
+                f"CART's. Got branching={self.branching!r}; choose 'branch', 'split', "
+                "'largest' or 'node' for it."
+            )
+        if callable(self.criterion) and self.branching == "groups":
+            raise ParameterError(
+                "branching='groups' merges values by 'gain', 'gain_ratio' or 'gini'. "
+                "Got a function as criterion; choose branching='values' or 'two-way' "
+                "for it."
+            )
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the tree is to predict numbers, not classes."""
+        return (
+            self.criterion in FOR_NUMBERS if isinstance(self.criterion, str) else False
+        )
+
+    @property
+    def criterion_name(self) -> str:
+        """The name of the criterion, or of the user's function."""
+        if isinstance(self.criterion, str):
+            return self.criterion
+        name: str = getattr(self.criterion, "__name__", type(self.criterion).__name__)
+        return name
+
+    @property
+    def weights_are_cases(self) -> bool:
+        """Whether a row of weight 2 is two cases, as in C4.5, and not one that counts
+        twice as much as others.
+        """  # noqa: D205
+        return (
+            self.quinlan_thresholds
+            or self.average_gain
+            or self.min_samples_branch > 0
+            or self.branching == "groups"
+        )
+
+    def cases_to_split(self, n_cases: float) -> float:
+        """``min_samples_split`` as a number of cases."""
+        split = _as_cases(self.min_samples_split, n_cases)
+        branch = _as_cases(self.min_samples_branch, n_cases)
+        return _nearly(max(2, split, 2 * branch))
+
+    def cases_in_leaf(self, n_cases: float) -> float:
+        """``min_samples_leaf`` as a number of cases."""
+        return _nearly(_as_cases(self.min_samples_leaf, n_cases))
+
+    def cases_in_branch(self, n_cases: float) -> float:
+        """``min_samples_branch`` as a number of cases."""
+        return _nearly(_as_cases(self.min_samples_branch, n_cases))
+
+
+#: The fields of a recipe and their defaults, in the order of model files.
+FIELDS: dict[str, Any] = {field.name: field.default for field in fields(Recipe)}
+
+
+def unpruned(recipe: Recipe) -> Recipe:
+    """Return the recipe that grows the same tree without pruning."""
+    usual = {
+        name: default
+        for name, default in FIELDS.items()
+        if (PARAMETERS[name].only_with or ("",))[0] == "pruning"
+    }
+    return replace(recipe, pruning=None, collapse=False, **usual)
+
+
+def _as_cases(value: float, n_cases: float) -> float:
+    # A limit above the number of cases is never reached.
+    return min(int(value), 2**62) if is_whole(value) else math.ceil(value * n_cases)
+
+
+def _nearly(cases: float) -> float:
+    """Lower a limit slightly: three thirds of a case, each rounded, are one case."""
+    return cases * (1 - TIE)
+
+
+ID3 = Recipe()
+C45 = Recipe(
+    "C4.5",
+    "gain_ratio",
+    min_samples_leaf=0,
+    missing="split",
+    unseen="split",
+    min_samples_branch=2,
+    quinlan_thresholds=True,
+    average_gain=True,
+    threshold="value",
+    collapse=True,
+    pruning="error-based",
+)
+CART = Recipe("CART", "gini", missing="largest", unseen="largest", branching="two-way")
+#: By the names of the command line.
+RECIPES = {
+    "id3": ID3,
+    "c4.5": C45,
+    "cart": CART,
+    "cart --regression": replace(CART, criterion="variance"),
+}
+#: The criteria that an algorithm offers by name, where it has a choice.
+CRITERIA = {
+    "id3": named(("gain", "gain_ratio", "gini")),
+    "cart": named(("gini", "gain")),
+    "cart --regression": named(FOR_NUMBERS),
+}
+
+
+def pruning_of(recipe: Recipe, given: Mapping[str, Any]) -> Pruning | None:
+    """Return the pruning method that parameters choose.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        The recipe of the algorithm, with its default.
+    given : dict
+        Parameters of an estimator by name. ``prune=False`` prunes nothing; for CART a
+        ``ccp_alpha`` other than 0 implies cost-complexity pruning, unless another
+        method is named.
+    """
+    if not given.get("prune", True):
+        return None
+    method: Pruning | None = given.get("pruning", recipe.pruning)
+    if method is None and recipe.algorithm == "CART" and given.get("ccp_alpha", 0) != 0:
+        return "cost-complexity"
+    return method
+
+
+def default_text(parameter: Parameter) -> str:
+    """Return the default of a parameter for ``--help``, by algorithm if they differ."""
+    if parameter.name not in FIELDS:
+        return parameter.without
+    words: dict[str, str] = {}
+    for name in parameter.algorithms:
+        value = getattr(RECIPES[name], parameter.name)
+        word = f"{value:g}" if isinstance(value, float) else str(value)
+        words[name] = parameter.without if value is None else word
+    # Regression is named only where it differs from the other trees of CART.
+    if words.get("cart --regression") == words.get("cart"):
+        words.pop("cart --regression", None)
+    first = next(iter(words.values()))
+    others = [f"{name}: {word}" for name, word in words.items() if word != first]
+    return "; ".join([first, *others])
