@@ -589,3 +589,12 @@ def test_json_rules_of_trees_that_are_cut_into_parts(monkeypatch):
         cut += b'"parts"' in json_rules.write(plan, {"indent": "0"})
         assert_right("json", plan, probe_rows(plan, 40))
     assert cut > 10
+
+
+def test_what_users_wrote_is_no_name_of_a_template():
+    """A target called as a name of the template stays what it is."""
+    name = "@uses@ @name@ @p@"
+    model = fit({"a": ["x", "y"]}, ["@p@", "@uses@"], target_name=name)
+    for target in ("c", "javascript", "python"):
+        head = export.write(model, target).decode().split("\n", 1)[0]
+        assert repr(name) in head

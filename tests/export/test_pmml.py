@@ -77,7 +77,7 @@ def test_without_an_evaluator_nothing_is_written(weather, monkeypatch, tmp_path)
 
 def test_whole_numbers_beside_gaps_are_labels():
     # pandas turns a column of whole numbers with a gap into one of floats.
-    from branchwise.export import pmml_driver
+    from branchwise.export.templates import pmml_driver
 
     answer = pmml_driver.prediction({"y": 1.0, "p": 0.5}, "y", ["0", "1"], ["p"])
     assert answer == [1, 0.5]

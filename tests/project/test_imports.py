@@ -49,13 +49,13 @@ OUTSIDE = {
     "dask": {"engines.dask"},
     "distributed": {"engines.dask"},
     "xlsxwriter": {"export.excel_workbook"},
-    "pandas": {"engines.dask", "export.pmml_driver", "datasets"},
+    "pandas": {"engines.dask", "export.templates.pmml_driver", "datasets"},
     "pyspark": {"engines.spark", "export.sql"},
     "python_calamine": {"files.workbook"},
     "matplotlib": {"plot", "evaluation.plots"},
     "onnx": {"export"},
     "onnxruntime": {"export"},
-    "jpmml_evaluator": {"export.pmml_driver"},
+    "jpmml_evaluator": {"export.templates.pmml_driver"},
 }
 
 

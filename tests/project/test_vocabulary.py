@@ -70,15 +70,8 @@ ALLOWED = {
     "src/branchwise/recipe/parameters.py": {"cut", "cuts", "min_significance"},
     # Text of exported code, which stays byte for byte the same.
     "src/branchwise/export/c.py": {"answer", "answers", "asks", "chances"},
-    "src/branchwise/export/c_template.py": {"chances", "elsewhere", "gap"},
     "src/branchwise/export/excel.py": {"answer", "reply"},
     "src/branchwise/export/javascript.py": {"answer", "answers", "chances"},
-    "src/branchwise/export/javascript_template.py": {
-        "answer",
-        "answers",
-        "chance",
-        "chances",
-    },
     "src/branchwise/export/onnx.py": {"answered"},
     "src/branchwise/export/onnx_graph.py": {"answered"},
     "src/branchwise/export/python.py": {"answer", "answers", "chance", "chances"},

@@ -144,6 +144,15 @@ class Runner:
     absent: Callable[[], str | None]
     run: Callable[[bytes, Plan, Sequence[Row]], Sequence[Prediction]]
 
+    @classmethod
+    def anywhere(
+        cls,
+        name: str,
+        run: Callable[[bytes, Plan, Sequence[Row]], Sequence[Prediction]],
+    ) -> Runner:
+        """Return a runner that needs nothing but Python."""
+        return cls(name, lambda: None, run)
+
 
 @dataclass(frozen=True)
 class Target:
@@ -236,8 +245,3 @@ def _prediction(line: list[float] | None, plan: Plan) -> Prediction:
     return plan.classes[int(line[0])], tuple(
         float(probability) for probability in line[1:]
     )
-
-
-def always() -> str | None:
-    """Say that a runner can be had anywhere."""
-    return None

@@ -6,17 +6,19 @@ import shutil
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 
-from branchwise.data.schema import Value
+from branchwise.data.schema import Value, ValueType
 from branchwise.errors import ExportError
-from branchwise.export import c_template as c_text
 from branchwise.export.base import Options, Prediction, Runner, Target, run_in_folder
 from branchwise.export.code_writer import (
     BraceSource,
     checked_name,
     comment,
+    filled,
     finite,
     identifiers,
     label_word,
+    predictor,
+    template,
     whole_within_doubles,
     wrapped,
 )
@@ -94,47 +96,11 @@ _FLAGS = ("-std=c99", "-ffp-contract=off")
 #: Bytes of an export from which compiling takes longer than what -O1 saves.
 _LARGE = 300_000
 
-_DRIVER = """\
-#include <stdio.h>
-#include <stdlib.h>
-#include "exported_tree.c"
-
-static int take(void *to, size_t size, FILE *from)
-{
-    return fread(to, 1, size, from) == size;
+_MEMBERS: dict[ValueType, str] = {
+    "text": "const char *{};",
+    "boolean": "int {};",
+    "number": "double {};",
 }
-
-static char *take_text(FILE *from)
-{
-    int size;
-    char *text;
-    if (!take(&size, sizeof size, from) || size < 0) return NULL;
-    text = (char *)malloc((size_t)size + 1);
-    if (text == NULL || !take(text, (size_t)size, from)) abort();
-    text[size] = 0;
-    return text;
-}
-
-int main(void)
-{
-    FILE *rows = fopen("rows", "rb"), *results = fopen("results", "wb");
-    int n = 0;
-    if (rows == NULL || results == NULL || !take(&n, sizeof n, rows)) return 2;
-    (void)take_text;
-    while (n-- > 0) {
-        struct @p@_row row = @p@_missing_row;
-        double numbers[@numbers@] = {0};
-        int label;
-@take@
-        label = @p@_predict(&row, numbers);
-        fwrite(&label, sizeof label, 1, results);
-        fwrite(numbers, sizeof numbers, 1, results);
-@free@
-    }
-    fclose(rows);
-    return fclose(results) ? 2 : 0;
-}
-"""
 
 
 def compiler() -> str | None:
@@ -186,11 +152,12 @@ def _driver(plan: Plan, prefix: str) -> str:
         else:
             take.append(f"if (!take(&row.{name}, sizeof row.{name}, rows)) return 3;")
     indent = " " * 8
-    return (
-        _DRIVER.replace("@take@", "\n".join(indent + line for line in take))
-        .replace("@free@", "\n".join(indent + line for line in free))
-        .replace("@numbers@", str(max(1, len(plan.classes))))
-        .replace("@p@", prefix)
+    return filled(
+        template("tree.c")["driver"],
+        take="\n".join(indent + line for line in take),
+        free="\n".join(indent + line for line in free),
+        numbers=str(max(1, len(plan.classes))),
+        p=prefix,
     )
 
 
@@ -235,9 +202,7 @@ class CSource(BraceSource):
     Text, booleans and numbers that are values become codes first, by their order.
     """
 
-    equal = "=="
     constant = "const double"
-    isnan = "isnan"
 
     def __init__(self, plan: Plan, prefix: str) -> None:
         super().__init__(plan)
@@ -246,6 +211,8 @@ class CSource(BraceSource):
         self.upper = prefix.upper()
         self.missing = f"{self.upper}_MISSING"
         self.other = f"{self.upper}_OTHER"
+        self.is_missing = f"{{}} == {self.missing}"
+        self.is_other = f"{{}} == {self.other}"
         self.order = [_order(field) for field in plan.fields]
         self.rank = [
             {code: rank for rank, code in enumerate(of_field)}
@@ -270,6 +237,11 @@ class CSource(BraceSource):
             yield f"    const {kind} {name} = {self.cell(field)};"
         yield from body
         yield from ("}", "")
+
+    def section(self, name: str, **values: str) -> str:
+        """Write a section of the template."""
+        section = template("tree.c")[name]
+        return filled(section, p=self.prefix, P=self.upper, **values)
 
     def cell(self, field: int) -> str:
         """Write where the value of a field is kept."""
@@ -359,6 +331,7 @@ def write(plan: Plan, options: Options) -> bytes:
     columns = list(_reading(source, strings))
     names = list(_names(plan, prefix, strings))
     fractional = list(_fractional(plan, source)) if plan.divides else []
+    predictions = predictor(plan, len(source.pieces), template("tree.c"))
     lines = [
         *_declarations(source),
         *_cells(source),
@@ -371,42 +344,31 @@ def write(plan: Plan, options: Options) -> bytes:
         *_predictions(plan, prefix),
         *columns,
         *_pieces(source),
-        _filled(_prediction(plan, len(source.pieces)), prefix),
+        filled(predictions, p=prefix, P=prefix.upper()),
         f"#endif  // {prefix.upper()}_DECLARATIONS_ONLY",
         "",
     ]
     return "\n".join(lines).encode("ascii")
 
 
-def _filled(template: str, prefix: str, **more: str) -> str:
-    """Put names into a template: these stand between @ signs."""
-    for name, value in {"p": prefix, "P": prefix.upper(), **more}.items():
-        template = template.replace(f"@{name}@", value)
-    return template
-
-
 def _declarations(source: CSource) -> Iterator[str]:
     plan, prefix = source.plan, source.prefix
-    uses = c_text.NUMBERS_USE if plan.is_regression else c_text.CLASSES_USE
-    about = comment(plan.about)
-    yield _filled(c_text.HEAD, prefix, about=about, uses=_filled(uses, prefix))
+    kind = "numbers" if plan.is_regression else "classes"
+    uses = source.section(f"{kind}_use")
+    yield source.section("head", about=comment(plan.about), uses=uses)
     yield f"struct {prefix}_row {{"
     for field, name in zip(plan.fields, source.names, strict=True):
         note = comment(label_word(field.name))
-        yield f"    {c_text.MEMBERS[field.kind].format(name)}  // {note}"
+        yield f"    {_MEMBERS[field.kind].format(name)}  // {note}"
     if not plan.fields:
         yield "    char unused;  // the tree asks nothing"
     yield "};"
-    declared = c_text.NUMBERS if plan.is_regression else c_text.CLASSES
-    yield _filled(
-        declared,
-        prefix,
-        classes=str(len(plan.classes)),
-        columns=str(max(1, len(plan.fields))),
-    )
-    yield _filled(c_text.IMPLEMENTATION, prefix)
+    columns = str(max(1, len(plan.fields)))
+    yield source.section(kind, classes=str(len(plan.classes)), columns=columns)
+    yield source.section("implementation")
     if plan.divides:
-        yield c_text.ARITHMETIC
+        # GCC ignores the pragma; products that are added are volatile for that reason.
+        yield source.section("arithmetic")
 
 
 def _cells(source: CSource) -> Iterator[str]:
@@ -442,7 +404,7 @@ def _class_name(label: Value) -> str:
 def _fractional(plan: Plan, source: CSource) -> Iterator[str]:
     leaves = sum(node.split is None for node in plan.nodes)
     stack = str(max(1, round(leaves * 24 / 1000)))
-    yield _filled(c_text.POSITIONS, source.prefix, leaves=str(leaves), stack=stack)
+    yield source.section("positions", leaves=str(leaves), stack=stack)
     if plan.costs is not None:
         yield "// What it costs to answer (column) where something is true (row)."
         n = len(plan.classes)
@@ -483,10 +445,10 @@ def _reading(source: CSource, strings: Strings) -> Iterator[str]:
             numbers = [number(float(value)) for value in values]
             yield from array(f"static const double {name}", numbers)
     kinds = {field.kind for field in plan.fields if field.values}
-    for kind, function in c_text.CODES.items():
+    for kind in ("text", "number", "boolean"):
         if kind in kinds:
-            yield _filled(function, prefix)
-    yield _filled(c_text.READ, prefix)
+            yield source.section(f"{kind}_code")
+    yield source.section("read")
     if not plan.fields:
         yield from ("    (void)row;", "    (void)cells;")
     for position in range(len(plan.fields)):
@@ -540,20 +502,6 @@ def _pieces(source: CSource) -> Iterator[str]:
     names = [f"{p}_part_{piece.number}" for piece in source.pieces]
     yield from array(f"static const {p}_part {p}_parts", names)
     yield ""
-
-
-def _prediction(plan: Plan, n_chunks: int) -> str:
-    """Return the template of the functions that predict."""
-    if not plan.divides:
-        on = c_text.GO_ON if n_chunks > 1 else ""
-        numbers, classes = c_text.PREDICT_NUMBER, c_text.PREDICT_CLASS
-        chosen = numbers if plan.is_regression else classes
-        return chosen.replace("@on@", on)
-    if plan.is_regression:
-        return c_text.ARRIVE + c_text.PREDICT_NUMBER_FRACTIONAL
-    scores = c_text.PROBABILITY_CODE if plan.costs is None else c_text.EXPECTED_COSTS
-    fractional = c_text.PREDICT_CLASS_FRACTIONAL.replace("@scores@", scores)
-    return c_text.ARRIVE + fractional
 
 
 TARGET = Target("c", ".c", write, runner, {"name": ("tree",)})

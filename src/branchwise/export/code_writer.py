@@ -7,7 +7,9 @@ import math
 import re
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 
 from branchwise.data.schema import Value
 from branchwise.errors import ExportError, ParameterError
@@ -61,6 +63,44 @@ _RESERVED = frozenset(
 )
 #: Names that the exports use themselves: parameters of functions, and locals.
 _OURS = re.compile(r"cells|todo|to|part|[bs]\d+")
+
+
+@cache
+def template(name: str) -> Mapping[str, str]:
+    """Return the sections of a file in ``templates``, by the names above them.
+
+    A section ends before the line break in front of the next one.
+    """
+    text = (files("branchwise.export") / "templates" / name).read_text("utf-8")
+    _, *found = re.split(r"^\S+ ----- (\w+) -----\n", text, flags=re.MULTILINE)
+    bodies = (body.removesuffix("\n") for body in found[1::2])
+    return dict(zip(found[::2], bodies, strict=True))
+
+
+def filled(section: str, **values: str) -> str:
+    """Put values into a section of a template, where their names are between @ signs.
+
+    What a value has between such signs stays as it is.
+    """
+    return re.sub(r"@(\w+)@", lambda m: values.get(m[1], m[0]), section)
+
+
+def reader(plan: Plan, text: Mapping[str, str]) -> str:
+    """Write the function that reads a row."""
+    missing = "reject_missing" if plan.rejects_missing else "allow_missing"
+    unseen = "reject_unseen" if plan.rejects_unseen else "allow_unseen"
+    return filled(text["read"], missing=text[missing], unseen=text[unseen])
+
+
+def predictor(plan: Plan, n_pieces: int, text: Mapping[str, str]) -> str:
+    """Write the functions that find where a case ends, and predict."""
+    what = "number" if plan.is_regression else "class"
+    if not plan.divides:
+        on = text["go_on"] if n_pieces > 1 else ""
+        return filled(text["arrive"] + text[f"predict_{what}"], on=on)
+    scores = text["scores" if plan.costs is None else "expected_costs"]
+    predict = filled(text[f"predict_{what}_fractional"], scores=scores)
+    return text["arrive_fractional"] + predict
 
 
 def comment(text: str, ascii_only: bool = True) -> str:
@@ -171,6 +211,11 @@ class Source(ABC):
     end: str | None
     either: str
     remark: str
+    equal = "=="
+    is_missing: str
+    is_other: str
+    is_nan = "isnan({})"
+    negation: str
     ascii_only = True
 
     def __init__(self, plan: Plan) -> None:
@@ -188,9 +233,31 @@ class Source(ABC):
     def function(self, piece: Piece, body: Iterable[str]) -> Iterator[str]:
         """Yield the lines of one function."""
 
-    @abstractmethod
     def test(self, test: Test) -> str:
         """Write a test."""
+        if isinstance(test, Went):
+            return f"b{test.level} {self.equal} {test.branch}"
+        name = self.names[test.field]
+        if isinstance(test, OneOf):
+            return self.one_of(name, test)
+        if isinstance(test, UpTo):
+            return f"{name} <= {self.number(test.threshold)}"
+        if isinstance(test, Above):
+            return f"{name} > {self.number(test.threshold)}"
+        if isinstance(test, Known):
+            return self.negation + self.is_nan.format(name)
+        if isinstance(test, Other):
+            return self.is_other.format(name)
+        numeric = self.plan.fields[test.field].numeric
+        return (self.is_nan if numeric else self.is_missing).format(name)
+
+    @abstractmethod
+    def one_of(self, name: str, test: OneOf) -> str:
+        """Write that a field has one of some values."""
+
+    @abstractmethod
+    def number(self, value: float) -> str:
+        """Write a number in a condition."""
 
     @abstractmethod
     def go(self, to: str, share: str | None) -> str:
@@ -350,30 +417,8 @@ class BraceSource(Source):
     end = "}"
     either = " || "
     remark = "//"
+    negation = "!"
     constant: str
-    equal: str
-    missing: str
-    other: str
-    isnan: str
-
-    def test(self, test: Test) -> str:
-        """Write a test."""
-        if isinstance(test, Went):
-            return f"b{test.level} {self.equal} {test.branch}"
-        name = self.names[test.field]
-        if isinstance(test, OneOf):
-            return self.one_of(name, test)
-        if isinstance(test, UpTo):
-            return f"{name} <= {self.number(test.threshold)}"
-        if isinstance(test, Above):
-            return f"{name} > {self.number(test.threshold)}"
-        if isinstance(test, Known):
-            return f"!{self.isnan}({name})"
-        if isinstance(test, Other):
-            return f"{name} {self.equal} {self.other}"
-        if self.plan.fields[test.field].numeric:
-            return f"{self.isnan}({name})"
-        return f"{name} {self.equal} {self.missing}"
 
     def one_of(self, name: str, test: OneOf) -> str:
         """Write that a field has one of some values."""
@@ -385,10 +430,6 @@ class BraceSource(Source):
     @abstractmethod
     def in_set(self, name: str, test: OneOf) -> str:
         """Put values into a table; write that a field has one of them."""
-
-    @abstractmethod
-    def number(self, value: float) -> str:
-        """Write a number in a condition."""
 
     @abstractmethod
     def value(self, field: int, code: int) -> str:

@@ -9,13 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from branchwise.data.schema import Value, ValueType
 from branchwise.errors import ParameterError
-from branchwise.export import javascript_template as text
 from branchwise.export.base import Options, Prediction, Runner, Target, run_program
 from branchwise.export.code_writer import (
     BraceSource,
     checked_name,
     comment,
+    filled,
     finite,
+    predictor,
+    reader,
+    template,
     whole_within_doubles,
     wrapped,
 )
@@ -51,9 +54,9 @@ class JavaScriptSource(BraceSource):
     """Writes the pieces of a plan in JavaScript."""
 
     equal = "==="
-    missing = "null"
-    other = "OTHER"
-    isnan = "Number.isNaN"
+    is_missing = "{} === null"
+    is_other = "{} === OTHER"
+    is_nan = "Number.isNaN({})"
     constant = "const"
 
     def function(self, piece: Piece, body: Iterable[str]) -> Iterator[str]:
@@ -93,8 +96,8 @@ class JavaScriptSource(BraceSource):
         values = self.plan.fields[table.field].values
         entries = [
             *zip(map(literal, values), table.of_codes, strict=True),
-            (self.missing, table.of_missing),
-            (self.other, table.of_other),
+            ("null", table.of_missing),
+            ("OTHER", table.of_other),
         ]
         written = [f"[{key}, {to}]" for key, to in entries if to is not None]
         name = f"TABLE_{table.node}"
@@ -126,11 +129,15 @@ def write(plan: Plan, options: Options) -> bytes:
         whole_within_doubles(field.values, "JavaScript")
     source = JavaScriptSource(plan)
     functions = list(source.functions())
-    uses = text.NUMBERS_USE if plan.is_regression else text.CLASSES_USE
+    text = template("tree.js")
+    uses = text["numbers_use" if plan.is_regression else "classes_use"]
     about = comment(plan.about)
+    names = ["CLASSES", "COLUMNS", "predict"]
+    if not plan.is_regression:
+        names.append("predictProba")
     columns = [literal(field.name) for field in plan.fields]
     lines = [
-        text.HEAD.format(about=about, uses=uses.format(name=name), name=name),
+        filled(text["head"], about=about, uses=filled(uses, name=name), name=name),
         f"const CLASSES = Object.freeze({_array([*map(literal, plan.classes)])});",
         f"const COLUMNS = Object.freeze({_array(columns)});",
         "const OTHER = {};  // stands for values that training did not have",
@@ -140,7 +147,10 @@ def write(plan: Plan, options: Options) -> bytes:
         *_predictions(plan),
         *_columns(plan),
         "",
-        _read(plan) + _pieces(source) + _predict(plan, source) + _tail(plan, name),
+        reader(plan, text)
+        + _pieces(source)
+        + predictor(plan, len(source.pieces), text)
+        + filled(text["tail"], names=", ".join(names), name=name),
     ]
     return "\n".join(lines).encode("ascii")
 
@@ -177,67 +187,11 @@ def _type(field: Field) -> str:
     return literal(_TYPES[field.kind]) if field.numeric or field.values else "null"
 
 
-def _read(plan: Plan) -> str:
-    missing = text.REJECT_MISSING if plan.rejects_missing else text.ALLOW_MISSING
-    unseen = text.REJECT_UNSEEN if plan.rejects_unseen else text.ALLOW_UNSEEN
-    return text.READ.format(missing=missing, unseen=unseen)
-
-
 def _pieces(source: JavaScriptSource) -> str:
     """Write the list of the functions, if there is more than one."""
     if len(source.pieces) == 1:
         return ""
     return f"const PARTS = {_array([f'part_{p.number}' for p in source.pieces])};\n\n"
-
-
-def _predict(plan: Plan, source: JavaScriptSource) -> str:
-    if not plan.divides:
-        on = text.GO_ON if len(source.pieces) > 1 else ""
-        prediction = text.PREDICT_NUMBER if plan.is_regression else text.PREDICT_CLASS
-        return text.ARRIVE.format(on=on) + prediction
-    if plan.is_regression:
-        return text.ARRIVE_FRACTIONAL + text.PREDICT_NUMBER_FRACTIONAL
-    scores = "chances" if plan.costs is None else text.EXPECTED_COSTS
-    return text.ARRIVE_FRACTIONAL + text.PREDICT_CLASS_FRACTIONAL.format(scores=scores)
-
-
-def _tail(plan: Plan, name: str) -> str:
-    names = ["CLASSES", "COLUMNS", "predict"]
-    if not plan.is_regression:
-        names.append("predictProba")
-    return text.TAIL.format(names=", ".join(names), name=name)
-
-
-# The script runs in a world of its own that has the language, and neither files nor
-# network nor a way to turn text into code.
-_DRIVER = b"""\
-const fs = require("fs"), vm = require("vm");
-const world = Object.create(null);
-world.given = fs.readFileSync(0, "utf8");
-vm.createContext(world, { codeGeneration: { strings: false, wasm: false } });
-vm.runInContext("var module = { exports: {} };", world);
-vm.runInContext(fs.readFileSync("exported_tree.js", "utf8"), world);
-process.stdout.write(vm.runInContext(`(${predicted})(module.exports, given)`, world));
-
-function predicted(tree, given) {
-    const results = [];
-    for (const line of given.split("\\n")) {
-        if (line === "") { continue; }
-        const cells = JSON.parse(line);
-        const row = Object.create(null);
-        tree.COLUMNS.forEach((name, i) => { row[name] = cells[i]; });
-        try {
-            const label = tree.predict(row);
-            results.push(JSON.stringify(tree.predictProba === undefined ? [label]
-                : [tree.CLASSES.indexOf(label), ...tree.predictProba(row)]));
-        } catch (error) {
-            if (!(error instanceof RangeError)) { throw error; }
-            results.push("null");
-        }
-    }
-    return results.map((result) => result + "\\n").join("");
-}
-"""
 
 
 def _absent() -> str | None:
@@ -248,7 +202,8 @@ def _absent() -> str | None:
 
 def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Prediction]:
     node = shutil.which("node") or "node"
-    files = {"exported_tree.js": content, "driver.js": _DRIVER}
+    driver = template("tree.js")["driver"].encode()
+    files = {"exported_tree.js": content, "driver.js": driver}
     return run_program([node, "driver.js"], files, rows, plan)
 
 

@@ -20,14 +20,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from branchwise.export.base import (
-    Options,
-    Prediction,
-    Runner,
-    Target,
-    always,
-    run_program,
-)
+from branchwise.export.base import Options, Prediction, Runner, Target, run_program
 from branchwise.export.plan import (
     ABOVE,
     AT_MOST,
@@ -183,13 +176,13 @@ def _wanted(plan: Plan, split: PlanSplit, codes: set[int]) -> dict[str, Any]:
 
 
 def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Prediction]:
-    reader = (files("branchwise.export") / "rules_reader.py").read_bytes()
+    reader = (files("branchwise.export") / "templates/rules_reader.py").read_bytes()
     command = [sys.executable, "-I", "rules_reader.py", "rules.json"]
     named = {"rules_reader.py": reader, "rules.json": content}
     return run_program(command, named, rows, plan)
 
 
-_RUNNER = Runner("rules_reader.py in a Python process", always, _run)
+_RUNNER = Runner.anywhere("rules_reader.py in a Python process", _run)
 
 TARGET = Target(
     "json", ".json", write, lambda _: [_RUNNER], {"indent": ("1", "0", "2", "4")}

@@ -366,7 +366,7 @@ def _absent() -> str | None:
 
 
 def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Prediction]:
-    driver = (files("branchwise.export") / "pmml_driver.py").read_bytes()
+    driver = (files("branchwise.export") / "templates/pmml_driver.py").read_bytes()
     command = [sys.executable, "pmml_driver.py", "tree.pmml", _target_name(plan)]
     named = {"pmml_driver.py": driver, "tree.pmml": content}
     return run_program(command, named, rows, plan)

@@ -19,7 +19,7 @@ from typing import Any
 
 from branchwise.data.arrow import table_of_rows
 from branchwise.errors import ExportError
-from branchwise.export.base import Options, Prediction, Runner, always
+from branchwise.export.base import Options, Prediction, Runner
 from branchwise.export.plan import Field, Plan, Row
 from branchwise.export.sql.dialects import DUCKDB, POSTGRESQL, SPARK, SQLITE, Dialect
 
@@ -225,7 +225,7 @@ def _no_spark() -> str | None:
 
 
 _ENGINES: dict[str, tuple[str, Callable[[], str | None], Engine, Dialect]] = {
-    "sqlite": (f"SQLite {sqlite3.sqlite_version}", always, _on_sqlite, SQLITE),
+    "sqlite": (f"SQLite {sqlite3.sqlite_version}", lambda: None, _on_sqlite, SQLITE),
     "duckdb": ("DuckDB", _no_duckdb, _on_duckdb, DUCKDB),
     "postgresql": ("PostgreSQL", _no_postgresql, _on_postgresql, POSTGRESQL),
     "spark": ("Spark", _no_spark, _on_spark, SPARK),

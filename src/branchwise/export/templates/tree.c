@@ -1,8 +1,4 @@
-"""Templates of the export to C, with names between @ signs."""
-
-from branchwise.data.schema import ValueType
-
-HEAD = """\
+// ----- head -----
 // @about@, written by branchwise.
 //
 // @uses@
@@ -15,35 +11,27 @@ HEAD = """\
 extern "C" {
 #endif
 
-// What the tree looks at.\
-"""
-CLASSES_USE = """\
+// What the tree looks at.
+// ----- classes_use -----
 @p@_predict(&row, probabilities) returns the class, a position in @p@_classes, and
 // fills in the probability of each class, unless that is NULL. Where column k (of
-// @p@_columns) has a value that the tree cannot take, it returns -1 - k instead.\
-"""
-NUMBERS_USE = """\
+// @p@_columns) has a value that the tree cannot take, it returns -1 - k instead.
+// ----- numbers_use -----
 @p@_predict(&row, &number) fills in a number and returns 0. Where column k (of
-// @p@_columns) has a value that the tree cannot take, it returns -1 - k instead.\
-"""
-MEMBERS: dict[ValueType, str] = {
-    "text": "const char *{};",
-    "boolean": "int {};",
-    "number": "double {};",
-}
-CLASSES = """\
+// @p@_columns) has a value that the tree cannot take, it returns -1 - k instead.
+// ----- classes -----
 enum { @P@_CLASSES = @classes@ };
 extern const char *const @p@_classes[@classes@];
 extern const char *const @p@_columns[@columns@];
 extern const struct @p@_row @p@_missing_row;
 int @p@_predict(const struct @p@_row *row, double *probabilities);
-"""
-NUMBERS = """\
+
+// ----- numbers -----
 extern const char *const @p@_columns[@columns@];
 extern const struct @p@_row @p@_missing_row;
 int @p@_predict(const struct @p@_row *row, double *number);
-"""
-IMPLEMENTATION = """\
+
+// ----- implementation -----
 #ifdef __cplusplus
 }
 #endif
@@ -58,18 +46,16 @@ IMPLEMENTATION = """\
 #ifdef __FAST_MATH__
 #error "compile without -ffast-math: a missing number is NAN, and sums have an order"
 #endif
-"""
-#: GCC does not know the pragma; products that are added are volatile for that reason.
-ARITHMETIC = """\
+
+// ----- arithmetic -----
 #if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 1
 #error "compile for arithmetic in double precision (-msse2 -mfpmath=sse)"
 #endif
 #if !defined(__GNUC__) || defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #endif
-"""
 
-POSITIONS = """\
+// ----- positions -----
 // Where the parts of a case go. A call needs @stack@ kB of stack for that; compile with
 // -D@P@_STORAGE=static to keep it elsewhere, if there is only one call at a time.
 #ifndef @P@_STORAGE
@@ -94,9 +80,9 @@ static double @p@_product(double a, double b)
     volatile double product = a * b;
     return product;
 }
-"""
 
-_TEXT_CODE = """
+// ----- text_code -----
+
 static int @p@_text_code(const char *value, const char *const *values, int n)
 {
     int low = 0, high = n - 1;
@@ -109,8 +95,9 @@ static int @p@_text_code(const char *value, const char *const *values, int n)
     }
     return @P@_OTHER;
 }
-"""
-_NUMBER_CODE = """
+
+// ----- number_code -----
+
 static int @p@_number_code(double value, const double *values, int n)
 {
     int low = 0, high = n - 1;
@@ -122,27 +109,26 @@ static int @p@_number_code(double value, const double *values, int n)
     }
     return @P@_OTHER;
 }
-"""
-_BOOLEAN_CODE = """
+
+// ----- boolean_code -----
+
 static int @p@_boolean_code(int value, int code_of_false, int code_of_true)
 {
     if (value < 0) return @P@_MISSING;
     return value ? code_of_true : code_of_false;
 }
-"""
-CODES: dict[ValueType, str] = {
-    "text": _TEXT_CODE,
-    "number": _NUMBER_CODE,
-    "boolean": _BOOLEAN_CODE,
-}
-READ = """
+
+// ----- read -----
+
 // Takes the values that the tree looks at; returns less than 0 if it cannot.
 static int @p@_read(const struct @p@_row *row, struct @p@_cells *cells)
-{\
-"""
+{
+// ----- arrive -----
 
-GO_ON = "    while (to < 0) to = @p@_parts[-to](&cells);\n"
-PREDICT_CLASS = """\
+// ----- go_on -----
+    while (to < 0) to = @p@_parts[-to](&cells);
+
+// ----- predict_class -----
 int @p@_predict(const struct @p@_row *row, double *probabilities)
 {
     struct @p@_cells cells;
@@ -155,8 +141,8 @@ int @p@_predict(const struct @p@_row *row, double *probabilities)
     }
     return @p@_labels[to];
 }
-"""
-PREDICT_NUMBER = """\
+
+// ----- predict_number -----
 int @p@_predict(const struct @p@_row *row, double *number)
 {
     struct @p@_cells cells;
@@ -167,9 +153,8 @@ int @p@_predict(const struct @p@_row *row, double *number)
 @on@    *number = @p@_numbers[to];
     return 0;
 }
-"""
 
-ARRIVE = """\
+// ----- arrive_fractional -----
 static void @p@_sort(struct @p@_places *places)
 {
     int gap = 1, i, k;
@@ -207,9 +192,11 @@ static void @p@_arrive(const struct @p@_cells *cells, struct @p@_places *ends)
     @p@_sort(ends);
 }
 
-"""
-PROBABILITY_CODE = "    memcpy(scores, chances, sizeof scores);\n"
-EXPECTED_COSTS = """\
+
+// ----- scores -----
+    memcpy(scores, chances, sizeof scores);
+
+// ----- expected_costs -----
     for (k = 0; k < @P@_CLASSES; k++) {
         double price = 0.0;
         int truth;
@@ -218,8 +205,8 @@ EXPECTED_COSTS = """\
         }
         scores[k] = -price;
     }
-"""
-PREDICT_CLASS_FRACTIONAL = """\
+
+// ----- predict_class_fractional -----
 // Returns the first class that is as good as the best, up to rounding.
 static int @p@_best(const double *chances)
 {
@@ -254,8 +241,8 @@ int @p@_predict(const struct @p@_row *row, double *probabilities)
     if (probabilities) memcpy(probabilities, chances, sizeof chances);
     return label;
 }
-"""
-PREDICT_NUMBER_FRACTIONAL = """\
+
+// ----- predict_number_fractional -----
 int @p@_predict(const struct @p@_row *row, double *number)
 {
     @P@_STORAGE struct @p@_places ends;
@@ -274,4 +261,45 @@ int @p@_predict(const struct @p@_row *row, double *number)
     }
     return 0;
 }
-"""
+
+// ----- driver -----
+#include <stdio.h>
+#include <stdlib.h>
+#include "exported_tree.c"
+
+static int take(void *to, size_t size, FILE *from)
+{
+    return fread(to, 1, size, from) == size;
+}
+
+static char *take_text(FILE *from)
+{
+    int size;
+    char *text;
+    if (!take(&size, sizeof size, from) || size < 0) return NULL;
+    text = (char *)malloc((size_t)size + 1);
+    if (text == NULL || !take(text, (size_t)size, from)) abort();
+    text[size] = 0;
+    return text;
+}
+
+int main(void)
+{
+    FILE *rows = fopen("rows", "rb"), *results = fopen("results", "wb");
+    int n = 0;
+    if (rows == NULL || results == NULL || !take(&n, sizeof n, rows)) return 2;
+    (void)take_text;
+    while (n-- > 0) {
+        struct @p@_row row = @p@_missing_row;
+        double numbers[@numbers@] = {0};
+        int label;
+@take@
+        label = @p@_predict(&row, numbers);
+        fwrite(&label, sizeof label, 1, results);
+        fwrite(numbers, sizeof numbers, 1, results);
+@free@
+    }
+    fclose(rows);
+    return fclose(results) ? 2 : 0;
+}
+
