@@ -64,7 +64,10 @@ def test_all_forms():
     assert document["predictions"]["changed"][0]["row"] == 13
     assert document["differences"][0]["kind"] == "size changed"
     assert "| no | yes | 1 |" in diff.to_markdown()
-    assert "<td>no</td><td>yes</td><td>1</td>" in diff._repr_html_()
+    assert (
+        '<td class="words">no</td><td class="words">yes</td><td>1</td>'
+        in diff._repr_html_()
+    )
 
 
 def test_a_model_and_itself():

@@ -42,6 +42,8 @@ OUTSIDE = {
     "scipy": {"estimators", "evaluation"},
     "typer": {"cli"},
     "rich": {"cli"},
+    "jinja2": {"text.as_html"},
+    "markupsafe": {"text.as_html"},
     "narwhals": {"data"},
     "pyarrow": {"data", "files", "engines.chunked", "engines.remote"},
     "duckdb": {"engines.sql", "export.sql", "files.database"},

@@ -22,9 +22,9 @@ from branchwise import (
     fit_tree,
 )
 from branchwise.recipe import C45, CART, ID3
-from branchwise.steps import as_html as html
-from branchwise.steps import as_latex as latex
-from branchwise.steps import as_text as markdown
+from branchwise.steps.result import style_sheet
+from branchwise.text import as_latex as latex
+from branchwise.text.as_text import in_markdown
 
 TENNIS = datasets.load("tennis")
 WEATHER = datasets.load("weather")
@@ -459,7 +459,7 @@ def nasty(request):
 
 
 OURS = """html head meta title style body section h1 h2 h3 p ul li table thead tbody tr
-th td details summary strong sub sup"""
+th td div details summary strong sub sup"""
 
 
 class Balance(HTMLParser):
@@ -513,8 +513,8 @@ def test_a_fragment_for_another_page(nasty):
     assert "<h3>Worked solution" in part
     assert "<h1" not in part
     assert nasty._repr_html_().startswith("<style>")
-    assert html.STYLE in nasty._repr_html_()
-    bare = re.sub(r"@media[^{]*\{", "", html.STYLE)
+    assert style_sheet() in nasty._repr_html_()
+    bare = re.sub(r"@media[^{]*\{", "", style_sheet())
     selectors = re.findall(r"(?:^|\})\s*([^{}]+?)\s*\{", bare)
     assert len(selectors) > 10
     for selector in ",".join(selectors).split(","):
@@ -553,9 +553,9 @@ def test_markdown_is_escaped(nasty):
         assert (
             len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1
         )
-    assert markdown.escaped("- a") == "\\- a"
-    assert markdown.escaped("1. a") == "1\\. a"
-    assert markdown.escaped("a.b") == "a.b"
+    assert in_markdown("- a") == "\\- a"
+    assert in_markdown("1. a") == "1\\. a"
+    assert in_markdown("a.b") == "a.b"
 
 
 def test_latex(nasty):

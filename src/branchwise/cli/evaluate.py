@@ -41,7 +41,8 @@ from branchwise.errors import ParameterError, quoted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
 from branchwise.model import Model
-from branchwise.text.conditions import aligned, word
+from branchwise.text.as_text import aligned
+from branchwise.text.conditions import word
 
 _AVERAGES = ("macro avg", "weighted avg")
 _CONFUSION = (

@@ -35,7 +35,7 @@ from branchwise.errors import ParameterError
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
 from branchwise.model import Model
-from branchwise.text.conditions import aligned
+from branchwise.text.as_text import aligned
 
 #: Parameters of one method only.
 _ONLY_WITH = {

@@ -20,7 +20,8 @@ from branchwise.evaluation.metrics import (
     Score,
     over_folds,
 )
-from branchwise.text.conditions import aligned, word
+from branchwise.text.as_text import aligned
+from branchwise.text.conditions import word
 
 #: Methods of confidence intervals.
 OVER_FOLDS = "Student's t over folds, with the corrected variance of Nadeau and Bengio"

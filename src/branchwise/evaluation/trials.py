@@ -16,7 +16,8 @@ import numpy as np
 
 from branchwise.data.arrays import Floats
 from branchwise.errors import DataError
-from branchwise.text.conditions import aligned, number
+from branchwise.text.as_text import aligned
+from branchwise.text.conditions import number
 
 #: Scores that differ by less are equal; then the smaller tree is better.
 _TIE = 1e-12

@@ -13,6 +13,7 @@ from branchwise.data.schema import Column, Schema, Value
 from branchwise.errors import DataError, counted
 from branchwise.explain.alignment import KINDS, Difference, differences
 from branchwise.explain.explanation import prediction_words
+from branchwise.text.blocks import Block, Heading, Items, Paragraph, Table
 from branchwise.text.conditions import (
     Reasons,
     listed,
@@ -21,7 +22,7 @@ from branchwise.text.conditions import (
     share,
     word,
 )
-from branchwise.text.document import Block, Grid, Heading, Items, Paragraph, Written
+from branchwise.text.document import Document
 from branchwise.text.paths import path_to
 from branchwise.threads import cached_property
 from branchwise.tree.tree import Tree
@@ -103,7 +104,7 @@ class Predictions:
 
 
 @dataclass(frozen=True, repr=False)
-class ModelDiff(Written):
+class ModelDiff(Document):
     """The differences of two models.
 
     Attributes
@@ -209,13 +210,14 @@ def _prediction_blocks(predictions: Predictions) -> Iterator[Block]:
     if predictions.largest_difference is not None:
         yield Paragraph(f"Largest change: {number(predictions.largest_difference)}")
     if predictions.crosstab and changed:
-        yield Grid(
+        yield Table(
             ["old", "new", "rows"],
             [
                 [word(a), word(b), f"{n:,}"]
                 for (a, b), n in predictions.crosstab.items()
             ],
-            [False, False, True],
+            words=(0, 1),
+            row_heads=False,
         )
     if changed:
         yield Items(_shortened([_row_words(row) for row in changed]))

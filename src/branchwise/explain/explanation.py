@@ -15,6 +15,7 @@ from branchwise.data.ties import first_best_of_rows
 from branchwise.explain.path import Case, Step
 from branchwise.recipe import Recipe
 from branchwise.stats import check_level, mean_interval, share_interval
+from branchwise.text.blocks import Block, Heading, Items, Paragraph
 from branchwise.text.conditions import (
     SHOWN_VALUES,
     Reasons,
@@ -26,7 +27,7 @@ from branchwise.text.conditions import (
     share,
     word,
 )
-from branchwise.text.document import Block, Heading, Items, Paragraph, Written
+from branchwise.text.document import Document
 from branchwise.text.reasons import reason, reasons_of
 from branchwise.threads import cached_property
 from branchwise.tree.apply import Walker
@@ -177,7 +178,7 @@ def _counted(counts: dict[Value, float]) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation(Written):
+class Explanation(Document):
     """The explanation of one prediction.
 
     Attributes
@@ -244,7 +245,7 @@ class Explanation(Written):
 
 
 @dataclass(frozen=True)
-class _Shown(Written):
+class _Shown(Document):
     """An explanation with no more than so many of its leaves."""
 
     explanation: Explanation
@@ -310,7 +311,7 @@ def probability_list(probabilities: dict[Value, float]) -> list[dict[str, Any]]:
     return [{"class": label, "probability": p} for label, p in probabilities.items()]
 
 
-class Explanations(Written, Sequence[Explanation]):
+class Explanations(Document, Sequence[Explanation]):
     """The explanations of several rows, in their order."""
 
     def __init__(self, explanations: Sequence[Explanation]) -> None:

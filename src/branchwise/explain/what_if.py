@@ -25,8 +25,9 @@ from branchwise.explain.goal import Goal, PredictionCheck, class_goal, number_go
 from branchwise.explain.path import condition_dict
 from branchwise.explain.solver import Found, Search, changed_row
 from branchwise.recipe import Recipe
+from branchwise.text.blocks import Block, Heading, Items, Paragraph
 from branchwise.text.conditions import Condition, amount, listed, number, one_of, word
-from branchwise.text.document import Block, Heading, Items, Paragraph, Written
+from branchwise.text.document import Document
 from branchwise.text.reasons import reasons_of
 from branchwise.threads import cached_property
 from branchwise.tree.apply import Walker
@@ -232,7 +233,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, repr=False)
-class WhatIf(Written):
+class WhatIf(Document):
     """The smallest change of a row that leads to a wanted prediction.
 
     Attributes

@@ -8,12 +8,12 @@ printed after the tree, as C4.5 did.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from branchwise.data.schema import Schema
 from branchwise.errors import ParameterError, check_limit
+from branchwise.text.as_text import in_markdown
 from branchwise.text.conditions import (
     SHOWN_VALUES,
     Condition,
@@ -29,11 +29,6 @@ from branchwise.text.conditions import (
     target,
 )
 from branchwise.tree.tree import Tree
-
-#: What Markdown, or a page that shows it, could read as something else.
-_MARKS = re.compile(r"[\\`*_{}\[\]<>&|~#$@:!^]|^[-+=]")
-#: What begins a numbered list.
-_NUMBER = re.compile(r"^(\d+)([.)])")
 
 
 @dataclass(frozen=True)
@@ -95,23 +90,20 @@ class Markdown(Style):
 
     def branch(self, branch: str, end: str) -> str:
         """Write a branch, with its prediction if it is a leaf."""
-        return f"{markdown(branch)}: **{markdown(end)}**" if end else markdown(branch)
+        return (
+            f"{in_markdown(branch)}: **{in_markdown(end)}**"
+            if end
+            else in_markdown(branch)
+        )
 
     def prediction(self, prediction: str) -> str:
         """Write the prediction of a tree without splits."""
-        return f"**{markdown(prediction)}**"
+        return f"**{in_markdown(prediction)}**"
 
     def heading(self, name: str) -> Iterator[str]:
         """Yield what stands above a subtree."""
-        yield f"**{markdown(name)}**"
+        yield f"**{in_markdown(name)}**"
         yield ""
-
-
-def markdown(text: str) -> str:
-    """Escape a text so that Markdown shows it as it is."""
-    escaped = _MARKS.sub(lambda mark: f"\\{mark[0]}", text)
-    escaped = _NUMBER.sub(r"\1\\\2", escaped)
-    return escaped.replace("  ", " &nbsp;")  # pages collapse whitespace
 
 
 #: The styles by name; the first is the default.

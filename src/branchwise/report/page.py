@@ -42,8 +42,7 @@ from branchwise.report.test_sections import (
     learning_section,
     pruning_section,
 )
-from branchwise.steps import as_html as steps_html
-from branchwise.steps.result import Steps
+from branchwise.steps.result import Steps, style_sheet
 
 _PAGE = """\
 <!DOCTYPE html>
@@ -86,7 +85,7 @@ def page(sections: dict[str, Any], model: Model, steps: Steps | None) -> str:
     steps : Steps or None
         How its first split was found.
     """
-    style = "\n".join([steps_html.STYLE, marks.STYLE, _asset("report.css")])
+    style = "\n".join([style_sheet(), marks.STYLE, _asset("report.css")])
     script = _asset("report.js")
     inner_style, inner_script = html.style_and_script()
     page_sections = list(_sections(sections, model, steps))

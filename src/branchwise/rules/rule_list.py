@@ -27,8 +27,10 @@ from branchwise.prune.error_based import Estimate
 from branchwise.recipe import Recipe
 from branchwise.rules.generalise import Candidate, Cases, Coverage, candidates, selected
 from branchwise.rules.rule import Rule, tree_rules
-from branchwise.rules.rule_set import Rules, escaped, premise
-from branchwise.text.conditions import Condition, aligned, amount, percent, word
+from branchwise.rules.rule_set import Rules, premise
+from branchwise.text.as_text import as_markdown, as_text
+from branchwise.text.blocks import Table
+from branchwise.text.conditions import Condition, amount, percent, word
 from branchwise.text.paths import simplified
 from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree
@@ -156,44 +158,35 @@ class RuleTable:
         ]
         return {"lines": lines, "summary": self.summary}
 
-    def _lines(self) -> list[list[str]]:
-        """Return the head and the lines of the rules in words."""
+    def _rules_table(self, limit: int | None = None) -> Table:
+        """Return the lines of the rules in words."""
         columns = self.to_columns()
         shown = {
-            name.replace("_", " "): [_cell(name, cell) for cell in cells]
+            name.replace("_", " "): [_cell(name, cell) for cell in cells[:limit]]
             for name, cells in columns.items()
         }
-        return [list(shown), *map(list, zip(*shown.values(), strict=True))]
+        words = [at for at, name in enumerate(shown) if name in ("label", "conditions")]
+        return Table(list(shown), list(zip(*shown.values(), strict=True)), words)
 
-    def _summary_lines(self) -> list[list[str]]:
+    def _summary_table(self) -> Table:
         sides = self.summary
         head = ["", *(name.replace("_", " ") for name in sides["tree"])]
-        return [
-            head,
-            *(
-                [side, *(_cell(name, number) for name, number in figures.items())]
-                for side, figures in sides.items()
-            ),
+        rows = [
+            [side, *(_cell(name, number) for name, number in figures.items())]
+            for side, figures in sides.items()
         ]
+        return Table(head, rows)
 
     def __str__(self) -> str:
-        lines = self._lines()
-        right = [name not in ("label", "conditions") for name in lines[0]]
-        extra = len(lines) - 1 - _SHOWN_RULES
+        written = as_text([self._rules_table(_SHOWN_RULES)])
+        extra = len(self.rules) + 1 - _SHOWN_RULES
         if extra > 0:
-            lines = lines[: 1 + _SHOWN_RULES]
-        written = aligned(lines, right)
-        if extra > 0:
-            written.append(f"... ({extra:,} more; to_columns() has all of them)")
-        summary = self._summary_lines()
-        beside = aligned(summary, [False, *(True for _ in summary[0][1:])])
-        return "\n".join([*written, "", *beside])
+            written += f"\n... ({extra:,} more; to_columns() has all of them)"
+        return f"{written}\n\n{as_text([self._summary_table()])}"
 
     def to_markdown(self) -> str:
         """Return both tables in Markdown, every name escaped."""
-        return "\n\n".join(
-            _markdown_table(lines) for lines in (self._lines(), self._summary_lines())
-        )
+        return as_markdown([self._rules_table(), self._summary_table()])
 
 
 def _add_weighted(found: dict[str, dict[str, float]], name: str, usage: Usage) -> None:
@@ -215,12 +208,6 @@ def _cell(name: str, cell: Any) -> str:
     if name == "label":
         return word(cell)
     return cell if isinstance(cell, str) else amount(cell)
-
-
-def _markdown_table(lines: Sequence[Sequence[str]]) -> str:
-    head, *body = ([escaped(cell) for cell in line] for line in lines)
-    rule = ["---" for _ in head]
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ people (text, Markdown), columns for tables (dataframe, CSV), a document for pro
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, overload
 
@@ -20,6 +19,8 @@ from branchwise.data.schema import Schema, Value
 from branchwise.errors import ParameterError, counted, json_text, quoted
 from branchwise.recipe import Recipe
 from branchwise.rules.rule import Rule, tree_rules
+from branchwise.text.as_text import as_markdown
+from branchwise.text.blocks import Items, Paragraph
 from branchwise.text.reasons import reasons_of
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree
@@ -34,9 +35,6 @@ ORDERS: dict[str, Callable[[Rule], float]] = {
 }
 #: Longer sets of rules are not printed in full; to_text() has all of them.
 _PRINTED_RULES = 1000
-#: What Markdown, or HTML within it, would take for more than a character: marks, and
-#: what makes a link of an address.
-_MARKED = re.compile(r"([\\`*_\[\]<>|~&$@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
 
 
 class Rules(Sequence[Rule]):
@@ -154,8 +152,9 @@ class Rules(Sequence[Rule]):
 
     def to_markdown(self) -> str:
         """Return a numbered list of sentences in Markdown, every name escaped."""
-        lines = [f"{at}. {escaped(rule.sentence())}" for at, rule in enumerate(self, 1)]
-        return "\n".join([*lines, *(f"\n{escaped(line)}" for line in self._closing())])
+        sentences = [rule.sentence() for rule in self]
+        closing = map(Paragraph, self._closing())
+        return as_markdown([Items(sentences, numbered=True), *closing])
 
     def _closing(self) -> list[str]:
         """Return the lines after the rules."""
@@ -239,11 +238,6 @@ def rules_of(schema: Schema, tree: Tree, recipe: Recipe, simplify: bool) -> Rule
         schema,
         tree_note(schema, tree, recipe),
     )
-
-
-def escaped(text: str) -> str:
-    """Write text so that Markdown shows just that."""
-    return _MARKED.sub(r"\\\1", text)
 
 
 def premise(rule: Rule) -> str:

@@ -1,4 +1,4 @@
-"""The formulas of a worked solution, as expressions that each output format writes."""
+"""The formulas of a worked solution."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps
+from branchwise.text.blocks import (
+    TIMES,
+    Formula,
+    Name,
+    Operation,
+    Term,
+    fraction,
+    log2,
+)
 from branchwise.text.conditions import phrase, rounded, word
 
 #: Digits of weights that are not whole.
@@ -19,61 +28,6 @@ _SYMBOLS = {
     "variance": "Var",
     "poisson": "D",
 }
-
-
-@dataclass(frozen=True)
-class Fraction:
-    """One amount over another."""
-
-    top: str
-    bottom: str
-
-
-@dataclass(frozen=True)
-class Squared:
-    """A fraction, squared."""
-
-    of: Fraction
-
-
-@dataclass(frozen=True)
-class Log2:
-    """The binary logarithm of a fraction or of a number."""
-
-    of: Fraction | str
-
-
-@dataclass(frozen=True)
-class Distances:
-    """The squared distances from a mean, added up; each times its weight."""
-
-    mean: str
-    weighted: bool
-
-
-@dataclass(frozen=True)
-class Times:
-    """Multiplied by."""
-
-
-@dataclass(frozen=True)
-class Name:
-    """Words of the user, or of the language."""
-
-    text: str
-
-
-Piece = str | Fraction | Squared | Log2 | Distances | Times | Name
-
-
-@dataclass(frozen=True)
-class Formula:
-    """``name(of) = terms = value``; terms bring their signs along."""
-
-    name: str
-    of: str
-    terms: tuple[tuple[Piece, ...], ...]
-    value: str
 
 
 @dataclass(frozen=True)
@@ -95,15 +49,11 @@ class Figures:
 
     def minus(self, value: float | None) -> str:
         """Write a subtrahend with its sign."""
-        return f" - {self._in_brackets(value)}"
-
-    def _in_brackets(self, value: float | None) -> str:
-        written = self(value)
-        return f"({written})" if written.startswith("-") else written
+        return f" - {self.factor(value)}"
 
     def factor(self, value: float | None) -> str:
         """Write a factor, in brackets if it is negative."""
-        return self._in_brackets(value)
+        return in_brackets(self(value))
 
     def apart(self, one: float, other: float) -> tuple[str, str]:
         """Write two figures with as many digits as it takes to tell them apart."""
@@ -112,6 +62,11 @@ class Figures:
             if figures(one) != figures(other):
                 return figures(one), figures(other)
         return self(one), self(other)
+
+
+def in_brackets(written: str) -> str:
+    """Put a negative number in brackets."""
+    return f"({written})" if written.startswith("-") else written
 
 
 def count(weight: float) -> str:
@@ -128,16 +83,17 @@ def symbol(bars: Bars) -> str:
 
 def impurity(name: str, group: Group, bars: Bars, figures: Figures) -> Formula:
     """Write how the impurity of a group comes about."""
-    terms: list[tuple[Piece, ...]]
+    terms: list[Term]
     if bars.criterion == "variance":
         mean = rounded(group.mean or 0.0, figures.digits + 2)
-        distances = Distances(mean, bars.weighted)
-        terms = [(Fraction("1", count(group.weight)), Times(), distances)]
+        kind = "weighted distances" if bars.weighted else "distances"
+        distances = Operation(kind, (in_brackets(mean),))
+        terms = [(fraction("1", count(group.weight)), TIMES, distances)]
     elif bars.criterion == "poisson":
         mean = rounded(group.mean or 0.0, figures.digits + 2)
-        terms = [("-", mean, " ", Log2(mean))] if group.mean else [("0",)]
+        terms = [("-", mean, " ", log2(mean))] if group.mean else [("0",)]
     elif bars.criterion == "gini":
-        squares = [Squared(f) for f in _shares(group)]
+        squares = [Operation("squared", (share,)) for share in _shares(group)]
         terms = [("1",), *((" - ", square) for square in squares)]
     else:
         terms = _logarithms(_shares(group))
@@ -146,19 +102,19 @@ def impurity(name: str, group: Group, bars: Bars, figures: Figures) -> Formula:
     )
 
 
-def _shares(group: Group) -> list[Fraction]:
+def _shares(group: Group) -> list[Operation]:
     whole = count(group.weight)
-    return [Fraction(count(weight), whole) for weight in group.weights if weight > 0]
+    return [fraction(count(weight), whole) for weight in group.weights if weight > 0]
 
 
-def _logarithms(shares: Sequence[Fraction]) -> list[tuple[Piece, ...]]:
+def _logarithms(shares: Sequence[Operation]) -> list[Term]:
     return [
-        (" - " if at else "-", share, " ", Log2(share))
+        (" - " if at else "-", share, " ", log2(share))
         for at, share in enumerate(shares)
     ]
 
 
-def _shortened(terms: Sequence[tuple[Piece, ...]]) -> list[tuple[Piece, ...]]:
+def _shortened(terms: Sequence[Term]) -> list[Term]:
     if len(terms) <= SHOWN_TERMS:
         return list(terms)
     more = len(terms) - SHOWN_TERMS
@@ -196,10 +152,10 @@ def candidate_formulas(
 def average_formula(node: NodeSteps, figures: Figures) -> Formula:
     """Write how the average gain comes about that a candidate must have."""
     gains = [c.gain for c in node.candidates if c.column in node.averaged]
-    terms: list[tuple[Piece, ...]] = [
+    terms: list[Term] = [
         (" + " if at else "", figures.factor(gain)) for at, gain in enumerate(gains)
     ]
-    terms[0] = (Fraction("1", str(len(gains))), Times(), "(", *terms[0])
+    terms[0] = (fraction("1", str(len(gains))), TIMES, "(", *terms[0])
     terms = _shortened(terms)
     terms[-1] = (*terms[-1], ")")
     return Formula("average gain", "S", tuple(terms), figures(node.average))
@@ -213,19 +169,19 @@ def _own_score(
     if known is None or known.weight == whole.weight or score is None:
         return Formula("score", name, (), figures(score))
     share = known.weight / whole.weight
-    factor = Fraction(count(known.weight), count(whole.weight))
-    term = (factor, Times(), figures.factor(score / share))
+    factor = fraction(count(known.weight), count(whole.weight))
+    term = (factor, TIMES, figures.factor(score / share))
     return Formula("score", name, (term,), figures(score))
 
 
 def _remainder(
     candidate: Candidate, known: Group, name: str, bars: Bars, figures: Figures
 ) -> Formula:
-    terms: list[tuple[Piece, ...]] = []
+    terms: list[Term] = []
     for at, group in enumerate(candidate.branches):
-        share = Fraction(count(group.weight), count(known.weight))
+        share = fraction(count(group.weight), count(known.weight))
         sign = (" + ",) if at else ()
-        terms.append((*sign, share, Times(), figures.factor(group.impurity)))
+        terms.append((*sign, share, TIMES, figures.factor(group.impurity)))
     left = f"S | {name}"
     value = figures(candidate.remainder)
     return Formula(symbol(bars), left, tuple(_shortened(terms)), value)
@@ -235,18 +191,18 @@ def _gain(
     candidate: Candidate, known: Group, name: str, whole: Group, figures: Figures
 ) -> Formula:
     before, left = figures(known.impurity), figures.minus(candidate.remainder)
-    terms: tuple[tuple[Piece, ...], ...] = ((before,), (left,))
+    terms: tuple[Term, ...] = ((before,), (left,))
     if known.weight != whole.weight:
-        factor = Fraction(count(known.weight), count(whole.weight))
-        terms = ((factor, Times(), f"({before}"), (f"{left})",))
+        factor = fraction(count(known.weight), count(whole.weight))
+        terms = ((factor, TIMES, f"({before}"), (f"{left})",))
     return Formula("gain", name, terms, figures(candidate.raw_gain))
 
 
 def _penalised(
     candidate: Candidate, name: str, whole: Group, figures: Figures
 ) -> list[Formula]:
-    share = Fraction("1", count(whole.weight))
-    penalty = (share, Times(), Log2(str(candidate.n_thresholds)))
+    share = fraction("1", count(whole.weight))
+    penalty = (share, TIMES, log2(str(candidate.n_thresholds)))
     left = (candidate.raw_gain or 0.0) - (candidate.penalty or 0.0)
     gain = candidate.gain if candidate.gain is not None else left
     return [
@@ -267,13 +223,13 @@ def _ratio(
     if candidate.known is not None and candidate.known.weight != whole.weight:
         groups += [] if candidate.missing is None else [candidate.missing]
     whole_count = count(whole.weight)
-    shares = [Fraction(count(g.weight), whole_count) for g in groups if g.weight > 0]
+    shares = [fraction(count(g.weight), whole_count) for g in groups if g.weight > 0]
     terms = tuple(_shortened(_logarithms(shares)))
     formulas = [
         Formula("split information", name, terms, figures(candidate.split_information))
     ]
     if candidate.score is not None:
-        division: tuple[Piece, ...] = (
+        division: Term = (
             figures(candidate.gain),
             " / ",
             figures(candidate.split_information),

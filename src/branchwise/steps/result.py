@@ -9,22 +9,14 @@ from typing import Any
 from branchwise.data.schema import Schema
 from branchwise.errors import ParameterError
 from branchwise.recipe import Recipe
-from branchwise.steps import (
-    as_html as html,
-)
-from branchwise.steps import (
-    as_latex as latex,
-)
-from branchwise.steps import (
-    as_text as markdown,
-)
-from branchwise.steps import (
-    as_text as text,
-)
-from branchwise.steps.blocks import Block, Context, page
 from branchwise.steps.formulas import Figures
+from branchwise.steps.layout import Context, page
 from branchwise.steps.nodes import bars_of, encoded, node_steps, wanted_nodes
 from branchwise.steps.numbers import Bars, NodeSteps
+from branchwise.text import as_html as html
+from branchwise.text.as_latex import as_latex
+from branchwise.text.as_text import as_markdown, as_text
+from branchwise.text.blocks import Block, Heading
 from branchwise.tree.tree import Tree
 
 #: Decimals, as textbooks have them.
@@ -82,11 +74,11 @@ class Steps:
 
     def to_text(self, digits: int = DIGITS) -> str:
         """Return the worked solution as text, figures with so many decimals."""
-        return text.to_text(self._page(digits))
+        return as_text(self._page(digits))
 
     def to_markdown(self, digits: int = DIGITS) -> str:
         """Return the worked solution as Markdown."""
-        return markdown.to_markdown(self._page(digits))
+        return as_markdown(self._page(digits))
 
     def to_latex(self, digits: int = DIGITS, document: bool = True) -> str:
         r"""Return the worked solution as LaTeX.
@@ -94,24 +86,29 @@ class Steps:
         Without ``document`` it has no preamble, to be read into a document that uses
         amsmath and textcomp.
         """
-        return latex.to_latex(self._page(digits), document)
+        return as_latex(self._page(digits), document)
 
     def to_html(self, digits: int = DIGITS, reveal: bool = False) -> str:
         """Return the worked solution as a page of its own.
 
         What there is to work out is folded away, unless ``reveal`` is true.
         """
-        return html.to_html(self._page(digits), reveal)
+        title = next(b.text for b in self._page(digits) if isinstance(b, Heading))
+        body = html.markup(self.to_html_fragment(digits, reveal))
+        return html.page(
+            "steps/templates/page.html", title=title, style=style_sheet(), body=body
+        )
 
     def to_html_fragment(
         self, digits: int = DIGITS, reveal: bool = False, heading: int = 1
     ) -> str:
         """Return a part of a page: a section, without style.
 
-        The page brings ``branchwise.steps.as_html.STYLE`` along; ``heading`` is the
-        level of the first heading.
+        The page brings :func:`style_sheet` along; ``heading`` is the level of the
+        first heading.
         """
-        return html.to_fragment(self._page(digits), reveal, heading)
+        inside = html.as_html(self._page(digits), heading, reveal)
+        return f'<section class="branchwise-steps">\n{inside}\n</section>'
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as plain values, ready for JSON."""
@@ -131,10 +128,15 @@ class Steps:
         return f"<branchwise steps of nodes {numbers}{more}; print() shows them>"
 
     def _repr_html_(self) -> str:
-        return f"<style>\n{html.STYLE}</style>\n{self.to_html_fragment()}"
+        return f"<style>\n{style_sheet()}</style>\n{self.to_html_fragment()}"
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
+
+
+def style_sheet() -> str:
+    """Return the style of worked solutions; every selector begins with their class."""
+    return html.asset("steps/templates/steps.css")
 
 
 def worked_solution(

@@ -435,27 +435,6 @@ def percent_range(low: float, high: float) -> str:
     return f"{max(below, 0)}-{min(above, 100)} %"
 
 
-def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """Set cells in columns.
-
-    Parameters
-    ----------
-    rows : sequence of sequence of str
-        The cells, the head of the table included.
-    right : sequence of bool
-        For each column, whether it is set to the right.
-    """
-    widths = [max(len(row[at]) for row in rows) for at in range(len(right))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if to_the_right else cell.ljust(width)
-            for cell, width, to_the_right in zip(row, widths, right, strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return lines
-
-
 @dataclass(frozen=True)
 class Surrogate:
     """One surrogate of a node: what sends a case down each of the two branches."""

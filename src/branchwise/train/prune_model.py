@@ -20,6 +20,7 @@ from branchwise.errors import DataError, ParameterError
 from branchwise.prune import cost_complexity, error_based
 from branchwise.prune import reduced_error as same_leaves
 from branchwise.recipe import ALPHA_RULES, PRUNINGS, Pruning, Recipe
+from branchwise.text.as_text import aligned
 from branchwise.train.hold_out import (
     PathErrors,
     Units,
@@ -315,11 +316,7 @@ class PruningTable:
             [_cell(number) for number in row]
             for row in zip(*shown.values(), strict=True)
         ]
-        width = [max(map(len, column)) for column in zip(shown, *rows, strict=True)]
-        lines = [
-            "  ".join(cell.rjust(w) for cell, w in zip(row, width, strict=True))
-            for row in [list(shown), *rows]
-        ]
+        lines = aligned([list(shown), *rows], [True for _ in shown])
         extra = len(rows) - _SHOWN_ROWS
         if extra > 0:
             half = _SHOWN_ROWS // 2

@@ -45,7 +45,7 @@ from branchwise.data.target import learn_target
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
-from branchwise.text.conditions import aligned
+from branchwise.text.as_text import aligned
 
 if TYPE_CHECKING:
     from branchwise.evaluation import Comparison

@@ -26,7 +26,7 @@ from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
 from branchwise.model import Model
-from branchwise.text.document import Written
+from branchwise.text.document import Document
 
 _TRUTH = {"true": True, "false": False}
 
@@ -60,7 +60,7 @@ Settings = Annotated[
 ]
 
 
-def print_written(written: Written, output_format: TextFormat) -> None:
+def print_written(written: Document, output_format: TextFormat) -> None:
     """Write a text to standard output, in a format."""
     if output_format is TextFormat.JSON:
         print_lines([written.to_json()])

@@ -1,27 +1,22 @@
-"""Worked solutions as LaTeX; it needs amsmath and nothing else."""
+"""Documents as LaTeX, which needs amsmath and textcomp and nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from branchwise.steps.blocks import (
+from branchwise.text.blocks import (
     Block,
+    Code,
+    Columns,
+    Figure,
     Fold,
+    Formula,
     Formulas,
     Heading,
     Items,
+    Notation,
     Paragraph,
     Table,
-)
-from branchwise.steps.formulas import (
-    Distances,
-    Formula,
-    Fraction,
-    Log2,
-    Name,
-    Piece,
-    Squared,
-    Times,
 )
 
 #: A term after so many begins a new line.
@@ -76,44 +71,52 @@ _PREAMBLE = r"""\documentclass{article}
 """
 
 
-def to_latex(blocks: Sequence[Block], document: bool) -> str:
+def as_latex(blocks: Iterable[Block], document: bool = True) -> str:
     """Write blocks as a document of their own, or as a part to be read into one."""
     body = "\n".join([_CHARACTER, *_lines(blocks)]) + "\n"
     return f"{_PREAMBLE}{body}\\end{{document}}\n" if document else body
 
 
-def _lines(blocks: Sequence[Block]) -> Iterator[str]:
+def _lines(blocks: Iterable[Block]) -> Iterator[str]:
     for block in blocks:
-        match block:
-            case Heading(text, level):
-                yield f"\\{_SECTIONS[level]}*{{{escaped(text)}}}"
-            case Paragraph(text):
-                yield f"{escaped(text)}\\par"
-            case Items(items):
-                yield r"\begin{itemize}"
-                yield from (rf"\item {escaped(item)}" for item in items)
-                yield r"\end{itemize}"
-            case Formulas(formulas):
-                yield r"\begin{align*}"
-                yield " \\\\\n".join(map(_formula, formulas))
-                yield r"\end{align*}"
-            case Table():
-                yield from _table(block)
-            case Fold(_, inner):
-                yield from _lines(inner)
+        yield from _block(block)
+
+
+def _block(block: Block) -> Iterable[str]:
+    match block:
+        case Heading(text, level):
+            return [f"\\{_SECTIONS.get(level, 'paragraph')}*{{{escaped(text)}}}"]
+        case Paragraph(text) | Figure(_, text):
+            return [f"{escaped(text)}\\par"]
+        case Items():
+            items = [rf"\item {escaped(item)}" for item in block.items]
+            return _within("enumerate" if block.numbered else "itemize", items)
+        case Formulas(formulas):
+            return _within("align*", [" \\\\\n".join(map(_formula, formulas))])
+        case Table():
+            return _within("center", _table(block))
+        case Code(lines):
+            rows = [rf"\texttt{{{escaped(line)}}}\\" for line in lines]
+            return _within("flushleft", rows)
+        case Fold(_, inner):
+            return _lines(inner)
+        case Columns(columns):
+            return (line for column in columns for line in _lines(column))
+    return []
+
+
+def _within(environment: str, lines: Iterable[str]) -> Iterator[str]:
+    yield rf"\begin{{{environment}}}"
+    yield from lines
+    yield rf"\end{{{environment}}}"
 
 
 def _table(table: Table) -> Iterator[str]:
-    right = len(table.head) - 1
-    columns = "l" + "r" * right
-    if table.head[-1] == "verdict":
-        columns = columns[:-1] + "l"
-    yield r"\begin{center}"
+    columns = "".join("r" if right else "l" for right in table.right)
     yield rf"\begin{{tabular}}{{{columns}}}"
     yield _row(table.head) + r" \hline"
     yield from map(_row, table.rows)
     yield r"\end{tabular}"
-    yield r"\end{center}"
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -124,41 +127,15 @@ def _row(cells: Sequence[str]) -> str:
 def _formula(formula: Formula) -> str:
     left = rf"\text{{{escaped(formula.name)}}}(\text{{{escaped(formula.of)}}})"
     lines = [
-        "".join(
-            _piece(piece)
-            for term in formula.terms[at : at + _TERMS_A_LINE]
-            for piece in term
-        )
+        _NOTATION.terms(formula.terms[at : at + _TERMS_A_LINE])
         for at in range(0, len(formula.terms), _TERMS_A_LINE)
     ]
     terms = " \\\\\n&\\quad ".join(lines)
     middle = f" &= {terms} = " if terms else " &= "
-    return f"{left}{middle}{_plain(formula.value)}"
+    return f"{left}{middle}{_figure(formula.value)}"
 
 
-def _piece(piece: Piece) -> str:
-    match piece:
-        case Fraction(top, bottom):
-            return rf"\tfrac{{{_plain(top)}}}{{{_plain(bottom)}}}"
-        case Squared(of):
-            return rf"\bigl({_piece(of)}\bigr)^2"
-        case Log2(of):
-            return rf"\log_2 {_piece(of)}"
-        case Distances(mean, weighted):
-            return rf"\sum {'w ' if weighted else ''}(y - {_signed(mean)})^2"
-        case Times():
-            return r" \cdot "
-        case Name(text):
-            return rf"\text{{{escaped(text)}}}"
-        case other:
-            return _plain(other)
-
-
-def _signed(number: str) -> str:
-    return f"({number})" if number.startswith("-") else number
-
-
-def _plain(text: str) -> str:
+def _figure(text: str) -> str:
     """Write figures, signs and brackets, which hold no text of the user."""
     return text.replace("...", r"\dots ")
 
@@ -174,3 +151,17 @@ def _escaped_character(character: str) -> str:
     if character.isascii() or character in _LETTERS:
         return character
     return rf"\branchwisechar{{{ord(character):04X}}}"
+
+
+_NOTATION = Notation(
+    {
+        "fraction": r"\tfrac{{{}}}{{{}}}",
+        "squared": r"\bigl({}\bigr)^2",
+        "log2": r"\log_2 {}",
+        "distances": r"\sum (y - {})^2",
+        "weighted distances": r"\sum w (y - {})^2",
+        "times": r" \cdot ",
+    },
+    name=lambda text: rf"\text{{{escaped(text)}}}",
+    figure=_figure,
+)

@@ -1,7 +1,4 @@
-"""Worked solutions as blocks of a document.
-
-The blocks are written as text, Markdown, HTML or LaTeX by the modules ``as_*``.
-"""
+"""Worked solutions as blocks of a document."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from branchwise.errors import counted
 from branchwise.steps.formulas import (
     SHOWN_TERMS,
     Figures,
-    Formula,
     average_formula,
     candidate_formulas,
     count,
@@ -30,6 +26,15 @@ from branchwise.steps.reasons import (
     out_words,
     whole_words,
 )
+from branchwise.text.blocks import (
+    Block,
+    Fold,
+    Formulas,
+    Heading,
+    Items,
+    Paragraph,
+    Table,
+)
 from branchwise.text.conditions import (
     Condition,
     listed,
@@ -45,54 +50,6 @@ _SHOWN_CLASSES = 12
 _SHOWN_THRESHOLDS = 20
 #: Of a longer path only the end is shown.
 _SHOWN_CONDITIONS = 8
-
-
-@dataclass(frozen=True)
-class Heading:
-    """The title of a part; 1 is the whole page."""
-
-    text: str
-    level: int
-
-
-@dataclass(frozen=True)
-class Paragraph:
-    """Some sentences."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """Cells under a head; all columns but the first are set to the right."""
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
-class Formulas:
-    """Formulas, one a line."""
-
-    formulas: tuple[Formula, ...]
-
-
-@dataclass(frozen=True)
-class Items:
-    """A list."""
-
-    items: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Blocks that a page may collapse under a summary."""
-
-    summary: str
-    blocks: tuple[Block, ...]
-
-
-Block = Heading | Paragraph | Table | Formulas | Items | Fold
 
 
 @dataclass(frozen=True)
@@ -371,7 +328,7 @@ def _overview(node: NodeSteps, context: Context) -> Table:
         cells += [figures(candidate.split_information)] if ratio else []
         cells += [figures(candidate.score)] if ratio else []
         rows.append((*cells, _verdict(candidate, node)))
-    return Table((*head, "verdict"), tuple(rows))
+    return Table((*head, "verdict"), tuple(rows), words=(0, len(head)))
 
 
 def _verdict(candidate: Candidate, node: NodeSteps) -> str:

@@ -1,0 +1,153 @@
+"""Documents and pages as HTML, by jinja2 templates that escape what is put in.
+
+Templates are in the folders ``templates`` beside the code that fills them in. Whatever
+is put in is escaped, and non-printing characters are written as escapes, so that
+nothing in a name is taken for HTML and nothing in it is hidden.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from branchwise.errors import plain
+from branchwise.text.blocks import Block, Formula, Notation
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+#: jinja2 escapes what could end a script in JSON, but for these.
+_IN_SCRIPTS = str.maketrans({c: f"\\u{ord(c):04x}" for c in "\u2028\u2029"})
+
+
+def as_html(
+    blocks: Iterable[Block], heading: int | None = None, reveal: bool = False
+) -> Markup:
+    """Write blocks as a part of a page.
+
+    Parameters
+    ----------
+    blocks : iterable of Block
+        What to write.
+    heading : int or None
+        The level of headings of level 1; without it they are bold paragraphs.
+    reveal : bool
+        Whether folds are open.
+    """
+    macros: Any = _environment().get_template("text/templates/blocks.html").module
+    written: Markup = macros.write(list(blocks), heading, reveal)
+    return written.strip()
+
+
+def page(template: str, **values: Any) -> str:
+    """Fill in a template, named by its path within the package."""
+    return _environment().get_template(template).render(**values)
+
+
+def markup(html: str) -> Markup:
+    """Mark what is HTML already, such as a style sheet of ours."""
+    from markupsafe import Markup  # noqa: PLC0415
+
+    return Markup(html)  # noqa: S704
+
+
+@cache
+def asset(path: str) -> Markup:
+    """Return a style sheet or a script of ours, by its path within the package."""
+    return markup((files("branchwise") / path).read_text(encoding="utf-8"))
+
+
+def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
+    """Return a content security policy that knows styles and scripts by their hashes.
+
+    The network is closed. A page within a page must be allowed by both of them.
+    """
+    return (
+        f"default-src 'none'; script-src {_hashes(scripts)}; "
+        f"style-src {_hashes(styles)}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def _hashes(texts: Sequence[str]) -> str:
+    digests = (hashlib.sha256(text.encode("utf-8")).digest() for text in texts)
+    return " ".join(f"'sha256-{base64.b64encode(d).decode('ascii')}'" for d in digests)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import (  # noqa: PLC0415
+        Environment,
+        PackageLoader,
+        StrictUndefined,
+    )
+
+    environment = Environment(
+        loader=PackageLoader("branchwise", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_printable,
+    )
+    environment.filters["formula"] = _formula
+    environment.filters["kind"] = lambda block: type(block).__name__
+    environment.policies["json.dumps_function"] = _json
+    environment.policies["json.dumps_kwargs"] = {}
+    return environment
+
+
+def _printable(value: Any) -> Any:
+    """Write non-printing characters as escapes; what is HTML already stays."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return "\n".join(map(plain, value.split("\n")))
+
+
+def _json(document: Any) -> str:
+    written = json.dumps(
+        document, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
+    return written.translate(_IN_SCRIPTS)
+
+
+def _formula(formula: Formula) -> Markup:
+    """Write a formula on one line."""
+    notation = _notation()
+    terms = markup(notation.terms(formula.terms))
+    return markup("{}({}){}{} = <strong>{}</strong>").format(
+        formula.name,
+        formula.of,
+        " = " if terms else "",
+        terms,
+        _figure(formula.value),
+    )
+
+
+def _figure(text: str) -> Markup:
+    from markupsafe import escape  # noqa: PLC0415
+
+    return escape(text.replace("-", "−"))  # noqa: RUF001
+
+
+@cache
+def _notation() -> Notation:
+    from markupsafe import escape  # noqa: PLC0415
+
+    patterns = {
+        "fraction": "{}/{}",
+        "squared": "({})<sup>2</sup>",
+        "log2": "log<sub>2</sub> {}",
+        "distances": "Σ (y − {})<sup>2</sup>",  # noqa: RUF001
+        "weighted distances": "Σ w (y − {})<sup>2</sup>",  # noqa: RUF001
+        "times": " · ",
+    }
+    written = {kind: markup(pattern) for kind, pattern in patterns.items()}
+    return Notation(written, name=escape, figure=_figure)

@@ -1,0 +1,188 @@
+"""The blocks that documents are made of, and the formulas in them.
+
+A document is a sequence of blocks. ``as_text``, ``as_markdown``, ``as_html`` and
+``as_latex`` write any document; names and values are words of ``text/conditions.py``,
+which never break a line, and are escaped where they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The title of what follows; level 1 is the whole document."""
+
+    text: str
+    level: int = 3
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Some sentences; ``kind`` is their class in HTML."""
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list, numbered from ``first`` on or not; ``kind`` is its class in HTML."""
+
+    items: Sequence[str]
+    numbered: bool = False
+    first: int = 1
+    kind: str = ""
+
+    def marked(self) -> Iterator[tuple[str, str]]:
+        """Yield the items, each after its mark in plain text."""
+        for number, item in enumerate(self.items, self.first):
+            yield (f"{number}. " if self.numbered else "- "), item
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells under a head.
+
+    ``words`` are the columns that hold words: they are set to the left, all others to
+    the right. With ``row_heads`` the first cell of a row is its heading.
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: Sequence[int] = (0,)
+    caption: str = ""
+    row_heads: bool = True
+
+    @property
+    def right(self) -> list[bool]:
+        """For each column, whether it is set to the right."""
+        return [at not in self.words for at in range(len(self.head))]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines of a program or of a terminal."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart, as SVG, and its caption; all that other formats have."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Groups of blocks, side by side where a page is wide enough."""
+
+    columns: Sequence[Sequence[Block]]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks that a page may collapse under a summary."""
+
+    summary: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Html:
+    """HTML that a template has written; other formats leave it out."""
+
+    markup: str
+
+
+@dataclass(frozen=True)
+class Name:
+    """Words within a formula: of the user, or of the language."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation within a formula, such as "fraction", and what it is done with."""
+
+    kind: str
+    operands: tuple[Piece, ...] = ()
+
+
+#: A string is a figure, a sign or a bracket.
+Piece = str | Name | Operation
+Term = tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Formula:
+    """``name(of) = terms = value``; terms bring their signs along."""
+
+    name: str
+    of: str
+    terms: Sequence[Term]
+    value: str
+
+
+@dataclass(frozen=True)
+class Formulas:
+    """Formulas, one a line."""
+
+    formulas: Sequence[Formula]
+
+
+Block = (
+    Heading
+    | Paragraph
+    | Items
+    | Table
+    | Code
+    | Figure
+    | Columns
+    | Fold
+    | Html
+    | Formulas
+)
+
+
+def fraction(top: str, bottom: str) -> Operation:
+    """Return one amount over another."""
+    return Operation("fraction", (top, bottom))
+
+
+def log2(of: Piece) -> Operation:
+    """Return the binary logarithm of a fraction or of a number."""
+    return Operation("log2", (of,))
+
+
+TIMES = Operation("times")
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How a format writes the pieces of a formula.
+
+    ``patterns`` has a format string for each kind of operation; ``name`` and
+    ``figure`` write words and figures.
+    """
+
+    patterns: Mapping[str, str]
+    name: Callable[[str], str]
+    figure: Callable[[str], str]
+
+    def piece(self, piece: Piece) -> str:
+        """Write one piece."""
+        if isinstance(piece, Name):
+            return self.name(piece.text)
+        if isinstance(piece, str):
+            return self.figure(piece)
+        return self.patterns[piece.kind].format(*map(self.piece, piece.operands))
+
+    def terms(self, terms: Sequence[Term]) -> str:
+        """Write terms one after the other."""
+        return "".join(self.piece(piece) for term in terms for piece in term)
