@@ -555,7 +555,7 @@ def test_rows_to_prune_with_that_are_not_right(write):
     head = "outlook,temperature,humidity,windy,play\n"
     other = write("outlook,humidity,windy,play\nsunny,1,TRUE,no\n", "other.csv")
     assert refusal(*fit, other).startswith(
-        f"{other} lacks the column 'temperature' that the other table has. Got "
+        f"{other} lacks the column 'temperature' that the other table has. Its columns "
     )
     other = write(head + "sunny,1,2,TRUE,maybe\n", "other.csv")
     assert refusal(*fit, other) == (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import json
 import os
 import sqlite3
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from branchwise import datasets, load
-from branchwise.cli.options.shared import _OPTIONS, TableSource
+from branchwise.cli.options.shared import TableSource, reading_options
 from branchwise.files.options import FORMATS, make_reading
 from command_line import output, refusal, run, usage_error
 
@@ -42,8 +43,9 @@ def write(tmp_path):
 
 def test_the_options_are_those_of_the_library():
     assert [source.value for source in TableSource] == list(FORMATS)
+    options = inspect.signature(reading_options).parameters
     known = make_reading.__code__.co_varnames[: make_reading.__code__.co_argcount]
-    assert {name.replace("no_header", "header") for name in _OPTIONS} == set(known)
+    assert {name.replace("no_header", "header") for name in options} == set(known)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from inspect import signature
 
 import pytest
 from typer.testing import CliRunner
 
 from branchwise import datasets
 from branchwise.cli.main import app
-from branchwise.cli.options.engine import ENGINE_OPTIONS
+from branchwise.cli.options.engine import engine_options
 
 WEATHER = datasets.path("weather")
 TENNIS = datasets.path("tennis")
@@ -49,7 +50,9 @@ def test_help():
         assert option in text
     fitted = {w for w in output("fit", "--help").split() if w.startswith("--")}
     here = {w for w in text.split() if w.startswith("--")}
-    of_engines = {"--" + name.replace("_", "-") for name in ENGINE_OPTIONS}
+    of_engines = {
+        "--" + name.replace("_", "-") for name in signature(engine_options).parameters
+    }
     assert fitted - here - of_engines == {"--format"}
 
 

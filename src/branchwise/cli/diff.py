@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
 
+from branchwise.cli.options import shared
+from branchwise.cli.options.declaration import flag, option, takes
 from branchwise.cli.options.shared import (
-    ModelPath,
-    NAValues,
-    Quiet,
+    TextFormat,
     check_without_table,
     read_na_values,
 )
 from branchwise.cli.support.models import check_two_streams, open_model, read_for_model
 from branchwise.cli.support.rows import (
-    OptionalTable,
-    TextFormat,
-    WordsFormat,
     print_written,
     true_classes,
     true_numbers,
@@ -34,31 +31,25 @@ from branchwise.model import Model
 DIFFERENT = 1
 
 
+@takes(reading=shared.reading_options)
 def diff(
-    old_path: ModelPath,
-    new_path: ModelPath,
-    table_path: OptionalTable = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="COLUMN",
-            help="The column of TABLE with the true classes or numbers.",
-            show_default="the target of the new model, if TABLE has it",
-        ),
-    ] = None,
-    exit_code: Annotated[
-        bool,
-        typer.Option(
-            "--exit-code",
-            help="Exit with code 1 if predictions differ: those for the rows of TABLE, "
-            "or, without TABLE, if splits or leaf values of the trees differ.",
-        ),
-    ] = False,
-    missing: NAValues = None,
-    output_format: WordsFormat = TextFormat.TEXT,
-    quiet: Quiet = False,
+    old_path: str = shared.MODEL,
+    new_path: str = shared.MODEL,
+    table_path: str | None = shared.OPTIONAL_TABLE,
+    target: str | None = option(
+        "--target -t",
+        "COLUMN",
+        "The column of TABLE with the true classes or numbers.",
+        "the target of the new model, if TABLE has it",
+    ),
+    exit_code: bool = flag(
+        "--exit-code",
+        "Exit with code 1 if predictions differ: those for the rows of TABLE, "
+        "or, without TABLE, if splits or leaf values of the trees differ.",
+    ),
+    missing: list[str] | None = shared.NA_VALUES,
+    output_format: TextFormat = shared.TEXT_FORMAT,
+    quiet: bool = shared.QUIET,
     *,
     reading: Reading,
 ) -> None:

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
+from branchwise.cli.options import shared
 from branchwise.cli.options.algorithm import (
+    EVALUATED_ALGORITHM,
+    EVALUATED_REGRESSION,
     EVALUATION,
-    EvaluatedAlgorithm,
-    EvaluatedRegression,
-    FitsAtOnce,
-    Folds,
-    Repeats,
-    Seed,
+    FOLDS,
+    REPEATS,
+    jobs_option,
     option_of,
+    seed_option,
 )
-from branchwise.cli.options.shared import Format, OutputFormat, Quiet, read_na_values
+from branchwise.cli.options.declaration import argument, option, takes
+from branchwise.cli.options.growing import Algorithm
+from branchwise.cli.options.shared import OutputFormat, read_na_values
 from branchwise.cli.support.cross_validation import (
     OF_COLUMNS,
     FoldOptions,
     Growth,
     NumberScores,
     evaluate_table,
-    takes_growing_options,
+    growth_options,
 )
 from branchwise.cli.support.models import (
     check_two_streams,
@@ -51,64 +53,42 @@ _CONFUSION = (
 _SCORES = ("precision", "recall", "f1-score")
 
 
-@takes_growing_options
+@takes(growth=growth_options, reading=shared.reading_options)
 def evaluate(
-    first_path: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL|TABLE",
-            help="A model file and then a table, or a table alone; - is standard "
-            "input.",
-            show_default=False,
-        ),
-    ],
-    table_path: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="TABLE",
-            help="The rows to test the model on.",
-            show_default=False,
-        ),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="COLUMN",
-            help="The column with the true classes or numbers.",
-            show_default="the target of the model",
-        ),
-    ] = None,
-    output_format: Format = OutputFormat.TEXT,
-    quiet: Quiet = False,
-    algorithm: EvaluatedAlgorithm = None,
-    regression: EvaluatedRegression = False,
-    compare: Annotated[
-        str | None,
-        typer.Option(
-            "--compare",
-            metavar="NAME,...",
-            help="Algorithms to compare: id3, c4.5, cart, sklearn. Each growing option "
-            "is passed to the algorithms that have it.",
-            show_default=False,
-            rich_help_panel=EVALUATION,
-        ),
-    ] = None,
-    cv: Folds = None,
-    repeats: Repeats = None,
-    hold_out: Annotated[
-        float | None,
-        typer.Option(
-            "--hold-out",
-            metavar="SHARE",
-            help="In place of folds: the share of the rows to test on.",
-            show_default=False,
-            rich_help_panel=EVALUATION,
-        ),
-    ] = None,
-    seed: Seed = None,
-    jobs: FitsAtOnce = None,
+    first_path: str = argument(
+        "MODEL|TABLE",
+        "A model file and then a table, or a table alone; - is standard input.",
+    ),
+    table_path: str | None = argument(
+        "TABLE", "The rows to test the model on.", default=None
+    ),
+    target: str | None = option(
+        "--target -t",
+        "COLUMN",
+        "The column with the true classes or numbers.",
+        "the target of the model",
+    ),
+    output_format: OutputFormat = shared.FORMAT,
+    quiet: bool = shared.QUIET,
+    algorithm: Algorithm | None = EVALUATED_ALGORITHM,
+    regression: bool = EVALUATED_REGRESSION,
+    compare: str | None = option(
+        "--compare",
+        "NAME,...",
+        "Algorithms to compare: id3, c4.5, cart, sklearn. Each growing option "
+        "is passed to the algorithms that have it.",
+        panel=EVALUATION,
+    ),
+    cv: int | None = FOLDS,
+    repeats: int | None = REPEATS,
+    hold_out: float | None = option(
+        "--hold-out",
+        "SHARE",
+        "In place of folds: the share of the rows to test on.",
+        panel=EVALUATION,
+    ),
+    seed: int | None = seed_option(EVALUATION),
+    jobs: int | None = jobs_option(),
     *,
     growth: Growth,
     reading: Reading,

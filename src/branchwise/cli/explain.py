@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Annotated
 
-import typer
-
-from branchwise.cli.options.shared import ModelPath, NAValues, Quiet
+from branchwise.cli.options import shared
+from branchwise.cli.options.declaration import option, takes
+from branchwise.cli.options.shared import TextFormat
 from branchwise.cli.support.models import check_two_streams, located, open_model
 from branchwise.cli.support.rows import (
-    OptionalTable,
-    Settings,
-    TextFormat,
-    WordsFormat,
     print_written,
     read_rows,
 )
@@ -23,26 +18,20 @@ from branchwise.explain.explanation import Explanation
 from branchwise.files.options import Reading
 
 
+@takes(reading=shared.reading_options)
 def explain(
-    model_path: ModelPath,
-    table_path: OptionalTable = None,
-    row: Annotated[
-        int | None,
-        typer.Option(
-            "--row",
-            min=0,
-            metavar="N",
-            help="The row to explain, counted from 0.",
-            show_default="all",
-        ),
-    ] = None,
-    settings: Settings = None,
-    level: Annotated[
-        float, typer.Option("--level", help="The confidence of the intervals.")
-    ] = 0.95,
-    missing: NAValues = None,
-    output_format: WordsFormat = TextFormat.TEXT,
-    quiet: Quiet = False,
+    model_path: str = shared.MODEL,
+    table_path: str | None = shared.OPTIONAL_TABLE,
+    row: int | None = option(
+        "--row", "N", "The row to explain, counted from 0.", "all", min=0
+    ),
+    settings: list[str] | None = shared.SETTINGS,
+    level: float = option(
+        "--level", None, "The confidence of the intervals.", default=0.95
+    ),
+    missing: list[str] | None = shared.NA_VALUES,
+    output_format: TextFormat = shared.TEXT_FORMAT,
+    quiet: bool = shared.QUIET,
     *,
     reading: Reading,
 ) -> None:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
-
-import typer
 
 from branchwise import export as exports
+from branchwise.cli.options import shared
+from branchwise.cli.options.declaration import flag, option, takes
 from branchwise.cli.options.shared import (
-    ModelPath,
-    NAValues,
-    Output,
-    Quiet,
     check_without_table,
     read_na_values,
 )
@@ -36,42 +31,24 @@ from branchwise.model import Model
 _TARGETS = "|".join(exports.TARGETS)
 
 
+@takes(reading=shared.reading_options)
 def export(
-    model_path: ModelPath,
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar=_TARGETS,
-            help="The language or format.",
-            show_default=False,
-        ),
-    ],
-    output: Output = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option",
-            metavar="NAME=VALUE",
-            help="What the target lets choose, such as dialect=sqlite; may be "
-            "repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    verify: Annotated[
-        str | None,
-        typer.Option(
-            "--verify",
-            metavar="TABLE",
-            help="Rows to verify the export with, in place of generated edge cases.",
-            show_default=False,
-        ),
-    ] = None,
-    no_verify: Annotated[
-        bool, typer.Option("--no-verify", help="Write without running the export.")
-    ] = False,
-    missing: NAValues = None,
-    quiet: Quiet = False,
+    model_path: str = shared.MODEL,
+    to: str = option("--to", _TARGETS, "The language or format.", default=...),
+    output: str | None = shared.OUTPUT,
+    option: list[str] | None = option(
+        "--option",
+        "NAME=VALUE",
+        "What the target lets choose, such as dialect=sqlite; may be repeated.",
+    ),
+    verify: str | None = option(
+        "--verify",
+        "TABLE",
+        "Rows to verify the export with, in place of generated edge cases.",
+    ),
+    no_verify: bool = flag("--no-verify", "Write without running the export."),
+    missing: list[str] | None = shared.NA_VALUES,
+    quiet: bool = shared.QUIET,
     *,
     reading: Reading,
 ) -> None:

@@ -5,46 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from branchwise.cli.options import growing
+from branchwise.cli.options import shared
 from branchwise.cli.options.algorithm import (
-    AlgorithmName,
-    Regression,
-    chosen_algorithm,
+    ALGORITHM,
+    REGRESSION,
     costs_by_class,
-    given_recipe,
-    only_given,
-    option_of,
     read_costs,
+    recipe_of,
 )
+from branchwise.cli.options.declaration import takes
 from branchwise.cli.options.engine import (
-    EngineChoice,
-    Master,
-    MaxExact,
-    NoCache,
-    Scheduler,
-    TemporaryFolder,
-    TemporaryTables,
-    Timeout,
     check_remote_options,
     engine_for,
+    engine_options,
     remote_source,
 )
-from branchwise.cli.options.growing import Algorithm
+from branchwise.cli.options.growing import Algorithm, growing_options
 from branchwise.cli.options.shared import (
-    READING,
-    Categorical,
-    Format,
-    Ignore,
-    NAValues,
-    Numeric,
     OutputFormat,
-    Quiet,
     Table,
-    TablePaths,
     read_na_values,
     remark_header,
 )
@@ -59,12 +40,10 @@ from branchwise.cli.support.training import (
     case_weights,
     class_weights,
     features_and_target,
-    number_or_rule,
     prior_weights,
     remark_columns,
     remark_findings,
     remark_target,
-    samples,
     validation_rows,
 )
 from branchwise.engines.base import source_of
@@ -77,108 +56,20 @@ from branchwise.recipe import Recipe
 from branchwise.text.conditions import number
 
 _GROWING = "Growing the tree"
-#: Options that are parameters of the estimators as they are given.
-_AS_THEY_ARE = (
-    "criterion",
-    "max_depth",
-    "max_leaf_nodes",
-    "min_gain",
-    "max_p_value",
-    "threshold",
-    "max_bins",
-    "pruning",
-    "confidence",
-    "tolerance",
-    "validation",
-    "validation_fraction",
-    "class_weight",
-    "priors",
-    "costs",
-    "probabilities",
-    "m",
-)
-#: Options that are numbers of cases or shares.
-_CASES = ("min_samples_split", "min_samples_leaf", "min_samples_branch")
 
 
+@takes(growth=growing_options, engines=engine_options, reading=shared.reading_options)
 def fit(
-    table_paths: TablePaths,
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="COLUMN",
-            help="The column to predict.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The model file to write, - is standard output. Without it, the tree "
-            "is printed.",
-            show_default=False,
-        ),
-    ] = None,
-    algorithm: AlgorithmName = None,
-    regression: Regression = False,
-    output_format: Format = OutputFormat.TEXT,
-    quiet: Quiet = False,
-    categorical: Categorical = None,
-    numeric: Numeric = None,
-    ignore: Ignore = None,
-    missing: NAValues = None,
-    categories: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--categories",
-            metavar="COLUMN=A,B,...",
-            help="All possible values of a column, in order; may be repeated.",
-            show_default=False,
-            rich_help_panel=READING,
-        ),
-    ] = None,
-    criterion: growing.CriterionOf = None,
-    max_depth: growing.MaxDepth = None,
-    max_leaf_nodes: growing.MaxLeafNodes = None,
-    min_samples_split: growing.MinSamplesSplit = None,
-    min_samples_leaf: growing.MinSamplesLeaf = None,
-    min_samples_branch: growing.MinSamplesBranch = None,
-    min_gain: growing.MinGain = None,
-    max_p_value: growing.MaxPValue = None,
-    group_values: growing.GroupValues = False,
-    threshold: growing.ThresholdAt = None,
-    missing_policy: growing.MissingPolicy = None,
-    unseen_policy: growing.UnseenPolicy = None,
-    max_bins: growing.MaxBins = None,
-    n_jobs: growing.Jobs = None,
-    pruning: growing.PruningBy = None,
-    no_prune: growing.NoPrune = False,
-    confidence: growing.Confidence = None,
-    no_raise_subtrees: growing.NoRaiseSubtrees = False,
-    tolerance: growing.Tolerance = None,
-    validation: growing.Validation = None,
-    validation_fraction: growing.ValidationFraction = None,
-    ccp_alpha: growing.Alpha = None,
-    weight: growing.Weight = None,
-    class_weight: growing.ClassWeight = None,
-    priors: growing.Priors = None,
-    costs: growing.Costs = None,
-    probabilities: growing.ProbabilitiesFrom = None,
-    m: growing.M = None,
-    engine: EngineChoice = None,
-    max_exact: MaxExact = None,
-    no_cache: NoCache = False,
-    temporary_folder: TemporaryFolder = None,
-    temporary_tables: TemporaryTables = False,
-    timeout: Timeout = None,
-    scheduler: Scheduler = None,
-    master: Master = None,
+    table_paths: list[str] = shared.TABLES,
+    target: str = shared.TARGET,
+    output: str | None = shared.MODEL_OUTPUT,
+    algorithm: Algorithm | None = ALGORITHM,
+    regression: bool = REGRESSION,
+    output_format: OutputFormat = shared.FORMAT,
+    quiet: bool = shared.QUIET,
     *,
+    growth: dict[str, Any],
+    engines: dict[str, Any],
     reading: Reading,
 ) -> None:
     """Grow a decision tree from a table and write it to a model file.
@@ -202,14 +93,15 @@ def fit(
       branchwise fit sales/*.parquet -t churn -o tree.json    (larger than memory)
       branchwise fit postgresql://reader@db/shop --table sales -t churn
     """
-    options = dict(locals())  # by name, as the subcommands that grow share them
+    options = dict(locals()) | growth | engines
+    validation = growth["validation"]
     recipe = recipe_of(algorithm, regression, options)
     reporter = Reporter(quiet)
     check_two_streams(TABLE=table_paths[0], **{"--validation": validation})
     check_output(output)
     keep_inputs({"-o": output}, *table_paths, validation)
     check_known_rows(table_paths[0], "--validation", validation)
-    if engine_for(table_paths, engine) is not None:
+    if engine_for(table_paths, engines["engine"]) is not None:
         fit_remote(table_paths, recipe, options, reporter)
         return
     check_remote_options(options)
@@ -232,30 +124,6 @@ def fit(
     rows = counted(len(grown.labels), "row")
     report_model(
         model, f"{size_of(model)} from {rows}", output, output_format, reporter
-    )
-
-
-def recipe_of(
-    algorithm: Algorithm | None, regression: bool, options: Mapping[str, Any]
-) -> Recipe:
-    """Fill in a recipe with the growing options of a subcommand."""
-    chosen = chosen_algorithm(algorithm, regression)
-    return given_recipe(chosen, regression, growing_options(options))
-
-
-def growing_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are parameters of estimators, where they are given."""
-    plain = {name: options[name] for name in _AS_THEY_ARE}
-    cases = {name: samples(option_of(name), options[name]) for name in _CASES}
-    return only_given(
-        **plain,
-        **cases,
-        group_values=options["group_values"] or None,
-        missing=options["missing_policy"],
-        unseen=options["unseen_policy"],
-        prune=False if options["no_prune"] else None,
-        raise_subtrees=False if options["no_raise_subtrees"] else None,
-        ccp_alpha=number_or_rule("--ccp-alpha", options["ccp_alpha"]),
     )
 
 

@@ -112,12 +112,10 @@ class _Subcommands(TyperGroup):
 
 
 def _loaded(name: str) -> Any:
-    from branchwise.cli.options.shared import with_reading
-
     function = name.replace("-", "_")
     subcommand = getattr(import_module(f"branchwise.cli.{function}"), function)
     own = typer.Typer(add_completion=False, rich_markup_mode=None)
-    own.command(cls=_Subcommand)(with_reading(subcommand))
+    own.command(cls=_Subcommand)(subcommand)
     return typer.main.get_command(own)
 
 

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
-import typer
-
+from branchwise.cli.options import shared
+from branchwise.cli.options.declaration import flag, option, takes
 from branchwise.cli.options.engine import EngineName, engine_for
 from branchwise.cli.options.shared import (
-    ModelPath,
-    NAValues,
-    Output,
-    Quiet,
-    TablePaths,
     read_na_values,
 )
 from branchwise.cli.support.models import (
@@ -64,44 +59,30 @@ class PredictEngine(StrEnum):
     CHUNKED = "chunked"
 
 
+@takes(reading=shared.reading_options)
 def predict(
-    model_path: ModelPath,
-    table_paths: TablePaths,
-    output: Output = None,
-    proba: Annotated[
-        bool,
-        typer.Option(
-            "--proba", help="Add a column with the probability of each class."
-        ),
-    ] = False,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Put the columns of the table before these.")
-    ] = False,
-    escape_formulas: Annotated[
-        bool,
-        typer.Option(
-            "--escape-formulas",
-            help="Put an apostrophe before texts of CSV and TSV that a spreadsheet "
-            "would take for a formula.",
-        ),
-    ] = False,
-    missing: NAValues = None,
-    output_format: Annotated[
-        TableFormat | None,
-        typer.Option(
-            "--format", help="How to write.", show_default="by the name of FILE, or csv"
-        ),
-    ] = None,
-    engine: Annotated[
-        PredictEngine | None,
-        typer.Option(
-            "--engine",
-            help="Read all rows into memory, or in chunks: CSV, TSV, Parquet and Arrow "
-            "files of any size. The predictions are the same.",
-            show_default="chunked for patterns and folders, else memory",
-        ),
-    ] = None,
-    quiet: Quiet = False,
+    model_path: str = shared.MODEL,
+    table_paths: list[str] = shared.TABLES,
+    output: str | None = shared.OUTPUT,
+    proba: bool = flag("--proba", "Add a column with the probability of each class."),
+    keep: bool = flag("--keep", "Put the columns of the table before these."),
+    escape_formulas: bool = flag(
+        "--escape-formulas",
+        "Put an apostrophe before texts of CSV and TSV that a spreadsheet "
+        "would take for a formula.",
+    ),
+    missing: list[str] | None = shared.NA_VALUES,
+    output_format: TableFormat | None = option(
+        "--format", None, "How to write.", "by the name of FILE, or csv"
+    ),
+    engine: PredictEngine | None = option(
+        "--engine",
+        None,
+        "Read all rows into memory, or in chunks: CSV, TSV, Parquet and Arrow "
+        "files of any size. The predictions are the same.",
+        "chunked for patterns and folders, else memory",
+    ),
+    quiet: bool = shared.QUIET,
     *,
     reading: Reading,
 ) -> None:

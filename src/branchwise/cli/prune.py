@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from branchwise.cli.options import shared
 from branchwise.cli.options.algorithm import check_method, only_given
+from branchwise.cli.options.declaration import flag, option, takes
 from branchwise.cli.options.growing import Pruning
 from branchwise.cli.options.shared import (
-    Format,
-    ModelPath,
-    NAValues,
     OutputFormat,
-    Quiet,
     check_without_table,
     read_na_values,
 )
@@ -61,126 +57,79 @@ class Method(StrEnum):
     COST_COMPLEXITY = "cost-complexity"
 
 
+@takes(reading=shared.reading_options)
 def prune(
-    model_path: ModelPath,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The model file to write, - is standard output. Without it, the tree "
-            "is printed.",
-            show_default=False,
-        ),
-    ] = None,
-    method: Annotated[
-        Method | None,
-        typer.Option(
-            help="The pruning method: by pessimistic error estimates (with --data, the "
-            "training rows, also subtree raising), by the errors on the rows of "
-            "--data, or by cost-complexity.",
-            show_default=False,
-        ),
-    ] = None,
-    data_path: Annotated[
-        str | None,
-        typer.Option(
-            "--data",
-            metavar="TABLE",
-            help="A table with the columns of the model and the target: the training "
-            "rows for error-based, other rows for reduced-error and --path.",
-            show_default=False,
-        ),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="COLUMN",
-            help="The column of --data with the true classes or numbers.",
-            show_default="the target of the model",
-        ),
-    ] = None,
-    weight: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column of --data with the weight of each row.",
-            show_default=False,
-        ),
-    ] = None,
-    confidence: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="error-based, Quinlan's -c as a share: the lower, the more is pruned; "
-            "up to 0.5.",
-            show_default="0.25",
-        ),
-    ] = None,
-    no_raise_subtrees: Annotated[
-        bool,
-        typer.Option(
-            "--no-raise-subtrees",
-            help="error-based with --data: no subtree raising.",
-        ),
-    ] = False,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="reduced-error: the loss of accuracy allowed for each pruned subtree.",
-            show_default="0",
-        ),
-    ] = None,
-    ccp_alpha: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER|best|1-se",
-            help="cost-complexity: the complexity parameter, in units of impurity "
-            "(--path lists the effective values); or the one with the least error on "
-            "--data, or the largest within one standard error of that.",
-            show_default=False,
-        ),
-    ] = None,
-    collapse: Annotated[
-        list[int] | None,
-        typer.Option(
-            metavar="NODE",
-            help="Make a leaf of a node; may be repeated. branchwise show --nodes "
-            "tells the numbers.",
-            show_default=False,
-        ),
-    ] = None,
-    merge_same_leaves: Annotated[
-        bool,
-        typer.Option(
-            "--merge-same-leaves",
-            help="Merge sibling leaves with the same prediction and probabilities.",
-        ),
-    ] = False,
-    change_probabilities: Annotated[
-        bool,
-        typer.Option(
-            "--change-probabilities",
-            help="With --merge-same-leaves: leaves with the same predicted class are "
-            "merged, too.",
-        ),
-    ] = False,
-    path: Annotated[
-        bool,
-        typer.Option(
-            "--path",
-            help="Print only the cost-complexity pruning path: for each effective "
-            "alpha the number of leaves, the training error and, with --data, the "
-            "error on those rows.",
-        ),
-    ] = False,
-    missing: NAValues = None,
-    output_format: Format = OutputFormat.TEXT,
-    quiet: Quiet = False,
+    model_path: str = shared.MODEL,
+    output: str | None = shared.MODEL_OUTPUT,
+    method: Method | None = option(
+        "--method",
+        None,
+        "The pruning method: by pessimistic error estimates (with --data, the "
+        "training rows, also subtree raising), by the errors on the rows of "
+        "--data, or by cost-complexity.",
+    ),
+    data_path: str | None = option(
+        "--data",
+        "TABLE",
+        "A table with the columns of the model and the target: the training "
+        "rows for error-based, other rows for reduced-error and --path.",
+    ),
+    target: str | None = option(
+        "--target -t",
+        "COLUMN",
+        "The column of --data with the true classes or numbers.",
+        "the target of the model",
+    ),
+    weight: str | None = option(
+        "--weight", "COLUMN", "The column of --data with the weight of each row."
+    ),
+    confidence: float | None = option(
+        "--confidence",
+        "SHARE",
+        "error-based, Quinlan's -c as a share: the lower, the more is pruned; "
+        "up to 0.5.",
+        "0.25",
+    ),
+    no_raise_subtrees: bool = flag(
+        "--no-raise-subtrees", "error-based with --data: no subtree raising."
+    ),
+    tolerance: float | None = option(
+        "--tolerance",
+        "SHARE",
+        "reduced-error: the loss of accuracy allowed for each pruned subtree.",
+        "0",
+    ),
+    ccp_alpha: str | None = option(
+        "--ccp-alpha",
+        "NUMBER|best|1-se",
+        "cost-complexity: the complexity parameter, in units of impurity "
+        "(--path lists the effective values); or the one with the least error on "
+        "--data, or the largest within one standard error of that.",
+    ),
+    collapse: list[int] | None = option(
+        "--collapse",
+        "NODE",
+        "Make a leaf of a node; may be repeated. branchwise show --nodes "
+        "tells the numbers.",
+    ),
+    merge_same_leaves: bool = flag(
+        "--merge-same-leaves",
+        "Merge sibling leaves with the same prediction and probabilities.",
+    ),
+    change_probabilities: bool = flag(
+        "--change-probabilities",
+        "With --merge-same-leaves: leaves with the same predicted class are "
+        "merged, too.",
+    ),
+    path: bool = flag(
+        "--path",
+        "Print only the cost-complexity pruning path: for each effective "
+        "alpha the number of leaves, the training error and, with --data, the "
+        "error on those rows.",
+    ),
+    missing: list[str] | None = shared.NA_VALUES,
+    output_format: OutputFormat = shared.FORMAT,
+    quiet: bool = shared.QUIET,
     *,
     reading: Reading,
 ) -> None:

@@ -6,27 +6,29 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from branchwise.cli.options import shared
 from branchwise.cli.options.algorithm import (
-    AlgorithmName,
-    Regression,
+    ALGORITHM,
+    REGRESSION,
     chosen_algorithm,
     has_parameter,
     seed_option,
 )
+from branchwise.cli.options.declaration import option, takes
 from branchwise.cli.options.growing import Algorithm
 from branchwise.cli.options.shared import (
-    Format,
     OutputFormat,
-    Quiet,
-    TablePath,
     read_na_values,
 )
 from branchwise.cli.show import size_of
-from branchwise.cli.support.cross_validation import Growth, takes_growing_options
+from branchwise.cli.support.cross_validation import (
+    Growth,
+    growth_options,
+)
 from branchwise.cli.support.models import (
     check_known_rows,
     check_two_streams,
@@ -55,77 +57,42 @@ _FILES = ("test", "output")
 _OWN = ("test", "cv", "hold_out", "seed", "title", "output_format", "output", "quiet")
 
 
-@takes_growing_options
+@takes(growth=growth_options, reading=shared.reading_options)
 def report(
     context: typer.Context,
-    table_path: TablePath,
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="COLUMN",
-            help="The column to predict.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The page to write; - is standard output.",
-            show_default=False,
-        ),
-    ],
-    growth: Growth,
-    algorithm: AlgorithmName = None,
-    regression: Regression = False,
-    title: Annotated[
-        str | None,
-        typer.Option(
-            "--title",
-            metavar="TEXT",
-            help="The heading of the page.",
-            show_default="what is predicted",
-        ),
-    ] = None,
-    output_format: Format = OutputFormat.TEXT,
-    quiet: Quiet = False,
-    test: Annotated[
-        str | None,
-        typer.Option(
-            "--test",
-            metavar="FILE",
-            help="A table with other rows to test the tree with.",
-            show_default=False,
-            rich_help_panel=_TESTING,
-        ),
-    ] = None,
-    cv: Annotated[
-        int | None,
-        typer.Option(
-            "--cv",
-            min=2,
-            metavar="N",
-            help="In place of other rows: the number of folds.",
-            show_default="10; for long tables --hold-out 0.3",
-            rich_help_panel=_TESTING,
-        ),
-    ] = None,
-    hold_out: Annotated[
-        float | None,
-        typer.Option(
-            "--hold-out",
-            metavar="SHARE",
-            help="In place of either: the share of the rows to test with.",
-            show_default=False,
-            rich_help_panel=_TESTING,
-        ),
-    ] = None,
-    seed: Annotated[int, seed_option(_TESTING)] = 0,
+    table_path: str = shared.TABLE,
+    target: str = shared.TARGET,
+    output: str = option(
+        "--output -o", "FILE", "The page to write; - is standard output.", default=...
+    ),
+    algorithm: Algorithm | None = ALGORITHM,
+    regression: bool = REGRESSION,
+    title: str | None = shared.TITLE,
+    output_format: OutputFormat = shared.FORMAT,
+    quiet: bool = shared.QUIET,
+    test: str | None = option(
+        "--test",
+        "FILE",
+        "A table with other rows to test the tree with.",
+        panel=_TESTING,
+    ),
+    cv: int | None = option(
+        "--cv",
+        "N",
+        "In place of other rows: the number of folds.",
+        "10; for long tables --hold-out 0.3",
+        panel=_TESTING,
+        min=2,
+    ),
+    hold_out: float | None = option(
+        "--hold-out",
+        "SHARE",
+        "In place of either: the share of the rows to test with.",
+        panel=_TESTING,
+    ),
+    seed: int = seed_option(_TESTING, 0),
     *,
+    growth: Growth,
     reading: Reading,
 ) -> None:
     """Write an HTML report on a table and its tree.

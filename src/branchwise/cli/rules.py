@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from branchwise.cli.options import shared
+from branchwise.cli.options.declaration import option, takes
 from branchwise.cli.options.shared import (
-    ModelPath,
-    NAValues,
-    Quiet,
     check_without_table,
     read_na_values,
 )
@@ -54,93 +51,62 @@ class Order(StrEnum):
     CONFIDENCE = "confidence"
 
 
+@takes(reading=shared.reading_options)
 def rules(
-    model_path: ModelPath,
-    simplify: Annotated[
-        bool | None,
-        typer.Option(
-            "--simplify/--no-simplify",
-            help="Two bounds on a number as one condition, most values of a column by "
-            "those that are not among them.",
-            show_default="--simplify",
-        ),
-    ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(
-            "--class",
-            metavar="CLASS",
-            help="Only the rules that predict this class.",
-            show_default=False,
-        ),
-    ] = None,
-    sort: Annotated[
-        Order | None,
-        typer.Option(
-            "--sort",
-            help="As the tree has them; or those first that cover most cases, or are "
-            "right most often.",
-            show_default="tree",
-        ),
-    ] = None,
-    generalise: Annotated[
-        str | None,
-        typer.Option(
-            "--generalise",
-            metavar="TABLE",
-            help="Make a rule list with fewer and shorter rules, as C4.5rules does, "
-            "with the rows that the tree was grown from.",
-            show_default=False,
-            rich_help_panel=_GENERALISING,
-        ),
-    ] = None,
-    test: Annotated[
-        str | None,
-        typer.Option(
-            "--test",
-            metavar="TABLE",
-            help="Other rows, to count errors on, too.",
-            show_default=False,
-            rich_help_panel=_GENERALISING,
-        ),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="COLUMN",
-            help="The column with the true classes.",
-            show_default="the target of the model",
-            rich_help_panel=_GENERALISING,
-        ),
-    ] = None,
-    weight: Annotated[
-        str | None,
-        typer.Option(
-            "--weight",
-            metavar="COLUMN",
-            help="The column with the weights of the rows.",
-            show_default=False,
-            rich_help_panel=_GENERALISING,
-        ),
-    ] = None,
-    confidence: Annotated[
-        float | None,
-        typer.Option(
-            "--confidence",
-            metavar="NUMBER",
-            help="The confidence level of pruning conditions, above 0, up to 0.5: the "
-            "lower, the fewer conditions stay.",
-            show_default="that of the model",
-            rich_help_panel=_GENERALISING,
-        ),
-    ] = None,
-    missing: NAValues = None,
-    output_format: Annotated[
-        RulesFormat, typer.Option("--format", help="How to write the rules.")
-    ] = RulesFormat.TEXT,
-    quiet: Quiet = False,
+    model_path: str = shared.MODEL,
+    simplify: bool | None = option(
+        "--simplify/--no-simplify",
+        None,
+        "Two bounds on a number as one condition, most values of a column by "
+        "those that are not among them.",
+        "--simplify",
+    ),
+    label: str | None = option(
+        "--class", "CLASS", "Only the rules that predict this class."
+    ),
+    sort: Order | None = option(
+        "--sort",
+        None,
+        "As the tree has them; or those first that cover most cases, or are "
+        "right most often.",
+        "tree",
+    ),
+    generalise: str | None = option(
+        "--generalise",
+        "TABLE",
+        "Make a rule list with fewer and shorter rules, as C4.5rules does, "
+        "with the rows that the tree was grown from.",
+        panel=_GENERALISING,
+    ),
+    test: str | None = option(
+        "--test", "TABLE", "Other rows, to count errors on, too.", panel=_GENERALISING
+    ),
+    target: str | None = option(
+        "--target -t",
+        "COLUMN",
+        "The column with the true classes.",
+        "the target of the model",
+        panel=_GENERALISING,
+    ),
+    weight: str | None = option(
+        "--weight",
+        "COLUMN",
+        "The column with the weights of the rows.",
+        panel=_GENERALISING,
+    ),
+    confidence: float | None = option(
+        "--confidence",
+        "NUMBER",
+        "The confidence level of pruning conditions, above 0, up to 0.5: the "
+        "lower, the fewer conditions stay.",
+        "that of the model",
+        panel=_GENERALISING,
+    ),
+    missing: list[str] | None = shared.NA_VALUES,
+    output_format: RulesFormat = option(
+        "--format", None, "How to write the rules.", default=RulesFormat.TEXT
+    ),
+    quiet: bool = shared.QUIET,
     *,
     reading: Reading,
 ) -> None:

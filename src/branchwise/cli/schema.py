@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 
+from branchwise.cli.options import shared
+from branchwise.cli.options.declaration import option, takes
 from branchwise.cli.options.shared import (
-    Categorical,
-    Format,
-    Ignore,
-    NAValues,
-    Numeric,
     OutputFormat,
-    Quiet,
-    TablePath,
     categorical_names,
     column_names,
     read_na_values,
@@ -45,25 +39,21 @@ _SHOWN = 5
 _LONGEST = 40
 
 
+@takes(reading=shared.reading_options)
 def schema(
-    table_path: TablePath,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="COLUMN",
-            help="The column to predict: also warns of classes with one row, and of "
-            "columns that decide the class all alone.",
-            show_default=False,
-        ),
-    ] = None,
-    categorical: Categorical = None,
-    numeric: Numeric = None,
-    ignore: Ignore = None,
-    missing: NAValues = None,
-    output_format: Format = OutputFormat.TEXT,
-    quiet: Quiet = False,
+    table_path: str = shared.TABLE,
+    target: str | None = option(
+        "--target -t",
+        "COLUMN",
+        "The column to predict: also warns of classes with one row, and of "
+        "columns that decide the class all alone.",
+    ),
+    categorical: list[str] | None = shared.CATEGORICAL,
+    numeric: list[str] | None = shared.NUMERIC,
+    ignore: list[str] | None = shared.IGNORE,
+    missing: list[str] | None = shared.NA_VALUES,
+    output_format: OutputFormat = shared.FORMAT,
+    quiet: bool = shared.QUIET,
     *,
     reading: Reading,
 ) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 from io import BytesIO
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from branchwise.cli.options.shared import Format, ModelPath, Output, OutputFormat
+from branchwise.cli.options import shared
+from branchwise.cli.options.declaration import flag, option
+from branchwise.cli.options.shared import OutputFormat
 from branchwise.cli.support.models import open_model
 from branchwise.cli.support.streams import (
     Reporter,
@@ -64,58 +64,36 @@ _ENDINGS = {
 
 
 def show(
-    model_path: ModelPath,
-    style: Annotated[
-        Style | None,
-        typer.Option(
-            "--style",
-            "-s",
-            help="Text in Quinlan's format, with lines, or as a Markdown list; a "
-            "picture: SVG, PNG, DOT for Graphviz, or a Mermaid flowchart; or a page to "
-            "explore.",
-            show_default="by the ending of -o, else quinlan",
-        ),
-    ] = None,
-    rules: Annotated[
-        bool, typer.Option("--rules", help="One rule for each leaf, not the tree.")
-    ] = False,
-    max_depth: Annotated[
-        int | None,
-        typer.Option(
-            "--max-depth",
-            min=0,
-            metavar="N",
-            help="How many levels to show.",
-            show_default="all",
-        ),
-    ] = None,
-    max_nodes: Annotated[
-        int | None,
-        typer.Option(
-            "--max-nodes",
-            min=1,
-            metavar="N",
-            help="How many nodes a picture has; the others are counted in it.",
-            show_default="all",
-        ),
-    ] = None,
-    empty_branches: Annotated[
-        bool,
-        typer.Option(
-            "--empty-branches",
-            help="Show possible values without a training case, too.",
-        ),
-    ] = False,
-    nodes: Annotated[
-        bool,
-        typer.Option(
-            "--nodes",
-            help="Print the numbers of the nodes, for branchwise prune "
-            "--collapse, and the prediction of each.",
-        ),
-    ] = False,
-    output_format: Format = OutputFormat.TEXT,
-    output: Output = None,
+    model_path: str = shared.MODEL,
+    style: Style | None = option(
+        "--style -s",
+        None,
+        "Text in Quinlan's format, with lines, or as a Markdown list; a "
+        "picture: SVG, PNG, DOT for Graphviz, or a Mermaid flowchart; or a page to "
+        "explore.",
+        "by the ending of -o, else quinlan",
+    ),
+    rules: bool = flag("--rules", "One rule for each leaf, not the tree."),
+    max_depth: int | None = option(
+        "--max-depth", "N", "How many levels to show.", "all", min=0
+    ),
+    max_nodes: int | None = option(
+        "--max-nodes",
+        "N",
+        "How many nodes a picture has; the others are counted in it.",
+        "all",
+        min=1,
+    ),
+    empty_branches: bool = flag(
+        "--empty-branches", "Show possible values without a training case, too."
+    ),
+    nodes: bool = flag(
+        "--nodes",
+        "Print the numbers of the nodes, for branchwise prune "
+        "--collapse, and the prediction of each.",
+    ),
+    output_format: OutputFormat = shared.FORMAT,
+    output: str | None = shared.OUTPUT,
 ) -> None:
     """Print or draw a tree, or print its rules or a description as JSON.
 
@@ -211,10 +189,10 @@ def _check_idle(shown: str, given: dict[str, bool]) -> None:
         **{f"--style {style}": picture for style in _PICTURES},
         "--style html": {"--style"},
     }
-    for option, is_given in given.items():
-        if is_given and option not in effective[shown]:
+    for name, is_given in given.items():
+        if is_given and name not in effective[shown]:
             raise ParameterError(
-                f"{option} has no effect with {shown}. Leave one of them out."
+                f"{name} has no effect with {shown}. Leave one of them out."
             )
 
 

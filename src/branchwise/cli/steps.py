@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
 
-from branchwise.cli.fit import growing_options, grown_from, recipe_of, roles_of
-from branchwise.cli.options import growing
-from branchwise.cli.options.algorithm import AlgorithmName, Regression, option_of
-from branchwise.cli.options.growing import Probabilities
-from branchwise.cli.options.shared import Quiet, TablePath, read_na_values
-from branchwise.cli.support.cross_validation import Growth, takes_growing_options
+from branchwise.cli.fit import grown_from, roles_of
+from branchwise.cli.options import shared
+from branchwise.cli.options.algorithm import (
+    ALGORITHM,
+    REGRESSION,
+    given_parameters,
+    option_of,
+    recipe_of,
+)
+from branchwise.cli.options.declaration import flag, option, takes
+from branchwise.cli.options.growing import N_JOBS, VALIDATION, Algorithm, Probabilities
+from branchwise.cli.options.shared import read_na_values
+from branchwise.cli.support.cross_validation import (
+    Growth,
+    growth_options,
+)
 from branchwise.cli.support.models import (
     check_known_rows,
     check_two_streams,
@@ -64,72 +74,45 @@ _WITH_MODEL = ("class_weight", "priors")
 _NOT_PARAMETERS = ("regression", "categorical", "numeric", "ignore", "categories")
 
 
-@takes_growing_options
+@takes(growth=growth_options, reading=shared.reading_options)
 def steps(
-    table_path: TablePath,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="COLUMN",
-            help="The column to predict; with --model, the target of the model.",
-            show_default=False,
-        ),
-    ] = None,
-    model_path: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="MODEL",
-            help="A model file, grown from this very table. Without it, a tree is "
-            "grown with the options below, as branchwise fit does.",
-            show_default=False,
-        ),
-    ] = None,
-    nodes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--node",
-            metavar="N|all",
-            help="The node to work out, or all of them; may be repeated. branchwise "
-            "show --nodes tells the numbers.",
-            show_default="0, the root",
-        ),
-    ] = None,
-    style: Annotated[
-        Style | None,
-        typer.Option(
-            "--style",
-            help="How to write it.",
-            show_default="by the ending of the file, else text",
-        ),
-    ] = None,
-    digits: Annotated[
-        int,
-        typer.Option(
-            "--digits", min=1, max=15, metavar="N", help="The decimals of figures."
-        ),
-    ] = DIGITS,
-    reveal: Annotated[
-        bool,
-        typer.Option("--reveal", help="html: fold nothing away."),
-    ] = False,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The file to write; - is standard output.",
-            show_default="standard output",
-        ),
-    ] = None,
-    algorithm: AlgorithmName = None,
-    regression: Regression = False,
-    quiet: Quiet = False,
-    n_jobs: growing.Jobs = None,
-    validation: growing.Validation = None,
+    table_path: str = shared.TABLE,
+    target: str | None = option(
+        "--target -t",
+        "COLUMN",
+        "The column to predict; with --model, the target of the model.",
+    ),
+    model_path: str | None = option(
+        "--model",
+        "MODEL",
+        "A model file, grown from this very table. Without it, a tree is "
+        "grown with the options below, as branchwise fit does.",
+    ),
+    nodes: list[str] | None = option(
+        "--node",
+        "N|all",
+        "The node to work out, or all of them; may be repeated. branchwise "
+        "show --nodes tells the numbers.",
+        "0, the root",
+    ),
+    style: Style | None = option(
+        "--style", None, "How to write it.", "by the ending of the file, else text"
+    ),
+    digits: int = option(
+        "--digits", "N", "The decimals of figures.", default=DIGITS, min=1, max=15
+    ),
+    reveal: bool = flag("--reveal", "html: fold nothing away."),
+    output: str | None = option(
+        "--output -o",
+        "FILE",
+        "The file to write; - is standard output.",
+        "standard output",
+    ),
+    algorithm: Algorithm | None = ALGORITHM,
+    regression: bool = REGRESSION,
+    quiet: bool = shared.QUIET,
+    n_jobs: int | None = N_JOBS,
+    validation: str | None = VALIDATION,
     *,
     growth: Growth,
     reading: Reading,
@@ -235,7 +218,7 @@ def _open(
     path: str, options: Mapping[str, Any], wanted: object, reporter: Reporter
 ) -> Steps:
     """Work out a tree that was grown before."""
-    given = [name for name in growing_options(options) if name not in _WITH_MODEL]
+    given = [name for name in given_parameters(options) if name not in _WITH_MODEL]
     given += [name for name in _NOT_PARAMETERS if options[name]]
     given += [name for name in ("algorithm", "n_jobs") if options[name] is not None]
     if given:

@@ -6,26 +6,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from branchwise.cli.options import shared
 from branchwise.cli.options.algorithm import (
+    EVALUATED_ALGORITHM,
+    EVALUATED_REGRESSION,
     EVALUATION,
-    EvaluatedAlgorithm,
-    EvaluatedRegression,
-    Folds,
-    Seed,
+    FOLDS,
     chosen_algorithm,
+    jobs_option,
     option_of,
+    seed_option,
 )
-from branchwise.cli.options.shared import Format, OutputFormat, Quiet, TablePath
+from branchwise.cli.options.declaration import flag, option, takes
+from branchwise.cli.options.growing import Algorithm
+from branchwise.cli.options.shared import OutputFormat
 from branchwise.cli.show import size_of, write_model
 from branchwise.cli.support.cross_validation import (
     Growth,
     ReadyRows,
+    growth_options,
     read_fold_rows,
-    takes_growing_options,
 )
 from branchwise.cli.support.models import located
 from branchwise.cli.support.streams import (
@@ -57,114 +59,68 @@ class Method(StrEnum):
     HALVING = "halving"
 
 
-@takes_growing_options
+@takes(growth=growth_options, reading=shared.reading_options)
 def tune(
-    table_path: TablePath,
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="COLUMN",
-            help="The column to predict.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The model file to write: the best parameters, fitted to all rows; - "
-            "is standard output.",
-            show_default=False,
-        ),
-    ] = None,
-    results_path: Annotated[
-        str | None,
-        typer.Option(
-            "--results",
-            metavar="FILE",
-            help="A CSV file with all candidates and the scores of every fold.",
-            show_default=False,
-        ),
-    ] = None,
-    plot_path: Annotated[
-        str | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="A drawing (.png, .svg, .pdf) of the scores against each parameter; "
-            "needs branchwise[plot].",
-            show_default=False,
-        ),
-    ] = None,
-    resume: Annotated[
-        str | None,
-        typer.Option(
-            "--resume",
-            metavar="FILE",
-            help="Save every finished fit to this file; if it exists, continue from "
-            "it.",
-            show_default=False,
-        ),
-    ] = None,
-    output_format: Format = OutputFormat.TEXT,
-    quiet: Quiet = False,
-    algorithm: EvaluatedAlgorithm = None,
-    regression: EvaluatedRegression = False,
-    grid: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--grid",
-            metavar="NAME=VALUE,...",
-            help="The values of a parameter, such as max_depth=2,4,none; may be "
-            "repeated; all combinations are candidates.",
-            show_default="depth, cases, criterion and pruning",
-            rich_help_panel=_TRYING,
-        ),
-    ] = None,
-    method: Annotated[
-        Method,
-        typer.Option(
-            "--method",
-            help="Grid search, or successive halving: all candidates on few rows, the "
-            "best third on three times as many, and so on.",
-            rich_help_panel=_TRYING,
-        ),
-    ] = Method.GRID,
-    scoring: Annotated[
-        str | None,
-        typer.Option(
-            "--scoring",
-            metavar="NAME",
-            help="One of scikit-learn's scorers, such as balanced_accuracy, "
-            "neg_log_loss or roc_auc_ovr.",
-            show_default="accuracy; with --regression r2",
-            rich_help_panel=_TRYING,
-        ),
-    ] = None,
-    one_se: Annotated[
-        bool,
-        typer.Option(
-            "--one-se",
-            help="Write the smallest tree within one standard error of the best to -o.",
-            rich_help_panel=_TRYING,
-        ),
-    ] = False,
-    cv: Folds = None,
-    seed: Seed = None,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs",
-            metavar="N",
-            help="Number of fits that run in parallel, -1 is one for each core; the "
-            "result is the same.",
-            rich_help_panel=EVALUATION,
-        ),
-    ] = -1,
+    table_path: str = shared.TABLE,
+    target: str = shared.TARGET,
+    output: str | None = option(
+        "--output -o",
+        "FILE",
+        "The model file to write: the best parameters, fitted to all rows; - "
+        "is standard output.",
+    ),
+    results_path: str | None = option(
+        "--results",
+        "FILE",
+        "A CSV file with all candidates and the scores of every fold.",
+    ),
+    plot_path: str | None = option(
+        "--plot",
+        "FILE",
+        "A drawing (.png, .svg, .pdf) of the scores against each parameter; "
+        "needs branchwise[plot].",
+    ),
+    resume: str | None = option(
+        "--resume",
+        "FILE",
+        "Save every finished fit to this file; if it exists, continue from it.",
+    ),
+    output_format: OutputFormat = shared.FORMAT,
+    quiet: bool = shared.QUIET,
+    algorithm: Algorithm | None = EVALUATED_ALGORITHM,
+    regression: bool = EVALUATED_REGRESSION,
+    grid: list[str] | None = option(
+        "--grid",
+        "NAME=VALUE,...",
+        "The values of a parameter, such as max_depth=2,4,none; may be "
+        "repeated; all combinations are candidates.",
+        "depth, cases, criterion and pruning",
+        panel=_TRYING,
+    ),
+    method: Method = option(
+        "--method",
+        None,
+        "Grid search, or successive halving: all candidates on few rows, the "
+        "best third on three times as many, and so on.",
+        default=Method.GRID,
+        panel=_TRYING,
+    ),
+    scoring: str | None = option(
+        "--scoring",
+        "NAME",
+        "One of scikit-learn's scorers, such as balanced_accuracy, "
+        "neg_log_loss or roc_auc_ovr.",
+        "accuracy; with --regression r2",
+        panel=_TRYING,
+    ),
+    one_se: bool = flag(
+        "--one-se",
+        "Write the smallest tree within one standard error of the best to -o.",
+        panel=_TRYING,
+    ),
+    cv: int | None = FOLDS,
+    seed: int | None = seed_option(EVALUATION),
+    jobs: int = jobs_option(-1),
     *,
     growth: Growth,
     reading: Reading,

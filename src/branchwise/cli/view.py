@@ -6,14 +6,10 @@ import os
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from branchwise.cli.options import shared
+from branchwise.cli.options.declaration import flag, option, takes
 from branchwise.cli.options.shared import (
-    ModelPath,
-    NAValues,
-    Quiet,
     check_without_table,
     read_na_values,
 )
@@ -36,42 +32,25 @@ _HEAD = 4096
 _WITH_SCREEN = ("darwin", "win32", "cygwin")
 
 
+@takes(reading=shared.reading_options)
 def view(
-    model_path: ModelPath,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The page to write; - is standard output.",
-            show_default="the model's name, ending in .html",
-        ),
-    ] = None,
-    title: Annotated[
-        str | None,
-        typer.Option(
-            "--title",
-            metavar="TEXT",
-            help="The heading of the page.",
-            show_default="what is predicted",
-        ),
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            "--data",
-            metavar="TABLE",
-            help="The table that the tree was grown from: nodes then show what every "
-            "column would have gained.",
-            show_default=False,
-        ),
-    ] = None,
-    missing: NAValues = None,
-    no_open: Annotated[
-        bool, typer.Option("--no-open", help="Write the page, but do not open it.")
-    ] = False,
-    quiet: Quiet = False,
+    model_path: str = shared.MODEL,
+    output: str | None = option(
+        "--output -o",
+        "FILE",
+        "The page to write; - is standard output.",
+        "the model's name, ending in .html",
+    ),
+    title: str | None = shared.TITLE,
+    data: str | None = option(
+        "--data",
+        "TABLE",
+        "The table that the tree was grown from: nodes then show what every "
+        "column would have gained.",
+    ),
+    missing: list[str] | None = shared.NA_VALUES,
+    no_open: bool = flag("--no-open", "Write the page, but do not open it."),
+    quiet: bool = shared.QUIET,
     *,
     reading: Reading,
 ) -> None:

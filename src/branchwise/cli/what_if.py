@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from branchwise.cli.options.shared import ModelPath, NAValues, Quiet
+from branchwise.cli.options import shared
+from branchwise.cli.options.declaration import flag, option, takes
+from branchwise.cli.options.shared import TextFormat
 from branchwise.cli.support.models import check_two_streams, open_model
 from branchwise.cli.support.rows import (
-    OptionalTable,
-    Settings,
-    TextFormat,
-    WordsFormat,
     print_written,
     read_rows,
     split_pair,
@@ -29,89 +25,55 @@ from branchwise.model import Model
 _LIMITS = "Constraints and costs of changes"
 
 
+@takes(reading=shared.reading_options)
 def what_if(
-    model_path: ModelPath,
-    table_path: OptionalTable = None,
-    row: Annotated[
-        int | None,
-        typer.Option(
-            "--row",
-            min=0,
-            metavar="N",
-            help="The row, counted from 0.",
-            show_default="0",
-        ),
-    ] = None,
-    settings: Settings = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            metavar="CLASS|RANGE",
-            help='The wanted class; for numbers a range: ">= 10" or "10 to 20".',
-            show_default="any other class",
-        ),
-    ] = None,
-    immutable: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--immutable",
-            metavar="COLUMN",
-            help="A column that must stay as it is; may be repeated.",
-            show_default=False,
-            rich_help_panel=_LIMITS,
-        ),
-    ] = None,
-    cost: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--cost",
-            metavar="COLUMN=COST",
-            help="What a change of a column costs, in place of 1; may be repeated.",
-            show_default=False,
-            rich_help_panel=_LIMITS,
-        ),
-    ] = None,
-    monotone: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--monotone",
-            metavar="COLUMN=up|down",
-            help="A column that may only go up, or only down; may be repeated.",
-            show_default=False,
-            rich_help_panel=_LIMITS,
-        ),
-    ] = None,
-    whole: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--whole",
-            metavar="COLUMN",
-            help="A column of whole numbers; may be repeated.",
-            show_default=False,
-            rich_help_panel=_LIMITS,
-        ),
-    ] = None,
-    allow_missing: Annotated[
-        bool,
-        typer.Option(
-            "--allow-missing",
-            help="Allow known values to become missing.",
-            rich_help_panel=_LIMITS,
-        ),
-    ] = False,
-    how_many: Annotated[
-        int,
-        typer.Option(
-            "--how-many",
-            min=1,
-            metavar="N",
-            help="Number of changes to find, one per leaf.",
-        ),
-    ] = 1,
-    missing: NAValues = None,
-    output_format: WordsFormat = TextFormat.TEXT,
-    quiet: Quiet = False,
+    model_path: str = shared.MODEL,
+    table_path: str | None = shared.OPTIONAL_TABLE,
+    row: int | None = option("--row", "N", "The row, counted from 0.", "0", min=0),
+    settings: list[str] | None = shared.SETTINGS,
+    target: str | None = option(
+        "--target",
+        "CLASS|RANGE",
+        'The wanted class; for numbers a range: ">= 10" or "10 to 20".',
+        "any other class",
+    ),
+    immutable: list[str] | None = option(
+        "--immutable",
+        "COLUMN",
+        "A column that must stay as it is; may be repeated.",
+        panel=_LIMITS,
+    ),
+    cost: list[str] | None = option(
+        "--cost",
+        "COLUMN=COST",
+        "What a change of a column costs, in place of 1; may be repeated.",
+        panel=_LIMITS,
+    ),
+    monotone: list[str] | None = option(
+        "--monotone",
+        "COLUMN=up|down",
+        "A column that may only go up, or only down; may be repeated.",
+        panel=_LIMITS,
+    ),
+    whole: list[str] | None = option(
+        "--whole",
+        "COLUMN",
+        "A column of whole numbers; may be repeated.",
+        panel=_LIMITS,
+    ),
+    allow_missing: bool = flag(
+        "--allow-missing", "Allow known values to become missing.", panel=_LIMITS
+    ),
+    how_many: int = option(
+        "--how-many",
+        "N",
+        "Number of changes to find, one per leaf.",
+        default=1,
+        min=1,
+    ),
+    missing: list[str] | None = shared.NA_VALUES,
+    output_format: TextFormat = shared.TEXT_FORMAT,
+    quiet: bool = shared.QUIET,
     *,
     reading: Reading,
 ) -> None:

@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from branchwise.cli.options.declaration import flag, option
 from branchwise.cli.options.growing import Algorithm, Pruning
-from branchwise.cli.support.training import as_amount
+from branchwise.cli.support.training import as_amount, number_or_rule, samples
 from branchwise.data.schema import Value
 from branchwise.data.target import learn_target
 from branchwise.errors import MOST_SEED, DataError, ParameterError, quoted
@@ -64,6 +63,28 @@ ONLY_WITH = {
     "validation_fraction": Pruning.REDUCED_ERROR,
     "ccp_alpha": Pruning.COST_COMPLEXITY,
 }
+#: Options that are parameters of the estimators as they are given.
+_AS_THEY_ARE = (
+    "criterion",
+    "max_depth",
+    "max_leaf_nodes",
+    "min_gain",
+    "max_p_value",
+    "threshold",
+    "max_bins",
+    "pruning",
+    "confidence",
+    "tolerance",
+    "validation",
+    "validation_fraction",
+    "class_weight",
+    "priors",
+    "costs",
+    "probabilities",
+    "m",
+)
+#: Options that are numbers of cases or shares.
+_CASES = ("min_samples_split", "min_samples_leaf", "min_samples_branch")
 #: Parameters that are switched off, not on.
 _NEGATED = ("prune", "raise_subtrees")
 
@@ -78,6 +99,30 @@ def option_of(parameter: str) -> str:
 def has_parameter(algorithm: str, parameter: str) -> bool:
     """Whether an algorithm has a parameter."""
     return algorithm in _KNOWN_TO.get(parameter, _ALGORITHMS)
+
+
+def recipe_of(
+    algorithm: Algorithm | None, regression: bool, options: Mapping[str, Any]
+) -> Recipe:
+    """Fill in a recipe with the growing options of a subcommand."""
+    chosen = chosen_algorithm(algorithm, regression)
+    return given_recipe(chosen, regression, given_parameters(options))
+
+
+def given_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are parameters of estimators, where they are given."""
+    plain = {name: options[name] for name in _AS_THEY_ARE}
+    cases = {name: samples(option_of(name), options[name]) for name in _CASES}
+    return only_given(
+        **plain,
+        **cases,
+        group_values=options["group_values"] or None,
+        missing=options["missing_policy"],
+        unseen=options["unseen_policy"],
+        prune=False if options["no_prune"] else None,
+        raise_subtrees=False if options["no_raise_subtrees"] else None,
+        ccp_alpha=number_or_rule("--ccp-alpha", options["ccp_alpha"]),
+    )
 
 
 def only_given(**parameters: Any) -> dict[str, Any]:
@@ -326,77 +371,59 @@ _DEFAULT = Algorithm.C45
 EVALUATION = "Fitting and testing"
 
 
-def seed_option(panel: str) -> Any:
-    """Return ``--seed``, listed under a heading."""
-    return typer.Option(
+ALGORITHM, EVALUATED_ALGORITHM = (
+    option(
+        "--algorithm -a",
+        None,
+        "id3: one branch per value, by gain; c4.5: Quinlan's C4.5; cart: Breiman's "
+        "two-way splits.",
+        f"{_DEFAULT}; with --regression {Algorithm.CART}",
+        panel=panel,
+    )
+    for panel in (None, EVALUATION)
+)
+REGRESSION, EVALUATED_REGRESSION = (
+    flag("--regression", "cart: predict the numbers of the target, not classes.", panel)
+    for panel in (None, EVALUATION)
+)
+FOLDS = option(
+    "--cv", "N", "Number of folds, stratified by class.", "10", panel=EVALUATION, min=2
+)
+REPEATS = option(
+    "--repeats",
+    "N",
+    "How many times cross-validation is repeated, each time with other folds.",
+    "1",
+    panel=EVALUATION,
+    min=1,
+)
+
+
+def seed_option(panel: str, default: int | None = None) -> Any:
+    """Declare ``--seed``, listed under a heading."""
+    return option(
         "--seed",
+        "N",
+        "Random seed of the folds.",
+        "0",
+        default=default,
+        panel=panel,
         min=0,
         max=MOST_SEED,
-        metavar="N",
-        help="Random seed of the folds.",
-        show_default="0",
-        rich_help_panel=panel,
     )
 
 
-def _algorithm_option(panel: str | None = None) -> Any:
-    return typer.Option(
-        "--algorithm",
-        "-a",
-        help="id3: one branch per value, by gain; c4.5: Quinlan's C4.5; cart: "
-        "Breiman's two-way splits.",
-        show_default=f"{_DEFAULT}; with --regression {Algorithm.CART}",
-        rich_help_panel=panel,
-    )
-
-
-def _regression_option(panel: str | None = None) -> Any:
-    return typer.Option(
-        "--regression",
-        help="cart: predict the numbers of the target, not classes.",
-        rich_help_panel=panel,
-    )
-
-
-AlgorithmName = Annotated[Algorithm | None, _algorithm_option()]
-Regression = Annotated[bool, _regression_option()]
-#: The same, listed with the options of cross-validation.
-EvaluatedAlgorithm = Annotated[Algorithm | None, _algorithm_option(EVALUATION)]
-EvaluatedRegression = Annotated[bool, _regression_option(EVALUATION)]
-Folds = Annotated[
-    int | None,
-    typer.Option(
-        "--cv",
-        min=2,
-        metavar="N",
-        help="Number of folds, stratified by class.",
-        show_default="10",
-        rich_help_panel=EVALUATION,
-    ),
-]
-Repeats = Annotated[
-    int | None,
-    typer.Option(
-        "--repeats",
-        min=1,
-        metavar="N",
-        help="How many times cross-validation is repeated, each time with other folds.",
-        show_default="1",
-        rich_help_panel=EVALUATION,
-    ),
-]
-Seed = Annotated[int | None, seed_option(EVALUATION)]
-FitsAtOnce = Annotated[
-    int | None,
-    typer.Option(
+def jobs_option(default: int | None = None) -> Any:
+    """Declare ``--jobs``."""
+    return option(
         "--jobs",
-        metavar="N",
-        help="Number of fits that run in parallel, -1 is one for each core; the "
-        "result is the same.",
-        show_default="1",
-        rich_help_panel=EVALUATION,
-    ),
-]
+        "N",
+        "Number of fits that run in parallel, -1 is one for each core; the result is "
+        "the same.",
+        "1" if default is None else None,
+        default=default,
+        panel=EVALUATION,
+    )
 
 
 def chosen_algorithm(given: Algorithm | None, regression: bool) -> Algorithm:

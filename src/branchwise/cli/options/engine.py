@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from branchwise.cli.options.declaration import flag, option
 from branchwise.cli.options.shared import read_na_values
 from branchwise.cli.support.streams import keep_inputs
 from branchwise.cli.support.training import Roles
@@ -31,68 +30,56 @@ class EngineName(StrEnum):
     SPARK = "spark"
 
 
-def _option(flag: str, metavar: str | None, text: str) -> Any:
-    return typer.Option(
-        flag, metavar=metavar, help=text, show_default=False, rich_help_panel=_PANEL
-    )
-
-
-EngineChoice = Annotated[
-    EngineName | None,
-    _option(
+def engine_options(
+    engine: EngineName | None = option(
         "--engine",
         None,
         "The engine that counts the rows: all rows in memory, chunks of files, a "
         "database, Dask or Spark. The tree is the same. By default chunked for "
         "patterns and folders, sql for database URLs, else memory.",
+        panel=_PANEL,
     ),
-]
-MaxExact = Annotated[
-    int | None,
-    _option(
+    max_exact: int | None = option(
         "--max-exact",
         "NUMBER",
         "The most distinct numbers of a column that are counted exactly; 10,000 unless "
         "given. A column with more is split between bins.",
+        panel=_PANEL,
     ),
-]
-NoCache = Annotated[
-    bool,
-    _option("--no-cache", None, "chunked: read the files again at every level."),
-]
-TemporaryFolder = Annotated[
-    str | None,
-    _option(
+    no_cache: bool = flag(
+        "--no-cache", "chunked: read the files again at every level.", _PANEL
+    ),
+    temporary_folder: str | None = option(
         "--temporary-folder",
         "FOLDER",
         "chunked: the folder of encoded rows.",
+        panel=_PANEL,
     ),
-]
-TemporaryTables = Annotated[
-    bool,
-    _option(
+    temporary_tables: bool = flag(
         "--temporary-tables",
-        None,
         "sql: allow temporary tables, which make deep trees faster.",
+        _PANEL,
     ),
-]
-Timeout = Annotated[
-    float | None,
-    _option(
+    timeout: float | None = option(
         "--timeout",
         "SECONDS",
         "sql: seconds that a query may run without returning a row; "
         "3600 unless given, inf for no limit.",
+        panel=_PANEL,
     ),
-]
-Scheduler = Annotated[
-    str | None,
-    _option("--scheduler", "ADDRESS", "dask: the scheduler, such as tcp://host:8786."),
-]
-Master = Annotated[
-    str | None,
-    _option("--master", "URL", "spark: the master, such as local[2]."),
-]
+    scheduler: str | None = option(
+        "--scheduler",
+        "ADDRESS",
+        "dask: the scheduler, such as tcp://host:8786.",
+        panel=_PANEL,
+    ),
+    master: str | None = option(
+        "--master", "URL", "spark: the master, such as local[2].", panel=_PANEL
+    ),
+) -> dict[str, Any]:
+    """Return the options of engines, by name."""
+    return dict(locals())
+
 
 #: Options that belong to one engine, and how they are written.
 _ONLY = {
@@ -103,9 +90,6 @@ _ONLY = {
     "scheduler": ("--scheduler", EngineName.DASK),
     "master": ("--master", EngineName.SPARK),
 }
-
-#: All of these, for subcommands whose rows are in memory.
-ENGINE_OPTIONS = ("engine", "max_exact", *_ONLY)
 
 Say = Callable[[str], None]
 
@@ -131,9 +115,9 @@ def check_remote_options(
     options: Mapping[str, Any], engine: EngineName | None = None
 ) -> None:
     """Reject options that have no effect with the engine."""
-    for name, (flag, owner) in _ONLY.items():
+    for name, (written, owner) in _ONLY.items():
         if options[name] not in (None, False) and owner is not engine:
-            raise ParameterError(f"{flag} has no effect without --engine {owner}.")
+            raise ParameterError(f"{written} has no effect without --engine {owner}.")
     if engine is None and options["max_exact"] is not None:
         raise ParameterError(
             "--max-exact has no effect on rows in memory. Choose another --engine, or "

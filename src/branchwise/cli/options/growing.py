@@ -7,9 +7,16 @@ not have is an error only if it was given.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from branchwise.cli.options.declaration import flag, option
+from branchwise.cli.options.shared import (
+    CATEGORICAL,
+    IGNORE,
+    NA_VALUES,
+    NUMERIC,
+    READING,
+)
 
 _BY_ALGORITHM = "by algorithm"
 
@@ -81,292 +88,223 @@ class Probabilities(StrEnum):
     M_ESTIMATE = "m-estimate"
 
 
-def _option(panel: str, *names: str, default: str | bool = False, **more: Any) -> Any:
-    return typer.Option(*names, show_default=default, rich_help_panel=panel, **more)
-
-
 _WEIGHTS = "Weights, costs and probabilities"
-Weight = Annotated[
-    str | None,
-    _option(
-        _WEIGHTS,
-        "--weight",
-        metavar="COLUMN",
-        help="The column with the weight of each row.",
-    ),
-]
-ClassWeight = Annotated[
-    str | None,
-    _option(
-        _WEIGHTS,
-        "--class-weight",
-        metavar="balanced|CLASS=NUMBER,...",
-        help="Weights of the classes; those not named have 1.",
-    ),
-]
-Priors = Annotated[
-    str | None,
-    _option(
-        _WEIGHTS,
-        "--priors",
-        metavar="CLASS=SHARE,...",
-        help="Prior probabilities of the classes.",
-        default="as in the table",
-    ),
-]
-Costs = Annotated[
-    str | None,
-    _option(
-        _WEIGHTS,
-        "--costs",
-        metavar="FILE|TRUE:PREDICTED=COST,...",
-        help="Costs of misclassification: a table with a row for each true class and "
-        "a column for each predicted class, or the pairs that do not cost 1.",
-        default="1 each",
-    ),
-]
-ProbabilitiesFrom = Annotated[
-    Probabilities | None,
-    _option(
-        _WEIGHTS,
-        "--probabilities",
-        help="Class probabilities of a leaf: frequencies, Laplace (one more case for "
-        "every class), or m-estimate (--m more cases, distributed as in the root).",
-        default="frequencies",
-    ),
-]
-M = Annotated[
-    float | None,
-    _option(
-        _WEIGHTS,
-        "--m",
-        metavar="NUMBER",
-        help="Number of those cases, for --probabilities m-estimate.",
-        default="2",
-    ),
-]
-
 _GROWING = "Growing"
-CriterionOf = Annotated[
-    Criterion | None,
-    _option(
-        _GROWING,
+_PRUNING = "Pruning"
+N_JOBS = option(
+    "--n-jobs",
+    "N",
+    "Threads to grow with, -1 is all cores; the tree is the same.",
+    "1",
+    panel=_GROWING,
+)
+VALIDATION = option(
+    "--validation",
+    "FILE",
+    "reduced-error: a table with rows to prune with.",
+    panel=_PRUNING,
+)
+
+
+def growing_options(
+    categorical: list[str] | None = CATEGORICAL,
+    numeric: list[str] | None = NUMERIC,
+    ignore: list[str] | None = IGNORE,
+    missing: list[str] | None = NA_VALUES,
+    categories: list[str] | None = option(
+        "--categories",
+        "COLUMN=A,B,...",
+        "All possible values of a column, in order; may be repeated.",
+        panel=READING,
+    ),
+    criterion: Criterion | None = option(
         "--criterion",
-        help="The score of a split: gain, gain_ratio or gini for id3 [gain]; gini "
+        None,
+        "The score of a split: gain, gain_ratio or gini for id3 [gain]; gini "
         "or gain for cart [gini]; variance or poisson for cart --regression "
         "[variance]. entropy and log_loss are other names of gain, squared_error of "
         "variance.",
-        default=_BY_ALGORITHM,
+        _BY_ALGORITHM,
+        panel=_GROWING,
     ),
-]
-MaxDepth = Annotated[
-    int | None,
-    _option(
-        _GROWING,
+    max_depth: int | None = option(
         "--max-depth",
+        "N",
+        "Maximum number of splits from the root to a leaf.",
+        "no limit",
+        panel=_GROWING,
         min=0,
-        metavar="N",
-        help="Maximum number of splits from the root to a leaf.",
-        default="no limit",
     ),
-]
-MaxLeafNodes = Annotated[
-    int | None,
-    _option(
-        _GROWING,
+    max_leaf_nodes: int | None = option(
         "--max-leaf-nodes",
+        "N",
+        "Maximum number of leaves; splits that reduce impurity most come first.",
+        "no limit",
+        panel=_GROWING,
         min=1,
-        metavar="N",
-        help="Maximum number of leaves; splits that reduce impurity most come first.",
-        default="no limit",
     ),
-]
-MinSamplesSplit = Annotated[
-    str | None,
-    _option(
-        _GROWING,
+    min_samples_split: str | None = option(
         "--min-samples-split",
-        metavar="NUMBER",
-        help="The fewest cases a node needs to be split; below 1, a share.",
-        default="2",
+        "NUMBER",
+        "The fewest cases a node needs to be split; below 1, a share.",
+        "2",
+        panel=_GROWING,
     ),
-]
-MinSamplesLeaf = Annotated[
-    str | None,
-    _option(
-        _GROWING,
+    min_samples_leaf: str | None = option(
         "--min-samples-leaf",
-        metavar="NUMBER",
-        help="The fewest cases each branch must get; below 1, a share. 1, for c4.5 0.",
-        default=_BY_ALGORITHM,
+        "NUMBER",
+        "The fewest cases each branch must get; below 1, a share. 1, for c4.5 0.",
+        _BY_ALGORITHM,
+        panel=_GROWING,
     ),
-]
-MinSamplesBranch = Annotated[
-    str | None,
-    _option(
-        _GROWING,
+    min_samples_branch: str | None = option(
         "--min-samples-branch",
-        metavar="NUMBER",
-        help="c4.5, Quinlan's -m: the fewest cases that at least two branches must "
+        "NUMBER",
+        "c4.5, Quinlan's -m: the fewest cases that at least two branches must "
         "get; below 1, a share.",
-        default="2",
+        "2",
+        panel=_GROWING,
     ),
-]
-MinGain = Annotated[
-    float | None,
-    _option(
-        _GROWING,
+    min_gain: float | None = option(
         "--min-gain",
+        "NUMBER",
+        "The least gain (bits, with gain) that a split must bring.",
+        "0",
+        panel=_GROWING,
         min=0,
-        metavar="NUMBER",
-        help="The least gain (bits, with gain) that a split must bring.",
-        default="0",
     ),
-]
-MaxPValue = Annotated[
-    float | None,
-    _option(
-        _GROWING,
+    max_p_value: float | None = option(
         "--max-p-value",
-        metavar="NUMBER",
-        help="Largest p-value of a split, such as 0.05: of a chi-square or F test, "
+        "NUMBER",
+        "Largest p-value of a split, such as 0.05: of a chi-square or F test, "
         "Bonferroni-adjusted for the number of possible splits and of columns.",
-        default="no test",
+        "no test",
+        panel=_GROWING,
     ),
-]
-GroupValues = Annotated[
-    bool,
-    _option(
-        _GROWING,
+    group_values: bool = flag(
         "--group-values",
-        help="c4.5, Quinlan's -s: a branch may have several values.",
-    ),
-]
-ThresholdAt = Annotated[
-    Threshold | None,
-    _option(
+        "c4.5, Quinlan's -s: a branch may have several values.",
         _GROWING,
+    ),
+    threshold: Threshold | None = option(
         "--threshold",
-        help="c4.5: whether thresholds are values of the table or midpoints between "
+        None,
+        "c4.5: whether thresholds are values of the table or midpoints between "
         "two values.",
-        default="value",
+        "value",
+        panel=_GROWING,
     ),
-]
-MissingPolicy = Annotated[
-    Policy | None,
-    _option(
-        _GROWING,
+    missing_policy: Policy | None = option(
         "--missing-policy",
-        help="What a missing value does: takes its own branch (id3), goes down every "
+        None,
+        "What a missing value does: takes its own branch (id3), goes down every "
         "branch with a fraction of its weight (c4.5), takes the largest branch (cart), "
         "the branch that scored better in training, or that of a surrogate split, "
         "stops at the node, or is an error.",
-        default=_BY_ALGORITHM,
+        _BY_ALGORITHM,
+        panel=_GROWING,
     ),
-]
-UnseenPolicy = Annotated[
-    Unseen | None,
-    _option(
-        _GROWING,
+    unseen_policy: Unseen | None = option(
         "--unseen-policy",
-        help="What an unseen category does; branch treats it as missing. id3: node, "
+        None,
+        "What an unseen category does; branch treats it as missing. id3: node, "
         "c4.5: split, cart: largest.",
-        default=_BY_ALGORITHM,
+        _BY_ALGORITHM,
+        panel=_GROWING,
     ),
-]
-MaxBins = Annotated[
-    int | None,
-    _option(
-        _GROWING,
+    max_bins: int | None = option(
         "--max-bins",
-        min=2,
-        metavar="N",
-        help="Maximum number of bins of a numeric column; thresholds are between bins "
+        "N",
+        "Maximum number of bins of a numeric column; thresholds are between bins "
         "only. Faster on long tables, no longer exact.",
-        default="every threshold",
+        "every threshold",
+        panel=_GROWING,
+        min=2,
     ),
-]
-Jobs = Annotated[
-    int | None,
-    _option(
-        _GROWING,
-        "--n-jobs",
-        metavar="N",
-        help="Threads to grow with, -1 is all cores; the tree is the same.",
-        default="1",
-    ),
-]
-
-_PRUNING = "Pruning"
-PruningBy = Annotated[
-    Pruning | None,
-    _option(
-        _PRUNING,
+    n_jobs: int | None = N_JOBS,
+    pruning: Pruning | None = option(
         "--pruning",
-        help="The method of pruning after the tree is grown.",
-        default="none; c4.5: error-based",
+        None,
+        "The method of pruning after the tree is grown.",
+        "none; c4.5: error-based",
+        panel=_PRUNING,
     ),
-]
-NoPrune = Annotated[
-    bool,
-    _option(_PRUNING, "--no-prune", help="c4.5, J48's -U: leave the tree unpruned."),
-]
-Confidence = Annotated[
-    float | None,
-    _option(
-        _PRUNING,
+    no_prune: bool = flag(
+        "--no-prune", "c4.5, J48's -U: leave the tree unpruned.", _PRUNING
+    ),
+    confidence: float | None = option(
         "--confidence",
-        metavar="SHARE",
-        help="error-based, Quinlan's -c as a share: the lower, the more is pruned; up "
+        "SHARE",
+        "error-based, Quinlan's -c as a share: the lower, the more is pruned; up "
         "to 0.5.",
-        default="0.25",
+        "0.25",
+        panel=_PRUNING,
     ),
-]
-NoRaiseSubtrees = Annotated[
-    bool,
-    _option(
-        _PRUNING,
-        "--no-raise-subtrees",
-        help="error-based, J48's -S: no subtree raising.",
+    no_raise_subtrees: bool = flag(
+        "--no-raise-subtrees", "error-based, J48's -S: no subtree raising.", _PRUNING
     ),
-]
-Tolerance = Annotated[
-    float | None,
-    _option(
-        _PRUNING,
+    tolerance: float | None = option(
         "--tolerance",
-        metavar="SHARE",
-        help="reduced-error: the loss of accuracy allowed for each pruned subtree.",
-        default="0",
+        "SHARE",
+        "reduced-error: the loss of accuracy allowed for each pruned subtree.",
+        "0",
+        panel=_PRUNING,
     ),
-]
-Validation = Annotated[
-    str | None,
-    _option(
-        _PRUNING,
-        "--validation",
-        metavar="FILE",
-        help="reduced-error: a table with rows to prune with.",
-    ),
-]
-ValidationFraction = Annotated[
-    float | None,
-    _option(
-        _PRUNING,
+    validation: str | None = VALIDATION,
+    validation_fraction: float | None = option(
         "--validation-fraction",
-        metavar="SHARE",
-        help="reduced-error: the share of the rows to hold out for pruning instead.",
+        "SHARE",
+        "reduced-error: the share of the rows to hold out for pruning instead.",
+        panel=_PRUNING,
     ),
-]
-Alpha = Annotated[
-    str | None,
-    _option(
-        _PRUNING,
+    ccp_alpha: str | None = option(
         "--ccp-alpha",
-        metavar="NUMBER|best|1-se",
-        help="cost-complexity: the complexity parameter, in units of impurity; or "
+        "NUMBER|best|1-se",
+        "cost-complexity: the complexity parameter, in units of impurity; or "
         "chosen by cross-validation: the best, or the largest within one standard "
         "error of the best. cart needs no --pruning beside it.",
-        default="0",
+        "0",
+        panel=_PRUNING,
     ),
-]
+    weight: str | None = option(
+        "--weight", "COLUMN", "The column with the weight of each row.", panel=_WEIGHTS
+    ),
+    class_weight: str | None = option(
+        "--class-weight",
+        "balanced|CLASS=NUMBER,...",
+        "Weights of the classes; those not named have 1.",
+        panel=_WEIGHTS,
+    ),
+    priors: str | None = option(
+        "--priors",
+        "CLASS=SHARE,...",
+        "Prior probabilities of the classes.",
+        "as in the table",
+        panel=_WEIGHTS,
+    ),
+    costs: str | None = option(
+        "--costs",
+        "FILE|TRUE:PREDICTED=COST,...",
+        "Costs of misclassification: a table with a row for each true class and "
+        "a column for each predicted class, or the pairs that do not cost 1.",
+        "1 each",
+        panel=_WEIGHTS,
+    ),
+    probabilities: Probabilities | None = option(
+        "--probabilities",
+        None,
+        "Class probabilities of a leaf: frequencies, Laplace (one more case for "
+        "every class), or m-estimate (--m more cases, distributed as in the root).",
+        "frequencies",
+        panel=_WEIGHTS,
+    ),
+    m: float | None = option(
+        "--m",
+        "NUMBER",
+        "Number of those cases, for --probabilities m-estimate.",
+        "2",
+        panel=_WEIGHTS,
+    ),
+) -> dict[str, Any]:
+    """Return the options of columns, growing, pruning and weights, by name."""
+    return dict(locals())

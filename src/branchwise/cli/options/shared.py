@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import csv
-import functools
-import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Protocol, get_type_hints
+from typing import Protocol
 
-import typer
-
+from branchwise.cli.options.declaration import argument, flag, option
 from branchwise.cli.support.streams import Reporter
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.formats import HEADED_FORMATS
@@ -30,84 +27,66 @@ class OutputFormat(StrEnum):
     JSON = "json"
 
 
-TablePath = Annotated[
-    str, typer.Argument(metavar="TABLE", help=_TABLE, show_default=False)
-]
+class TextFormat(StrEnum):
+    """The format of a text."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+TABLE = argument("TABLE", _TABLE)
 #: Several files are one table; the shell makes several of a pattern.
-TablePaths = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="TABLE",
-        help=f"{_TABLE} Several files, a folder or a pattern are one table.",
-        show_default=False,
-    ),
-]
-ModelPath = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL",
-        help="A model file, written by branchwise fit; - is standard input.",
-        show_default=False,
-    ),
-]
-NAValues = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--missing",
-        metavar="TEXT",
-        help="A cell that counts as missing, in place of '?'; may be repeated. Empty "
-        "cells always do.",
-        show_default=False,
-        rich_help_panel=READING,
-    ),
-]
-Categorical = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--categorical",
-        metavar="COLUMN",
-        help="A column whose numbers are names, taken as they are written (007); may "
-        "be repeated; all is every column.",
-        show_default=False,
-        rich_help_panel=READING,
-    ),
-]
-Numeric = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--numeric",
-        metavar="COLUMN",
-        help="A column that must hold numbers; may be repeated.",
-        show_default=False,
-        rich_help_panel=READING,
-    ),
-]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--ignore",
-        metavar="COLUMN",
-        help="A column to leave out; may be repeated.",
-        show_default=False,
-        rich_help_panel=READING,
-    ),
-]
-Output = Annotated[
-    str | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Where to write to; - is standard output.",
-        show_default="-",
-    ),
-]
-Format = Annotated[
-    OutputFormat, typer.Option("--format", help="How to write the result.")
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No notes and no progress bar.")
-]
+TABLES = argument(
+    "TABLE", f"{_TABLE} Several files, a folder or a pattern are one table."
+)
+OPTIONAL_TABLE = argument(
+    "[TABLE]", "A CSV, TSV or Parquet file; - is standard input.", default=None
+)
+MODEL = argument(
+    "MODEL", "A model file, written by branchwise fit; - is standard input."
+)
+TARGET = option("--target -t", "COLUMN", "The column to predict.", default=...)
+OUTPUT = option("--output -o", "FILE", "Where to write to; - is standard output.", "-")
+#: The output of a subcommand that makes a model.
+MODEL_OUTPUT = option(
+    "--output -o",
+    "FILE",
+    "The model file to write, - is standard output. Without it, the tree is printed.",
+)
+TITLE = option("--title", "TEXT", "The heading of the page.", "what is predicted")
+FORMAT = option("--format", None, "How to write the result.", default=OutputFormat.TEXT)
+TEXT_FORMAT = option("--format", None, "How to write it.", default=TextFormat.TEXT)
+QUIET = flag("--quiet -q", "No notes and no progress bar.")
+SETTINGS = option(
+    "--set",
+    "COLUMN=VALUE",
+    "A cell of the row; may be repeated. Without a TABLE, all others are missing; with "
+    "one, it takes the place of the cell there.",
+)
+NA_VALUES = option(
+    "--missing",
+    "TEXT",
+    "A cell that counts as missing, in place of '?'; may be repeated. Empty cells "
+    "always do.",
+    panel=READING,
+)
+CATEGORICAL = option(
+    "--categorical",
+    "COLUMN",
+    "A column whose numbers are names, taken as they are written (007); may be "
+    "repeated; all is every column.",
+    panel=READING,
+)
+NUMERIC = option(
+    "--numeric",
+    "COLUMN",
+    "A column that must hold numbers; may be repeated.",
+    panel=READING,
+)
+IGNORE = option(
+    "--ignore", "COLUMN", "A column to leave out; may be repeated.", panel=READING
+)
 
 
 def read_na_values(given: Sequence[str] | None) -> tuple[str, ...]:
@@ -165,117 +144,69 @@ class TableSource(StrEnum):
     DUCKDB = "duckdb"
 
 
-def _option(flag: str, metavar: str | None, text: str) -> Any:
-    return typer.Option(
-        flag,
-        metavar=metavar,
-        help=text,
-        show_default=False,
-        rich_help_panel=READING,
-    )
-
-
 _NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
-#: Keeps the names distinct from those of the subcommand's own options.
-_PREFIX = "reading_"
-#: Parameter of make_reading -> how it is written on the command line.
-_OPTIONS: dict[str, Any] = {
-    "file_format": Annotated[
-        TableSource | None,
-        _option("--from", None, "The file format, if the name does not tell it."),
-    ],
-    "separator": Annotated[
-        str | None,
-        _option(
-            "--separator",
-            "CHARACTER",
-            f"The separator of CSV cells; also tab, or {WHITESPACE} for runs of spaces "
-            "and tabs.",
-        ),
-    ],
-    "encoding": Annotated[
-        str | None,
-        _option("--encoding", "NAME", "The encoding of text, such as cp1252."),
-    ],
-    "no_header": Annotated[
-        bool,
-        _option(
-            "--no-header", None, "The first line is a row; columns are x0, x1, ..."
-        ),
-    ],
-    "names": Annotated[
-        str | None,
-        _option("--names", "A,B,...", "The names of columns without a header."),
-    ],
-    "names_file": Annotated[
-        str | None,
-        _option(
-            "--names-file",
-            "FILE",
-            "A file with these names, one a line, or a C4.5 names file.",
-        ),
-    ],
-    "sheet": Annotated[
-        str | None,
-        _option("--sheet", "NAME", "The sheet of a workbook, or its number from 1."),
-    ],
-    "table": Annotated[
-        str | None, _option("--table", "NAME", "The table of a database.")
-    ],
-    "query": Annotated[
-        str | None,
-        _option("--query", "SELECT", "What to select from a database, in SQL."),
-    ],
-    "max_size": Annotated[
-        str | None,
-        _option(
-            "--max-size",
-            "SIZE",
-            "The maximum size of piped or decompressed input; 8GB unless given.",
-        ),
-    ],
-}
 
 
-def with_reading(subcommand: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the reading options to a subcommand that has a parameter ``reading``."""
-    signature = inspect.signature(subcommand)
-    if "reading" not in signature.parameters:
-        return subcommand
-    hints = get_type_hints(subcommand, include_extras=True)
-
-    @functools.wraps(subcommand)
-    def run(**given: Any) -> Any:
-        options = {name: given.pop(_PREFIX + name) for name in _OPTIONS}
-        return subcommand(**given, reading=_reading(**options))
-
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [
-        parameter.replace(kind=keyword, annotation=hints.get(name, str))
-        for name, parameter in signature.parameters.items()
-        if name != "reading"
-    ]
-    parameters += [
-        inspect.Parameter(
-            _PREFIX + name,
-            keyword,
-            default=False if name == "no_header" else None,
-            annotation=kind,
-        )
-        for name, kind in _OPTIONS.items()
-    ]
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    return run
-
-
-def _reading(
-    file_format: str | None, no_header: bool, names: str | None, **other: Any
-) -> Any:
-    listed = None if names is None else next(csv.reader([names]), [])
-    file_format = None if file_format is None else str(file_format)
+def reading_options(
+    file_format: TableSource | None = option(
+        "--from", None, "The file format, if the name does not tell it.", panel=READING
+    ),
+    separator: str | None = option(
+        "--separator",
+        "CHARACTER",
+        f"The separator of CSV cells; also tab, or {WHITESPACE} for runs of spaces "
+        "and tabs.",
+        panel=READING,
+    ),
+    encoding: str | None = option(
+        "--encoding", "NAME", "The encoding of text, such as cp1252.", panel=READING
+    ),
+    no_header: bool = flag(
+        "--no-header",
+        "The first line is a row; columns are x0, x1, ...",
+        panel=READING,
+    ),
+    names: str | None = option(
+        "--names", "A,B,...", "The names of columns without a header.", panel=READING
+    ),
+    names_file: str | None = option(
+        "--names-file",
+        "FILE",
+        "A file with these names, one a line, or a C4.5 names file.",
+        panel=READING,
+    ),
+    sheet: str | None = option(
+        "--sheet",
+        "NAME",
+        "The sheet of a workbook, or its number from 1.",
+        panel=READING,
+    ),
+    table: str | None = option(
+        "--table", "NAME", "The table of a database.", panel=READING
+    ),
+    query: str | None = option(
+        "--query", "SELECT", "What to select from a database, in SQL.", panel=READING
+    ),
+    max_size: str | None = option(
+        "--max-size",
+        "SIZE",
+        "The maximum size of piped or decompressed input; 8GB unless given.",
+        panel=READING,
+    ),
+) -> Reading:
+    """Return how a table is read."""
     return make_reading(
-        file_format, header=not no_header, names=listed, flags=True, **other
+        None if file_format is None else str(file_format),
+        separator=separator,
+        encoding=encoding,
+        header=not no_header,
+        names=None if names is None else next(csv.reader([names]), []),
+        names_file=names_file,
+        sheet=sheet,
+        table=table,
+        query=query,
+        max_size=max_size,
+        flags=True,
     )
 
 

@@ -1,32 +1,31 @@
 """Growing options of subcommands other than fit, and cross-validation of tables.
 
-``takes_growing_options`` adds the growing options of ``branchwise fit`` to a
-subcommand; ``evaluate_table`` is ``branchwise evaluate`` for a table without a model.
+``growth_options`` are the growing options of ``branchwise fit`` for other
+subcommands; ``evaluate_table`` is ``branchwise evaluate`` for a table without a model.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.cli.fit import fit, growing_options, roles_of
+from branchwise.cli.fit import roles_of
 from branchwise.cli.options.algorithm import (
     ONLY_WITH,
     chosen_algorithm,
+    given_parameters,
     given_recipe,
     has_parameter,
     option_of,
     pruning_method,
     read_costs,
 )
-from branchwise.cli.options.engine import ENGINE_OPTIONS
-from branchwise.cli.options.growing import Algorithm
+from branchwise.cli.options.declaration import leaving_out
+from branchwise.cli.options.growing import Algorithm, growing_options
 from branchwise.cli.options.shared import OutputFormat, read_na_values, remark_header
 from branchwise.cli.support.models import located
 from branchwise.cli.support.streams import Reporter, print_json, print_lines
@@ -50,20 +49,6 @@ from branchwise.text.as_text import aligned
 if TYPE_CHECKING:
     from branchwise.evaluation import Comparison
 
-#: Options that are not parameters of the tree, or that each subcommand declares.
-_OWN = {
-    "table_paths",
-    "target",
-    "output",
-    "algorithm",
-    "regression",
-    "output_format",
-    "quiet",
-    "n_jobs",
-    "validation",
-    "reading",
-    *ENGINE_OPTIONS,
-}
 #: What the columns are is not a parameter of the tree either, but is passed on.
 OF_COLUMNS = ("categorical", "numeric", "ignore", "missing", "categories", "weight")
 
@@ -86,7 +71,7 @@ class Growth:
     @property
     def given(self) -> dict[str, Any]:
         """The parameters that were given, by the names of the estimators."""
-        return growing_options({"validation": None, **self.options})
+        return given_parameters(self.options)
 
     def check(self, algorithm: Algorithm, regression: bool) -> None:
         """Reject options that the algorithm does not have."""
@@ -123,38 +108,8 @@ def _by_class(option: str, text: str, labels: Any, what: str) -> dict[Value, flo
     return {label: named[str(label)] for label in classes if str(label) in named}
 
 
-def takes_growing_options(subcommand: Callable[..., None]) -> Callable[..., None]:
-    """Add the growing and reading options of ``branchwise fit`` to a subcommand.
-
-    The subcommand gets them as ``growth``, a :class:`Growth`.
-    """
-    own = _parameters(subcommand, {"growth"})
-    shared = _parameters(fit, _OWN)
-    names = {parameter.name for parameter in shared}
-
-    @functools.wraps(subcommand)
-    def run(**options: Any) -> None:
-        growth = Growth({name: options[name] for name in names})
-        rest = {name: value for name, value in options.items() if name not in names}
-        subcommand(**rest, growth=growth)
-
-    run.__signature__ = inspect.Signature(own + shared)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in own + shared}
-    del run.__wrapped__
-    return run
-
-
-def _parameters(
-    subcommand: Callable[..., None], without: set[str]
-) -> list[inspect.Parameter]:
-    """Return the parameters of a subcommand, as keyword-only."""
-    return [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, parameter in inspect.signature(
-            subcommand, eval_str=True
-        ).parameters.items()
-        if name not in without
-    ]
+#: The growing and reading options of subcommands other than fit.
+growth_options = leaving_out(growing_options, "n_jobs", "validation", then=Growth)
 
 
 @dataclass(frozen=True)

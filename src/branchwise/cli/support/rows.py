@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
-from branchwise.cli.options.shared import check_without_table, read_na_values
+from branchwise.cli.options.shared import (
+    TextFormat,
+    check_without_table,
+    read_na_values,
+)
 from branchwise.cli.support.models import read_for_model
 from branchwise.cli.support.streams import Reporter, print_lines
 from branchwise.cli.support.training import case_weights
@@ -29,35 +31,6 @@ from branchwise.model import Model
 from branchwise.text.document import Document
 
 _TRUTH = {"true": True, "false": False}
-
-
-class TextFormat(StrEnum):
-    """The format of a text."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    JSON = "json"
-
-
-WordsFormat = Annotated[TextFormat, typer.Option("--format", help="How to write it.")]
-OptionalTable = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[TABLE]",
-        help="A CSV, TSV or Parquet file; - is standard input.",
-        show_default=False,
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="COLUMN=VALUE",
-        help="A cell of the row; may be repeated. Without a TABLE, all others are "
-        "missing; with one, it takes the place of the cell there.",
-        show_default=False,
-    ),
-]
 
 
 def print_written(written: Document, output_format: TextFormat) -> None:

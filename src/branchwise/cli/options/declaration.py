@@ -1,0 +1,114 @@
+"""Declarations of options: a call for each option, a function for each group."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+Subcommand = Callable[..., None]
+
+
+def argument(metavar: str, text: str, default: Any = ...) -> Any:
+    """Declare an argument; it must be given unless it has a default."""
+    return typer.Argument(default, metavar=metavar, help=text, show_default=False)
+
+
+def option(
+    names: str,
+    metavar: str | None,
+    text: str,
+    shown: str | None = None,
+    *,
+    default: Any = None,
+    panel: str | None = None,
+    **limits: Any,
+) -> Any:
+    """Declare an option.
+
+    Parameters
+    ----------
+    names : str
+        Its names, with spaces between them: ``--output -o``.
+    metavar : str or None
+        What stands for the value in the help; None is what typer writes.
+    text : str
+        The help.
+    shown : str or None
+        The default value in words, where the help does not show the value itself.
+    default : object
+        The default value; with ``...`` the option must be given.
+    panel : str or None
+        The heading that lists it in the help.
+    **limits : object
+        ``min`` and ``max`` of a number.
+    """
+    has_default = default not in (None, False, ...)
+    return typer.Option(
+        default,
+        *names.split(),
+        metavar=metavar,
+        help=text,
+        show_default=shown or has_default,
+        rich_help_panel=panel,
+        **limits,
+    )
+
+
+def flag(names: str, text: str, panel: str | None = None) -> Any:
+    """Declare an option without a value, which is off unless given."""
+    return option(names, None, text, default=False, panel=panel)
+
+
+def takes(**groups: Callable[..., Any]) -> Callable[[Subcommand], Subcommand]:
+    """Add groups of options to a subcommand.
+
+    The parameters of each function are options, which follow those of the
+    subcommand; what it makes of them is passed to the subcommand by its name.
+    """
+
+    def decorate(subcommand: Subcommand) -> Subcommand:
+        own = _parameters(subcommand)
+        parameters = {name: p for name, p in own.items() if name not in groups}
+        for group in groups.values():
+            parameters |= _parameters(group)
+
+        @functools.wraps(subcommand)
+        def run(**given: Any) -> None:
+            for name, group in groups.items():
+                own = {option: given.pop(option) for option in _parameters(group)}
+                given[name] = group(**own)
+            subcommand(**given)
+
+        run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+        run.__annotations__ = {n: p.annotation for n, p in parameters.items()}
+        del run.__wrapped__
+        return run
+
+    return decorate
+
+
+def leaving_out(
+    group: Callable[..., Any], *names: str, then: Callable[[Any], Any]
+) -> Callable[..., Any]:
+    """Return a group without some of its options, which are passed as None.
+
+    ``then`` is applied to what the group makes of the others.
+    """
+    parameters = [p for n, p in _parameters(group).items() if n not in names]
+
+    def smaller(**given: Any) -> Any:
+        return then(group(**given, **dict.fromkeys(names)))
+
+    smaller.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return smaller
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a function, as keyword-only."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    signature = inspect.signature(function, eval_str=True)
+    return {n: p.replace(kind=keyword) for n, p in signature.parameters.items()}
