@@ -67,11 +67,11 @@ CHECKED = [
     (C45Classifier(group_values=True, prune=False), {}),
     (CARTClassifier(), FULL_TREE),
     (CARTClassifier(min_gain=0.001, missing="learned"), {}),
-    (CARTClassifier("log_loss", ccp_alpha=0.01, missing="surrogate"), {}),
+    (CARTClassifier(criterion="log_loss", ccp_alpha=0.01, missing="surrogate"), {}),
     (CARTClassifier(ccp_alpha="1-se"), ROWS_ARE_DEALT_OUT),
     (CARTRegressor(), {}),
-    (CARTRegressor("poisson", ccp_alpha=0.01), {}),
-    (CARTRegressor("squared_error", missing="learned", max_leaf_nodes=8), {}),
+    (CARTRegressor(criterion="poisson", ccp_alpha=0.01), {}),
+    (CARTRegressor(criterion="squared_error", missing="learned", max_leaf_nodes=8), {}),
 ]
 
 
@@ -186,7 +186,9 @@ def test_unfitted_trees_say_so(method):
 
 def test_clone_and_set_params():
     declared = {"a": ["x", "y", "z"]}
-    tree = ID3Classifier("gini", 3, categories=declared, class_weight={"u": 2})
+    tree = ID3Classifier(
+        criterion="gini", max_depth=3, categories=declared, class_weight={"u": 2}
+    )
     copy = clone(tree)
     assert copy.get_params() == tree.get_params()
     copy.set_params(max_depth=0, criterion="gain_ratio").fit(
@@ -411,10 +413,10 @@ EVERY = [
     C45Classifier(),
     C45Classifier(group_values=True, prune=False, missing="branch"),
     CARTClassifier(),
-    CARTClassifier("gain", ccp_alpha=0.001, missing="surrogate"),
+    CARTClassifier(criterion="gain", ccp_alpha=0.001, missing="surrogate"),
     CARTClassifier(missing="learned", pruning="error-based"),
     CARTRegressor(),
-    CARTRegressor("poisson", missing="learned"),
+    CARTRegressor(criterion="poisson", missing="learned"),
     CARTRegressor(ccp_alpha=0.001, missing="surrogate"),
 ]
 every_estimator = pytest.mark.parametrize("estimator", EVERY, ids=repr)
@@ -600,8 +602,10 @@ def test_all_answer_by_the_nodes_of_their_paths(fares, estimator):
 )
 def test_whole_numbers_are_numbers(container, criterion):
     X, y = {"a": list("ppqqrr")}, [0, 1, 4, 5, 11, 12]
-    tree = CARTRegressor(criterion).fit(X, container(y))
-    expected = CARTRegressor(criterion).fit(X, [float(number) for number in y])
+    tree = CARTRegressor(criterion=criterion).fit(X, container(y))
+    expected = CARTRegressor(criterion=criterion).fit(
+        X, [float(number) for number in y]
+    )
     assert tree.model_.to_bytes() == expected.model_.to_bytes()
     assert tree.predict({"a": list("pqr")}).tolist() == [0.5, 4.5, 11.5]
     assert tree.model_.score(X, container(y)) == pytest.approx(tree.score(X, y))
@@ -637,11 +641,11 @@ def test_numbers_in_a_column_vector_are_taken_with_a_warning(fares):
 @pytest.mark.parametrize(
     ("estimator", "criterion"),
     [
-        (ID3Classifier("entropy"), "gain"),
-        (ID3Classifier("log_loss"), "gain"),
-        (CARTClassifier("entropy"), "gain"),
-        (CARTClassifier("log_loss"), "gain"),
-        (CARTRegressor("squared_error"), "variance"),
+        (ID3Classifier(criterion="entropy"), "gain"),
+        (ID3Classifier(criterion="log_loss"), "gain"),
+        (CARTClassifier(criterion="entropy"), "gain"),
+        (CARTClassifier(criterion="log_loss"), "gain"),
+        (CARTRegressor(criterion="squared_error"), "variance"),
     ],
 )
 def test_other_names_of_criteria(estimator, criterion, tmp_path):
@@ -650,7 +654,7 @@ def test_other_names_of_criteria(estimator, criterion, tmp_path):
     model = estimator.fit(X, y).model_
     assert estimator.get_params()["criterion"] == given
     assert model.recipe.criterion == criterion
-    assert model == type(estimator)(criterion).fit(X, y).model_
+    assert model == type(estimator)(criterion=criterion).fit(X, y).model_
     model.save(tmp_path / "tree.json")
     assert f'"criterion": "{criterion}"' in (tmp_path / "tree.json").read_text()
 
@@ -673,7 +677,7 @@ def test_no_rate_is_zero(missing):
         "name": ["a", "a", "b", None, "c", "c"],
     }
     y = [0, 0, 1, 2, 0, 3]
-    tree = CARTRegressor("poisson", missing=missing).fit(X, y).tree_
+    tree = CARTRegressor(criterion="poisson", missing=missing).fit(X, y).tree_
     assert len(tree) > 1
     assert (tree.mean > 0).all()
 
@@ -681,7 +685,7 @@ def test_no_rate_is_zero(missing):
 def test_rates_are_those_of_scikit_learn():
     X, y = [[0], [1], [2], [3]], [0, 0, 1, 2]
     peer = DecisionTreeRegressor(criterion="poisson").fit(X, y)
-    found = CARTRegressor("poisson").fit(X, y).predict(X)
+    found = CARTRegressor(criterion="poisson").fit(X, y).predict(X)
     assert found == pytest.approx(peer.predict(X))
     assert found == pytest.approx([1 / 3, 1 / 3, 1 / 3, 2])
 

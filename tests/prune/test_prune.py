@@ -419,10 +419,10 @@ def test_paths_are_those_of_trees_that_are_not_pruned(estimator):
     X, y = mixed_table(0), labels(0)
     before = estimator.get_params()
     path = estimator.cost_complexity_pruning_path(X, y)
-    full = fit_tree(X, y, unpruned(estimator._recipe())).tree
+    full = fit_tree(X, y, unpruned(estimator.recipe)).tree
     assert len(path.ccp_alphas) <= full.n_leaves
     assert path.impurities[0] == pytest.approx(
-        leaf_risk(full, estimator._recipe().criterion)[full.is_leaf].sum()
+        leaf_risk(full, estimator.recipe.criterion)[full.is_leaf].sum()
     )
     assert estimator.get_params() == before
     assert not hasattr(estimator, "model_")

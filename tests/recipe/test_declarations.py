@@ -44,6 +44,17 @@ def test_estimators_have_the_defaults_of_the_recipes(algorithm):
     assert ESTIMATORS[algorithm]().recipe == RECIPES[algorithm]
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS.values())
+def test_docstrings_explain_every_parameter(estimator):
+    text = inspect.getdoc(estimator)
+    sections = ["Parameters", "Attributes", "Examples"]
+    assert [line for line in text.splitlines() if line in sections] == sections
+    for name, parameter in inspect.signature(estimator).parameters.items():
+        assert f"\n{name} : {PARAMETERS[name].type}, default=" in text
+        assert f"default={parameter.default!r}\n" in text
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+
+
 def test_every_field_of_a_recipe_is_declared():
     assert set(FIELDS) <= set(PARAMETERS)
     recipe_only = {p.name for p in PARAMETERS.values() if not p.algorithms}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,10 @@ from branchwise.recipe import (
     BUILT_IN,
     FIELDS,
     FOR_NUMBERS,
+    PARAMETERS,
+    Policy,
+    Probabilities,
+    Pruning,
     Recipe,
     canonical,
     named,
@@ -45,14 +51,68 @@ def _known_recipe(recipe: Recipe, **values: Any) -> Recipe:
     return replace(recipe, **values)
 
 
-class TreeEstimator(BaseEstimator):  # type: ignore[misc]
-    """Base class of estimators around :func:`~branchwise.fit.fit_tree`."""
+#: What fitted estimators have, for their docstrings.
+_ATTRIBUTES = """\
+Attributes
+----------
+model_ : Model
+    The fitted model: schema, tree and recipe.
+tree_ : Tree
+    The arrays of the tree.
+classes_ : ndarray
+    The classes in sorted order; not where numbers are predicted.
+n_features_in_ : int
+    The number of columns.
+feature_names_in_ : ndarray of str
+    Their names, where the table had names.
+feature_importances_ : ndarray
+    How much each column contributed, as shares of 1.
+"""
+_Estimator = TypeVar("_Estimator", bound=type)
 
-    model_: Model
-    categorical_features: object
-    categories: Mapping[Any, Sequence[Any]] | None
-    validation_fraction: float | None
-    n_jobs: int | None
+
+def documented(estimator: _Estimator) -> _Estimator:
+    """Add all parameters and attributes to the docstring, before the examples."""
+    if estimator.__doc__ is None:  # python -OO
+        return estimator
+    lines = ["Parameters", "----------"]
+    own = inspect.signature(estimator).parameters
+    for name, declared in PARAMETERS.items():
+        if name in own:
+            lines.append(f"{name} : {declared.type}, default={own[name].default!r}")
+            lines.append(textwrap.indent(textwrap.fill(declared.help, 80), " " * 4))
+    sections = textwrap.indent("\n".join([*lines, "", _ATTRIBUTES]), " " * 4)
+    text, examples, rest = estimator.__doc__.partition("    Examples\n")
+    estimator.__doc__ = f"{text}{sections}\n{examples}{rest}"
+    return estimator
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TreeEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base class of estimators around :func:`~branchwise.fit.fit_tree`.
+
+    The fields are parameters, which ``recipe/parameters.py`` declares; the ones of
+    other kinds of estimators and other defaults are fields of the subclasses.
+    """
+
+    _algorithm: ClassVar[Recipe]
+    model_: Model = field(init=False)
+    max_depth: int | None = None
+    min_samples_split: float = 2
+    min_samples_leaf: float = 1
+    min_gain: float = 0.0
+    categorical_features: object = "from_dtype"
+    categories: Mapping[Any, Sequence[Any]] | None = None
+    missing: Policy = "branch"
+    unseen: Policy = "node"
+    max_bins: int | None = None
+    max_leaf_nodes: int | None = None
+    max_p_value: float | None = None
+    pruning: Pruning | None = None
+    tolerance: float = 0.0
+    validation_fraction: float | None = None
+    ccp_alpha: float | str = 0.0
+    n_jobs: int | None = None
 
     @classmethod
     @cache
@@ -61,17 +121,14 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         names: list[str] = super()._get_param_names()
         return names
 
-    def _recipe(self) -> Recipe:
-        raise NotImplementedError
-
     @property
     def recipe(self) -> Recipe:
         """The algorithm and its limits, as the parameters have it."""
-        return self._recipe()
+        return self._filled()
 
-    def _filled(self, recipe: Recipe, **others: object) -> Recipe:
+    def _filled(self, **others: object) -> Recipe:
         """Fill in the parameters that the estimator and the recipe share."""
-        given = vars(self)
+        recipe, given = self._algorithm, vars(self)
         values = {name: given[name] for name in FIELDS if name in given} | others
         values["pruning"] = pruning_of(recipe, given)
         self._check_criterion(canonical(values.get("criterion", recipe.criterion)))
@@ -121,7 +178,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             X,
             y,
             sample_weight,
-            self._recipe(),
+            self.recipe,
             validation=validation,
             validation_fraction=self.validation_fraction,
         )
@@ -177,7 +234,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             on; both begin with the full tree. Subtrees pruned at the same one
             have an entry each.
         """
-        recipe = unpruned(self._recipe())
+        recipe = unpruned(self.recipe)
         tree = self._grown(X, y, sample_weight, recipe).tree
         path = cost_complexity.pruning_path(tree, recipe.criterion)
         return Bunch(ccp_alphas=path.pruned_alphas, impurities=path.pruned_risks)
@@ -245,11 +302,17 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
     """A tree estimator that predicts classes."""
 
-    class_weight: Mapping[Any, float] | str | None
-    priors: Mapping[Any, float] | None
+    confidence: float = 0.25
+    raise_subtrees: bool = True
+    class_weight: Mapping[Any, float] | str | None = None
+    priors: Mapping[Any, float] | None = None
+    costs: Sequence[Sequence[float]] | None = None
+    probabilities: Probabilities = "frequencies"
+    m: float = 2.0
 
     def _check_criterion(self, criterion: object) -> None:
         if isinstance(criterion, str) and criterion in FOR_NUMBERS:

@@ -133,9 +133,9 @@ PARAMETERS = _table(
     Parameter(
         "criterion",
         CRITERION,
-        "The score of a split: gain, gain_ratio or gini for id3; gini or gain for "
-        "cart; variance or poisson for cart --regression. entropy and log_loss are "
-        "other names of gain, squared_error of variance.",
+        "The score of a split: gain, gain_ratio or gini for ID3; gini or gain for "
+        "CART; variance or poisson for regression. entropy and log_loss are other "
+        "names of gain, squared_error of variance.",
         _GROWING,
         (_ID3, _CART, _REGRESSION),
     ),
@@ -322,7 +322,8 @@ PARAMETERS = _table(
     Parameter(
         "validation_fraction",
         FRACTION,
-        "reduced-error: the share of the rows to hold out for pruning instead.",
+        "reduced-error: the share of the rows to hold out for pruning, where no others "
+        "are given.",
         _PRUNING,
         only_with=_REDUCED_ERROR,
         metavar="SHARE",
@@ -333,7 +334,7 @@ PARAMETERS = _table(
         ALPHA,
         "cost-complexity: the complexity parameter, in units of impurity; or chosen by "
         "cross-validation: the best, or the largest within one standard error of the "
-        "best. cart needs no other choice of pruning beside it.",
+        "best. CART needs no other choice of pruning beside it.",
         _PRUNING,
         only_with=_COST_COMPLEXITY,
         metavar="NUMBER|best|1-se",
@@ -351,7 +352,8 @@ PARAMETERS = _table(
         by_data(
             "None, 'balanced' or a dict of class to weight", 'dict, "balanced" or None'
         ),
-        "Weights of the classes; those not named have 1.",
+        "Weights of the classes, by which those of rows are multiplied; classes not "
+        "named have 1.",
         _WEIGHTS,
         _CLASSIFIERS,
         metavar="balanced|CLASS=NUMBER,...",
@@ -360,7 +362,7 @@ PARAMETERS = _table(
     Parameter(
         "priors",
         by_data("None or a dict that gives every class its share", "dict or None"),
-        "Prior probabilities of the classes.",
+        "Prior probabilities of the classes, where they differ from the training rows.",
         _WEIGHTS,
         _CLASSIFIERS,
         metavar="CLASS=SHARE,...",
@@ -370,7 +372,8 @@ PARAMETERS = _table(
         "costs",
         COSTS,
         "Costs of misclassification: a table with a row for each true class and a "
-        "column for each predicted class, or the pairs that do not cost 1.",
+        "column for each predicted class, or the pairs that do not cost 1. The class "
+        "of the least expected cost is predicted.",
         _WEIGHTS,
         _CLASSIFIERS,
         metavar="FILE|TRUE:PREDICTED=COST,...",

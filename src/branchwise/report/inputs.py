@@ -86,7 +86,7 @@ class Source:
     def recipe(self) -> Recipe:
         """The recipe of the estimator, or the fixed one."""
         own = self.fixed_recipe
-        return own if own is not None else self.estimator._recipe()  # noqa: SLF001
+        return own if own is not None else self.estimator.recipe
 
     @property
     def numbers(self) -> bool:
@@ -142,7 +142,7 @@ def open_source(
             "estimator must be one of branchwise's, such as C45Classifier(). Got "
             f"{type(estimator).__name__} instead."
         )
-    numbers = estimator._recipe().is_regression  # noqa: SLF001
+    numbers = estimator.recipe.is_regression
     rows = Rows.of(X, y, numbers, sample_weight)
     if len(rows) < 2:
         raise DataError(
