@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.weights import unit_grid
+from branchwise.engines.chunk import Chunk, joined
 from branchwise.engines.fit_plan import Plan, Task
 from branchwise.engines.level_engine import CountColumns, PassEngine, merged
-from branchwise.engines.scan import Part, finalise, joined, scan
+from branchwise.engines.scan import finalise, scan
 from branchwise.grow.grow import grow
 from branchwise.recipe import ID3
 from branchwise.train.train import task_of
@@ -56,7 +57,7 @@ class Recorder:
 
     most_rows = 0
 
-    def __init__(self, parts: list[Part]) -> None:
+    def __init__(self, parts: list[Chunk]) -> None:
         self.parts = parts
         self.levels: list[LevelCost] = []
 
@@ -78,7 +79,7 @@ class Recorder:
         return iter(())
 
 
-def make(n_partitions: int, rows: int) -> tuple[Plan, list[Part], float]:
+def make(n_partitions: int, rows: int) -> tuple[Plan, list[Chunk], float]:
     """Return a plan and the encoded partitions, and the seconds to look at a row."""
     tables = planted_parts((rows,) * n_partitions, 20)
     task = task_of(ID3, Task("y"))
@@ -90,7 +91,7 @@ def make(n_partitions: int, rows: int) -> tuple[Plan, list[Part], float]:
     total = rows * n_partitions
     plan = replace(plan, n_rows=total, grid=unit_grid(total, fractions=False))
     parts = [
-        Part(
+        Chunk(
             tuple(np.ascontiguousarray(table.codes.T.astype(np.uint8))),
             table.y.astype(np.uint8),
         )

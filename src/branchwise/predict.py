@@ -21,7 +21,7 @@ from branchwise.data.encode import columns_for
 from branchwise.data.frames import Frame
 from branchwise.data.schema import PLURAL, Column, Schema
 from branchwise.engines.base import model_of
-from branchwise.engines.spark.source import mapped
+from branchwise.engines.spark.cluster import mapped
 from branchwise.engines.sql.source import SqlRows, SqlTable
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.export.plan import Field, make_plan

@@ -147,7 +147,8 @@ def test_files_do_not_depend_on_the_order_of_rows(tmp_path, form, column):
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 def test_dask_does_not_depend_on_the_order_of_rows(tmp_path):
     dd = pytest.importorskip("dask.dataframe")
-    from branchwise.engines.dask.source import DaskTable, parquet_frame
+    from branchwise.engines.dask.cluster import parquet_frame
+    from branchwise.engines.dask.source import DaskTable
 
     (expected,) = models(TABLES["list"], CART)
     for order in ORDERS:

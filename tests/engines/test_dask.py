@@ -27,10 +27,9 @@ from branchwise import (
     load,
 )
 from branchwise.cli.main import app
+from branchwise.engines.chunk import Chunk, Route
 from branchwise.engines.fit_plan import Task
 from branchwise.engines.level_engine import CountColumns
-from branchwise.engines.remote import Mark, Rejected, WorkerPlan, done, encoded, held
-from branchwise.engines.scan import Chunk, Route
 from branchwise.model import Model
 from branchwise.recipe import C45, CART, ID3, Recipe
 from branchwise.train.train import grown_by_engine, task_of
@@ -44,9 +43,17 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
-from branchwise.engines.dask import source as place_module  # noqa: E402
+from branchwise.engines.dask import source as dask_source  # noqa: E402
 from branchwise.engines.dask.cluster import ClientExecutor, LocalExecutor, executor_of  # noqa: E402
 from branchwise.engines.dask.source import DaskPartitions, DaskTable, predict  # noqa: E402
+from branchwise.engines.dask.workers import (  # noqa: E402
+    Fingerprint,
+    Rejected,
+    WorkerPlan,
+    done,
+    encoded,
+    held,
+)
 
 # One cluster is enough for a machine.
 pytestmark = pytest.mark.xdist_group("dask")
@@ -368,7 +375,7 @@ def test_what_comes_here_does_not_grow_with_the_rows(client, monkeypatch):
             place = DaskTable(X, client=client, most_rows=0)
             of_table(place, recipe)
         sizes[times] = got
-    assert len(sizes[100]) == 5  # the look, the marks, and three levels
+    assert len(sizes[100]) == 5  # the scan, the fingerprints, and three levels
     # Counts travel in as many bytes as they need: here all of them in two. How long a
     # single number of rows is makes the only difference.
     assert np.abs(np.subtract(sizes[100], sizes[200])).max() <= 16
@@ -434,7 +441,7 @@ def test_rows_of_small_nodes_are_brought_together(client, monkeypatch):
                 yield found
 
         with monkeypatch.context() as patch:
-            patch.setattr(place_module, "MOST_BLOCKS", most_blocks)
+            patch.setattr(dask_source, "MOST_BLOCKS", most_blocks)
             patch.setattr(DaskPartitions, "finish", counted)
             place = DaskTable(as_dask(pieces(table, 4)), client=client, most_rows=350)
             trees.append(of_table(place, ID3).tree)
@@ -505,22 +512,22 @@ def test_a_table_that_changes_is_refused(client, tmp_path):
         log.touch()
         other = encoded(0, held(0, X.compute(), {}), worker_plan)
     payload = worker_plan.payload(CountColumns(Route(plan), (0,)))
-    assert not isinstance(done(part, part.mark, worker_plan, payload), Rejected)
-    refused = done(other, part.mark, worker_plan, payload)
+    assert not isinstance(done(part, part.fingerprint, worker_plan, payload), Rejected)
+    refused = done(other, part.fingerprint, worker_plan, payload)
     assert "the result differs from the first" in str(refused.error)
 
 
-def test_marks_do_not_go_by_the_order_of_rows():
+def test_fingerprints_do_not_depend_on_the_order_of_rows():
     rng = np.random.default_rng(0)
     codes = tuple(rng.integers(0, 5, 20_000).astype(np.uint8) for _ in range(3))
     part = Chunk(codes, rng.integers(0, 2, 20_000).astype(np.uint8), rng.random(20_000))
-    mark = Mark.of(part)
-    assert Mark.of(part.take(rng.permutation(20_000))) == mark
-    assert Mark.of(part.take(np.arange(19_999))) != mark
+    fingerprint = Fingerprint.of(part)
+    assert Fingerprint.of(part.take(rng.permutation(20_000))) == fingerprint
+    assert Fingerprint.of(part.take(np.arange(19_999))) != fingerprint
     swapped = replace(part, codes=(codes[1], codes[0], codes[2]))
-    assert Mark.of(swapped) != mark
+    assert Fingerprint.of(swapped) != fingerprint
     # The same values in each column, otherwise put together.
-    assert Mark.of(replace(part, target=np.roll(part.target, 1))) != mark
+    assert Fingerprint.of(replace(part, target=np.roll(part.target, 1))) != fingerprint
 
 
 def interrupted_soon() -> None:
@@ -545,7 +552,7 @@ def killed_after_encoding(place: DaskTable, client: Any, recipe: Recipe) -> Any:
 
     def run_and_kill(self, job):
         if len(passes) == 1:
-            (address, *_) = client.who_has([self._chunks[0]])[self._chunks[0].key]
+            (address, *_) = client.who_has([self.chunks[0]])[self.chunks[0].key]
             os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
         passes.append(job)
         return run(self, job)

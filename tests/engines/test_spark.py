@@ -16,11 +16,10 @@ import pandas as pd
 import pytest
 
 from branchwise import DataError, ParameterError, datasets, fit_tree
-from branchwise.engines import remote as pages
 from branchwise.engines.remote import received, sent
 from branchwise.engines.spark import SparkTable
+from branchwise.engines.spark import cluster as spark_session
 from branchwise.engines.spark import source as engine
-from branchwise.engines.spark import source as spark_session
 from branchwise.engines.spark import workers as spark_workers
 from branchwise.predict import spark_predict as predict
 from branchwise.recipe import C45, CART, ID3
@@ -431,8 +430,8 @@ def test_answers_that_cannot_be_had(spark):
 
 
 def test_a_plan_that_is_known_does_not_travel():
+    from branchwise.engines.chunk import Route
     from branchwise.engines.fit_plan import Task
-    from branchwise.engines.scan import Route
     from listed_source import ListedPlace
 
     table = random_table(np.random.default_rng(2))
@@ -443,10 +442,12 @@ def test_a_plan_that_is_known_does_not_travel():
 
 
 def test_pages_bring_back_what_was_cut(monkeypatch):
-    monkeypatch.setattr(pages, "PAGE", 7)
+    monkeypatch.setattr(spark_workers, "PAGE", 7)
     things = [(at % 2, list(range(at))) for at in range(30)]
-    batches = list(pages.pages(3, ((b, pages.serialised(t)) for b, t in things)))
-    assert list(pages.deserialised_pages(batches)) == things
+    batches = list(
+        spark_workers.pages(3, ((b, spark_workers.serialised(t)) for b, t in things))
+    )
+    assert list(spark_workers.deserialised(batches)) == things
     numbers = [n for batch in batches for n in batch.column("page").to_pylist()]
     assert numbers == list(range(len(numbers)))
 

@@ -8,18 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from branchwise.engines.chunk import encode_chunk, finished, joined
 from branchwise.engines.fit_plan import Plan, Task
 from branchwise.engines.level_engine import PassEngine, merged
-from branchwise.engines.scan import (
-    Rescan,
-    encode_chunk,
-    finalise,
-    finished,
-    joined,
-    rescan,
-    scan,
-    weigh_again,
-)
+from branchwise.engines.scan import Rescan, finalise, rescan, scan, weigh_again
 
 
 class ListedPlace:

@@ -45,7 +45,7 @@ OUTSIDE = {
     "jinja2": {"text.as_html"},
     "markupsafe": {"text.as_html"},
     "narwhals": {"data"},
-    "pyarrow": {"data", "files", "engines.chunked", "engines.remote"},
+    "pyarrow": {"data", "files", "engines.chunked", "engines.spark"},
     "duckdb": {"engines.sql", "export.sql", "files.database"},
     "psycopg": {"engines.sql", "export.sql"},
     "dask": {"engines.dask"},

@@ -24,21 +24,18 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Ints
 from branchwise.data.arrow import as_array, from_array, release_memory
 from branchwise.data.schema import value_type
-from branchwise.engines.fit_plan import Plan, Summary, Task
-from branchwise.engines.level_engine import Job, PassEngine, merged
-from branchwise.engines.scan import (
+from branchwise.engines.chunk import (
     Below,
     Chunk,
-    Rescan,
     Route,
+    check_n_rows,
     encode_chunk,
-    finalise,
     finished,
     joined,
-    rescan,
-    scan,
-    weigh_again,
 )
+from branchwise.engines.fit_plan import Plan, Summary, Task
+from branchwise.engines.level_engine import Job, PassEngine, merged
+from branchwise.engines.scan import Rescan, finalise, rescan, scan, weigh_again
 from branchwise.errors import DataError, check_limit
 from branchwise.files.dataset import StreamedTable
 from branchwise.tree.tree import Tree
@@ -208,13 +205,13 @@ class ChunkedTable:
         kinds: dict[str, set[bool]] = {}
         statistics = Summary()
         rows = 0
-        for found in self._requested(lambda frame: scan(frame, task)):
-            rows += found.n_rows
+        for summary in self._requested(lambda frame: scan(frame, task)):
+            rows += summary.n_rows
             self._say(f"Scanning the rows: {rows:,}")
-            for name, is_number in _kinds(found, task):
+            for name, is_number in _kinds(summary, task):
                 kinds.setdefault(name, set()).add(is_number)
             if not _both(kinds):
-                statistics = statistics.merge(found)
+                statistics = statistics.merge(summary)
         return statistics, _both(kinds)
 
     def _rescanned(self, plan: Plan) -> Any:
@@ -265,12 +262,7 @@ class ChunkedTable:
             if store is not None:
                 store.append(_serialised(chunk))
             yield chunk
-        if rows != plan.n_rows:
-            raise DataError(
-                f"{self.label} changed while the tree was grown: it had "
-                f"{plan.n_rows:,} rows and now has {rows:,}. Fit again while nothing "
-                "writes to it."
-            )
+        check_n_rows(self.label, plan, rows)
         self._store = store
 
     def _new_store(self) -> BatchStore:
@@ -329,7 +321,10 @@ class ChunkedTable:
         stores = [self._new_store() for _ in range(int(bucket.max()) + 1)]
         with closing(self._chunks()) as chunks:
             for chunk in chunks:
-                _spill(chunk, route.nodes_of(chunk), bucket, stores)
+                nodes = route.nodes_of(chunk)
+                for number, chosen in chunk.by_bucket(nodes, bucket):
+                    own = _serialised(chunk.take(chosen))
+                    stores[number].append([nodes[chosen], *own])
         for store in stores:
             batches = list(store.batches())
             store.remove()
@@ -342,24 +337,11 @@ def _serialised(chunk: Chunk) -> list[Any]:
     return [*chunk.codes, chunk.target, *weights]
 
 
-def _spill(chunk: Chunk, nodes: Any, bucket: Ints, stores: list[BatchStore]) -> None:
-    """Add the rows of open nodes to the files of their buckets."""
-    position = np.where(nodes >= 0, bucket[nodes], -1)
-    if chunk.weights is not None:
-        position = np.where(chunk.weights > 0, position, -1)
-    order = np.argsort(position, kind="stable")
-    bounds = np.searchsorted(position[order], np.arange(len(stores) + 1))
-    for number, store in enumerate(stores):
-        rows = order[bounds[number] : bounds[number + 1]]
-        if len(rows):
-            store.append([nodes[rows], *_serialised(chunk.take(rows))])
-
-
 def _kinds(statistics: Summary, task: Task) -> Iterator[tuple[str, bool]]:
     """Yield which columns are numbers and which are not, where they have values."""
-    for found in statistics.columns:
-        if not found.is_empty:
-            yield found.column.name, found.column.is_numeric
+    for summary in statistics.columns:
+        if not summary.is_empty:
+            yield summary.column.name, summary.column.is_numeric
     if statistics.labels is not None:
         for label in list(statistics.labels)[:1]:
             yield task.target, value_type(label) == "number"

@@ -17,9 +17,9 @@ import numpy as np
 from branchwise.data.arrays import Floats, Ints, distinct, downcast
 from branchwise.data.schema import Columns
 from branchwise.data.target import Classes
+from branchwise.engines.chunk import Below, Chunk, Route, cells_of
 from branchwise.engines.fit_plan import Plan
 from branchwise.engines.memory import class_cases_of
-from branchwise.engines.scan import Below, Chunk, Route, cells_of
 from branchwise.grow.counts import Counts, Rows, tally
 from branchwise.grow.protocol import Level
 from branchwise.native import available, extension, plain_array

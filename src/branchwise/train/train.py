@@ -28,10 +28,10 @@ from branchwise.data.schema import Column, Columns, Value
 from branchwise.data.target import Classes, Quantities, Scale, measure
 from branchwise.data.weights import WeightGrid, weigh
 from branchwise.engines.base import Source
+from branchwise.engines.chunk import Chunk, cells_of
 from branchwise.engines.fit_plan import Plan, Task
 from branchwise.engines.level_engine import PassEngine
 from branchwise.engines.memory import MemoryEngine, class_cases_of
-from branchwise.engines.scan import Chunk, cells_of
 from branchwise.errors import BranchwiseWarning, DataError, ParameterError, quoted
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import Progress, count_down, grow, recount

@@ -11,14 +11,19 @@ import asyncio
 import concurrent.futures
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, Protocol
+from collections.abc import Set as AbstractSet
+from typing import Any, NoReturn
 from weakref import WeakSet
 
 import dask
+import dask.dataframe as dd
 import distributed
+import pandas as pd
 
-from branchwise.engines.remote import Rejected, merge_results
+from branchwise.engines.dask.workers import Rejected, merge_results
+from branchwise.engines.remote import Texts
 from branchwise.errors import BranchwiseError, DataError, ParameterError, counted
+from branchwise.files.parquet import declared_columns
 from branchwise.threads import in_order
 
 #: The number of results that are merged at a time.
@@ -28,58 +33,6 @@ _PATIENCE = "10s"
 _OF_DISTRIBUTED = (None, "distributed", "dask.distributed")
 _LOST = (asyncio.CancelledError, concurrent.futures.CancelledError, OSError)
 _ONE_THREAD = ("sync", "synchronous", "single-threaded")
-
-
-class Executor(Protocol):
-    """Runs work on partitions; returned objects may be futures of remote results."""
-
-    @property
-    def n_threads(self) -> int:
-        """The number of tasks that can run at the same time."""
-
-    def begin(self, delayed: Sequence[Any]) -> list[Any]:
-        """Start reading the partitions, given as delayed tasks."""
-
-    def share(self, value: object, name: str) -> Any:
-        """Send a value to the workers, to be used by many tasks."""
-
-    def each(
-        self, name: str, work: Callable[..., Any], *items: Sequence[Any], **shared: Any
-    ) -> list[Any]:
-        """Apply a function to each of several items, with shared arguments."""
-
-    def each_partition(
-        self,
-        name: str,
-        work: Callable[..., Any],
-        chunks: Sequence[Any],
-        *items: Sequence[Any],
-        **shared: Any,
-    ) -> list[Any]:
-        """Apply a function to each partition, on the worker that holds it."""
-
-    def get(self, wanted: Sequence[Any], chunks: Sequence[Any]) -> list[Any]:
-        """Fetch results; ``chunks`` are the partitions that they are computed from.
-
-        Errors of a partition are raised with its number.
-        """
-
-    def release(self, cancel: bool = False) -> None:
-        """Release all results."""
-
-
-def executor_of(client: Any, retries: int) -> Executor:
-    """Return the executor of a client or, without a client, of local threads."""
-    if client is None:
-        client = _current_client()
-    if client is None:
-        return LocalExecutor()
-    if not isinstance(client, distributed.Client) or client.asynchronous:
-        raise ParameterError(
-            "client must be a distributed.Client that is not asynchronous, or None for "
-            f"the current one. Got {client!r}."
-        )
-    return ClientExecutor(client, retries)
 
 
 def connect(address: str) -> None:
@@ -95,6 +48,38 @@ def connect(address: str) -> None:
         ) from error
 
 
+def parquet_frame(
+    files: Texts, names: Texts, missing: Texts, address: str | None = None
+) -> Any:
+    """Return columns of Parquet files as a DataFrame; some texts are missing values."""
+    if address is not None:
+        connect(address)
+    frame = dd.read_parquet(list(files))
+    declared = declared_columns(files[0])
+    if not set(names) <= set(frame.columns):
+        frame = frame.reset_index()  # a column that pandas has written as the index
+    return frame[list(names)].map_partitions(_as_read, tuple(missing), declared)
+
+
+def _as_read(
+    chunk: pd.DataFrame, missing: Sequence[str], declared: AbstractSet[str]
+) -> pd.DataFrame:
+    """Return columns as files are read: some texts are missing values.
+
+    A dictionary that is not declared is only a way to store values.
+    """
+    chunk = chunk.copy(deep=False)
+    for name, column in chunk.items():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            gone = [text for text in missing if text in column.cat.categories]
+            kept = column.cat.remove_categories(gone)
+            plain = kept.astype(column.cat.categories.dtype)
+            chunk[name] = kept if name in declared else plain
+        elif pd.api.types.is_string_dtype(column.dtype):
+            chunk[name] = column.mask(column.isin(missing))
+    return chunk
+
+
 def _current_client() -> Any:
     if dask.config.get("scheduler", None) not in _OF_DISTRIBUTED:
         return None
@@ -102,17 +87,6 @@ def _current_client() -> Any:
         return distributed.default_client()
     except ValueError:
         return None
-
-
-def merge_results_on(executor: Executor, partial_results: Sequence[Any]) -> Any:
-    """Merge results in groups, in order, down to one."""
-    while len(partial_results) > 1:
-        groups = [
-            list(partial_results[begin : begin + FAN_IN])
-            for begin in range(0, len(partial_results), FAN_IN)
-        ]
-        partial_results = executor.each("merge", merge_results, groups)
-    return partial_results[0]
 
 
 class LocalExecutor:
@@ -132,7 +106,9 @@ class LocalExecutor:
         except BranchwiseError:
             raise
         except Exception as error:
-            raise DataError(f"The Dask table cannot be read: {_told(error)}") from error
+            raise DataError(
+                f"The Dask table cannot be read: {_described(error)}"
+            ) from error
 
     def share(self, value: object, name: str) -> Any:  # noqa: ARG002
         """Return the value: it is local."""
@@ -229,25 +205,28 @@ class ClientExecutor:
         By default the scheduler considers all inputs of a task, and would move
         partitions to the worker that has the job.
         """
-        lying = self._client.who_has(list(chunks))
+        holders = self._client.who_has(list(chunks))
         by_worker: dict[tuple[str, ...], list[int]] = {}
         for at, chunk in enumerate(chunks):
-            worker = tuple(sorted(lying.get(chunk.key, ())))
+            worker = tuple(sorted(holders.get(chunk.key, ())))
             by_worker.setdefault(worker, []).append(at)
-        found: list[Any] = [None] * len(chunks)
+        every: list[Any] = [None] * len(chunks)
         for worker, chosen in by_worker.items():
-            theirs = [[given[at] for at in chosen] for given in (chunks, *items)]
-            results = self._begun(name, work, theirs, shared, worker)
+            arguments = [[given[at] for at in chosen] for given in (chunks, *items)]
+            results = self._begun(name, work, arguments, shared, worker)
             for at, result in zip(chosen, results, strict=True):
-                found[at] = result
-        return found
+                every[at] = result
+        return every
 
     def _ours(self, futures: list[Any]) -> list[Any]:
         self._futures.update(futures)
         return futures
 
     def get(self, wanted: Sequence[Any], chunks: Sequence[Any]) -> list[Any]:
-        """Fetch results, or raise the error of the first partition that has one."""
+        """Fetch results; ``chunks`` are the partitions that they are computed from.
+
+        The error of the first partition that has one is raised with its number.
+        """
         try:
             for future in wanted:
                 error = future.exception()
@@ -268,7 +247,7 @@ class ClientExecutor:
         # The traceback on the worker is of no use here.
         raise DataError(
             f"{where} cannot be computed, tried {tries}; nothing was fitted. The cause "
-            f"is {_told(error)}"
+            f"is {_described(error)}"
         ) from error.with_traceback(None)
 
     def release(self, cancel: bool = False) -> None:
@@ -279,6 +258,35 @@ class ClientExecutor:
             self._client.cancel(futures, force=True)
         for future in futures:
             future.release()
+
+
+#: Runs work on partitions; what it returns may be futures of remote results.
+Executor = LocalExecutor | ClientExecutor
+
+
+def executor_of(client: Any, retries: int) -> Executor:
+    """Return the executor of a client or, without a client, of local threads."""
+    if client is None:
+        client = _current_client()
+    if client is None:
+        return LocalExecutor()
+    if not isinstance(client, distributed.Client) or client.asynchronous:
+        raise ParameterError(
+            "client must be a distributed.Client that is not asynchronous, or None for "
+            f"the current one. Got {client!r}."
+        )
+    return ClientExecutor(client, retries)
+
+
+def merge_results_on(executor: Executor, partial_results: Sequence[Any]) -> Any:
+    """Merge results in groups, in order, down to one."""
+    while len(partial_results) > 1:
+        groups = [
+            list(partial_results[begin : begin + FAN_IN])
+            for begin in range(0, len(partial_results), FAN_IN)
+        ]
+        partial_results = executor.each("merge", merge_results, groups)
+    return partial_results[0]
 
 
 def _itself(value: object) -> object:
@@ -299,5 +307,5 @@ def _raised(rejected: Rejected) -> BranchwiseError:
     return type(error)(f"{error} (In partition {number}, whose rows start at 0.)")
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".rstrip(".: ") + "."

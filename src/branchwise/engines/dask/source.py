@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, Literal, Protocol, Self, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, get_args
 
 import dask
 import dask.array as da
@@ -27,33 +27,32 @@ from branchwise.data.columns import RawColumn
 from branchwise.data.frames import Frame
 from branchwise.data.schema import Schema
 from branchwise.engines.base import model_of
+from branchwise.engines.chunk import Below, Route, check_n_rows
 from branchwise.engines.dask.cluster import (
     Executor,
-    connect,
     executor_of,
     merge_results_on,
+    parquet_frame,
 )
-from branchwise.engines.fit_plan import Plan, Task
-from branchwise.engines.level_engine import Job, PassEngine
-from branchwise.engines.remote import (
+from branchwise.engines.dask.workers import (
     MOST_BATCHES,
-    Mark,
+    Fingerprint,
     SliceByBatch,
     WorkerPlan,
     block_of,
-    check_parquet,
     deserialised,
     done,
     encoded,
+    fingerprint_of,
     finished,
     held,
-    mark_of,
     returned,
 )
+from branchwise.engines.fit_plan import Plan, Task
+from branchwise.engines.level_engine import Job, PassEngine
+from branchwise.engines.remote import RemoteTable
 from branchwise.engines.scan import (
-    Below,
     Rescan,
-    Route,
     attributes_of,
     finalise,
     rescan,
@@ -61,7 +60,6 @@ from branchwise.engines.scan import (
     weigh_again,
 )
 from branchwise.errors import DataError, ParameterError, check_limit, counted, quoted
-from branchwise.files.parquet import declared_columns
 from branchwise.tree.tree import Tree
 
 What = Literal["classes", "probabilities", "leaves"]
@@ -114,38 +112,6 @@ class PartitionedTable:
             read(at, table, {name: tasks[at] for name, tasks in beside.items()})
             for at, table in enumerate(tables)
         ]
-
-
-def parquet_frame(
-    paths: Sequence[str], names: Sequence[str], missing: Sequence[str]
-) -> Any:
-    """Return columns of Parquet files as a DataFrame; some texts are missing values."""
-    files = [str(path) for path in paths]
-    check_parquet(files, "dask")
-    frame = dd.read_parquet(files)
-    declared = declared_columns(files[0])
-    if not set(names) <= set(frame.columns):
-        frame = frame.reset_index()  # a column that pandas has written as the index
-    return frame[list(names)].map_partitions(_as_read, tuple(missing), declared)
-
-
-def _as_read(
-    chunk: pd.DataFrame, missing: Sequence[str], declared: AbstractSet[str]
-) -> pd.DataFrame:
-    """Return columns as files are read: some texts are missing values.
-
-    A dictionary that is not declared is only a way to store values.
-    """
-    chunk = chunk.copy(deep=False)
-    for name, column in chunk.items():
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            gone = [text for text in missing if text in column.cat.categories]
-            kept = column.cat.remove_categories(gone)
-            plain = kept.astype(column.cat.categories.dtype)
-            chunk[name] = kept if name in declared else plain
-        elif pd.api.types.is_string_dtype(column.dtype):
-            chunk[name] = column.mask(column.isin(missing))
-    return chunk
 
 
 def series_name(column: Any) -> str | None:
@@ -281,11 +247,11 @@ def _results(rows: Any, model: Predicting, what: What) -> NDArray[Any]:
 
 
 def _frame_predictions(rows: pd.DataFrame, model: Predicting, what: What) -> Any:
-    found = _results(rows, model, what)
+    predicted = _results(rows, model, what)
     if what == "probabilities":
-        return pd.DataFrame(found, rows.index, list(model.schema.classes))
+        return pd.DataFrame(predicted, rows.index, list(model.schema.classes))
     name = model.schema.target if what == "classes" else "leaf"
-    return pd.Series(found, rows.index, name=name)
+    return pd.Series(predicted, rows.index, name=name)
 
 
 __all__ = ["DaskTable", "What", "predict"]
@@ -296,7 +262,7 @@ MOST_BLOCKS = 50_000
 BATCHES_PER_THREAD = 4
 
 
-class DaskTable:
+class DaskTable(RemoteTable):
     """A Dask table whose trees are grown on the workers.
 
     Use it in a ``with`` statement, or call :meth:`close`: workers hold encoded rows
@@ -323,6 +289,7 @@ class DaskTable:
 
     engine_name = "dask"
     label = "a Dask table"
+    _read_parquet = staticmethod(parquet_frame)
 
     def __init__(
         self,
@@ -349,37 +316,6 @@ class DaskTable:
         self._executor = executor_of(client, retries)
         self._hold = hold
         self._held: tuple[frozenset[str], list[Any]] | None = None
-
-    @staticmethod
-    def frame_of(
-        paths: Sequence[str],
-        names: Sequence[str],
-        missing: Sequence[str],
-        scheduler: str | None = None,
-    ) -> Any:
-        """Return Parquet files as a DataFrame, and connect to a scheduler.
-
-        Parameters
-        ----------
-        paths : sequence of str
-            The files.
-        names : sequence of str
-            The columns.
-        missing : sequence of str
-            The texts that are missing values.
-        scheduler : str or None
-            The address of the scheduler, unless there is a client.
-        """
-        frame = parquet_frame(paths, names, missing)
-        if scheduler is not None:
-            connect(scheduler)
-        return frame
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Release the data on the workers."""
@@ -408,11 +344,11 @@ class DaskTable:
         with self.cancelled_on_error():
             tables = self._tables(task)
             plan = finalise(
-                self._merged(tables, "look", scan, task),
+                self._merged(tables, "scan", scan, task),
                 task,
                 Rescan(
                     lambda plan: self._merged(tables, "weigh", weigh_again, plan),
-                    lambda plan: self._merged(tables, "look again", rescan, plan),
+                    lambda plan: self._merged(tables, "rescan", rescan, plan),
                 ),
             )
         schema = replace(plan.schema, named=self._table.named)
@@ -431,10 +367,10 @@ class DaskTable:
         return tables
 
     def _merged(
-        self, tables: Sequence[Any], name: str, request: Any, word: object
+        self, tables: Sequence[Any], name: str, request: Any, argument: object
     ) -> Any:
         executor = self._executor
-        shared = executor.share(word, f"{name}-by")
+        shared = executor.share(argument, f"{name}-by")
         results = executor.each(
             name,
             returned,
@@ -452,58 +388,49 @@ class DaskTable:
             tables = self._tables(plan.task)
             worker_plan = WorkerPlan(plan)
             shared = executor.share(worker_plan, "plan")
-            pieces = executor.each(
+            chunks = executor.each(
                 "encode", encoded, range(len(tables)), tables, worker_plan=shared
             )
-            marks = executor.get(executor.each("mark", mark_of, pieces), pieces)
+            fingerprints: list[Fingerprint] = executor.get(
+                executor.each("fingerprint", fingerprint_of, chunks), chunks
+            )
             self._held = None
-            n_rows = sum(mark.n_rows for mark in marks)
-            if n_rows != plan.n_rows:
-                raise DataError(
-                    "The table changed while the tree was grown: it had "
-                    f"{plan.n_rows:,} rows and now has {n_rows:,}. Fit again while "
-                    "nothing writes to it."
-                )
+            check_n_rows("The table", plan, sum(each.n_rows for each in fingerprints))
         return PassEngine(
-            plan, DaskPartitions(self, executor, worker_plan, shared, pieces, marks)
+            plan,
+            DaskPartitions(self, executor, worker_plan, shared, chunks, fingerprints),
         )
 
 
+@dataclass
 class DaskPartitions:
     """Runs jobs on the encoded partitions of the workers."""
 
-    def __init__(
-        self,
-        dask_table: DaskTable,
-        executor: Executor,
-        worker_plan: WorkerPlan,
-        shared_desk: Any,
-        pieces: list[Any],
-        marks: list[Mark],
-    ) -> None:
-        self.most_rows = dask_table.most_rows
-        self._position = dask_table
-        self._executor = executor
-        self._desk = worker_plan
-        self._shared_desk = shared_desk
-        self._chunks = pieces
-        self._marks = marks
+    table: DaskTable
+    executor: Executor
+    worker_plan: WorkerPlan
+    shared_plan: Any
+    chunks: list[Any]
+    fingerprints: list[Fingerprint]
+
+    def __post_init__(self) -> None:
+        self.most_rows = self.table.most_rows
 
     def run(self, job: Job) -> Any:
         """Run a job on every partition, and merge the results."""
-        with self._position.cancelled_on_error():
+        with self.table.cancelled_on_error():
             results = self._done("count", job)
-            whole = merge_results_on(self._executor, results)
-            return self._executor.get([whole], results)[0]
+            whole = merge_results_on(self.executor, results)
+            return self.executor.get([whole], results)[0]
 
     def _done(self, name: str, job: object) -> list[Any]:
-        return self._executor.each_partition(
+        return self.executor.each_partition(
             name,
             done,
-            self._chunks,
-            self._marks,
-            worker_plan=self._shared_desk,
-            payload=self._executor.share(self._desk.payload(job), f"{name}-by"),
+            self.chunks,
+            self.fingerprints,
+            worker_plan=self.shared_plan,
+            payload=self.executor.share(self.worker_plan.payload(job), f"{name}-by"),
         )
 
     def finish(
@@ -515,34 +442,34 @@ class DaskPartitions:
         block. With so many partitions that there would be fewer batches than threads,
         nothing is grouped.
         """
-        n_buckets, n_threads = int(bucket.max()) + 1, self._executor.n_threads
+        n_buckets, n_threads = int(bucket.max()) + 1, self.executor.n_threads
         n_batches = min(
             n_buckets,
             BATCHES_PER_THREAD * n_threads,
-            MOST_BLOCKS // len(self._chunks),
+            MOST_BLOCKS // len(self.chunks),
             MOST_BATCHES,
         )
         if n_batches < min(n_buckets, n_threads):
             return
         batch = np.where(bucket < 0, -1, bucket * n_batches // n_buckets)
-        with self._position.cancelled_on_error():
+        with self.table.cancelled_on_error():
             sliced = self._done("slice", SliceByBatch(route, batch, n_batches))
             batches = self._finished(sliced, n_batches, below)
             while batches:
                 # One at a time: all trees may be large.
-                for node, arrays in self._executor.get([batches.pop()], sliced)[0]:
+                for node, arrays in self.executor.get([batches.pop()], sliced)[0]:
                     yield node, deserialised(arrays)
 
     def _finished(self, sliced: list[Any], n_batches: int, below: Below) -> list[Any]:
-        executor, n_chunks = self._executor, len(sliced)
+        executor, n_chunks = self.executor, len(sliced)
         every = [number for number in range(n_batches) for _ in sliced]
         blocks = executor.each("block", block_of, sliced * n_batches, every)
         return executor.each(
             "finish",
             finished,
             [blocks[at : at + n_chunks] for at in range(0, len(blocks), n_chunks)],
-            worker_plan=self._shared_desk,
-            payload=executor.share(self._desk.payload(below), "finish-by"),
+            worker_plan=self.shared_plan,
+            payload=executor.share(self.worker_plan.payload(below), "finish-by"),
         )
 
 

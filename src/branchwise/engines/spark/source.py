@@ -8,29 +8,24 @@ need branchwise and pyarrow installed.
 
 from __future__ import annotations
 
-import os
-import re
-import sys
-import uuid
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from branchwise.data.arrays import Ints
+from branchwise.engines.chunk import Below, Route, check_n_rows
 from branchwise.engines.fit_plan import Plan, Summary, Task
-from branchwise.engines.level_engine import Job, PassEngine, merged
-from branchwise.engines.remote import PAGES, check_parquet, opened, sent
-from branchwise.engines.scan import Below, Rescan, Route, finalise, rescan, weigh_again
+from branchwise.engines.level_engine import Job, PassEngine
+from branchwise.engines.remote import RemoteTable, sent
+from branchwise.engines.scan import Rescan, finalise, rescan, weigh_again
+from branchwise.engines.spark.cluster import Session, known, mapped, parquet_frame
 from branchwise.engines.spark.workers import (
     REPORT,
     ROWS,
     SUMMARY,
     Encode,
     GrowBelow,
-    Merge,
-    Outcome,
     Pack,
     Request,
     RequestByPlan,
@@ -40,181 +35,8 @@ from branchwise.engines.spark.workers import (
 from branchwise.errors import DataError, check_limit
 from branchwise.tree.tree import Tree
 
-#: The number of results that one task merges, and the most that the driver gets.
-FAN_IN = 16
-
-_QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-_LONGEST = 500  # letters of a cause
-_PYTHON_ERROR = re.compile(r"^\s*([A-Za-z_][\w.]*(?:Error|Exception|Interrupt)\b.*)$")
-
-
-@dataclass(frozen=True)
-class Enclosed:
-    """A value that is sent with every task."""
-
-    value: Any
-
-
-def mapped(frame: Any, work: Any, schema: Any = PAGES) -> Any:
-    """Apply a function to the Arrow batches of every partition, on the workers."""
-    with warnings.catch_warnings():
-        # PySpark checks the version of pandas here, which is not used.
-        warnings.simplefilter("ignore", FutureWarning)
-        return frame.mapInArrow(work, schema)
-
-
-class Session:
-    """A session of Spark."""
-
-    def __init__(self, spark: Any) -> None:
-        # Spark Connect has no context, and says so by an AttributeError.
-        self._context = getattr(spark, "sparkContext", None)
-        # Ctrl-C closes the connection, and with it the tags of the session.
-        if self._context is None:
-            self._tag, self._untag = spark.addTag, spark.removeTag
-            self._cancel = spark.interruptTag
-        else:
-            self._tag, self._untag = self._context.addJobTag, self._context.removeJobTag
-            self._cancel = self._context.cancelJobsWithTag
-
-    @contextmanager
-    def shipped(self, thing: Any) -> Iterator[Shipped]:
-        """Broadcast a value to the workers, until the block ends."""
-        if self._context is None:
-            yield Enclosed(thing)
-            return
-        with self.working():
-            broadcast = self._context.broadcast(thing)
-        try:
-            yield broadcast
-        finally:
-            broadcast.destroy()
-
-    @contextmanager
-    def persisted(self, frame: Any) -> Iterator[Any]:
-        """Persist the rows of a frame until the block ends."""
-        from pyspark.storagelevel import StorageLevel  # noqa: PLC0415
-
-        kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            yield kept
-        finally:
-            kept.unpersist()
-
-    @contextmanager
-    def working(self) -> Iterator[None]:
-        """Cancel the work on Ctrl-C, and shorten errors of Spark."""
-        tag = f"branchwise-{uuid.uuid4().hex}"
-        self._tag(tag)
-        try:
-            yield
-        except Exception as error:
-            if not _is_of_spark(error):
-                raise
-            raise DataError(
-                "Spark could not go through the rows of the table, and the tree was "
-                f"not grown: {cause(error)}"
-            ) from None
-        except BaseException:
-            self._cancel(tag)
-            raise
-        finally:
-            self._untag(tag)
-
-    def collected(self, frame: Any) -> list[Any]:
-        """Return the rows of a small frame."""
-        with self.working():
-            rows: list[Any] = frame.collect()
-            return rows
-
-    def outcome(self, results: Any, n_partitions: int) -> Outcome:
-        """Merge the results of partitions, on the workers while there are many.
-
-        Each partition has one result, however often it is retried: Spark keeps that of
-        one attempt.
-        """
-        while n_partitions > FAN_IN:
-            n_partitions = -(-n_partitions // FAN_IN)
-            together = results.repartition(n_partitions, "source")
-            in_order = together.sortWithinPartitions("source", "page")
-            results = mapped(in_order, Merge())
-        return known(outcome for _, outcome in self.things(results))
-
-    def things(self, pages: Any) -> Iterator[tuple[int, Any]]:
-        """Fetch objects with their buckets, in the order of buckets."""
-        columns = pages.select("bucket", "source", "page", "last", "data")
-        rows = sorted(self.collected(columns), key=lambda row: row[:3])
-        return opened((row.bucket, row.last, bytes(row.data)) for row in rows)
-
-
-def session(master: str | None) -> Any:
-    """Return the active session, or a new one."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
-    # Workers on this machine must find the packages that this process has.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("branchwise")
-    if master is not None:
-        builder = builder.master(master)
-    for name, value in _QUIET.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
-
-
-def chosen(frame: Any, names: Sequence[str], missing: Sequence[str]) -> Any:
-    """Return some columns of a frame, of which some texts are missing values."""
-    from pyspark.sql import functions  # noqa: PLC0415
-
-    # By position: Spark treats dots in names as fields, and ignores case.
-    position = {field.name: at for at, field in enumerate(frame.schema.fields)}
-    numbered = frame.toDF(*map(str, range(len(position))))
-    columns = []
-    for name in names:
-        column = numbered[str(position[name])]
-        if frame.schema.fields[position[name]].dataType.typeName() == "string":
-            # Where that does not hold, or is unknown, there is NULL.
-            column = functions.when(~column.isin(list(missing)), column)
-        columns.append(column.alias(name))
-    return numbered.select(columns)
-
-
-def known(outcomes: Iterable[Outcome]) -> Outcome:
-    """Merge outcomes, and raise the error if there is one."""
-    total: Outcome = merged(outcomes) or Outcome(0)
-    if total.failure is not None:
-        raise total.failure
-    return total
-
-
-def _is_of_spark(error: Exception) -> bool:
-    return type(error).__module__.split(".")[0] in ("pyspark", "py4j", "grpc")
-
-
-def cause(error: Exception) -> str:
-    """Return the cause of an error, without the stack of Spark.
-
-    An error in Python is the last line of its traceback; of others the first lines
-    of what Spark says.
-    """
-    text = str(error)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if "Traceback (most recent call last)" in text:
-        found = [match[1] for line in lines if (match := _PYTHON_ERROR.match(line))]
-        lines = found[-1:] or lines
-    told = " ".join(line for line in lines[:3] if not line.startswith("at "))
-    return told if len(told) <= _LONGEST else told[: _LONGEST - 3] + "..."
-
-
 #: Buckets of nodes to finish for every partition.
 POSITIONS_EACH = 4
-
-_CHANGED = (
-    "The table changed while the tree was grown: it had {:,} rows at first and has "
-    "{:,} now. Spark reads rows again that it lost with a worker; save the table and "
-    "fit again while nothing writes to it."
-)
 
 
 @dataclass(frozen=True)
@@ -229,7 +51,7 @@ class _Blocks:
         return self.pages.where(f"bucket = {bucket}")
 
 
-class SparkTable:
+class SparkTable(RemoteTable):
     """The rows of a Spark DataFrame.
 
     Close it after use, or use it in a ``with`` statement: Spark then releases the rows
@@ -245,6 +67,7 @@ class SparkTable:
 
     engine_name = "spark"
     label = "a Spark DataFrame"
+    _read_parquet = staticmethod(parquet_frame)
 
     def __init__(self, frame: Any, most_rows: int = 500_000) -> None:
         check_limit("most_rows", most_rows, 0, optional=False)
@@ -260,30 +83,6 @@ class SparkTable:
         self._held = ExitStack()
         self._read = ExitStack()
 
-    @staticmethod
-    def frame_of(
-        paths: Sequence[str],
-        names: Sequence[str],
-        missing: Sequence[str],
-        master: str | None = None,
-    ) -> Any:
-        """Return a DataFrame of Parquet files.
-
-        Parameters
-        ----------
-        paths : sequence of str
-            The files.
-        names : sequence of str
-            The columns.
-        missing : sequence of str
-            The texts that are missing values.
-        master : str or None
-            The master of the session, such as ``"local[2]"``, unless there is one.
-        """
-        check_parquet(paths, "spark")
-        frame = session(master).read.parquet(*paths)
-        return chosen(frame, names, missing)
-
     @property
     def names(self) -> list[str]:
         """The names of the columns."""
@@ -292,30 +91,30 @@ class SparkTable:
     def learn(self, task: Task) -> Plan:
         """Scan all rows once, and return the plan of counting them."""
         blocks = self._serialised(task)
-        shown = self._session.outcome(blocks.of(SUMMARY), blocks.n_partitions)
+        scanned = self._session.outcome(blocks.of(SUMMARY), blocks.n_partitions)
 
         def fetch(plan: Plan, request: Callable[[Any, Plan], Any]) -> Any:
-            with self._session.shipped(plan) as there:
-                results = mapped(blocks.of(ROWS), RequestByPlan(there, request))
-                found = self._session.outcome(results, blocks.n_partitions)
-            _check_unchanged(plan.n_rows, found.n_rows)
-            return found.result
+            with self._session.shipped(plan) as shipped_plan:
+                results = mapped(blocks.of(ROWS), RequestByPlan(shipped_plan, request))
+                outcome = self._session.outcome(results, blocks.n_partitions)
+            _check_unchanged(plan, outcome.n_rows)
+            return outcome.result
 
         again = Rescan(
             lambda plan: fetch(plan, weigh_again), lambda plan: fetch(plan, rescan)
         )
-        return finalise(shown.result or Summary(), task, again)
+        return finalise(scanned.result or Summary(), task, again)
 
     def engine(self, plan: Plan) -> PassEngine:
         """Return the engine that counts the rows by a plan."""
         blocks = self._blocks or self._serialised(plan.task)
-        there = self._held.enter_context(self._session.shipped(plan))
-        encoded = mapped(blocks.of(ROWS), Encode(there))
+        shipped_plan = self._held.enter_context(self._session.shipped(plan))
+        encoded = mapped(blocks.of(ROWS), Encode(shipped_plan))
         chunks = self._held.enter_context(self._session.persisted(encoded))
         runner = _Runner(
             self._session,
             plan,
-            there,
+            shipped_plan,
             chunks,
             blocks.n_partitions,
             self._most_rows,
@@ -355,12 +154,6 @@ class SparkTable:
         with self._held:
             self._forget_blocks()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
 
 @dataclass
 class _Runner:
@@ -368,7 +161,7 @@ class _Runner:
 
     session: Session
     plan: Plan
-    there: Shipped
+    shipped_plan: Shipped
     chunks: Any
     n_partitions: int
     most_rows: int
@@ -377,9 +170,9 @@ class _Runner:
     def run(self, job: Job) -> Any:
         """Run a job on every partition, and merge the results."""
         with self.session.shipped(sent(job, self.plan)) as requested:
-            results = mapped(self.chunks, Request(self.there, requested))
+            results = mapped(self.chunks, Request(self.shipped_plan, requested))
             outcome = self.session.outcome(results, self.n_partitions)
-        _check_unchanged(self.plan.n_rows, outcome.n_rows)
+        _check_unchanged(self.plan, outcome.n_rows)
         self.encoded()
         return outcome.result
 
@@ -388,26 +181,29 @@ class _Runner:
     ) -> Iterator[tuple[int, Tree]]:
         """Group the rows of open nodes by bucket, and grow their subtrees."""
         n_buckets = int(bucket.max(initial=-1)) + 1
-        sliced, grown = sent((route, bucket), self.plan), sent(below, self.plan)
+        routed, grown = sent((route, bucket), self.plan), sent(below, self.plan)
         with (
-            self.session.shipped(sliced) as ways,
-            self.session.shipped(grown) as growing,
+            self.session.shipped(routed) as shipped_route,
+            self.session.shipped(grown) as shipped_below,
         ):
-            pieces = mapped(self.chunks, SliceByBatch(self.there, ways))
+            slices = mapped(self.chunks, SliceByBatch(self.shipped_plan, shipped_route))
             # One bucket more for the number of rows that were distributed.
             n_positions = min(n_buckets + 1, POSITIONS_EACH * self.n_partitions)
-            together = pieces.repartition(n_positions, "bucket")
+            together = slices.repartition(n_positions, "bucket")
             in_order = together.sortWithinPartitions("bucket", "source", "page")
-            trees = mapped(in_order, GrowBelow(self.there, growing))
-            things = self.session.things(trees)
-        for found, thing in things:
-            if found == REPORT:
-                _check_unchanged(self.plan.n_rows, known([thing]).n_rows)
+            trees = mapped(in_order, GrowBelow(self.shipped_plan, shipped_below))
+            objects = self.session.objects(trees)
+        for number, result in objects:
+            if number == REPORT:
+                _check_unchanged(self.plan, known([result]).n_rows)
             else:
-                yield thing
+                yield result
 
 
-def _check_unchanged(expected: int, found: int) -> None:
-    """Raise if the number of rows has changed."""
-    if found != expected:
-        raise DataError(_CHANGED.format(expected, found))
+def _check_unchanged(plan: Plan, n_rows: int) -> None:
+    check_n_rows(
+        "The table",
+        plan,
+        n_rows,
+        "Spark reads rows again that it lost with a worker; save the table. ",
+    )

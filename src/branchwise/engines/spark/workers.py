@@ -1,13 +1,15 @@
 """Worker-side functions of the Spark engine.
 
-Each class is called with the Arrow batches of a partition and yields pages. The result
-of a partition depends on its rows alone, so a task may be retried after a fault, or
-run twice at the same time, and counts once. Errors of the rows are returned as
-results, too: a retry would not help.
+Each task is called with the Arrow batches of a partition and yields objects in pages.
+The result of a partition depends on its rows alone, so a task may be retried after a
+fault, or run twice at the same time, and counts once. Errors of the rows are returned
+as results, too: a retry would not help.
 """
 
 from __future__ import annotations
 
+import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -16,15 +18,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from branchwise.data.arrays import Ints, run_starts
 from branchwise.data.arrow import table_of_batches
 from branchwise.data.columns import KeptColumn, downcast_codes
 from branchwise.data.frames import Frame, open_table
+from branchwise.engines.chunk import Chunk, encode_chunk, finished, joined
 from branchwise.engines.fit_plan import Plan, Task
 from branchwise.engines.level_engine import merged
-from branchwise.engines.remote import deserialised_pages as deserialised
-from branchwise.engines.remote import pages, received, serialised
-from branchwise.engines.scan import Chunk, encode_chunk, finished, joined, scan
+from branchwise.engines.remote import received
+from branchwise.engines.scan import scan
 from branchwise.errors import BranchwiseError
 
 #: The buckets of blocks of rows, and of their summaries.
@@ -40,7 +41,7 @@ class Shipped(Protocol):
 
     @property
     def value(self) -> Any:
-        """The thing."""
+        """The value itself."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,62 @@ class Outcome:
             return Outcome(0, failure=error)
 
 
+# ---- objects in pages ----------------------------------------------------------------
+
+#: The columns: the bucket of an object, the partition that made it, the number of the
+#: page there, whether it is the last page of the object, and the bytes.
+PAGES = "bucket int, source int, page int, last boolean, data binary"
+#: Bytes of a page.
+PAGE = 1 << 15
+
+
+def pages(source: int, things: Iterable[tuple[int, bytes]]) -> Iterator[Any]:
+    """Split serialised objects, each with its bucket, into pages.
+
+    Yields a record batch for each.
+    """
+    import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
+
+    page = 0
+    for bucket, data in things:
+        sliced = [data[at : at + PAGE] for at in range(0, len(data), PAGE)]
+        n = len(sliced)
+        columns = {
+            "bucket": pa.array([bucket] * n, pa.int32()),
+            "source": pa.array([source] * n, pa.int32()),
+            "page": pa.array(range(page, page + n), pa.int32()),
+            "last": pa.array([False] * (n - 1) + [True]),
+            "data": pa.array(sliced, pa.binary()),
+        }
+        page += n
+        yield pa.record_batch(columns)
+
+
+def serialised(thing: Any) -> bytes:
+    """Pickle an object of this library, for its own worker processes."""
+    return pickle.dumps(thing, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def deserialised(batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    """Deserialise objects from record batches of their pages, which are in order."""
+    return opened(row for batch in batches for row in _rows(batch))
+
+
+def _rows(batch: Any) -> Iterator[tuple[int, bool, bytes]]:
+    columns = (batch.column(name).to_pylist() for name in ("bucket", "last", "data"))
+    return zip(*columns, strict=True)
+
+
+def opened(rows: Iterable[tuple[int, bool, bytes]]) -> Iterator[tuple[int, Any]]:
+    """Deserialise the objects of pages that :func:`serialised` wrote."""
+    waiting: list[bytes] = []
+    for bucket, last, data in rows:
+        waiting.append(data)
+        if last:
+            yield bucket, pickle.loads(b"".join(waiting))  # noqa: S301
+            waiting = []
+
+
 def _source() -> int:
     """Return the number of the partition, which stays the same when it is retried."""
     from pyspark import TaskContext  # noqa: PLC0415  (the worker has loaded it)
@@ -72,11 +129,23 @@ def _source() -> int:
     return 0 if context is None else int(context.partitionId())
 
 
+class PartitionTask(ABC):
+    """A function of the Arrow batches of a partition that makes objects, in pages."""
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield the pages of the objects of a partition."""
+        return pages(_source(), self.objects(batches))
+
+    @abstractmethod
+    def objects(self, batches: Iterable[Any]) -> Iterable[tuple[int, bytes]]:
+        """Make the serialised objects of a partition, each with its bucket."""
+
+
 # ---- blocks of rows as they were read ----------------------------------------------
 
 
 @dataclass(frozen=True)
-class Pack:
+class Pack(PartitionTask):
     """Reads rows: their columns as codes and numbers, and their summary.
 
     Texts are read only once, and sent as small integer codes from then on.
@@ -85,11 +154,8 @@ class Pack:
     names: tuple[str, ...]
     task: Task
 
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+    def objects(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
         """Serialise the rows of a partition; their summary comes last."""
-        return pages(_source(), self._things(batches))
-
-    def _things(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
         outcome = Outcome(0)
         for block in _blocks(batches):
             try:
@@ -128,33 +194,29 @@ def _read(table: Any) -> Frame:
 
 
 @dataclass(frozen=True)
-class RequestByPlan:
+class RequestByPlan(PartitionTask):
     """Applies a function with a plan to blocks."""
 
     plan: Shipped
     request: Callable[[Any, Plan], Any]
 
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Return the results of a partition."""
+    def objects(self, batches: Iterable[Any]) -> list[tuple[int, bytes]]:
+        """Return the result of a partition."""
         plan: Plan = self.plan.value
-        found = (
+        return _merged(
             Outcome(frame.n_rows, self.request(frame, plan))
             for _, frame in deserialised(batches)
         )
-        return _returned(merged(found))
 
 
 @dataclass(frozen=True)
-class Encode:
+class Encode(PartitionTask):
     """Encode blocks by a plan."""
 
     plan: Shipped
 
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+    def objects(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
         """Encode the rows of a partition."""
-        return pages(_source(), self._chunks(batches))
-
-    def _chunks(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
         for _, frame in deserialised(batches):
             try:
                 chunk: Chunk | BranchwiseError = encode_chunk(frame, self.plan.value)
@@ -164,18 +226,16 @@ class Encode:
 
 
 @dataclass(frozen=True)
-class Request:
+class Request(PartitionTask):
     """Runs a job on chunks."""
 
     plan: Shipped
     job: Shipped
 
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Return the results of a partition."""
+    def objects(self, batches: Iterable[Any]) -> list[tuple[int, bytes]]:
+        """Return the result of a partition."""
         job = received(self.job.value, self.plan.value)
-        return _returned(
-            merged(_requested(job, chunk) for _, chunk in deserialised(batches))
-        )
+        return _merged(_requested(job, chunk) for _, chunk in deserialised(batches))
 
 
 def _requested(job: Any, chunk: Chunk | BranchwiseError) -> Outcome:
@@ -184,38 +244,33 @@ def _requested(job: Any, chunk: Chunk | BranchwiseError) -> Outcome:
     return Outcome(chunk.n_rows, job(chunk))
 
 
-def _returned(outcome: Outcome | None) -> Iterator[Any]:
-    """Yield the result of a partition; an empty one has none."""
-    things = [] if outcome is None else [(ROWS, serialised(outcome))]
-    return pages(_source(), things)
+def _merged(outcomes: Iterable[Outcome]) -> list[tuple[int, bytes]]:
+    """Return the result of a partition; an empty one has none."""
+    outcome = merged(outcomes)
+    return [] if outcome is None else [(ROWS, serialised(outcome))]
 
 
-@dataclass(frozen=True)
-class Merge:
+class Merge(PartitionTask):
     """Merges the results of several partitions."""
 
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+    def objects(self, batches: Iterable[Any]) -> list[tuple[int, bytes]]:
         """Merge the results of one task."""
-        return _returned(merged(outcome for _, outcome in deserialised(batches)))
+        return _merged(outcome for _, outcome in deserialised(batches))
 
 
 # ---- rows grouped by node ------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class SliceByBatch:
+class SliceByBatch(PartitionTask):
     """Splits chunks by the buckets of the open nodes of their rows."""
 
     plan: Shipped
     route_and_bucket: Shipped
 
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+    def objects(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
         """Split the rows of a partition."""
-        return pages(_source(), self._pieces(batches))
-
-    def _pieces(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
         route, bucket_of = received(self.route_and_bucket.value, self.plan.value)
-        bucket_of = np.append(bucket_of, -1)  # rows of no open node
         outcome = Outcome(0)
         for _, chunk in deserialised(batches):
             if isinstance(chunk, BranchwiseError):
@@ -223,37 +278,20 @@ class SliceByBatch:
                 break
             outcome = outcome.merge(Outcome(chunk.n_rows))
             nodes = route.nodes_of(chunk)
-            position = bucket_of[nodes]
-            if chunk.weights is not None:
-                position[chunk.weights == 0] = -1
-            for bucket, rows in _together(position):
+            for bucket, rows in chunk.by_bucket(nodes, bucket_of):
                 yield bucket, serialised((chunk.take(rows), nodes[rows]))
         yield REPORT, serialised(outcome)
 
 
-def _together(position: Ints) -> Iterator[tuple[int, Ints]]:
-    """Yield the rows of every bucket; -1 is none."""
-    order = np.argsort(position, kind="stable")
-    order = order[np.searchsorted(position[order], 0) :]
-    starts = run_starts(position[order])
-    if len(starts):
-        yield from zip(
-            position[order[starts]].tolist(), np.split(order, starts[1:]), strict=True
-        )
-
-
 @dataclass(frozen=True)
-class GrowBelow:
+class GrowBelow(PartitionTask):
     """Grows the subtrees of open nodes from their rows, bucket by bucket."""
 
     plan: Shipped
     below: Shipped
 
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+    def objects(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
         """Grow the subtrees of the nodes of some buckets."""
-        return pages(_source(), self._trees(batches))
-
-    def _trees(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
         below = received(self.below.value, self.plan.value)
         for bucket, things in groupby(deserialised(batches), key=itemgetter(0)):
             pieces = [thing for _, thing in things]

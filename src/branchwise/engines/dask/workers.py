@@ -1,0 +1,271 @@
+"""Worker-side functions of the Dask engine.
+
+Chunks stay on the worker that encoded them. A worker returns a result, or the error as
+:class:`Rejected`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Ints, downcast
+from branchwise.data.columns import Coded, KeptColumn, downcast_codes
+from branchwise.data.frames import Frame, open_table, read_vector
+from branchwise.engines.chunk import Chunk, Route, encode_chunk, joined
+from branchwise.engines.chunk import finished as finished_nodes
+from branchwise.engines.fit_plan import Plan
+from branchwise.engines.level_engine import Result, merged
+from branchwise.engines.remote import received, sent
+from branchwise.errors import BranchwiseError, DataError, counted
+from branchwise.tree.tree import ARRAYS, Tree
+
+_CHANGED = (
+    "The rows were computed again because a worker was lost, and the result differs "
+    "from the first one. Fit again from a table that does not change: one that is "
+    "stored in files, or computed deterministically."
+)
+#: Odd multiplier of hashes.
+_SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
+_HALF = np.uint64(32)
+#: The most batches of open nodes.
+MOST_BATCHES = 1 << 14
+#: Rows per block: their hashes stay in the CPU cache from column to column.
+_BLOCK = 1 << 13
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """An error of rows, with the number of the partition if it is known."""
+
+    error: BranchwiseError
+    number: int | None = None
+
+
+@dataclass(frozen=True)
+class HeldTable(Frame):
+    """A partition that has been read, its values as small integer codes."""
+
+    def __sizeof__(self) -> int:
+        # Used by schedulers; the size of the cells is close enough.
+        columns = (reader() for reader in self.readers)
+        return sum(
+            raw.codes.nbytes if isinstance(raw, Coded) else raw.values.nbytes
+            for raw in columns
+        )
+
+
+def held(number: int, table: object, beside: Mapping[str, Any]) -> HeldTable | Rejected:
+    """Read a partition with further columns."""
+    try:
+        return _held(table, beside)
+    except BranchwiseError as error:
+        return Rejected(error, number)
+
+
+def _held(table: object, beside: Mapping[str, Any]) -> HeldTable:
+    frame = open_table(table)
+    for name, cells in beside.items():
+        if len(cells) != frame.n_rows:
+            raise DataError(
+                f"{name} must have one value for each row of X. Got "
+                f"{counted(len(cells), 'value')} for {counted(frame.n_rows, 'row')} in "
+                "this partition; use the same partitions for both."
+            )
+    columns = [frame.column(at) for at in range(len(frame.names))]
+    columns += [read_vector(cells, name) for name, cells in beside.items()]
+    return HeldTable(
+        (*frame.names, *beside),
+        frame.n_rows,
+        frame.named,
+        tuple(KeptColumn(downcast_codes(raw)) for raw in columns),
+    )
+
+
+class Fingerprint(NamedTuple):
+    """The number of rows, and a hash of them that is independent of their order."""
+
+    n_rows: int
+    digest: int
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> Fingerprint:
+        """Hash every cell of a chunk."""
+        cells = [*chunk.codes, chunk.target]
+        if chunk.weights is not None:
+            cells.append(chunk.weights)
+        digest = 0
+        for begin in range(0, chunk.n_rows, _BLOCK):
+            rows = np.zeros(min(_BLOCK, chunk.n_rows - begin), dtype=np.uint64)
+            for column in cells:
+                rows ^= rows >> _HALF
+                rows *= _SPREAD
+                rows += _as_whole(column[begin : begin + _BLOCK])
+            rows *= _SPREAD
+            rows ^= rows >> _HALF
+            rows *= _SPREAD
+            digest += int(rows.sum())
+        return cls(chunk.n_rows, digest % (1 << 64))
+
+
+def _as_whole(cells: NDArray[Any]) -> NDArray[Any]:
+    return cells.view(np.uint64) if cells.dtype.kind == "f" else cells
+
+
+@dataclass(frozen=True)
+class HeldChunk:
+    """An encoded chunk with its number and its fingerprint."""
+
+    number: int
+    chunk: Chunk
+    fingerprint: Fingerprint
+
+    def __sizeof__(self) -> int:
+        return self.chunk.n_bytes
+
+
+class WorkerPlan:
+    """A plan on a worker, and the last job that was deserialised with it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._last: tuple[bytes, Any] = (b"", None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return WorkerPlan, (self.plan,)
+
+    def payload(self, job: object) -> bytes:
+        """Serialise a job without the plan."""
+        return sent(job, self.plan)
+
+    def opened(self, payload: bytes) -> Any:
+        """Return a deserialised job; chunks on the same worker share it."""
+        last, job = self._last
+        if last is not payload:
+            job = received(payload, self.plan)
+            self._last = payload, job
+        return job
+
+
+def returned(
+    number: int, table: HeldTable | Rejected, request: Callable[..., Any], *more: Any
+) -> Any:
+    """Call a function with a chunk of the table and further arguments."""
+    if isinstance(table, Rejected):
+        return table
+    try:
+        return request(table, *more)
+    except BranchwiseError as error:
+        return Rejected(error, number)
+
+
+def encoded(
+    number: int, table: HeldTable | Rejected, worker_plan: WorkerPlan
+) -> HeldChunk | Rejected:
+    """Encode a chunk of the table."""
+    chunk = returned(number, table, encode_chunk, worker_plan.plan)
+    if isinstance(chunk, Rejected):
+        return chunk
+    return HeldChunk(number, chunk, Fingerprint.of(chunk))
+
+
+def fingerprint_of(chunk: HeldChunk | Rejected) -> Fingerprint | Rejected:
+    """Return the fingerprint that identifies a chunk."""
+    return chunk if isinstance(chunk, Rejected) else chunk.fingerprint
+
+
+def done(
+    chunk: HeldChunk | Rejected,
+    fingerprint: Fingerprint,
+    worker_plan: WorkerPlan,
+    payload: bytes,
+) -> Any:
+    """Run a job on a chunk, which must be unchanged."""
+    if isinstance(chunk, Rejected):
+        return chunk
+    if chunk.fingerprint != fingerprint:
+        return Rejected(DataError(_CHANGED), chunk.number)
+    try:
+        return worker_plan.opened(payload)(chunk.chunk)
+    except BranchwiseError as error:
+        return Rejected(error, chunk.number)
+
+
+def merge_results(results: Sequence[Result | Rejected]) -> Any:
+    """Merge results in order; return the first error if there is one."""
+    for result in results:
+        if isinstance(result, Rejected):
+            return result
+    try:
+        return merged(results)  # type: ignore[arg-type]
+    except BranchwiseError as error:
+        return Rejected(error)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that are sent to the worker that finishes their open nodes."""
+
+    rows: Chunk
+    nodes: NDArray[np.int32]
+
+    def __sizeof__(self) -> int:
+        return self.rows.n_bytes + self.nodes.nbytes
+
+
+@dataclass(frozen=True)
+class SliceByBatch:
+    """Splits chunks by the batch of the open nodes of rows; -1 is none."""
+
+    route: Route
+    batch: Ints
+    n_batches: int
+
+    def __call__(self, chunk: Chunk) -> tuple[Block, ...]:
+        """Split a chunk into blocks, one for each batch."""
+        nodes = self.route.nodes_of(chunk)
+        none = np.empty(0, dtype=np.intp)
+        chosen = dict(chunk.by_bucket(nodes, self.batch))
+        return tuple(
+            Block(chunk.take(rows), nodes[rows])
+            for rows in (chosen.get(at, none) for at in range(self.n_batches))
+        )
+
+
+def block_of(blocks: tuple[Block, ...] | Rejected, number: int) -> Block | Rejected:
+    """Return the block of a batch."""
+    return blocks if isinstance(blocks, Rejected) else blocks[number]
+
+
+#: The arrays of a tree, downcast to the smallest types.
+SerialisedTree = tuple[NDArray[Any], ...]
+
+
+def deserialised(arrays: SerialisedTree) -> Tree:
+    """Return the tree of serialised arrays."""
+    pairs = zip(ARRAYS, arrays, strict=True)
+    return Tree(**{spec.name: array.astype(spec.dtype) for spec, array in pairs})
+
+
+def finished(
+    blocks: Sequence[Block | Rejected], worker_plan: WorkerPlan, payload: bytes
+) -> list[tuple[int, SerialisedTree]] | Rejected:
+    """Grow the subtrees of the nodes of a batch."""
+    whole = []
+    for block in blocks:
+        if isinstance(block, Rejected):
+            return block
+        whole.append(block)
+    rows = joined([block.rows for block in whole])
+    nodes = np.concatenate([block.nodes for block in whole])
+    try:
+        return [
+            (node, tuple(downcast(getattr(tree, spec.name)) for spec in ARRAYS))
+            for node, tree in finished_nodes(rows, nodes, worker_plan.opened(payload))
+        ]
+    except BranchwiseError as error:
+        return Rejected(error)
