@@ -23,7 +23,7 @@ from branchwise.data.exact_sums import NO_BIT, Limbs, lowest_bit, ratio, two_pro
 from branchwise.data.frames import read_labels, read_quantities
 from branchwise.data.schema import Value
 from branchwise.data.weights import WeightGrid, on_grid
-from branchwise.errors import DataError, counted, quoted
+from branchwise.errors import DataError, ParameterError, counted, quoted
 
 Floats = NDArray[np.float64]
 
@@ -202,6 +202,22 @@ def scale_of(spread: Spread, grid: WeightGrid, weighted: bool) -> Scale:
         Limbs.of(grid.total, grid.n_cases, terms, low + weight_step),
         Limbs.of(grid.total, grid.n_cases, 2 * terms, 2 * low + weight_step),
     )
+
+
+def check_together(X: object, y: object, sample_weight: object = None) -> bool:
+    """Return whether rows are given; raise for a table without target, or without it.
+
+    Weights have no effect without rows.
+    """
+    if (X is None) != (y is None):
+        given, lacking = ("X", "y") if y is None else ("y", "X")
+        raise ParameterError(
+            f"X and y belong together: a table and its target. Got {given} without "
+            f"{lacking}."
+        )
+    if X is None and sample_weight is not None:
+        raise ParameterError("sample_weight has no effect without X and y.")
+    return X is not None
 
 
 def learn_target(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from branchwise.data.arrays import Ints
-from branchwise.data.schema import Column, Schema
+from branchwise.data.schema import Column, Schema, Value
 from branchwise.explain.path import condition_dict
 from branchwise.text.conditions import (
     Condition,
@@ -15,6 +15,7 @@ from branchwise.text.conditions import (
     amount,
     cases,
     condition_of,
+    label_of,
     phrase,
     prediction,
     surrogates_of,
@@ -37,20 +38,7 @@ Kind = Literal[
     "prediction changed",
     "size changed",
 ]
-
-
-KINDS: tuple[Kind, ...] = (
-    "split changed",
-    "split added",
-    "split removed",
-    "threshold changed",
-    "branch added",
-    "branch removed",
-    "missing changed",
-    "unseen changed",
-    "prediction changed",
-    "size changed",
-)
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -104,19 +92,15 @@ class _Side:
     def is_leaf(self, node: int) -> bool:
         return not self.tree.n_children[node]
 
-    def column(self, node: int) -> str:
-        return self.schema.columns[int(self.tree.column[node])].name
-
-    def is_numeric(self, node: int) -> bool:
-        return self.schema.columns[int(self.tree.column[node])].is_numeric
+    def column(self, node: int) -> Column:
+        """Return the column that a node splits on."""
+        return self.schema.columns[int(self.tree.column[node])]
 
     def prediction(self, node: int) -> str:
         return prediction(self.schema, self.tree, node, self.reasons)
 
-    def label(self, node: int) -> object:
-        if self.tree.mean is not None:
-            return float(self.tree.mean[node])
-        return self.schema.classes[int(self.tree.label[node])]
+    def label(self, node: int) -> Value:
+        return label_of(self.schema, self.tree, node)
 
     def weight(self, node: int) -> float:
         return self._weights[node]
@@ -133,20 +117,10 @@ class _Side:
         return f"{count} of weight {amount(self.weight(node))}"
 
     def split(self, node: int) -> str:
-        name = word(self.column(node))
-        if (
-            self.is_numeric(node)
-            and self.tree.threshold[node] == self.tree.threshold[node]
-        ):
-            threshold = Condition(
-                self.column(node), "<=", float(self.tree.threshold[node])
-            )
-            return f"splits on {phrase(threshold)}"
-        return f"splits on {name}"
-
-    def split_column(self, node: int) -> Column:
-        """Return the column that a node splits on."""
-        return self.schema.columns[int(self.tree.column[node])]
+        column, threshold = self.column(node), float(self.tree.threshold[node])
+        if column.is_numeric and threshold == threshold:
+            return f"splits on {phrase(Condition(column.name, '<=', threshold))}"
+        return f"splits on {word(column.name)}"
 
     def condition(self, child: int) -> Condition:
         return condition_of(self.schema, self.tree, child)
@@ -176,10 +150,10 @@ class _Side:
 
     def surrogates(self, node: int) -> str:
         """Write the surrogates of a node, if it has some."""
-        split_column = surrogates_of(self.schema, self.tree, node)
-        if not split_column:
+        surrogates = surrogates_of(self.schema, self.tree, node)
+        if not surrogates:
             return ""
-        return f" unless a surrogate is known ({'; '.join(map(str, split_column))})"
+        return f" unless a surrogate is known ({'; '.join(map(str, surrogates))})"
 
 
 def _key(condition: Condition) -> tuple[object, ...]:
@@ -196,55 +170,56 @@ def differences(
     first, second = _Side(*old), _Side(*new)
     stack: list[tuple[int, int, ColumnPath]] = [(0, 0, {})]
     while stack:
-        a, b, way = stack.pop()
+        a, b, path = stack.pop()
         if first.is_leaf(a) or second.is_leaf(b):
-            yield from _at_leaves(first, second, a, b, way)
+            yield from _at_leaves(first, second, a, b, path)
             continue
-        yield from _sizes(first, second, a, b, way)
-        if first.column(a) != second.column(b) or (
-            first.is_numeric(a) != second.is_numeric(b)
+        yield from _sizes(first, second, a, b, path)
+        old_column, new_column = first.column(a), second.column(b)
+        if old_column.name != new_column.name or (
+            old_column.is_numeric != new_column.is_numeric
         ):
-            yield _found("split changed", way, a, b, first.split(a), second.split(b))
+            yield _difference(
+                "split changed", path, a, b, first.split(a), second.split(b)
+            )
             continue
         before, after = first.branches(a), second.branches(b)
-        yield from _at_splits(first, second, a, b, way, before, after)
+        yield from _at_splits(first, second, a, b, path, before, after)
         for key in reversed([key for key in before if key in after]):
             left, right = before[key], after[key]
-            further = restricted_path(
-                way, second.split_column(b), second.condition(right)
-            )
+            further = restricted_path(path, new_column, second.condition(right))
             stack.append((left, right, further))
 
 
-def _found(
-    kind: Kind, way: ColumnPath, a: int | None, b: int | None, old: str, new: str
+def _difference(
+    kind: Kind, path: ColumnPath, a: int | None, b: int | None, old: str, new: str
 ) -> Difference:
-    return Difference(kind, path_conditions(way), a, b, old, new)
+    return Difference(kind, path_conditions(path), a, b, old, new)
 
 
 def _at_leaves(
-    first: _Side, second: _Side, a: int, b: int, way: ColumnPath
+    first: _Side, second: _Side, a: int, b: int, path: ColumnPath
 ) -> Iterator[Difference]:
     if not second.is_leaf(b):
         was = first.prediction(a)
-        yield _found("split added", way, a, b, was, second.split(b))
+        yield _difference("split added", path, a, b, was, second.split(b))
     elif not first.is_leaf(a):
         now = second.prediction(b)
-        yield _found("split removed", way, a, b, first.split(a), now)
+        yield _difference("split removed", path, a, b, first.split(a), now)
     elif first.label(a) != second.label(b):
-        yield _found(
-            "prediction changed", way, a, b, first.prediction(a), second.prediction(b)
+        yield _difference(
+            "prediction changed", path, a, b, first.prediction(a), second.prediction(b)
         )
     else:
-        yield from _sizes(first, second, a, b, way)
+        yield from _sizes(first, second, a, b, path)
 
 
 def _sizes(
-    first: _Side, second: _Side, a: int, b: int, way: ColumnPath
+    first: _Side, second: _Side, a: int, b: int, path: ColumnPath
 ) -> Iterator[Difference]:
     if first.weight(a) != second.weight(b):
         old, new = first.cases(a), second.cases(b)
-        yield _found("size changed", way, a, b, old, new)
+        yield _difference("size changed", path, a, b, old, new)
 
 
 def _at_splits(
@@ -252,51 +227,53 @@ def _at_splits(
     second: _Side,
     a: int,
     b: int,
-    way: ColumnPath,
+    path: ColumnPath,
     before: _Branches,
     after: _Branches,
 ) -> Iterator[Difference]:
     """Compare two splits on the same column."""
     thresholds = float(first.tree.threshold[a]), float(second.tree.threshold[b])
     if (
-        first.is_numeric(a)
+        first.column(a).is_numeric
         and thresholds[0] != thresholds[1]
         and not all(c != c for c in thresholds)
     ):
-        yield _found("threshold changed", way, a, b, first.split(a), second.split(b))
+        yield _difference(
+            "threshold changed", path, a, b, first.split(a), second.split(b)
+        )
     for key, child in before.items():
         if key not in after:
             words = f"{phrase(first.condition(child))} is no branch any more"
-            yield _found("branch removed", way, child, None, words, "")
+            yield _difference("branch removed", path, child, None, words, "")
     for key, child in after.items():
         if key not in before:
             words = f"{phrase(second.condition(child))} is a branch now"
-            yield _found("branch added", way, None, child, "", words)
-    yield from _at_missing(first, second, a, b, way)
+            yield _difference("branch added", path, None, child, "", words)
+    yield from _at_missing(first, second, a, b, path)
 
 
 def _at_missing(
-    first: _Side, second: _Side, a: int, b: int, way: ColumnPath
+    first: _Side, second: _Side, a: int, b: int, path: ColumnPath
 ) -> Iterator[Difference]:
     """Compare the routes of missing and unseen values at a split."""
     old, new = first.tree, second.tree
-    split_column = first.surrogates(a), second.surrogates(b)
+    surrogates = first.surrogates(a), second.surrogates(b)
     missing_routes = first.lost(a, old.missing_to), second.lost(b, new.missing_to)
-    if missing_routes[0] != missing_routes[1] or split_column[0] != split_column[1]:
-        yield _found(
+    if missing_routes[0] != missing_routes[1] or surrogates[0] != surrogates[1]:
+        yield _difference(
             "missing changed",
-            way,
+            path,
             a,
             b,
-            first.lost_words(a, old.missing_to, "missing") + split_column[0],
-            second.lost_words(b, new.missing_to, "missing") + split_column[1],
+            first.lost_words(a, old.missing_to, "missing") + surrogates[0],
+            second.lost_words(b, new.missing_to, "missing") + surrogates[1],
         )
-    if first.is_numeric(a):  # no number is unseen
+    if first.column(a).is_numeric:  # no number is unseen
         return
     if first.lost(a, old.unseen_to) != second.lost(b, new.unseen_to):
-        yield _found(
+        yield _difference(
             "unseen changed",
-            way,
+            path,
             a,
             b,
             first.lost_words(a, old.unseen_to, "unseen"),

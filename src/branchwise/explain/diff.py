@@ -132,7 +132,7 @@ class ModelDiff(Document):
         groups: dict[str, list[Difference]] = {kind: [] for kind in KINDS}
         for difference in self.differences:
             groups[difference.kind].append(difference)
-        return {kind: found for kind, found in groups.items() if found}
+        return {kind: group for kind, group in groups.items() if group}
 
     @property
     def same_splits(self) -> bool:
@@ -147,12 +147,12 @@ class ModelDiff(Document):
         return not self.predictions.changed
 
     def __repr__(self) -> str:
-        told = counted(len(self.differences), "difference")
+        differences = counted(len(self.differences), "difference")
         rows = self.predictions
         changed = (
             f", {counted(len(rows.changed), 'changed prediction')}" if rows else ""
         )
-        return f"<diff of two models: {told}{changed}>"
+        return f"<diff of two models: {differences}{changed}>"
 
     def blocks(self) -> Iterator[Block]:
         """Yield what there is to say."""
@@ -166,10 +166,10 @@ class ModelDiff(Document):
                 yield Paragraph(f"Only the {which} tree splits on {listed(names)}.")
         if not self.differences:
             yield Paragraph("The trees have the same splits and predictions.")
-        for kind, found in self.by_kind.items():
-            yield Heading(f"{kind.capitalize()}: {len(found):,}")
+        for kind, group in self.by_kind.items():
+            yield Heading(f"{kind.capitalize()}: {len(group):,}")
             if kind != "size changed":
-                yield Items(_shortened([str(one) for one in found]))
+                yield Items(_shortened([str(one) for one in group]))
         if self.predictions is not None:
             yield from _prediction_blocks(self.predictions)
 
@@ -286,12 +286,12 @@ def _column_differences(old: Column, new: Column) -> Iterator[str]:
 def _value_differences(
     what: str, old: Sequence[Value], new: Sequence[Value]
 ) -> Iterator[str]:
-    gone = [value for value in old if value not in new]
-    come = [value for value in new if value not in old]
-    if gone:
-        yield f"{what}: no longer {listed(gone)}"
-    if come:
-        yield f"{what}: also {listed(come)}"
+    removed = [value for value in old if value not in new]
+    added = [value for value in new if value not in old]
+    if removed:
+        yield f"{what}: no longer {listed(removed)}"
+    if added:
+        yield f"{what}: also {listed(added)}"
 
 
 def _predictions(
@@ -329,8 +329,8 @@ def _changed(
         for side, reached in zip((old, new), nodes, strict=True)
     ]
     for row in rows:
-        led = [rule[int(at[row])] for rule, at in zip(rules, nodes, strict=True)]
-        yield ChangedRow(row, before[row], after[row], *led)
+        taken = [rule[int(at[row])] for rule, at in zip(rules, nodes, strict=True)]
+        yield ChangedRow(row, before[row], after[row], *taken)
 
 
 def _called(which: str, call: Callable[..., Any], *arguments: object) -> Any:

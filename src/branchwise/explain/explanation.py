@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -107,16 +107,16 @@ class Ending:
             return f"{cases}: {self._numbers(level)}"
         label = word(self.label)
         by_weight = f"{share(self.weights[self.label], self.weight)} of weight"
-        told = f". {self.reason[0].upper()}{self.reason[1:]}" if self.reason else ""
+        reason = f". {self.reason[0].upper()}{self.reason[1:]}" if self.reason else ""
         if not self.counts:
-            return f"{cases}. Share of {label}: {by_weight}{told}"
-        piece = share(self.counts[self.label], sum(self.counts.values()))
+            return f"{cases}. Share of {label}: {by_weight}{reason}"
+        fraction = share(self.counts[self.label], sum(self.counts.values()))
         low, high = (share(end, 1) for end in self.interval or (0.0, 1.0))
-        found = f"{piece}{' of cases' if self.weighted else ''}"
+        by_cases = f"{fraction}{' of cases' if self.weighted else ''}"
         also = f"; {by_weight}" if self.weighted else ""
         return (
-            f"{cases}: {_counted(self.counts)}. Share of {label}: {found}, {level} "
-            f"interval (Wilson) {low} to {high}{also}{told}"
+            f"{cases}: {_counted(self.counts)}. Share of {label}: {by_cases}, {level} "
+            f"interval (Wilson) {low} to {high}{also}{reason}"
         )
 
     @property
@@ -167,14 +167,18 @@ class Ending:
 
 def _counted(counts: dict[Value, float]) -> str:
     """List the classes that occur, those of most cases first."""
+    return _listed_by_size(counts, amount)
+
+
+def _listed_by_size(by_class: dict[Value, float], words: Callable[[float], str]) -> str:
+    """List classes with their numbers, the largest first, without those of 0."""
     present = sorted(
-        ((label, weight) for label, weight in counts.items() if weight),
-        key=lambda pair: -pair[1],
+        (pair for pair in by_class.items() if pair[1]), key=lambda pair: -pair[1]
     )
-    words = [f"{word(label)} {amount(weight)}" for label, weight in present]
-    if len(words) > SHOWN_VALUES:
-        words[SHOWN_VALUES:] = [f"... ({len(words) - SHOWN_VALUES:,} more)"]
-    return ", ".join(words)
+    shown = [f"{word(label)} {words(each)}" for label, each in present[:SHOWN_VALUES]]
+    if len(present) > SHOWN_VALUES:
+        shown.append(f"... ({len(present) - SHOWN_VALUES:,} more)")
+    return ", ".join(shown)
 
 
 @dataclass(frozen=True, repr=False)
@@ -255,13 +259,13 @@ class _Shown(Document):
         about = self.explanation
         target = "Prediction" if about.target is None else word(about.target)
         probabilities = probability_words(about.probabilities)
-        told = f"; {about.reason}" if about.reason else ""
+        reason = f"; {about.reason}" if about.reason else ""
         yield Paragraph(
-            f"{target}: {prediction_words(about.prediction)}{probabilities}{told}"
+            f"{target}: {prediction_words(about.prediction)}{probabilities}{reason}"
         )
         if not about.fractional:
             (ending,) = about.endings
-            yield from _way(ending)
+            yield from _steps(ending)
             yield Paragraph(f"{ending.name.capitalize()} has {ending.evidence()}.")
             return
         yield Paragraph(
@@ -273,15 +277,15 @@ class _Shown(Document):
                 f"{share(ending.share, 1)} of the case: {ending.name}, "
                 f"{prediction_words(ending.label)}"
             )
-            yield from _way(ending)
+            yield from _steps(ending)
             yield Paragraph(f"{ending.evidence()}.")
         rest = about.endings[self.max_leaves :]
         if rest:
-            piece = share(sum(ending.share for ending in rest), 1)
-            yield Heading(f"... and {len(rest):,} more, with {piece} of the case")
+            weight = share(sum(ending.share for ending in rest), 1)
+            yield Heading(f"... and {len(rest):,} more, with {weight} of the case")
 
 
-def _way(ending: Ending) -> Iterator[Block]:
+def _steps(ending: Ending) -> Iterator[Block]:
     if ending.steps:
         yield Items([str(step) for step in ending.steps], numbered=True)
 
@@ -295,15 +299,8 @@ def prediction_words(prediction: Value) -> str:
 
 def probability_words(probabilities: dict[Value, float]) -> str:
     """Write probabilities in brackets, the largest first, without those of 0."""
-    present = sorted(
-        (p for p in probabilities.items() if p[1]), key=lambda pair: -pair[1]
-    )
-    if not present:
-        return ""
-    words = [f"{word(label)} {share(probability, 1)}" for label, probability in present]
-    if len(words) > SHOWN_VALUES:
-        words[SHOWN_VALUES:] = [f"... ({len(words) - SHOWN_VALUES:,} more)"]
-    return f" ({', '.join(words)})"
+    words = _listed_by_size(probabilities, lambda probability: share(probability, 1))
+    return f" ({words})" if words else ""
 
 
 def probability_list(probabilities: dict[Value, float]) -> list[dict[str, Any]]:
@@ -367,11 +364,11 @@ def explain_rows(
     for row in range(data.n_rows):
         case = case_of(schema, tree, recipe, cells, data, row)
         here = slice(starts[row], starts[row + 1])
-        pieces = zip(
+        arrived = zip(
             arrivals.node[here].tolist(), arrivals.share[here].tolist(), strict=True
         )
         endings = sorted(
-            (_ending(case, node, piece, level, reasons) for node, piece in pieces),
+            (_ending(case, node, weight, level, reasons) for node, weight in arrived),
             key=lambda ending: (-ending.share, ending.node),
         )
         by_class = dict(zip(schema.classes, probabilities[row].tolist(), strict=True))
@@ -436,7 +433,7 @@ def decided_by(
 
 
 def _ending(
-    case: Case, node: int, piece: float, level: float, reasons: Reasons
+    case: Case, node: int, fraction: float, level: float, reasons: Reasons
 ) -> Ending:
     tree, schema = case.tree, case.schema
     n, weight = float(tree.cases[node]), sum(tree.weights[node].tolist())
@@ -453,11 +450,10 @@ def _ending(
             each = tree.class_counts[node].tolist()
             counts = dict(zip(schema.classes, each, strict=True))
             interval = share_interval(counts[label] / sum(each), n, level)
-    told = reasons.get(node, "")
     return Ending(
         case,
         node,
-        piece,
+        fraction,
         label,
         n,
         weight,
@@ -466,5 +462,5 @@ def _ending(
         spread,
         interval,
         level,
-        told,
+        reasons.get(node, ""),
     )

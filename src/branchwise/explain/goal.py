@@ -10,22 +10,23 @@ shares, and cannot be larger than the shares times its largest value below each 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.schema import Columns
-from branchwise.explain.constraints import NO_NUMBER, Among, Cells, FeatureDomain, Range
+from branchwise.data.schema import Columns, Schema, Value, value_type
+from branchwise.errors import ParameterError, quoted
 from branchwise.recipe import Recipe
-from branchwise.threads import cached_property
+from branchwise.text.conditions import number, word
 from branchwise.tree.apply import Walker, class_probabilities
-from branchwise.tree.splits import ABOVE, STOP
 from branchwise.tree.tree import Tree
 
+_COMPARED = re.compile(r"\s*(<=|>=|<|>)\s*(\S+)\s*")
+_BETWEEN = re.compile(r"\s*(\S+)\s+to\s+(\S+)\s*")
 #: Slack of the bounds, far above the effects of rounding and ties.
 _SLACK = 1e-6
 #: With more entries than this no bounds are computed.
@@ -121,188 +122,103 @@ def _largest_below(parent: Ints, own: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class PredictionCheck:
-    """Checks whether the model gives a wanted prediction for an encoded row."""
+class Target:
+    """A wanted class, any class but one, or a range of numbers.
 
-    walker: Walker
-    tree: Tree
-    code: int
-    wanted: bool
+    ``code`` is that of the class, ``wanted`` whether it is the aim or to be avoided.
+    """
+
+    words: str
+    code: int = -1
+    wanted: bool = True
     low: float = -math.inf
     high: float = math.inf
     strict: bool = False
 
-    def accepts(self, data: Columns) -> bool:
-        """Whether the prediction for the only row of the data is wanted."""
-        arrivals = self.walker.walk(data)
-        if not self.tree.is_regression:
-            return (int(self.walker.labels(arrivals)[0]) == self.code) == self.wanted
-        number = float(self.walker.numbers(arrivals)[0])
+    def goal(self, tree: Tree, recipe: Recipe) -> Goal:
+        """Return the nodes with a wanted prediction, and bounds."""
+        if tree.is_regression:
+            return number_goal(tree, self.low, self.high, self.strict)
+        return class_goal(tree, recipe, self.code, self.wanted)
+
+    def accepts(self, walker: Walker, data: Columns) -> bool:
+        """Whether the model's prediction for the only row of the data is wanted."""
+        arrivals = walker.walk(data)
+        if self.code >= 0:
+            return (int(walker.labels(arrivals)[0]) == self.code) == self.wanted
+        mean = float(walker.numbers(arrivals)[0])
         if self.strict:
-            return self.low < number < self.high
-        return self.low <= number <= self.high
+            return self.low < mean < self.high
+        return self.low <= mean <= self.high
 
 
-Restricted = dict[int, Cells]
-
-
-class Outcome(NamedTuple):
-    """A possible outcome at a node: a branch, STOP or EVERY_BRANCH, and its cells."""
-
-    to: int
-    restricted: Restricted
-
-
-class BranchOutcomes:
-    """The nodes of a tree as places where cells part."""
-
-    def __init__(self, tree: Tree, domains: Mapping[int, FeatureDomain]) -> None:
-        self._tree = tree
-        self._domains = domains
-        # Lists, since single entries of arrays are slow.
-        self.column: list[int] = tree.column.tolist()
-        self.first_child: list[int] = tree.first_child.tolist()
-        self.n_children: list[int] = tree.n_children.tolist()
-        self.missing_to: list[int] = tree.missing_to.tolist()
-        self._unseen_to: list[int] = tree.unseen_to.tolist()
-        self._threshold: list[float] = tree.threshold.tolist()
-        self._code_starts: list[int] = tree.code_starts.tolist()
-        self._codes: list[int] = tree.codes.tolist()
-        self._masks: dict[int, list[int]] = {}
-
-    def outcomes(self, node: int, cells: Mapping[int, Cells]) -> list[Outcome]:
-        """Part the cells that a row may have by where they lead from a node."""
-        index = self.column[node]
-        mine = cells.get(index) or self._domains[index].start
-        splits_on = mine.is_missing and self._n_surrogates[node] > 0
-        regions: dict[int, Cells] = {}
-        if isinstance(mine, Range):
-            self._piece_numbers(node, mine, regions, mine.is_missing and not splits_on)
-        else:
-            self._piece_codes(node, mine, regions, mine.is_missing and not splits_on)
-        found = [Outcome(to, {index: region}) for to, region in regions.items()]
-        if splits_on:
-            found.extend(self._split(node, index, mine, cells))
-        return found
-
-    def _piece_numbers(
-        self, node: int, mine: Range, regions: dict[int, Cells], is_missing: bool
-    ) -> None:
-        low, high = self._sides(node)
-        missing = self.missing_to[node] if is_missing else None
-        threshold = self._threshold[node]
-        sides = [(low, mine.above, min(mine.at_most, threshold))]
-        if low == high:
-            sides = [(low, mine.above, mine.at_most)]
-        else:
-            sides.append((high, max(mine.above, threshold), mine.at_most))
-        for to, above, at_most in sides:
-            if above < at_most:
-                regions[to] = Range(above, at_most, to == missing)
-        if missing is not None and missing not in regions:
-            regions[missing] = NO_NUMBER._replace(is_missing=True)
-
-    def _sides(self, node: int) -> tuple[int, int]:
-        """Return the children of numbers up to the threshold and above it."""
-        sides = [STOP, STOP]
-        for branch in range(self.n_children[node]):
-            for code in self._codes_of(node, branch):
-                sides[code] = branch
-        return sides[0], sides[1]
-
-    def _codes_of(self, node: int, branch: int) -> list[int]:
-        child = self.first_child[node] + branch
-        return self._codes[self._code_starts[child] : self._code_starts[child + 1]]
-
-    def _piece_codes(
-        self, node: int, mine: Among, regions: dict[int, Cells], is_missing: bool
-    ) -> None:
-        left = mine.mask
-        masks: dict[int, int] = {}
-        for branch, mask in enumerate(self._branch_masks(node)):
-            if left & mask:
-                masks[branch] = left & mask
-                left &= ~mask
-            if not left:
-                break
-        if left:
-            masks[STOP] = left
-        missing = self.missing_to[node] if is_missing else None
-        unseen = self._unseen_to[node] if mine.unseen else None
-        for to in dict.fromkeys([*masks, missing, unseen]):
-            if to is not None:
-                regions[to] = Among(masks.get(to, 0), to == missing, to == unseen)
-
-    def _branch_masks(self, node: int) -> list[int]:
-        if node not in self._masks:
-            self._masks[node] = [
-                _mask(self._codes_of(node, b)) for b in range(self.n_children[node])
-            ]
-        return self._masks[node]
-
-    # ------------------------------------------------------------ surrogates
-
-    @cached_property
-    def _n_surrogates(self) -> list[int]:
-        if self._tree.n_surrogates is None:
-            return [0] * len(self._tree)
-        numbers: list[int] = self._tree.n_surrogates.tolist()
-        return numbers
-
-    def _split(
-        self, node: int, index: int, mine: Cells, cells: Mapping[int, Cells]
-    ) -> Iterator[Outcome]:
-        """Yield the outcomes of each surrogate, where those before it are missing."""
-        only_missing: Cells = (
-            NO_NUMBER._replace(is_missing=True)
-            if isinstance(mine, Range)
-            else Among(0, True, False)
+def target_of(target: object, schema: Schema, tree: Tree, now: Value) -> Target:
+    """Parse the target; None is any class other than the present prediction."""
+    if isinstance(target, np.generic):
+        target = target.item()
+    if tree.is_regression:
+        return _range(target)
+    if target is None:
+        return Target(
+            f"any class but {word(now)}", schema.classes.index(now), wanted=False
         )
-        restricted: Restricted = {index: only_missing}
-        surrogates = self._tree.surrogates
-        if surrogates is None:
-            return
-        its_own = surrogates.take(np.array([node])).splits
-        ends = np.cumsum(its_own.n_codes)
-        codes = [region.tolist() for region in np.split(its_own.codes, ends[:-1])]
-        for at, column in enumerate(its_own.column.tolist()):
-            there = restricted.get(column) or cells.get(column)
-            there = there or self._domains[column].start
-            sides = codes[2 * at], codes[2 * at + 1]
-            *known, unknown = _stand_in(there, float(its_own.threshold[at]), sides)
-            for branch, region in enumerate(known):
-                if region is not None:
-                    yield Outcome(branch, {**restricted, column: region})
-            if unknown is None:
-                return
-            restricted = {**restricted, column: unknown}
-        yield Outcome(self.missing_to[node], restricted)
+    return Target(word(schema.classes[code := _code(target, schema)]), code)
 
 
-def _mask(codes: list[int]) -> int:
-    mask = 0
-    for code in codes:
-        mask |= 1 << code
-    return mask
+def _code(target: object, schema: Schema) -> int:
+    same_type = value_type(target) == value_type(schema.classes[0])
+    if same_type and target in schema.classes:
+        return schema.classes.index(target)
+    raise ParameterError(
+        f"target must be one of the classes {quoted(schema.classes, 20)}. Got "
+        f"{target!r}; without a target, any other class than now will do."
+    )
 
 
-def _stand_in(
-    cells: Cells, threshold: float, sides: tuple[list[int], list[int]]
-) -> list[Cells | None]:
-    """Part cells into those of the first side, of the second and of neither."""
-    if isinstance(cells, Among):
-        masks = [cells.mask & _mask(side) for side in sides]
-        left = cells.mask & ~masks[0] & ~masks[1]
-        known: list[Cells | None] = [
-            Among(m, False, False) if m else None for m in masks
-        ]
-        neither = Among(left, cells.is_missing, cells.unseen)
-        return [*known, neither if any(neither) else None]
-    low = Range(cells.above, min(cells.at_most, threshold), False)
-    high = Range(max(cells.above, threshold), cells.at_most, False)
-    if sides[0][0] == ABOVE:
-        low, high = high, low
-    regions: list[Cells | None] = [
-        region if region.above < region.at_most else None for region in (low, high)
-    ]
-    return [*regions, NO_NUMBER._replace(is_missing=True) if cells.is_missing else None]
+def _range(target: object) -> Target:
+    if isinstance(target, str):
+        return _written_range(target)
+    if isinstance(target, (tuple, list)) and len(target) == 2:
+        low, high = (
+            default if end is None else _end(end, target)
+            for end, default in zip(target, (-math.inf, math.inf), strict=True)
+        )
+        return _between(low, high, target)
+    raise _no_range(target)
+
+
+def _written_range(target: str) -> Target:
+    if match := _BETWEEN.fullmatch(target):
+        return _between(_end(match[1], target), _end(match[2], target), target)
+    if not (match := _COMPARED.fullmatch(target)):
+        raise _no_range(target)
+    sign, end = match[1], _end(match[2], target)
+    words = f"a number {sign} {number(end)}"
+    strict = "=" not in sign
+    if sign.startswith("<"):
+        return Target(words, high=end, strict=strict)
+    return Target(words, low=end, strict=strict)
+
+
+def _between(low: float, high: float, target: object) -> Target:
+    if not low <= high:
+        raise _no_range(target)
+    return Target(f"a number from {number(low)} to {number(high)}", low=low, high=high)
+
+
+def _end(end: object, target: object) -> float:
+    try:
+        value = float(end)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise _no_range(target) from None
+    if math.isnan(value) or isinstance(end, bool):
+        raise _no_range(target)
+    return value
+
+
+def _no_range(target: object) -> ParameterError:
+    return ParameterError(
+        "target must be a range of numbers, since the tree predicts numbers: a pair "
+        "(low, high) with None for no end, or a text such as '>= 10', '< 10' or "
+        f"'10 to 20'. Got {target!r}."
+    )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
+from branchwise.data.arrays import Floats
 from branchwise.data.schema import Schema, Value
 from branchwise.recipe import Recipe
 from branchwise.text.conditions import (
@@ -107,12 +108,13 @@ class Step:
                 else "taken for a missing value, which has a branch of its own"
             )
         if self.action == "every branch":
-            piece = share(self.share, 1)
-            return f"every branch is followed, {piece} of the case where {branch}"
+            fraction = share(self.share, 1)
+            return f"every branch is followed, {fraction} of the case where {branch}"
         if self.action == "surrogate" and self.surrogate is not None:
-            found = f"{phrase(self.surrogate)}"
-            found += _having(self.surrogate, self.surrogate_value)
-            return f"replaced by the surrogate {found}: {branch}"
+            value = _having(self.surrogate, self.surrogate_value)
+            return (
+                f"replaced by the surrogate {phrase(self.surrogate)}{value}: {branch}"
+            )
         return f"{_WHERE[self.action]}: {branch}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -170,10 +172,10 @@ class Case:
         while below[-1] > 0:
             below.append(int(self.tree.parent[below[-1]]))
         below.reverse()
-        way = [self._taken(a, b) for a, b in pairwise(below)]
+        steps = [self._taken(a, b) for a, b in pairwise(below)]
         if self.tree.n_children[node]:
-            way.append(self._step(node, None, "stopped"))
-        return tuple(way)
+            steps.append(self._step(node, None, "stopped"))
+        return tuple(steps)
 
     def state(self, index: int) -> State:
         """Return the state of the value of the case in a column."""
@@ -204,12 +206,14 @@ class Case:
         if state == "known":
             return self._step(node, child, "matching branch")
         if state == "missing":
-            found = self._surrogate(node)
-            if found is not None:
-                return self._step(node, child, "surrogate", **found)
+            surrogate = self._surrogate(node)
+            if surrogate is not None:
+                return self._step(node, child, "surrogate", **surrogate)
         to = self.tree.missing_to if state == "missing" else self.tree.unseen_to
         if to[node] == EVERY_BRANCH:
-            return self._step(node, child, "every branch", share=self._piece(child))
+            sizes = self._branch_sizes(node)
+            fraction = float(sizes[child - self.tree.first_child[node]] / sizes.sum())
+            return self._step(node, child, "every branch", share=fraction)
         return self._step(node, child, self._sent(node, child, state))
 
     def _sent(self, node: int, child: int, state: State) -> Action:
@@ -220,20 +224,14 @@ class Case:
             policy = self.recipe.missing
         if policy == "learned":
             return "learned branch"
-        first = int(self.tree.first_child[node])
-        sizes = self.tree.splits.sizes[first - 1 : first - 1 + self._width(node)]
-        largest = sizes[child - first] >= sizes.max()
+        sizes = self._branch_sizes(node)
+        largest = sizes[child - self.tree.first_child[node]] >= sizes.max()
         return "largest branch" if largest else "named branch"
 
-    def _width(self, node: int) -> int:
-        return int(self.tree.n_children[node])
-
-    def _piece(self, child: int) -> float:
-        """Return the fraction of a case that a branch gets."""
-        parent = int(self.tree.parent[child])
-        first = int(self.tree.first_child[parent])
-        sizes = self.tree.splits.sizes[first - 1 : first - 1 + self._width(parent)]
-        return float(sizes[child - first] / sizes.sum())
+    def _branch_sizes(self, node: int) -> Floats:
+        """Return the weights of the branches of a node."""
+        first = int(self.tree.first_child[node]) - 1
+        return self.tree.splits.sizes[first : first + int(self.tree.n_children[node])]
 
     def _surrogate(self, node: int) -> dict[str, Any] | None:
         """Return the condition of the first surrogate whose column is known."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
@@ -21,19 +21,186 @@ from numpy.typing import NDArray
 
 from branchwise.data.schema import Columns
 from branchwise.errors import DataError
-from branchwise.explain.constraints import Cells, CostFunction, FeatureDomain
-from branchwise.explain.goal import (
-    BranchOutcomes,
-    Goal,
-    Outcome,
-    PredictionCheck,
-    Region,
+from branchwise.explain.constraints import (
+    NO_NUMBER,
+    Among,
+    Cells,
+    CostFunction,
+    FeatureDomain,
+    Range,
 )
-from branchwise.tree.splits import EVERY_BRANCH, STOP
+from branchwise.explain.goal import Goal, Region
+from branchwise.threads import cached_property
+from branchwise.tree.splits import ABOVE, EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree
 
 #: Nodes to look at, in all boxes together, before the search is given up.
 MOST_STEPS = 3_000_000
+
+
+Restricted = dict[int, Cells]
+
+
+class Outcome(NamedTuple):
+    """A possible outcome at a node: a branch, STOP or EVERY_BRANCH, and its cells."""
+
+    to: int
+    restricted: Restricted
+
+
+class BranchOutcomes:
+    """The nodes of a tree as places where cells part."""
+
+    def __init__(self, tree: Tree, domains: Mapping[int, FeatureDomain]) -> None:
+        self._tree = tree
+        self._domains = domains
+        # Lists, since single entries of arrays are slow.
+        self.column: list[int] = tree.column.tolist()
+        self.first_child: list[int] = tree.first_child.tolist()
+        self.n_children: list[int] = tree.n_children.tolist()
+        self.missing_to: list[int] = tree.missing_to.tolist()
+        self._unseen_to: list[int] = tree.unseen_to.tolist()
+        self._threshold: list[float] = tree.threshold.tolist()
+        self._code_starts: list[int] = tree.code_starts.tolist()
+        self._codes: list[int] = tree.codes.tolist()
+        self._masks: dict[int, list[int]] = {}
+
+    def outcomes(self, node: int, cells: Mapping[int, Cells]) -> list[Outcome]:
+        """Part the cells that a row may have by where they lead from a node."""
+        index = self.column[node]
+        mine = cells.get(index) or self._domains[index].start
+        splits_on = mine.is_missing and self._n_surrogates[node] > 0
+        regions: dict[int, Cells] = {}
+        if isinstance(mine, Range):
+            self._piece_numbers(node, mine, regions, mine.is_missing and not splits_on)
+        else:
+            self._piece_codes(node, mine, regions, mine.is_missing and not splits_on)
+        found = [Outcome(to, {index: region}) for to, region in regions.items()]
+        if splits_on:
+            found.extend(self._split(node, index, mine, cells))
+        return found
+
+    def _piece_numbers(
+        self, node: int, mine: Range, regions: dict[int, Cells], is_missing: bool
+    ) -> None:
+        low, high = self._sides(node)
+        missing = self.missing_to[node] if is_missing else None
+        threshold = self._threshold[node]
+        sides = [(low, mine.above, min(mine.at_most, threshold))]
+        if low == high:
+            sides = [(low, mine.above, mine.at_most)]
+        else:
+            sides.append((high, max(mine.above, threshold), mine.at_most))
+        for to, above, at_most in sides:
+            if above < at_most:
+                regions[to] = Range(above, at_most, to == missing)
+        if missing is not None and missing not in regions:
+            regions[missing] = NO_NUMBER._replace(is_missing=True)
+
+    def _sides(self, node: int) -> tuple[int, int]:
+        """Return the children of numbers up to the threshold and above it."""
+        sides = [STOP, STOP]
+        for branch in range(self.n_children[node]):
+            for code in self._codes_of(node, branch):
+                sides[code] = branch
+        return sides[0], sides[1]
+
+    def _codes_of(self, node: int, branch: int) -> list[int]:
+        child = self.first_child[node] + branch
+        return self._codes[self._code_starts[child] : self._code_starts[child + 1]]
+
+    def _piece_codes(
+        self, node: int, mine: Among, regions: dict[int, Cells], is_missing: bool
+    ) -> None:
+        left = mine.mask
+        masks: dict[int, int] = {}
+        for branch, mask in enumerate(self._branch_masks(node)):
+            if left & mask:
+                masks[branch] = left & mask
+                left &= ~mask
+            if not left:
+                break
+        if left:
+            masks[STOP] = left
+        missing = self.missing_to[node] if is_missing else None
+        unseen = self._unseen_to[node] if mine.unseen else None
+        for to in dict.fromkeys([*masks, missing, unseen]):
+            if to is not None:
+                regions[to] = Among(masks.get(to, 0), to == missing, to == unseen)
+
+    def _branch_masks(self, node: int) -> list[int]:
+        if node not in self._masks:
+            self._masks[node] = [
+                _mask(self._codes_of(node, b)) for b in range(self.n_children[node])
+            ]
+        return self._masks[node]
+
+    # ------------------------------------------------------------ surrogates
+
+    @cached_property
+    def _n_surrogates(self) -> list[int]:
+        if self._tree.n_surrogates is None:
+            return [0] * len(self._tree)
+        numbers: list[int] = self._tree.n_surrogates.tolist()
+        return numbers
+
+    def _split(
+        self, node: int, index: int, mine: Cells, cells: Mapping[int, Cells]
+    ) -> Iterator[Outcome]:
+        """Yield the outcomes of each surrogate, where those before it are missing."""
+        only_missing: Cells = (
+            NO_NUMBER._replace(is_missing=True)
+            if isinstance(mine, Range)
+            else Among(0, True, False)
+        )
+        restricted: Restricted = {index: only_missing}
+        surrogates = self._tree.surrogates
+        if surrogates is None:
+            return
+        its_own = surrogates.take(np.array([node])).splits
+        ends = np.cumsum(its_own.n_codes)
+        codes = [region.tolist() for region in np.split(its_own.codes, ends[:-1])]
+        for at, column in enumerate(its_own.column.tolist()):
+            there = restricted.get(column) or cells.get(column)
+            there = there or self._domains[column].start
+            sides = codes[2 * at], codes[2 * at + 1]
+            *known, unknown = _stand_in(there, float(its_own.threshold[at]), sides)
+            for branch, region in enumerate(known):
+                if region is not None:
+                    yield Outcome(branch, {**restricted, column: region})
+            if unknown is None:
+                return
+            restricted = {**restricted, column: unknown}
+        yield Outcome(self.missing_to[node], restricted)
+
+
+def _mask(codes: list[int]) -> int:
+    mask = 0
+    for code in codes:
+        mask |= 1 << code
+    return mask
+
+
+def _stand_in(
+    cells: Cells, threshold: float, sides: tuple[list[int], list[int]]
+) -> list[Cells | None]:
+    """Part cells into those of the first side, of the second and of neither."""
+    if isinstance(cells, Among):
+        masks = [cells.mask & _mask(side) for side in sides]
+        left = cells.mask & ~masks[0] & ~masks[1]
+        known: list[Cells | None] = [
+            Among(m, False, False) if m else None for m in masks
+        ]
+        neither = Among(left, cells.is_missing, cells.unseen)
+        return [*known, neither if any(neither) else None]
+    low = Range(cells.above, min(cells.at_most, threshold), False)
+    high = Range(max(cells.above, threshold), cells.at_most, False)
+    if sides[0][0] == ABOVE:
+        low, high = high, low
+    regions: list[Cells | None] = [
+        region if region.above < region.at_most else None for region in (low, high)
+    ]
+    return [*regions, NO_NUMBER._replace(is_missing=True) if cells.is_missing else None]
 
 
 @dataclass(frozen=True)
@@ -103,7 +270,7 @@ class Search:
     tree: Tree
     domains: Mapping[int, FeatureDomain]
     goal: Goal
-    check: PredictionCheck
+    accepts: Callable[[Columns], bool]
     row: Columns
     most_steps: int = MOST_STEPS
     _heap: list[tuple[float, float, int, _State]] = field(default_factory=list)
@@ -224,7 +391,7 @@ class Search:
         """Whether the rows of a finished box get a wanted prediction."""
         if len(state.arrived) == 1:
             return self.goal.right[state.arrived[0][0]]
-        return self.goal.may_reach((), state.arrived) and self.check.accepts(
+        return self.goal.may_reach((), state.arrived) and self.accepts(
             changed_row(self.row, state.box, self.domains)
         )
 

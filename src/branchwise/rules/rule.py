@@ -109,8 +109,12 @@ class Rule:
         conclusion = f"{self._prediction()} ({self._support()})"
         if not self.conditions:
             return f"always {conclusion}"
-        premise = " and ".join(str(condition) for condition in self.conditions)
-        return f"if {premise} then {conclusion}"
+        return f"if {self.premise} then {conclusion}"
+
+    @property
+    def premise(self) -> str:
+        """The conditions in words."""
+        return " and ".join(str(condition) for condition in self.conditions)
 
     def sentence(self) -> str:
         """Return the rule as a sentence, with its coverage and confidence."""

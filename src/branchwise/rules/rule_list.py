@@ -19,7 +19,7 @@ from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
 from branchwise.data.one_row import make_frame
 from branchwise.data.schema import Columns, Schema, Value
-from branchwise.data.target import learn_target
+from branchwise.data.target import check_together, learn_target
 from branchwise.data.weights import check_weights, weigh
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.grow.counts import add_up
@@ -27,7 +27,7 @@ from branchwise.prune.error_based import Estimate
 from branchwise.recipe import Recipe
 from branchwise.rules.generalise import Candidate, Cases, Coverage, candidates, selected
 from branchwise.rules.rule import Rule, tree_rules
-from branchwise.rules.rule_set import Rules, premise
+from branchwise.rules.rule_set import Rules
 from branchwise.text.as_text import as_markdown, as_text
 from branchwise.text.blocks import Table
 from branchwise.text.conditions import Condition, amount, percent, word
@@ -120,7 +120,7 @@ class RuleTable:
         if self.test is not None:
             columns["test_used"] = self.test.used.tolist()
             columns["test_errors"] = self.test.errors.tolist()
-        columns["conditions"] = [*(premise(rule) for rule in rules), OTHERWISE]
+        columns["conditions"] = [*(rule.premise for rule in rules), OTHERWISE]
         return columns
 
     def to_frame(self, library: str | None = None) -> Any:
@@ -138,16 +138,16 @@ class RuleTable:
             "tree": (*self.tree_size, self.training.tree_accuracy),
             "rules": (len(self.rules), n_conditions, self.training.accuracy),
         }
-        found: dict[str, dict[str, float]] = {
+        figures: dict[str, dict[str, float]] = {
             name: dict(zip(("rules", "conditions", "accuracy"), side, strict=True))
             for name, side in sides.items()
         }
-        _add_weighted(found, "weighted_accuracy", self.training)
+        _add_weighted(figures, "weighted_accuracy", self.training)
         if self.test is not None:
-            found["tree"]["test_accuracy"] = self.test.tree_accuracy
-            found["rules"]["test_accuracy"] = self.test.accuracy
-            _add_weighted(found, "weighted_test_accuracy", self.test)
-        return found
+            figures["tree"]["test_accuracy"] = self.test.tree_accuracy
+            figures["rules"]["test_accuracy"] = self.test.accuracy
+            _add_weighted(figures, "weighted_test_accuracy", self.test)
+        return figures
 
     def document(self) -> dict[str, Any]:
         """Return the table in plain values."""
@@ -189,10 +189,12 @@ class RuleTable:
         return as_markdown([self._rules_table(), self._summary_table()])
 
 
-def _add_weighted(found: dict[str, dict[str, float]], name: str, usage: Usage) -> None:
+def _add_weighted(
+    figures: dict[str, dict[str, float]], name: str, usage: Usage
+) -> None:
     """Add the accuracy by weight, where rows had weights."""
     if usage.weighted is not None:
-        found["rules"][name], found["tree"][name] = usage.weighted
+        figures["rules"][name], figures["tree"][name] = usage.weighted
 
 
 def _cell(name: str, cell: Any) -> str:
@@ -238,10 +240,10 @@ class Source:
         data = self.encoded(X)
         if not data.n_rows:
             raise DataError("X has no rows. Pass at least one whose class is known.")
-        found, codes = learn_target(y, data.n_rows)
+        labels, codes = learn_target(y, data.n_rows)
         position = {label: code for code, label in enumerate(self.schema.classes)}
-        unseen_labels = tuple(label for label in found if label not in position)
-        code = np.array([position.get(label, -1) for label in found], dtype=np.intp)
+        unseen_labels = tuple(label for label in labels if label not in position)
+        code = np.array([position.get(label, -1) for label in labels], dtype=np.intp)
         weights = np.ones(data.n_rows)
         if sample_weight is not None:
             given = check_weights(sample_weight, data.n_rows)
@@ -358,16 +360,8 @@ class RuleList(Rules):
         sample_weight : sequence of float or None
             The weights of the rows of X.
         """
-        if (X is None) != (y is None):
-            given, lacking = ("X", "y") if y is None else ("y", "X")
-            raise ParameterError(
-                f"X and y belong together: a table and its target. Got {given} without "
-                f"{lacking}."
-            )
-        if X is None and sample_weight is not None:
-            raise ParameterError("sample_weight has no effect without X and y.")
         test = None
-        if X is not None:
+        if check_together(X, y, sample_weight):
             test = self._usage(self._source.rows(X, y, sample_weight))
         tree = tree_rules(self.schema, self._source.tree, simplify=True)
         size = len(tree), sum(len(rule.conditions) for rule in tree)

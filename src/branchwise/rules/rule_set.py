@@ -194,7 +194,7 @@ class Rules(Sequence[Rule]):
     def _columns(self, **values: Callable[[Rule], Any]) -> dict[str, list[Any]]:
         return {
             "rule": list(range(1, len(self) + 1)),
-            "conditions": [premise(rule) for rule in self],
+            "conditions": [rule.premise for rule in self],
             **{name: [value(rule) for rule in self] for name, value in values.items()},
             "node": [rule.node for rule in self],
         }
@@ -238,11 +238,6 @@ def rules_of(schema: Schema, tree: Tree, recipe: Recipe, simplify: bool) -> Rule
         schema,
         tree_note(schema, tree, recipe),
     )
-
-
-def premise(rule: Rule) -> str:
-    """Write the conditions of a rule."""
-    return " and ".join(str(condition) for condition in rule.conditions)
 
 
 def _described(rule: Rule) -> dict[str, Any]:
@@ -305,13 +300,13 @@ def tree_note(schema: Schema, tree: Tree, recipe: Recipe) -> str:
     unseen = tree.unseen_to[splitting][by_value]
     new = _route(unseen, recipe.unseen == "error", own[by_value])
     start = "The rules are about known values. A missing value"
-    told = (
+    routes = (
         f"{start}, or one that training did not have, {gone}."
         if gone == new
         else f"{start} {gone}; one that training did not have {new}."
     )
     return (
-        f"{told} A value that training had, but not at this split, gets the "
+        f"{routes} A value that training had, but not at this split, gets the "
         "prediction of the node."
     )
 
@@ -322,15 +317,15 @@ def _route(
     """Write where a value goes at the splits."""
     if rejected:
         return "is refused"
-    ways = []
+    routes = []
     if surrogates:
-        ways.append("is replaced by other columns (surrogates)")
+        routes.append("is replaced by other columns (surrogates)")
     if ((route >= 0) & own).any():
-        ways.append("follows the branch of missing values, which has its own rules")
+        routes.append("follows the branch of missing values, which has its own rules")
     if ((route >= 0) & ~own).any():
-        ways.append("follows one of the branches")
+        routes.append("follows one of the branches")
     if (route == EVERY_BRANCH).any():
-        ways.append("goes down every branch, by weight")
+        routes.append("goes down every branch, by weight")
     if (route == STOP).any():
-        ways.append("stops at the split and gets the prediction of that node")
-    return ", or ".join(ways)
+        routes.append("stops at the split and gets the prediction of that node")
+    return ", or ".join(routes)

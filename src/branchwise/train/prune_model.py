@@ -15,6 +15,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.schema import Schema
+from branchwise.data.target import check_together
 from branchwise.data.weights import check_weights
 from branchwise.errors import DataError, ParameterError
 from branchwise.prune import cost_complexity, error_based
@@ -52,15 +53,7 @@ class Rows:
     @classmethod
     def of(cls, X: object, y: object, sample_weight: object = None) -> Rows | None:
         """Return the rows; None where none are given."""
-        if (X is None) != (y is None):
-            given, lacking = ("X", "y") if y is None else ("y", "X")
-            raise ParameterError(
-                f"X and y belong together: a table and its target. Got {given} without "
-                f"{lacking}."
-            )
-        if X is None and sample_weight is not None:
-            raise ParameterError("sample_weight has no effect without X and y.")
-        return None if X is None else cls(X, y, sample_weight)
+        return cls(X, y, sample_weight) if check_together(X, y, sample_weight) else None
 
     def encoded(self, schema: Schema, tree: Tree, recipe: Recipe) -> Training:
         """Encode the columns that the tree splits on."""
