@@ -1,7 +1,7 @@
 """Charts as inline SVG: axes, lines with bands, bars, points, confusion matrices.
 
-A chart is a part of a page that has the style sheet :data:`STYLE`. Every chart has a
-title and a description that screen readers read.
+A chart is a part of a page that has the style sheet ``assets/charts.css``. Every chart
+has a title and a description that screen readers read.
 """
 
 from __future__ import annotations
@@ -132,37 +132,6 @@ def _powers(low: float, high: float) -> tuple[float, ...]:
     return tuple(value for value in found if low <= value <= high)
 
 
-#: The style of charts; every selector begins with their class.
-STYLE = """\
-.chart { --one: #0072b2; --two: #d55e00; --three: #009e73; --four: #8a5a83;
-  display: block; width: 100%; height: auto; color: var(--ink, #1b1f24);
-  font: 12px "Segoe UI", "Helvetica Neue", Arial, "Liberation Sans", sans-serif; }
-.chart text { fill: currentColor; }
-.chart .faint { fill: var(--faint, #57606a); }
-.chart .end { text-anchor: end; }
-.chart .mid { text-anchor: middle; }
-.chart .strong { font-weight: 600; }
-.chart .grid { stroke: var(--line, #d0d7de); stroke-width: 1; }
-.chart .base { stroke: var(--faint, #57606a); stroke-width: 1; }
-.chart .aid { stroke: var(--faint, #57606a); stroke-dasharray: 4 4; fill: none; }
-.chart .c0 { --own: var(--one); }
-.chart .c1 { --own: var(--two); }
-.chart .c2 { --own: var(--three); }
-.chart .c3 { --own: var(--four); }
-.chart .path { stroke: var(--own); stroke-width: 2; fill: none;
-  stroke-linejoin: round; }
-.chart .dashed { stroke-dasharray: 6 4; }
-.chart .band { fill: var(--own); fill-opacity: 0.16; }
-.chart .dot, .chart .bar { fill: var(--own); }
-.chart .cloud { fill: var(--own); fill-opacity: 0.4; }
-.chart .whisker { stroke: var(--own); stroke-width: 1.5; fill: none; }
-.chart .dark { stroke: var(--ink, #1b1f24); stroke-width: 1.2; fill: none; }
-.chart .cell { fill: var(--one); stroke: var(--line, #d0d7de); }
-@media screen and (prefers-color-scheme: dark) { .chart { --one: #58a6e0;
-  --two: #f0883e; --three: #3fb68b; --four: #c58fbd; } }
-@media print { .chart * { print-color-adjust: exact;
-  -webkit-print-color-adjust: exact; } }
-"""
 #: The width of every chart, in units of its own; the page scales it.
 WIDTH = 480.0
 #: The font size, and the widest space of a name.

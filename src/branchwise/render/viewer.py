@@ -1,21 +1,14 @@
 """The tree as one HTML page that needs nothing else: no network, no library.
 
-The page is a skeleton (``assets/page.html``) with a style sheet, scripts and the view
-of the tree as JSON. Scripts and styles are allowed by their hashes only, and the
+The page is a template (``assets/viewer.html``) with a style sheet, scripts and the
+view of the tree as JSON. Scripts and styles are allowed by their hashes only, and the
 network not at all, so that nothing that a name or a value holds can run or be fetched.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import os
-import re
 from collections.abc import Sequence
-from functools import cache
-from html import escape
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -24,29 +17,11 @@ from branchwise.errors import plain
 from branchwise.files.atomic import atomic_write
 from branchwise.render.picture import OTHERS, class_colours, variables
 from branchwise.render.view import WEIGHTED_LISTS
+from branchwise.text import as_html as html
 from branchwise.text.conditions import UNNAMED
 from branchwise.tree.tree import Tree
 
-
-def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
-    """Return a content security policy that knows styles and scripts by their hashes.
-
-    The network is closed. A page within a page must be allowed by both of them.
-    """
-    return (
-        f"default-src 'none'; script-src {_hashes(scripts)}; "
-        f"style-src {_hashes(styles)}; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
-    )
-
-
-def _hashes(texts: Sequence[str]) -> str:
-    return " ".join(
-        f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
-        for digest in (hashlib.sha256(text.encode("utf-8")).digest() for text in texts)
-    )
-
-
+_ASSETS = "render/assets"
 #: The scripts are one module, joined in this order.
 SCRIPTS = (
     "dom.js",
@@ -83,12 +58,8 @@ LISTS_FOR_NUMBERS = (*LISTS, "prediction")
 GENERATOR = '<meta name="generator" content="branchwise">'
 #: Trees up to this many nodes are shown in notebooks as a whole.
 NOTEBOOK_NODES = 2000
-#: Pixels that a page has in a notebook.
-_NOTEBOOK_HEIGHT = 540
 #: Digits of figures that are only shown and never decide.
 _SHOWN_DIGITS = 9
-#: In JSON these mean the same, and in HTML nothing.
-_ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
 
 def lists_for(tree: Tree) -> tuple[str, ...]:
@@ -111,23 +82,22 @@ def page(view: dict[str, Any], text: str, title: str | None = None) -> str:
     # A title is shown as names are: nothing in it may break a line or hide.
     heading = plain(title) if title is not None else _heading(view["target"])
     style, script = style_and_script()
-    pieces = {
-        "policy": escape(policy([style], [script])),
-        "generator": GENERATOR,
-        "title": escape(heading),
-        "style": style,
-        "text": escape(text),
-        "data": _json(compact(view)),
-        "script": script,
-    }
-    # One pass: what is put in is not searched for places to put something in.
-    return re.sub(r"\{\{(\w+)\}\}", lambda m: pieces[m[1]], _asset("page.html"))
+    return html.page(
+        f"{_ASSETS}/viewer.html",
+        policy=html.policy([style], [script]),
+        title=heading,
+        style=style,
+        text=text,
+        data=compact(view),
+        script=script,
+    )
 
 
 def style_and_script() -> tuple[str, str]:
     """Return the style and the script of a page; embedding pages must allow them."""
-    style = "\n".join([*variables(), _asset("viewer.css")])
-    return style, "\n".join(_asset(name) for name in SCRIPTS)
+    style = "\n".join([*variables(), html.asset(f"{_ASSETS}/viewer.css")])
+    script = "\n".join(html.asset(f"{_ASSETS}/{name}") for name in SCRIPTS)
+    return html.markup(style), html.markup(script)
 
 
 def _heading(target: str) -> str:
@@ -142,12 +112,7 @@ def save_page(path: str | os.PathLike[str], content: str) -> None:
 
 def in_frame(content: str, text: str) -> str:
     """Return a page in a frame of its own, which a notebook's style cannot touch."""
-    return (
-        '<iframe sandbox="allow-scripts" title="decision tree" loading="lazy" '
-        f'style="width:100%;height:{_NOTEBOOK_HEIGHT}px;border:1px solid #8884;'
-        f'border-radius:8px" srcdoc="{escape(content)}">'
-        f"<pre>{escape(text)}</pre></iframe>"
-    )
+    return html.page(f"{_ASSETS}/frame.html", content=content, text=text)
 
 
 def beyond_a_notebook(tree: Tree) -> list[int]:
@@ -165,19 +130,6 @@ def abridged(view: dict[str, Any], n_nodes: int, why: str) -> dict[str, Any]:
     """Let a view say so, and why, if it has not all nodes."""
     missing = view["n_nodes"] < n_nodes
     return view | {"abridged": {"n_nodes": n_nodes, "why": why}} if missing else view
-
-
-@cache
-def _asset(name: str) -> str:
-    folder = files("branchwise.render") / "assets"
-    return (folder / name).read_text(encoding="utf-8")
-
-
-def _json(document: Any) -> str:
-    written = json.dumps(
-        document, ensure_ascii=False, separators=(",", ":"), allow_nan=False
-    )
-    return written.translate(_ESCAPES)
 
 
 def compact(view: dict[str, Any]) -> dict[str, Any]:

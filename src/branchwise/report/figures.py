@@ -1,13 +1,11 @@
-"""Charts and HTML elements of a report, drawn from sections of plain values."""
+"""Charts of a report, drawn from sections of plain values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Sequence
 from typing import Any
 
-from branchwise.errors import plain
 from branchwise.render.charts import (
     Series,
     axis,
@@ -20,82 +18,6 @@ from branchwise.render.charts import (
     point_chart,
 )
 from branchwise.text.conditions import rounded, word
-
-
-class Raw(str):
-    """HTML that is not escaped again."""
-
-    __slots__ = ()
-
-
-def text(content: str) -> Raw:
-    """Write text: nothing in it is taken for HTML, nothing in it is hidden."""
-    if isinstance(content, Raw):
-        return content
-    lines = (plain(line) for line in content.split("\n"))
-    return Raw(escape("\n".join(lines)))
-
-
-def paragraph(content: str, kind: str = "") -> Raw:
-    """Write a paragraph; nothing if the text is empty."""
-    if not content:
-        return Raw("")
-    named = f' class="{kind}"' if kind else ""
-    return Raw(f"<p{named}>{text(content)}</p>")
-
-
-def table(
-    head: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    words: Sequence[int] = (0,),
-    caption: str = "",
-) -> Raw:
-    """Write a table; the first cell of a row is its heading.
-
-    ``words`` are the columns that hold words and not figures.
-    """
-    kinds = [' class="words"' if at in words else "" for at in range(len(head))]
-    heads = "".join(
-        f'<th scope="col"{kind}>{text(cell)}</th>'
-        for cell, kind in zip(head, kinds, strict=True)
-    )
-    body = []
-    for first, *rest in rows:
-        cells = "".join(
-            f"<td{kind}>{text(cell)}</td>"
-            for cell, kind in zip(rest, kinds[1:], strict=True)
-        )
-        body.append(f'<tr><th scope="row"{kinds[0]}>{text(first)}</th>{cells}</tr>')
-    # A caption within the table would be as wide as it is, and scroll with it.
-    told = paragraph(caption, "caption")
-    name = f' aria-label="{text(caption)}"' if caption else ""
-    inside = "\n".join(body)
-    return Raw(
-        f'{told}<div class="scroll"><table{name}>\n<thead><tr>{heads}</tr></thead>\n'
-        f"<tbody>\n{inside}\n</tbody></table></div>"
-    )
-
-
-def figure(chart: str, caption: str) -> Raw:
-    """Put a chart and its words together."""
-    return Raw(f"<figure>{chart}<figcaption>{text(caption)}</figcaption></figure>")
-
-
-def side_by_side(*sections: str) -> Raw:
-    """Put elements beside each other where the page is wide enough."""
-    inside = "\n".join(f"<div>{item}</div>" for item in sections if item)
-    return Raw(f'<div class="pair">{inside}</div>')
-
-
-def folded(summary: str, *sections: str) -> Raw:
-    """Fold elements away; in print they are open."""
-    inside = "\n".join(sections)
-    return Raw(f"<details><summary>{text(summary)}</summary>\n{inside}\n</details>")
-
-
-def code(lines: Iterable[str]) -> Raw:
-    """Write lines of a program or of a terminal."""
-    return Raw(f"<pre><code>{text(chr(10).join(lines))}</code></pre>")
 
 
 def percent(share: float | None) -> str:

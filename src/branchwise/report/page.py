@@ -10,9 +10,6 @@ import hashlib
 import os
 import platform
 from collections.abc import Iterable, Iterator
-from functools import cache
-from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +19,15 @@ import sklearn
 from branchwise import __version__
 from branchwise.estimators.base import TreeEstimator
 from branchwise.model import Model
-from branchwise.render import charts as marks
-from branchwise.render import viewer as html
-from branchwise.render.viewer import policy
-from branchwise.report.figures import Raw, code, paragraph, table, text
+from branchwise.render import viewer
 from branchwise.report.inputs import Source
 from branchwise.report.sections import (
     data_section,
     heading_of,
+    lead,
     root_section,
     rules_section,
-    summary,
+    tiles,
     tree_section,
     warnings_section,
 )
@@ -43,34 +38,8 @@ from branchwise.report.test_sections import (
     pruning_section,
 )
 from branchwise.steps.result import Steps, style_sheet
-
-_PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-{generator}
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<header>
-<h1>{title}</h1>
-{summary}
-<nav aria-label="Contents"><ol>
-{contents}
-</ol></nav>
-</header>
-<main>
-{body}
-</main>
-<footer>{footer}</footer>
-<script>{script}</script>
-</body>
-</html>
-"""
+from branchwise.text import as_html as html
+from branchwise.text.blocks import Block, Code, Paragraph, Table
 
 
 def page(sections: dict[str, Any], model: Model, steps: Steps | None) -> str:
@@ -85,32 +54,29 @@ def page(sections: dict[str, Any], model: Model, steps: Steps | None) -> str:
     steps : Steps or None
         How its first split was found.
     """
-    style = "\n".join([style_sheet(), marks.STYLE, _asset("report.css")])
-    script = _asset("report.js")
-    inner_style, inner_script = html.style_and_script()
-    page_sections = list(_sections(sections, model, steps))
-    contents = "\n".join(
-        f'<li><a href="#{name}">{text(title)}</a></li>'
-        for name, title, _ in page_sections
-    )
-    body = "\n".join(_section(*section) for section in page_sections)
-    versions = sections["reproduce"]["versions"]
-    return _PAGE.format(
-        policy=escape(policy([style, inner_style], [script, inner_script])),
-        generator=html.GENERATOR,
-        title=escape(heading_of(sections)),
+    assets = ("render/assets/charts.css", "report/assets/report.css")
+    style = html.markup("\n".join([style_sheet(), *map(html.asset, assets)]))
+    script = html.asset("report/assets/report.js")
+    inner_style, inner_script = viewer.style_and_script()
+    return html.page(
+        "report/templates/page.html",
+        policy=html.policy([style, inner_style], [script, inner_script]),
+        title=heading_of(sections),
         style=style,
-        summary=summary(sections),
-        contents=contents,
-        body=body,
-        footer=text(f"Made with branchwise {versions['branchwise']}."),
+        lead=lead(sections),
+        tiles=list(tiles(sections)),
+        sections=[
+            {"name": name, "title": title, "content": html.as_html(content)}
+            for name, title, content in _sections(sections, model, steps)
+        ],
+        version=sections["reproduce"]["versions"]["branchwise"],
         script=script,
     )
 
 
 def _sections(
     sections: dict[str, Any], model: Model, steps: Steps | None
-) -> Iterator[tuple[str, str, Iterable[Raw]]]:
+) -> Iterator[tuple[str, str, Iterable[Block]]]:
     """Yield the sections: name, heading, content."""
     yield "data", "The data", data_section(sections)
     yield "warnings", "Warnings about the data", warnings_section(sections)
@@ -124,44 +90,26 @@ def _sections(
     yield "reproduce", "How to reproduce it", reproduce_section(sections)
 
 
-def _section(name: str, title: str, content: Iterable[Raw]) -> str:
-    inside = "\n".join(section for section in content if section)
-    return (
-        f'<section id="{name}" aria-labelledby="{name}-heading">\n'
-        f'<h2 id="{name}-heading">{text(title)}</h2>\n{inside}\n</section>'
-    )
-
-
-def reproduce_section(sections: dict[str, Any]) -> Iterator[Raw]:
+def reproduce_section(sections: dict[str, Any]) -> Iterator[Block]:
     """Show how to reproduce the page and the tree."""
     found = sections["reproduce"]
     if found["commands"]:
-        yield paragraph("On the command line, in the directory of the files:")
-        yield code(found["commands"])
-    yield paragraph("The tree in Python:")
-    yield code(found["python"])
-    yield paragraph(
+        yield Paragraph("On the command line, in the directory of the files:")
+        yield Code(found["commands"])
+    yield Paragraph("The tree in Python:")
+    yield Code(found["python"])
+    yield Paragraph(
         "The same rows and parameters give the same tree, to the last bit, and the "
         f"same page: only the folds are random, with seed {found['seed']}."
     )
-    yield table(["software", "version"], list(found["versions"].items()), words=(0, 1))
+    yield Table(["software", "version"], list(found["versions"].items()), words=(0, 1))
     model = found["model_file"]
-    rows = [[one["name"], f"{one['bytes']:,}", _mark(one)] for one in found["files"]]
+    rows = [[one["name"], f"{one['bytes']:,}", one["sha256"]] for one in found["files"]]
     if model is not None:
         name = "the model file of this tree"
-        rows.append([name, f"{model['bytes']:,}", _mark(model)])
+        rows.append([name, f"{model['bytes']:,}", model["sha256"]])
     if rows:
-        yield table(["file", "bytes", "SHA-256"], rows, words=(0, 2))
-
-
-def _mark(file: dict[str, Any]) -> Raw:
-    return Raw(f'<span class="mark">{text(file["sha256"])}</span>')
-
-
-@cache
-def _asset(name: str) -> str:
-    folder = files("branchwise.report") / "assets"
-    return (folder / name).read_text(encoding="utf-8")
+        yield Table(["file", "bytes", "SHA-256"], rows, words=(0, 2))
 
 
 def file_mark(path: str | os.PathLike[str]) -> dict[str, Any]:

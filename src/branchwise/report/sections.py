@@ -5,29 +5,33 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator
-from html import escape
 from typing import Any
 
 from branchwise.errors import counted, plain
 from branchwise.model import Model
-from branchwise.render import viewer as html
+from branchwise.render import viewer
 from branchwise.render.svg import svg_lines
 from branchwise.render.view import view
 from branchwise.report.figures import (
     MOST_BARS,
-    Raw,
     balance_chart,
-    figure,
-    folded,
-    paragraph,
     percent,
     score,
-    side_by_side,
     spread_chart,
-    table,
-    text,
 )
 from branchwise.steps.result import Steps
+from branchwise.text import as_html as html
+from branchwise.text.blocks import (
+    Block,
+    Code,
+    Columns,
+    Figure,
+    Fold,
+    Html,
+    Items,
+    Paragraph,
+    Table,
+)
 from branchwise.text.conditions import UNNAMED, rounded, word
 
 #: So many columns of a table are listed.
@@ -51,14 +55,9 @@ def target_name(sections: dict[str, Any]) -> str:
     return "the target" if name == UNNAMED else word(name)
 
 
-def summary(sections: dict[str, Any]) -> Raw:
-    """Summarise the report in a few sentences and figures."""
-    lead = " ".join(_sentences(sections))
-    tiles = "".join(
-        f'<div class="tile"><b>{text(figure)}</b><span>{text(words)}</span></div>'
-        for figure, words in _tiles(sections)
-    )
-    return Raw(f'{paragraph(lead, "lead")}\n<div class="tiles">{tiles}</div>')
+def lead(sections: dict[str, Any]) -> str:
+    """Summarise the report in a few sentences."""
+    return " ".join(_sentences(sections))
 
 
 def _sentences(sections: dict[str, Any]) -> Iterator[str]:
@@ -117,7 +116,8 @@ def _within(found: dict[str, Any], number_format: Any) -> str:
     return f" (95 % interval {low} to {high})"
 
 
-def _tiles(sections: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def tiles(sections: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the main figures, each with what it is."""
     data, model, found = (sections[n] for n in ("data", "model", "evaluation"))
     if model["predicts"] == "numbers":
         scores, usual = found["scores"], found["baseline"]
@@ -140,7 +140,7 @@ def _tiles(sections: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield rows, f"{noun}, {counted(len(data['columns']), 'column')}"
 
 
-def data_section(sections: dict[str, Any]) -> Iterator[Raw]:
+def data_section(sections: dict[str, Any]) -> Iterator[Block]:
     """Describe the columns of the table."""
     data = sections["data"]
     used = set(sections["model"]["used_columns"])
@@ -148,23 +148,19 @@ def data_section(sections: dict[str, Any]) -> Iterator[Raw]:
     told = f"{rows:,} rows and {counted(len(columns), 'column')} besides the target"
     share = percent(data["missing_share"])
     cells = f"{data['missing']:,} of their cells ({share}) are missing"
-    yield paragraph(f"{told}; {cells if data['missing'] else 'no cell is missing'}.")
+    yield Paragraph(f"{told}; {cells if data['missing'] else 'no cell is missing'}.")
     if data["weighted"]:
-        yield paragraph("Rows have weights, used in growing; figures count rows.")
+        yield Paragraph("Rows have weights, used in growing; figures count rows.")
     head = ["column", "kind", "content", "different values", "missing", "used"]
-    listed = table(
+    listed = Table(
         head,
         [_row(one, rows, one["name"] in used) for one in columns[:_LISTED]],
         words=(0, 1, 2, 5),
     )
-    yield side_by_side(_target_figure(sections), _target_table(target))
-    yield folded(f"Every column ({len(columns):,})", listed, _more(len(columns)))
-
-
-def _more(columns: int) -> Raw:
-    if columns <= _LISTED:
-        return Raw("")
-    return paragraph(f"The first {_LISTED:,} of {columns:,} columns.", "faint")
+    shown = f"The first {_LISTED:,} of {len(columns):,} columns."
+    more = Paragraph(shown if len(columns) > _LISTED else "", "faint")
+    yield Columns([[_target_figure(sections)], [_target_table(target)]])
+    yield Fold(f"Every column ({len(columns):,})", [listed, more])
 
 
 def _row(column: dict[str, Any], rows: int, used: bool) -> list[str]:
@@ -193,53 +189,47 @@ def _content(column: dict[str, Any]) -> str:
     return f"{low} to {high}, median {middle}"
 
 
-def _target_figure(sections: dict[str, Any]) -> Raw:
+def _target_figure(sections: dict[str, Any]) -> Block:
     target = sections["data"]["target"]
     name = target_name(sections)
     if "classes" not in target:
-        return figure(spread_chart(target), f"How {name} is spread.")
+        return Figure(spread_chart(target), f"How {name} is spread.")
     shown = min(len(target["classes"]), MOST_BARS)
     which = "" if shown == len(target["classes"]) else f", the {shown} most frequent"
-    return figure(balance_chart(target), f"The classes of {name}{which}.")
+    return Figure(balance_chart(target), f"The classes of {name}{which}.")
 
 
-def _target_table(target: dict[str, Any]) -> Raw:
+def _target_table(target: dict[str, Any]) -> Block:
     if "classes" in target:
         rows = [
             [word(one["class"]), f"{one['rows']:,}", percent(one["share"])]
             for one in target["classes"][:_LISTED]
         ]
-        return table(["class", "rows", "share"], rows)
+        return Table(["class", "rows", "share"], rows)
     names = ("minimum", "median", "maximum", "mean", "deviation")
-    return table(
+    return Table(
         [word(target["name"]), "value"],
         [[name, rounded(target[name], 5)] for name in names],
     )
 
 
-def warnings_section(sections: dict[str, Any]) -> Iterator[Raw]:
+def warnings_section(sections: dict[str, Any]) -> Iterator[Block]:
     """List warnings about the table."""
     found = sections["warnings"]
     if not found:
-        yield paragraph(
+        yield Paragraph(
             "None. Checked for: columns that identify rows, leak the target, are "
             "constant, empty, mostly missing, look like codes or duplicate another "
             "column; classes with one row."
         )
         return
-    yield Raw(
-        '<ul class="warnings">'
-        + "\n".join(_warning(one) for one in found[:_LISTED])
-        + "</ul>"
-    )
+    listed = [_warning(one) for one in found[:_LISTED]]
+    yield Html(html.page("report/templates/warnings.html", warnings=listed))
 
 
-def _warning(one: dict[str, Any]) -> str:
+def _warning(one: dict[str, Any]) -> tuple[str, str, str]:
     kind = _KINDS.get(one["kind"], one["kind"])
-    return (
-        f"<li><b>{text(kind[0].upper() + kind[1:])}.</b> {text(one['message'])} "
-        f'<span class="faint">{text(one["advice"])}</span></li>'
-    )
+    return kind[0].upper() + kind[1:], one["message"], one["advice"]
 
 
 #: The size of a printed picture, in its own units: letters stay readable.
@@ -270,58 +260,51 @@ _OUT = {"average": "gains less than the average", "min_gain": "gains too little"
 _WITHOUT_EFFECT = ("m", "confidence", "raise_subtrees", "ccp_alpha", "tolerance")
 
 
-def tree_section(sections: dict[str, Any], model: Model) -> Iterator[Raw]:
+def tree_section(sections: dict[str, Any], model: Model) -> Iterator[Block]:
     """Show the tree: to try on screen, as a picture on paper, in words."""
     small = shown_model(model)
     whole = len(small.tree) == len(model.tree)
     trying = ", try a case of your own in the panel" if whole else ""
-    yield paragraph(
+    yield Paragraph(
         f"Click a node to read it, type to search{trying}; the ? in the corner lists "
         "all keys.",
         "on-screen faint",
     )
-    seen = view(
-        small.schema, small.tree, small.recipe, lists=html.lists_for(small.tree)
-    )
+    lists = viewer.lists_for(small.tree)
+    seen = view(small.schema, small.tree, small.recipe, lists=lists)
+    seen = viewer.abridged(seen, len(model.tree), _WHY_LESS)
     words = str(model)
-    page = html.page(html.abridged(seen, len(model.tree), _WHY_LESS), words)
-    name = text(f"Decision tree for {target_name(sections)}")
-    yield Raw(
-        f'<iframe class="viewer" sandbox="allow-scripts" title="{name}" '
-        f'srcdoc="{escape(page)}"></iframe>'
+    drawn = html.page(
+        "report/templates/tree.html",
+        name=f"Decision tree for {target_name(sections)}",
+        page=viewer.page(seen, words),
+        **_paper(small, len(model.tree)),
     )
-    yield _paper(small, len(model.tree), name)
-    yield folded("The tree as text", _lines(words))
-    yield folded("How it was grown: every parameter", *_parameters(sections))
+    yield Html(drawn)
+    yield Fold("The tree as text", [_lines(words)])
+    yield Fold("How it was grown: every parameter", list(_parameters(sections)))
 
 
 def shown_model(model: Model) -> Model:
     """Return the model, or its upper levels if it is too large for a page."""
-    depth_limit = html.beyond_a_notebook(model.tree)
+    depth_limit = viewer.beyond_a_notebook(model.tree)
     return model.collapse_nodes(*depth_limit) if depth_limit else model
 
 
-def _paper(model: Model, n_nodes: int, name: Raw) -> Raw:
+def _paper(model: Model, n_nodes: int) -> dict[str, Any]:
     """Draw as many levels as can be read on paper."""
     seen = view(model.schema, model.tree, model.recipe)
     picture, depth = _fitting(seen)
     size = _SIZE.search(picture)
-    wide = size is None or float(size[1]) > _UPRIGHT
-    data = base64.b64encode(picture.encode("utf-8")).decode("ascii")
-    note = ""
-    if depth < seen["depth"] or len(model.tree) < n_nodes:
-        note = str(
-            paragraph(
-                f"The upper {counted(depth, 'level')} of the tree, as far as a page "
-                "has room. The rules below, the text, and the page on screen have the "
-                "rest.",
-                "faint",
-            )
-        )
-    return Raw(
-        f'<div class="on-paper{" across" if wide else ""}">'
-        f'<img alt="{name}" src="data:image/svg+xml;base64,{data}">{note}</div>'
+    note = (
+        f"The upper {counted(depth, 'level')} of the tree, as far as a page has room. "
+        "The rules below, the text, and the page on screen have the rest."
     )
+    return {
+        "wide": size is None or float(size[1]) > _UPRIGHT,
+        "picture": base64.b64encode(picture.encode("utf-8")).decode("ascii"),
+        "note": note if depth < seen["depth"] or len(model.tree) < n_nodes else "",
+    }
 
 
 def _fitting(seen: dict[str, Any]) -> tuple[str, int]:
@@ -339,19 +322,19 @@ def _fitting(seen: dict[str, Any]) -> tuple[str, int]:
     return best, found
 
 
-def _lines(words: str) -> Raw:
+def _lines(words: str) -> Block:
     lines = words.split("\n")
     more = len(lines) - _LINES
     shown = lines[:_LINES] + ([f"... ({more:,} more lines)"] if more > 0 else [])
-    return Raw(f"<pre>{text(chr(10).join(shown))}</pre>")
+    return Code(shown)
 
 
-def _parameters(sections: dict[str, Any]) -> Iterator[Raw]:
+def _parameters(sections: dict[str, Any]) -> Iterator[Block]:
     model = sections["model"]
     own = model["chosen"]
     if own:
-        yield paragraph("Chosen for this tree; all others are the algorithm's own:")
-        yield table(["parameter", "value"], own.items(), words=(0, 1))
+        yield Paragraph("Chosen for this tree; all others are the algorithm's own:")
+        yield Table(["parameter", "value"], list(own.items()), words=(0, 1))
     pruned = model["parameters"]["pruning"]
     rows = [
         [name, _value(value)]
@@ -359,10 +342,10 @@ def _parameters(sections: dict[str, Any]) -> Iterator[Raw]:
         if pruned is not None or name not in _WITHOUT_EFFECT
     ]
     caption = f"{model['algorithm']}: the recipe in full"
-    yield table(["parameter", "value"], rows, words=(0, 1), caption=caption)
+    yield Table(["parameter", "value"], rows, words=(0, 1), caption=caption)
     if model["costs"] is not None:
         classes = [word(one["class"]) for one in sections["data"]["target"]["classes"]]
-        yield table(
+        yield Table(
             ["true class", *classes],
             [
                 [name, *(f"{cost:g}" for cost in row)]
@@ -380,41 +363,36 @@ def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def rules_section(sections: dict[str, Any]) -> Iterator[Raw]:
+def rules_section(sections: dict[str, Any]) -> Iterator[Block]:
     """Write the rules of the tree as sentences."""
     found = sections["rules"]
     shown, total = len(found["rules"]), found["of"]
     if shown < total:
-        yield paragraph(
+        yield Paragraph(
             f"The {shown:,} rules that cover most, of {total:,}; together they cover "
             f"{percent(found['covered'])} of the training rows."
         )
     else:
-        yield paragraph(
+        yield Paragraph(
             "One rule for each leaf, those that cover most first. Exactly one applies "
             "to a row whose values are known."
         )
     sentences = [rule["sentence"] for rule in found["rules"]]
-    yield _listed(sentences[:_OPEN_RULES], 1)
-    if sentences[_OPEN_RULES:]:
-        more = f"{len(sentences) - _OPEN_RULES:,} more rules"
-        yield folded(more, _listed(sentences[_OPEN_RULES:], _OPEN_RULES + 1))
-    yield paragraph(found["note"], "faint")
+    yield Items(sentences[:_OPEN_RULES], numbered=True, kind="rules")
+    if rest := sentences[_OPEN_RULES:]:
+        items = Items(rest, numbered=True, first=_OPEN_RULES + 1, kind="rules")
+        yield Fold(f"{len(rest):,} more rules", [items])
+    yield Paragraph(found["note"], "faint")
 
 
-def _listed(sentences: list[str], first: int) -> Raw:
-    items = "\n".join(f"<li>{text(sentence)}</li>" for sentence in sentences)
-    return Raw(f'<ol class="rules" start="{first}">{items}</ol>')
-
-
-def root_section(sections: dict[str, Any], steps: Steps | None) -> Iterator[Raw]:
+def root_section(sections: dict[str, Any], steps: Steps | None) -> Iterator[Block]:
     """Show how the split of the root was chosen, as a worked solution."""
     if steps is None:
-        yield paragraph(sections["root_split"]["left_out"])
+        yield Paragraph(sections["root_split"]["left_out"])
         return
     root = sections["root_split"]
     used = root["column"]
-    yield paragraph(
+    yield Paragraph(
         f"The root splits on {word(used)}. Each column is listed with its best split; "
         f"the score is its {_CRITERIA.get(root['criterion'], 'criterion')}."
         + ("" if root["as_chosen"] else " Pruning has changed the root since.")
@@ -430,8 +408,8 @@ def root_section(sections: dict[str, Any], steps: Steps | None) -> Iterator[Raw]
         ]
         for one in root["candidates"][:_COMPARED]
     ]
-    yield table(["column", "score", "gain", ""], rows, words=(0, 3))
-    yield folded("The whole computation", Raw(steps.to_html_fragment(heading=3)))
+    yield Table(["column", "score", "gain", ""], rows, words=(0, 3))
+    yield Fold("The whole computation", [Html(steps.to_html_fragment(heading=3))])
 
 
 def heading_of(sections: dict[str, Any]) -> str:

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from branchwise.render.charts import MOST_CELLS
 from branchwise.report.figures import (
     MOST_BARS,
-    Raw,
     calibration_chart,
     confusion_chart,
-    figure,
-    folded,
     importance_charts,
     learning_chart,
-    paragraph,
     percent,
     pruning_chart,
     ranked,
     residual_chart,
     score,
-    side_by_side,
-    table,
 )
+from branchwise.text.blocks import Block, Columns, Figure, Fold, Paragraph, Table
 from branchwise.text.conditions import rounded, word
 
 
@@ -55,7 +50,7 @@ _MOST_CLASSES = 60
 _MOST_COLUMNS = 200
 
 
-def importance_section(sections: dict[str, Any]) -> Iterator[Raw]:
+def importance_section(sections: dict[str, Any]) -> Iterator[Block]:
     """Show the importances of the columns."""
     found = sections["importances"]
     by_shuffling, by_impurity = importance_charts(found)
@@ -65,7 +60,7 @@ def importance_section(sections: dict[str, Any]) -> Iterator[Raw]:
         which = f" The first {MOST_BARS} of {len(ranked(found)):,} columns."
     if idle:
         which += f" {idle:,} of {len(found['columns']):,} columns are used by no tree."
-    yield paragraph(
+    yield Paragraph(
         f"By shuffling: how much {found['score']} is lost on rows that the tree has "
         "not seen when the values of a column are shuffled among them; lines are one "
         f"standard deviation over {found['shuffles']} shuffles. A column "
@@ -73,10 +68,9 @@ def importance_section(sections: dict[str, Any]) -> Iterator[Raw]:
         "growing."
         f"{which} {found['note']}"
     )
-    yield side_by_side(
-        figure(by_shuffling, "On unseen rows, by shuffling (permutation importance)."),
-        figure(by_impurity, "On training rows, by impurity."),
-    )
+    unseen = "On unseen rows, by shuffling (permutation importance)."
+    training = "On training rows, by impurity."
+    yield Columns([[Figure(by_shuffling, unseen)], [Figure(by_impurity, training)]])
     number_format = percent if found["score"] == "accuracy" else score
     rows = [
         [
@@ -88,16 +82,16 @@ def importance_section(sections: dict[str, Any]) -> Iterator[Raw]:
         for one in ranked(found)[:_MOST_COLUMNS]
     ]
     head = ["column", f"loss of {found['score']}", "deviation", "impurity"]
-    yield folded("The figures", table(head, rows))
+    yield Fold("The figures", [Table(head, rows)])
 
 
-def evaluation_section(sections: dict[str, Any]) -> Iterator[Raw]:
+def evaluation_section(sections: dict[str, Any]) -> Iterator[Block]:
     """Show the scores of the tree on rows that it has not seen."""
     found = sections["evaluation"]
-    yield paragraph(f"Tested {found['how']}. {found['note']}")
+    yield Paragraph(f"Tested {found['how']}. {found['note']}")
     yield _score_table(found)
     always = "most frequent class" if "confusion_matrix" in found else "mean"
-    yield paragraph(
+    yield Paragraph(
         f"Intervals: {found['interval']}. The baseline always predicts the "
         f"{always} of the training rows.",
         "faint",
@@ -108,7 +102,7 @@ def evaluation_section(sections: dict[str, Any]) -> Iterator[Raw]:
         yield from _number_sections(sections, found)
 
 
-def _score_table(found: dict[str, Any]) -> Raw:
+def _score_table(found: dict[str, Any]) -> Block:
     rows = []
     for name, (called, meaning, number_format) in _SCORES.items():
         own = found["scores"].get(name)
@@ -117,31 +111,26 @@ def _score_table(found: dict[str, Any]) -> Raw:
         size = number_format is _one_decimal
         usual = None if size else found["baseline"][name]["mean"]
         own_rows = found["on_training_rows"].get(name)
-        interval = (
-            ""
-            if own["low"] is None
-            else f"{number_format(own['low'])} to {number_format(own['high'])}"
-        )
         rows.append(
             [
                 called,
                 number_format(own["mean"]),
-                interval,
+                _span(own, number_format),
                 number_format(usual),
                 "" if own_rows is None else number_format(own_rows),
                 meaning,
             ]
         )
     head = ["score", "tree", "95 % interval", "baseline", "on training rows", "meaning"]
-    return table(head, rows, words=(0, 5))
+    return Table(head, rows, words=(0, 5))
 
 
-def _class_sections(found: dict[str, Any]) -> Iterator[Raw]:
+def _class_sections(found: dict[str, Any]) -> Iterator[Block]:
     names = [word(one["class"]) for one in found["classes"]]
     charts = []
     if len(names) <= MOST_CELLS:
         charts.append(
-            figure(
+            Figure(
                 confusion_chart(found),
                 "Confusion matrix: rows of the table by true class (down) and "
                 "predicted class (across); percent of the true class.",
@@ -149,20 +138,20 @@ def _class_sections(found: dict[str, Any]) -> Iterator[Raw]:
         )
     if found["calibration"]:
         charts.append(
-            figure(
+            Figure(
                 calibration_chart(found),
                 "Calibration: on the dashed line, the share of right predictions is "
                 "their probability. Larger dots are more rows; lines are 95 % "
                 "intervals.",
             )
         )
-    yield side_by_side(*charts)
+    yield Columns([[chart] for chart in charts])
     yield _class_table(found)
     figures = [_confusion_table(names, found)] if len(names) <= _MOST_CLASSES else []
-    yield folded("The figures", *figures, _calibration_table(found))
+    yield Fold("The figures", [*figures, _calibration_table(found)])
 
 
-def _class_table(found: dict[str, Any]) -> Raw:
+def _class_table(found: dict[str, Any]) -> Block:
     def cell(one: dict[str, Any]) -> str:
         if one["low"] is None:
             return percent(one["mean"])
@@ -186,18 +175,18 @@ def _class_table(found: dict[str, Any]) -> Raw:
         "By class, with 95 % intervals. Precision: how many of such predictions are "
         "right; recall: how many of the class are found."
     )
-    return table(head, rows, caption=caption)
+    return Table(head, rows, caption=caption)
 
 
-def _confusion_table(names: list[str], found: dict[str, Any]) -> Raw:
+def _confusion_table(names: list[str], found: dict[str, Any]) -> Block:
     rows = [
         [name, *(f"{count:,}" for count in counts)]
         for name, counts in zip(names, found["confusion_matrix"], strict=True)
     ]
-    return table(["true class", *names], rows, caption="Confusion matrix")
+    return Table(["true class", *names], rows, caption="Confusion matrix")
 
 
-def _calibration_table(found: dict[str, Any]) -> Raw:
+def _calibration_table(found: dict[str, Any]) -> Block:
     rows = [
         [
             f"{percent(row['from'])} to {percent(row['to'])}",
@@ -209,10 +198,12 @@ def _calibration_table(found: dict[str, Any]) -> Raw:
         for row in found["calibration"]
     ]
     head = ["probability", "rows", "mean probability", "right", "95 % interval"]
-    return table(head, rows, caption="Calibration")
+    return Table(head, rows, caption="Calibration")
 
 
-def _number_sections(sections: dict[str, Any], found: dict[str, Any]) -> Iterator[Raw]:
+def _number_sections(
+    sections: dict[str, Any], found: dict[str, Any]
+) -> Iterator[Block]:
     points = found["residuals"]
     name = sections["data"]["target"]["name"]
     some = (
@@ -224,23 +215,22 @@ def _number_sections(sections: dict[str, Any], found: dict[str, Any]) -> Iterato
         [percent(one["share"]), rounded(one["error"], 5)]
         for one in found["error_quantiles"]
     ]
-    yield side_by_side(
-        figure(
-            residual_chart(found, name),
-            "Residuals: true minus predicted. A tree predicts one number for each "
-            f"leaf, so that points stand in columns.{some}",
-        ),
-        table(
-            ["share of rows", "error at most"],
-            quantiles,
-            words=(),
-            caption="Errors (true minus predicted): quantiles",
-        ),
+    chart = Figure(
+        residual_chart(found, name),
+        "Residuals: true minus predicted. A tree predicts one number for each "
+        f"leaf, so that points stand in columns.{some}",
     )
+    errors = Table(
+        ["share of rows", "error at most"],
+        quantiles,
+        words=(),
+        caption="Errors (true minus predicted): quantiles",
+    )
+    yield Columns([[chart], [errors]])
     yield _error_table(found)
 
 
-def _error_table(found: dict[str, Any]) -> Raw:
+def _error_table(found: dict[str, Any]) -> Block:
     rows = [
         [
             f"{rounded(one['from'], 5)} to {rounded(one['to'], 5)}",
@@ -262,15 +252,15 @@ def _error_table(found: dict[str, Any]) -> Raw:
         "Errors by predicted number, in groups of about equal size. A mean error far "
         "from 0 is a bias."
     )
-    return table(head, rows, caption=caption)
+    return Table(head, rows, caption=caption)
 
 
-def pruning_section(sections: dict[str, Any]) -> Iterator[Raw]:
+def pruning_section(sections: dict[str, Any]) -> Iterator[Block]:
     """Tell what smaller trees would do."""
     found = sections["pruning"]
     trees = found["trees"]
     if len(trees) < 2:
-        yield paragraph("The tree is as small as it can be.")
+        yield Paragraph("The tree is as small as it can be.")
         return
     number_format = percent if found["error"] == "share of errors" else score
     rows = [
@@ -283,7 +273,7 @@ def pruning_section(sections: dict[str, Any]) -> Iterator[Raw]:
         for tree in trees
     ]
     best = found["best"]
-    yield paragraph(
+    yield Paragraph(
         "What is left of the tree when subtrees go that cost more leaves than they "
         f"save errors (cost-complexity pruning). Fewest errors on unseen rows: "
         f"{best['leaves']:,} of {trees[0]['leaves']:,} leaves, with ccp_alpha "
@@ -292,17 +282,15 @@ def pruning_section(sections: dict[str, Any]) -> Iterator[Raw]:
     head = ["leaves", "ccp_alpha", "training rows", "unseen rows"]
     left_out = found["left_out"]
     more = f"{left_out:,} trees in between are left out." if left_out else ""
-    yield side_by_side(
-        figure(
-            pruning_chart(found),
-            f"Pruning curve: {found['error']} by the size of the tree; band: 95 % "
-            "interval where there are folds.",
-        ),
-        _figures(table(head, rows, words=()), len(rows), more),
+    chart = Figure(
+        pruning_chart(found),
+        f"Pruning curve: {found['error']} by the size of the tree; band: 95 % "
+        "interval where there are folds.",
     )
+    yield Columns([[chart], _figures(Table(head, rows, words=()), more)])
 
 
-def learning_section(sections: dict[str, Any]) -> Iterator[Raw]:
+def learning_section(sections: dict[str, Any]) -> Iterator[Block]:
     """Tell what more rows would do."""
     found = sections["learning"]
     number_format = percent if found["score"] == "accuracy" else score
@@ -315,26 +303,24 @@ def learning_section(sections: dict[str, Any]) -> Iterator[Raw]:
         ]
         for size in found["sizes"]
     ]
-    yield paragraph(
+    yield Paragraph(
         "Where the line of unseen rows still climbs at its right end, more rows would "
         "help; where it is flat and far below that of the training rows, a simpler "
         f"tree would. {found['note']}"
     )
     head = ["training rows", "on those", "on unseen rows", "95 % interval"]
-    yield side_by_side(
-        figure(
-            learning_chart(found),
-            f"Learning curve: {found['score']} by the number of training rows, over "
-            f"{found['folds']} folds; band: 95 % interval.",
-        ),
-        _figures(table(head, rows, words=()), len(rows)),
+    chart = Figure(
+        learning_chart(found),
+        f"Learning curve: {found['score']} by the number of training rows, over "
+        f"{found['folds']} folds; band: 95 % interval.",
     )
+    yield Columns([[chart], _figures(Table(head, rows, words=()))])
 
 
-def _figures(listed: Raw, rows: int, more: str = "") -> Raw:
+def _figures(listed: Table, more: str = "") -> Sequence[Block]:
     """Set the figures of a chart beside it; fold them away if they are many."""
-    blocks = (listed, paragraph(more, "faint"))
-    return folded("The figures", *blocks) if rows > _BESIDE else Raw("".join(blocks))
+    blocks = (listed, Paragraph(more, "faint"))
+    return [Fold("The figures", blocks)] if len(listed.rows) > _BESIDE else blocks
 
 
 def _span(found: dict[str, Any], number_format: Any) -> str:
