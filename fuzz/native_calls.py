@@ -125,7 +125,9 @@ def grow_arguments(rng: np.random.Generator) -> tuple[dict[str, Any], tuple[Any,
     threads = int(rng.choice([1, 1, 1, 2, 3]))
     source = (columns, data, labels, n_classes, grid, recipe)
     given = recorded(native.grow_native, *source, threads)
-    given["worth_sharing"] = int(rng.choice([1, 1 << 18]))
+    given["options"]["worth_sharing"] = int(rng.choice([1, 1 << 18]))
+    if rng.random() < 0.2:
+        given["options"]["weight_in_leaf"] = float(rng.random() * 3)
     return given, source
 
 
@@ -141,7 +143,8 @@ def prune_call(rng: np.random.Generator) -> Call:
     tree = native.grow_native(*source)
     arguments = (columns, data, labels, grid, tree, recipe)
     given = recorded(prune_native, *arguments)
-    return "prune", {**given, "prunes": True, "raises": bool(rng.random() < 0.8)}
+    given["options"] |= {"prunes": True, "raises": bool(rng.random() < 0.8)}
+    return "prune", given
 
 
 def walk_call(rng: np.random.Generator) -> Call:
@@ -203,11 +206,12 @@ def a_call(seed: int, number: int) -> tuple[str, dict[str, Any], list[str]]:
     """Return a call, its arguments and the names of those that were changed."""
     rng = np.random.default_rng([seed, number])
     function, given = pick(rng, MAKERS)(rng)
-    names = list(given)
-    some = rng.choice(names, size=min(int(rng.integers(0, 4)), len(names)))
-    changed = sorted({str(name) for name in some})
-    for name in changed:
-        given[name] = mutated(rng, given[name])
+    places = entries(given)
+    some = rng.integers(0, len(places), min(int(rng.integers(0, 4)), len(places)))
+    changed = []
+    for name, inside in [places[at] for at in sorted(set(some.tolist()))]:
+        changed.append(name)
+        inside[name] = mutated(rng, inside[name])
     if function == "grow" and rng.random() < 0.2:
         given["progress"] = forgetful(given)
         changed.append("progress")
@@ -217,12 +221,21 @@ def a_call(seed: int, number: int) -> tuple[str, dict[str, Any], list[str]]:
     return function, given, changed
 
 
+def entries(given: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the names of arguments and of their entries, and where each is."""
+    places = [(name, given) for name in given]
+    for value in given.values():
+        if isinstance(value, dict):
+            places += [(name, value) for name in value]
+    return places
+
+
 def forgetful(given: dict[str, Any]) -> Callable[[int], None]:
     """Return a listener that empties the lists it was called beside."""
 
     def forget(_: int) -> None:
         for value in given.values():
-            if isinstance(value, list):
+            if isinstance(value, list | dict):
                 value.clear()
 
     return forget
@@ -240,7 +253,7 @@ def share_memory(given: dict[str, Any]) -> None:
 def try_one(seed: int, number: int) -> str:
     """Make a call; return how it ended, or raise what is a finding."""
     function, given, changed = a_call(seed, number)
-    names = list(given)
+    names = [name for name, _ in entries(given)]
     try:
         result = called(function, given)
     except (TypeError, ValueError, OverflowError) as error:

@@ -6,6 +6,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +15,8 @@
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include "core/memory.hpp"
 
 namespace branchwise {
 
@@ -52,14 +55,6 @@ bool holds(const Py_buffer& view) {
            view.itemsize == Py_ssize_t(sizeof(T));
 }
 
-template <typename T>
-struct Span {
-    T* data = nullptr;
-    size_t size = 0;
-
-    T& operator[](size_t i) const { return data[i]; }
-};
-
 // The arrays of one call. They are held until it returns, whatever becomes of the lists
 // that they came in.
 class Arrays {
@@ -90,9 +85,9 @@ class Arrays {
     template <typename T>
     Span<const T> vector(nb::handle array, const std::string& name, size_t length) {
         const auto found = vector<T>(array, name);
-        if (found.size != length)
+        if (found.size() != length)
             refuse(name + " must have " + std::to_string(length) + " entries. Got " +
-                   std::to_string(found.size));
+                   std::to_string(found.size()));
         return found;
     }
 
@@ -105,9 +100,9 @@ class Arrays {
             if (other.get() != &given && overlap(*other, given))
                 refuse(name + " must not share memory with another array");
         const auto found = entries<T>(given, name);
-        if (found.size != length)
+        if (found.size() != length)
             refuse(name + " must have " + std::to_string(length) + " entries. Got " +
-                   std::to_string(found.size));
+                   std::to_string(found.size()));
         return found;
     }
 
@@ -200,6 +195,78 @@ inline std::vector<double> read_numbers(const nb::list& list, const char* name, 
     return numbers;
 }
 
+// The entries of a dict, each taken once by its name; none may be left over.
+class Fields {
+  public:
+    Fields(const char* name, const nb::dict& given)
+        : name_(name), entries_(nb::steal<nb::dict>(PyDict_Copy(given.ptr()))) {}
+
+    nb::object take(const char* name) {
+        PyObject* value = PyDict_GetItemString(entries_.ptr(), name);
+        if (!value) refuse(std::string(name_) + " must have an entry " + name);
+        ++n_taken_;
+        return nb::borrow(value);
+    }
+
+    bool flag(const char* name) {
+        const nb::object value = take(name);
+        if (!PyBool_Check(value.ptr())) refuse_type(std::string(name) + " must be True or False");
+        return value.ptr() == Py_True;
+    }
+
+    double number(const char* name, double least,
+                  double most = std::numeric_limits<double>::infinity()) {
+        const nb::object value = take(name);
+        if (!PyFloat_Check(value.ptr())) refuse_type(std::string(name) + " must be a float");
+        check_number(name, PyFloat_AS_DOUBLE(value.ptr()), least, most);
+        return PyFloat_AS_DOUBLE(value.ptr());
+    }
+
+    int64_t whole(const char* name, int64_t least, int64_t most) {
+        const nb::object value = take(name);
+        if (!PyLong_Check(value.ptr())) refuse_type(std::string(name) + " must be a whole number");
+        int overflow = 0;
+        const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+        if (overflow)
+            refuse(std::string(name) + " must be between " + std::to_string(least) + " and " +
+                   std::to_string(most));
+        check_whole(name, number, least, most);
+        return number;
+    }
+
+    // The position of a name among those that are known.
+    template <typename Choice>
+    Choice choice(const char* name, std::initializer_list<const char*> known) {
+        const nb::object value = take(name);
+        const char* text = PyUnicode_Check(value.ptr()) ? PyUnicode_AsUTF8(value.ptr()) : nullptr;
+        PyErr_Clear();
+        const auto found = std::find_if(known.begin(), known.end(), [&](const char* one) {
+            return text && std::strcmp(one, text) == 0;
+        });
+        if (found != known.end()) return Choice(int(found - known.begin()));
+        std::string listed;
+        for (const char* one : known) listed += (listed.empty() ? "" : ", ") + std::string(one);
+        refuse(std::string(name) + " must be one of " + listed);
+    }
+
+    nb::list list(const char* name) {
+        const nb::object value = take(name);
+        if (!PyList_Check(value.ptr())) refuse_type(std::string(name) + " must be a list");
+        return nb::borrow<nb::list>(value);
+    }
+
+    void check_all_taken() const {
+        if (entries_.size() != n_taken_)
+            refuse(std::string(name_) + " must have " + std::to_string(n_taken_) +
+                   " entries. Got " + std::to_string(entries_.size()));
+    }
+
+  private:
+    const char* name_;
+    const nb::dict entries_;
+    size_t n_taken_ = 0;
+};
+
 inline void check_power_of_two(const char* name, double value) {
     int exponent;
     if (!std::isfinite(value) || std::frexp(value, &exponent) != 0.5)
@@ -208,7 +275,7 @@ inline void check_power_of_two(const char* name, double value) {
 
 inline void check_finite(const char* name, const Span<const double>& numbers) {
     bool sound = true;
-    for (size_t i = 0; i < numbers.size; ++i)
+    for (size_t i = 0; i < numbers.size(); ++i)
         sound &= numbers[i] >= 0 && numbers[i] <= std::numeric_limits<double>::max();
     if (!sound) refuse(std::string(name) + " must be finite and not negative");
 }

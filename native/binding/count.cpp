@@ -65,7 +65,7 @@ void add_rows(const Part& part, const std::vector<Tables>& out) {
 }
 
 // The product of sizes, refused where no array could be as large.
-size_t cells_of(size_t n_nodes, size_t n_codes, size_t n_classes) {
+size_t cells_by_node(size_t n_nodes, size_t n_codes, size_t n_classes) {
     const size_t pairs = n_nodes * n_codes;  // each below 2^31
     if (pairs > std::numeric_limits<size_t>::max() / sizeof(double) / n_classes)
         refuse("n_classes must not be so large");
@@ -74,16 +74,16 @@ size_t cells_of(size_t n_nodes, size_t n_codes, size_t n_classes) {
 
 void tally(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes,
            nb::handle nodes, int64_t n_nodes, nb::object weights, nb::list rows, nb::list sums) {
-    Problem given;
+    Table given;
     Arrays arrays;
     const std::vector<uint32_t> sizes = read_sizes(n_codes, "n_codes", 1, most_codes);
     read_rows(given, arrays, columns, sizes, labels, n_classes);
     const auto node = arrays.vector<int32_t>(nodes, "nodes", given.n_rows);
     check_whole("n_nodes", n_nodes, 1, most_codes);
-    for (size_t i = 0; i < node.size; ++i)
+    for (size_t i = 0; i < node.size(); ++i)
         if (node[i] < nowhere || node[i] >= n_nodes) refuse("nodes must be below n_nodes, or -1");
     const bool weighted = !weights.is_none();
-    if (weighted) given.weights = arrays.vector<double>(weights, "weights", given.n_rows).data;
+    if (weighted) given.weights = arrays.vector<double>(weights, "weights", given.n_rows).data();
     const nb::tuple row_tables = items_of(rows), sum_tables = items_of(sums);
     if (row_tables.size() != sizes.size()) refuse("rows must have one table for each column");
     if (sum_tables.size() != (weighted ? sizes.size() : 0))
@@ -91,16 +91,16 @@ void tally(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_clas
     std::vector<Tables> out(sizes.size());
     for (size_t j = 0; j < out.size(); ++j) {
         if (given.columns[j].numeric) refuse(item("columns", j) + " must hold codes");
-        const size_t cells = cells_of(size_t(n_nodes), sizes[j], size_t(n_classes));
+        const size_t cells = cells_by_node(size_t(n_nodes), sizes[j], size_t(n_classes));
         const size_t pairs = cells / size_t(n_classes);
         // Counts that overflow start again: unsigned, that is no error.
         const auto table =
             arrays.writable<int64_t>(row_tables[j], item("rows", j), weighted ? pairs : cells);
-        out[j].rows = reinterpret_cast<uint64_t*>(table.data);
+        out[j].rows = reinterpret_cast<uint64_t*>(table.data());
         if (weighted)
-            out[j].weights = arrays.writable<double>(sum_tables[j], item("sums", j), cells).data;
+            out[j].weights = arrays.writable<double>(sum_tables[j], item("sums", j), cells).data();
     }
-    const Part part{given.columns, given.labels, node.data,
+    const Part part{given.columns, given.labels, node.data(),
                     given.weights, given.n_rows, size_t(n_classes)};
     ReleasedGil released;
     add_rows(part, out);
@@ -108,7 +108,7 @@ void tally(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_clas
 
 }  // namespace
 
-void bind_tallying(nb::module_& m) {
+void bind_counting(nb::module_& m) {
     m.def("tally", &tally, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels").none(),
           nb::arg("n_classes"), nb::arg("nodes").none(), nb::arg("n_nodes"),
           nb::arg("weights").none(), nb::arg("rows"), nb::arg("sums"));

@@ -1,13 +1,88 @@
+// The border of growing: a table and options come in, a tree goes out as arrays.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <memory>
+
+#include "binding/tree_arrays.hpp"
 #include "bit_rows/bit_grower.hpp"
-#include "records/record_grower.hpp"
 #include "core/parallel.hpp"
+#include "records/record_grower.hpp"
 
 namespace branchwise {
 
 namespace {
 
+constexpr int64_t most_threads = 4096;
+constexpr size_t most_terms = 64;
+constexpr int64_t no_limit = int64_t(1) << 62;
+
+// ---- options ---------------------------------------------------------------------
+
+Policy policy(Fields& given, const char* name) {
+    return given.choice<Policy>(name, {"branch", "split", "largest", "node", "error"});
+}
+
+void read_options(Options& options, Fields& given) {
+    options.criterion = given.choice<Criterion>("criterion", {"gain", "gain_ratio", "gini"});
+    options.max_depth = given.whole("max_depth", -1, no_limit);
+    options.cases_to_split = given.number("cases_to_split", 0);
+    options.cases_in_leaf = given.number("cases_in_leaf", 0);
+    options.cases_in_branch = given.number("cases_in_branch", 0);
+    options.weight_in_leaf = given.number("weight_in_leaf", 0);
+    options.min_gain = given.number("min_gain", 0);
+    options.weights_are_cases = given.flag("weights_are_cases");
+    options.branching = given.choice<Branching>("branching", {"values", "groups", "two-way"});
+    options.quinlan = given.flag("quinlan");
+    options.threshold_at_value = given.flag("threshold_at_value");
+    options.few_values = read_flags(given.list("few_values"), "few_values");
+    options.missing = policy(given, "missing");
+    options.unseen = policy(given, "unseen");
+    options.bits = int(given.whole("bits", -1100, 1100));
+    options.series = read_numbers(given.list("series"), "series", 0, 3);
+    if (options.series.empty() || options.series.size() > most_terms)
+        refuse("series must have between 1 and 64 entries");
+    options.total = given.number("total", std::numeric_limits<double>::min(), 1e301);
+    options.whole = given.flag("whole");
+    options.n_threads = unsigned(given.whole("n_threads", 1, most_threads));
+    options.worth_sharing = size_t(given.whole("worth_sharing", 0, no_limit));
+    given.check_all_taken();
+}
+
+// Sums of impurities are below 2^61, so that what is added to or taken from one of them is no
+// overflow: `bits` must be no more than ImpuritySums64 of grow/criteria.py finds for the total, and
+// not so few that nothing is left.
+void check_impurities(const Problem& problem, double total_of_rows) {
+    const double total = problem.total;
+    if (total_of_rows > total) refuse("total must be the weight of all rows at least");
+    if (problem.whole && (problem.fractions || problem.weight_step != 1.0))
+        refuse("whole must be False where weights may be fractions");
+    if (problem.fractions && !(problem.weight_step <= std::ldexp(total, -40)))
+        refuse("weight_step must be 2**-40 of the total at most");
+    const double logarithm = std::log2(total);
+    const double largest_sum =
+        total * (problem.whole ? std::max(logarithm, 1.0) : std::fabs(logarithm) + 54);
+    // Between a half and 1, as ImpuritySums64 has it.
+    const double scaled = std::ldexp(largest_sum, problem.bits - 61);
+    if (!(scaled > 1e-12 && scaled < 1 + 1e-9))
+        refuse("bits must be those of impurities of the total");
+}
+
+void check_fractions(const Problem& problem) {
+    // Parts of cases would be split without end.
+    if (problem.fractions && problem.cases_to_split < 1)
+        refuse("cases_to_split must be at least 1 with fractions");
+    const bool some_missing = std::any_of(problem.columns.begin(), problem.columns.end(),
+                                          [](const Column& column) { return column.has_missing; });
+    if (problem.missing == Policy::split && some_missing && !problem.fractions)
+        refuse("fractions must be True where missing values go down every branch");
+}
+
+// ---- growing ---------------------------------------------------------------------
+
 template <typename W>
-std::vector<Grown> grow_general(const Problem& problem, const Impurities& impurities,
+std::vector<Grown> grow_records(const Problem& problem, const Impurities& impurities,
                                 const Watch& watch, ThreadPool& pool) {
     const Numbers numbers(problem, pool);
     return Team<RecordGrower<W>>(problem, watch, pool).grow([&](ThreadPool& sharing) {
@@ -15,11 +90,20 @@ std::vector<Grown> grow_general(const Problem& problem, const Impurities& impuri
     });
 }
 
-}  // namespace
+Impurities impurities_of(const Problem& problem, double total_of_rows) {
+    const bool numbers = std::any_of(problem.columns.begin(), problem.columns.end(),
+                                     [](const Column& column) { return column.numeric; });
+    const size_t largest_table = numbers ? Impurities::long_table : Impurities::short_table;
+    const double in_table =
+        problem.whole ? std::min(total_of_rows, double(most_cells(problem.n_rows))) : -1;
+    return Impurities(problem.bits, problem.series, in_table, largest_table);
+}
 
-std::vector<Grown> grow(const Problem& problem, const Impurities& impurities, const Watch& watch,
-                        unsigned n_threads) {
-    ThreadPool pool(n_threads, problem.worth_sharing);
+std::vector<Grown> grow(const Problem& problem, double total_of_rows, const Watch& watch) {
+    const Impurities impurities = impurities_of(problem, total_of_rows);
+    // Threads have tables of their own: as many as there is room for in proportion to the rows.
+    const size_t room = std::max<size_t>(most_cells(problem.n_rows) / check_cells(problem), 1);
+    ThreadPool pool(unsigned(std::min<size_t>(problem.n_threads, room)), problem.worth_sharing);
     std::vector<uint32_t> values;
     if (BitGrower::suits(problem, values)) {
         BitGrower::Buffers buffers;
@@ -28,8 +112,53 @@ std::vector<Grown> grow(const Problem& problem, const Impurities& impurities, co
         });
     }
     if (problem.weights || problem.fractions)
-        return grow_general<double>(problem, impurities, watch, pool);
-    return grow_general<uint32_t>(problem, impurities, watch, pool);
+        return grow_records<double>(problem, impurities, watch, pool);
+    return grow_records<uint32_t>(problem, impurities, watch, pool);
 }
 
+nb::dict grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes,
+                   nb::object weights, nb::dict options, nb::object progress) {
+    Problem problem;
+    Arrays arrays;
+    Fields given("options", options);
+    read_rows(problem, arrays, columns, read_sizes(n_codes, "n_codes", 1, most_codes), labels,
+              n_classes);
+    check_cells(problem);
+    const double total_of_rows = read_weights(problem, arrays, weights, given);
+    read_options(problem, given);
+    check_impurities(problem, total_of_rows);
+    check_fractions(problem);
+    if (problem.few_values.size() != problem.columns.size())
+        refuse("few_values must have one entry for each column");
+
+    PythonInterruptCheck python(progress);
+    const Watch watch = std::ref(python);
+    std::unique_ptr<TreeArrays> tree;
+    {
+        ReleasedGil released;
+        const std::vector<Grown> grown = grow(problem, total_of_rows, watch);
+        if (!python.interrupted())
+            tree = std::make_unique<TreeArrays>(in_levels(grown, size_t(n_classes)));
+        if (tree) watch(tree->n_nodes());
+    }
+    if (python.interrupted()) throw nb::python_error();
+    return hand_over(std::move(*tree));
+}
+
+// Whether a table has room for all of its codes and classes: in proportion to its rows.
+bool has_room(size_t n_codes, size_t n_classes, size_t n_rows) {
+    return cells_of(n_codes, n_classes) <= most_cells(n_rows);
+}
+
+}  // namespace
+
 }  // namespace branchwise
+
+void bind_growing(nanobind::module_& m) {
+    namespace nb = nanobind;
+    m.def("grow", &branchwise::grow_tree, nb::arg("columns"), nb::arg("n_codes"),
+          nb::arg("labels").none(), nb::arg("n_classes"), nb::arg("weights").none(),
+          nb::arg("options"), nb::arg("progress").none());
+    m.def("holds", &branchwise::has_room, nb::arg("n_codes"), nb::arg("n_classes"),
+          nb::arg("n_rows"));
+}

@@ -3,6 +3,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <memory>
+
 #include "binding/tree_arrays.hpp"
 #include "prune/fractional_rows.hpp"
 #include "prune/whole_rows.hpp"
@@ -12,17 +14,17 @@ using namespace branchwise;
 namespace {
 
 // A tree that can be changed, from arrays that are sound.
-PruneTree as_prune_tree(const TreeView& given, size_t classes, const double* weights,
-                        const double* cases) {
-    const size_t n = given.n_nodes;
-    PruneTree tree{classes, std::vector<PruneNode>(n), {weights, weights + n * classes}, {}};
+PruneTree as_prune_tree(const TreeView& given, size_t classes, const Span<const double>& weights,
+                        const Span<const double>& cases) {
+    const size_t n = given.n_nodes();
+    PruneTree tree{classes, std::vector<PruneNode>(n), {weights.begin(), weights.end()}, {}};
     uint32_t child = 1, code = 0;
     for (size_t i = 0; i < n; ++i) {
         PruneNode& node = tree.nodes[i];
-        node.column = given.column[i];
+        node.column = int32_t(given.column[i]);
         node.threshold = given.threshold[i];
-        node.missing_to = given.missing_to[i];
-        node.unseen_to = given.unseen_to[i];
+        node.missing_to = int32_t(given.missing_to[i]);
+        node.unseen_to = int32_t(given.unseen_to[i]);
         node.cases = cases[i];
         for (int64_t branch = 0; branch < given.n_children[i]; ++branch, ++child) {
             node.children.push_back(child);
@@ -31,7 +33,7 @@ PruneTree as_prune_tree(const TreeView& given, size_t classes, const double* wei
             tree.nodes[child].code_end = code;
         }
     }
-    tree.codes.assign(given.codes, given.codes + code);
+    tree.codes.assign(given.codes.begin(), given.codes.end());
     return tree;
 }
 
@@ -52,83 +54,75 @@ TreeArrays lay_out(const PruneTree& tree) {
         const std::vector<uint32_t>& children = tree.nodes[order[i]].children;
         order.insert(order.end(), children.begin(), children.end());
     }
-    TreeArrays arrays;
-    arrays.resize(order.size(), tree.classes);
+    size_t n_codes = 0;
+    for (uint32_t at : order) n_codes += tree.nodes[at].code_end - tree.nodes[at].code_begin;
+    TreeArrays arrays(order.size(), tree.classes, n_codes);
+    const uint32_t* codes = tree.codes.data();
     for (size_t i = 0; i < order.size(); ++i) {
         const PruneNode& node = tree.nodes[order[i]];
-        arrays.column[i] = node.column;
-        arrays.threshold[i] = node.threshold;
-        arrays.n_children[i] = int64_t(node.children.size());
-        arrays.missing_to[i] = node.missing_to;
-        arrays.unseen_to[i] = node.unseen_to;
-        arrays.n_codes[i] = node.code_end - node.code_begin;
-        for (uint32_t k = node.code_begin; k < node.code_end; ++k)
-            arrays.codes.push_back(tree.codes[k]);
-        arrays.cases[i] = node.cases;
-        std::copy_n(tree.at(order[i]), tree.classes, &arrays.weights[i * tree.classes]);
+        arrays.write(i, node, node.children.size(), tree.at(order[i]), node.cases);
+        arrays.write_codes(i, codes + node.code_begin, codes + node.code_end);
     }
     return arrays;
 }
 
+// What is done to the tree.
+struct Steps {
+    bool collapses, prunes, raises, new_values;
+};
+
 // False if the watch gave up.
-bool prune(const Problem& problem, const Estimate& estimate, const Watch& watch, bool collapses,
-           bool prunes, bool raises, bool new_values, PruneTree& tree) {
-    PruneState state(estimate, raises, tree);
-    if (collapses) state.collapse();
-    if (!prunes || state.decide_from_counts()) return true;
-    if (problem.fractions) return FractionalRows(problem, new_values, state).prune(watch);
-    return WholeRows(problem, new_values, state).prune(watch);
+bool prune(const Table& table, const Estimate& estimate, const Watch& watch, const Steps& steps,
+           PruneTree& tree) {
+    PruneState state(estimate, steps.raises, tree);
+    if (steps.collapses) state.collapse();
+    if (!steps.prunes || state.decide_from_counts()) return true;
+    if (table.fractions) return FractionalRows(table, steps.new_values, state).prune(watch);
+    return WholeRows(table, steps.new_values, state).prune(watch);
 }
 
-nb::dict prune_tree(nb::list columns, nb::list n_codes_of_columns, nb::handle labels,
-                    int64_t n_classes, nb::object row_weights, bool fractions, double weight_step,
-                    double case_step, nb::handle column, nb::handle threshold,
-                    nb::handle n_children, nb::handle missing_to, nb::handle unseen_to,
-                    nb::handle n_codes, nb::handle codes, nb::handle weights, nb::handle cases,
-                    double log_confidence, double z, int64_t bits, int64_t slack, bool collapses,
-                    bool prunes, bool raises, bool new_values) {
-    Problem problem;
+nb::dict prune_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes,
+                    nb::object weights, nb::dict tree, nb::dict options) {
+    Table table;
     Arrays arrays;
-    const std::vector<uint32_t> sizes =
-        read_sizes(n_codes_of_columns, "n_codes_of_columns", 1, most_codes);
-    read_rows(problem, arrays, columns, sizes, labels, n_classes);
-    check_cells(problem);
-    read_weights(problem, arrays, row_weights, fractions, weight_step, case_step);
+    read_rows(table, arrays, columns, read_sizes(n_codes, "n_codes", 1, most_codes), labels,
+              n_classes);
+    check_cells(table);
+    Fields given("options", options);
+    read_weights(table, arrays, weights, given);
+    const Estimate estimate{given.number("log_confidence", -1e6, 0), given.number("z", -1e6, 1e6),
+                            int(given.whole("bits", -1100, 60)),
+                            given.whole("slack", 0, Estimate::most_units)};
+    const Steps steps{given.flag("collapses"), given.flag("prunes"), given.flag("raises"),
+                      given.flag("new_values")};
+    given.check_all_taken();
     std::vector<uint32_t> values;
-    for (const Column& tested : problem.columns)
+    for (const Column& tested : table.columns)
         values.push_back(tested.numeric ? 2 : tested.missing_code());
-    const TreeView given = read_tree(
-        arrays, {column, threshold, n_children, missing_to, unseen_to, n_codes, codes}, values);
-    const auto node_weights = read_node_weights(arrays, weights, given.n_nodes, size_t(n_classes));
-    const auto node_cases = arrays.vector<double>(cases, "cases", given.n_nodes);
+    Fields given_tree("tree", tree);
+    const TreeView view = read_tree(arrays, given_tree, values);
+    const auto node_weights =
+        read_node_weights(arrays, given_tree.take("weights"), view.n_nodes(), size_t(n_classes));
+    const auto node_cases =
+        arrays.vector<double>(given_tree.take("cases"), "cases", view.n_nodes());
     check_finite("cases", node_cases);
-    check_number("log_confidence", log_confidence, -1e6, 0);
-    check_number("z", z, -1e6, 1e6);
-    check_whole("bits", bits, -1100, 60);
-    check_whole("slack", slack, 0, Estimate::most_units);
-    PruneTree tree = as_prune_tree(given, size_t(n_classes), node_weights.data, node_cases.data);
-    const Estimate estimate{log_confidence, z, int(bits), slack};
+    given_tree.check_all_taken();
+    PruneTree pruned = as_prune_tree(view, size_t(n_classes), node_weights, node_cases);
     PythonInterruptCheck python{nb::none()};
     const Watch watch = std::ref(python);
-    TreeArrays pruned;
+    std::unique_ptr<TreeArrays> result;
     {
         ReleasedGil released;
-        if (prune(problem, estimate, watch, collapses, prunes, raises, new_values, tree))
-            pruned = lay_out(tree);
+        if (prune(table, estimate, watch, steps, pruned))
+            result = std::make_unique<TreeArrays>(lay_out(pruned));
     }
     if (python.interrupted()) throw nb::python_error();
-    return pruned.hand_over(tree.classes);
+    return hand_over(std::move(*result));
 }
 
 }  // namespace
 
 void bind_pruning(nb::module_& m) {
-    m.def("prune", &prune_tree, nb::arg("columns"), nb::arg("n_codes_of_columns"),
-          nb::arg("labels").none(), nb::arg("n_classes"), nb::arg("row_weights").none(),
-          nb::arg("fractions"), nb::arg("weight_step"), nb::arg("case_step"),
-          nb::arg("column").none(), nb::arg("threshold").none(), nb::arg("n_children").none(),
-          nb::arg("missing_to").none(), nb::arg("unseen_to").none(), nb::arg("n_codes").none(),
-          nb::arg("codes").none(), nb::arg("weights").none(), nb::arg("cases").none(),
-          nb::arg("log_confidence"), nb::arg("z"), nb::arg("bits"), nb::arg("slack"),
-          nb::arg("collapses"), nb::arg("prunes"), nb::arg("raises"), nb::arg("new_values"));
+    m.def("prune", &prune_tree, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels").none(),
+          nb::arg("n_classes"), nb::arg("weights").none(), nb::arg("tree"), nb::arg("options"));
 }

@@ -16,7 +16,6 @@
 
 #include "binding/arguments.hpp"
 #include "core/problem.hpp"
-#include "predict/jump_table.hpp"
 
 namespace branchwise {
 
@@ -41,7 +40,7 @@ template <typename T>
 uint32_t largest(const T* codes, size_t n) {
     T top = 0;
     for (size_t i = 0; i < n; ++i) top = std::max(top, codes[i]);
-    return static_cast<uint32_t>(top);
+    return uint32_t(top);
 }
 
 // Codes or numbers, one for each row. Codes are not looked at.
@@ -50,9 +49,9 @@ inline Column read_cells(Arrays& arrays, nb::handle data, const std::string& nam
     Column column;
     size_t n = 0;
     const auto take = [&](const auto& cells, const void*& to, int width) {
-        to = cells.data;
+        to = cells.data();
         column.width = width;
-        n = cells.size;
+        n = cells.size();
     };
     const void* numbers = nullptr;
     if (holds<uint8_t>(view))
@@ -104,23 +103,23 @@ inline Column read_column(Arrays& arrays, nb::handle data, const std::string& na
 }
 
 // Codes, numbers, labels and classes, all of them within bounds.
-inline void read_rows(Problem& problem, Arrays& arrays, const nb::list& columns,
+inline void read_rows(Table& table, Arrays& arrays, const nb::list& columns,
                       const std::vector<uint32_t>& n_codes, nb::handle labels, int64_t n_classes) {
     check_whole("n_classes", n_classes, 1, most_codes);
     const auto given = arrays.vector<uint32_t>(labels, "labels");
-    if (given.size < 1 || given.size > most_rows)
+    if (given.size() < 1 || given.size() > most_rows)
         refuse("labels must have between 1 and 2**31 - 1 entries");
-    problem.n_rows = given.size;
-    problem.n_classes = int(n_classes);
-    problem.labels = given.data;
-    if (largest(problem.labels, problem.n_rows) >= static_cast<uint32_t>(n_classes))
+    table.n_rows = given.size();
+    table.n_classes = int(n_classes);
+    table.labels = given.data();
+    if (largest(table.labels, table.n_rows) >= uint32_t(n_classes))
         refuse("labels must be below n_classes");
     const nb::tuple cells = items_of(columns);
     if (n_codes.size() != cells.size()) refuse("columns must have one entry for each of n_codes");
     if (cells.size() > most_codes) refuse("columns must be fewer than 2**31");
     for (size_t j = 0; j < n_codes.size(); ++j)
-        problem.columns.push_back(
-            read_column(arrays, cells[j], item("columns", j), n_codes[j], problem.n_rows));
+        table.columns.push_back(
+            read_column(arrays, cells[j], item("columns", j), n_codes[j], table.n_rows));
 }
 
 // Tables by code and class may have so many cells: in proportion to the rows, unless
@@ -128,15 +127,18 @@ inline void read_rows(Problem& problem, Arrays& arrays, const nb::list& columns,
 inline size_t most_cells(size_t n_rows) { return (size_t(1) << 22) + 256 * n_rows; }
 
 // The cells of the largest table; whoever has no codes has tables for something else.
-inline size_t check_cells(const Problem& problem) {
-    size_t n_codes = 64;
-    for (const Column& column : problem.columns)
-        n_codes = std::max<size_t>(n_codes, column.n_codes);
-    const size_t cells = n_codes * static_cast<size_t>(problem.n_classes);
-    if (cells > most_cells(problem.n_rows))
+inline size_t cells_of(size_t n_codes, size_t n_classes) {
+    return std::max<size_t>(n_codes, 64) * n_classes;
+}
+
+inline size_t check_cells(const Table& table) {
+    size_t n_codes = 1;
+    for (const Column& column : table.columns) n_codes = std::max<size_t>(n_codes, column.n_codes);
+    const size_t cells = cells_of(n_codes, size_t(table.n_classes));
+    if (cells > most_cells(table.n_rows))
         refuse("n_codes and n_classes must have a product of at most " +
-               std::to_string(most_cells(problem.n_rows)) + " for " +
-               std::to_string(problem.n_rows) + " rows. Got " + std::to_string(cells));
+               std::to_string(most_cells(table.n_rows)) + " for " + std::to_string(table.n_rows) +
+               " rows. Got " + std::to_string(cells));
     return cells;
 }
 
@@ -151,8 +153,8 @@ constexpr double longest_step = 1e289;             // most steps of which are fi
 inline double sum_on_grid(const Span<const double>& weights, double step) {
     bool whole = true;
     double total = 0;
-    for (size_t i = 0; i < weights.size; ++i) {
-        const double steps = weights[i] / step;
+    for (double weight : weights) {
+        const double steps = weight / step;
         whole &= steps >= 0 && steps == std::rint(steps);
         total += steps;
     }
@@ -163,113 +165,92 @@ inline double sum_on_grid(const Span<const double>& weights, double step) {
 
 // The weight of every row, if rows have weights, and the grids of weights and cases;
 // returns the weight of all rows.
-inline double read_weights(Problem& problem, Arrays& arrays, nb::handle weights, bool fractions,
-                           double weight_step, double case_step) {
+inline double read_weights(Table& table, Arrays& arrays, nb::handle weights, Fields& grid) {
+    table.fractions = grid.flag("fractions");
     for (const auto& [name, step] :
-         {std::pair{"weight_step", weight_step}, std::pair{"case_step", case_step}}) {
-        check_power_of_two(name, step);
-        check_number(name, step, 0, longest_step);
+         {std::pair{"weight_step", &table.weight_step}, std::pair{"case_step", &table.case_step}}) {
+        *step = grid.number(name, 0, longest_step);
+        check_power_of_two(name, *step);
     }
-    if (case_step > (fractions ? coarsest_case : 1.0))
+    if (table.case_step > (table.fractions ? coarsest_case : 1.0))
         refuse("case_step must be at most 1, or 2**-20 with fractions");
-    problem.fractions = fractions;
-    problem.weight_step = weight_step;
-    problem.case_step = case_step;
-    size_t n_cases = problem.n_rows;
+    size_t n_cases = table.n_rows;
     double total = double(n_cases);
     if (!weights.is_none()) {
-        const auto given = arrays.vector<double>(weights, "weights", problem.n_rows);
-        total = sum_on_grid(given, weight_step);
-        n_cases -= size_t(
-            std::count(given.data, given.data + given.size, 0.0));  // rows of weight 0 are none
-        problem.weights = given.data;
-    } else if (weight_step != case_step) {
+        const auto given = arrays.vector<double>(weights, "weights", table.n_rows);
+        total = sum_on_grid(given, table.weight_step);
+        // Rows of weight 0 are none.
+        n_cases -= size_t(std::count(given.begin(), given.end(), 0.0));
+        table.weights = given.data();
+    } else if (table.weight_step != table.case_step) {
         // A record has one number for both then, so both must be on one grid.
         refuse("weight_step must equal case_step where there are no weights");
     }
-    if (double(n_cases) / case_step > most_steps)
+    if (double(n_cases) / table.case_step > most_steps)
         refuse("case_step must not divide the rows into more than 2**53 steps");
     return total;
 }
 
-// ---- impurities ----------------------------------------------------------------------
-
-// Sums of impurities are below 2^61, so that what is added to or taken from one of them is no
-// overflow: `bits` must be no more than ImpuritySums64 of grow/criteria.py finds for the total, and
-// not so few that nothing is left.
-inline void check_impurities(int64_t bits, double total, bool whole, double total_of_rows,
-                             const Problem& problem) {
-    check_number("total", total, std::numeric_limits<double>::min(), 1e301);
-    if (total_of_rows > total) refuse("total must be the weight of all rows at least");
-    if (whole && (problem.fractions || problem.weight_step != 1.0))
-        refuse("whole must be False where weights may be fractions");
-    if (problem.fractions && !(problem.weight_step <= std::ldexp(total, -40)))
-        refuse("weight_step must be 2**-40 of the total at most");
-    check_whole("bits", bits, -1100, 1100);
-    const double logarithm = std::log2(total);
-    const double largest_sum =
-        total * (whole ? std::max(logarithm, 1.0) : std::fabs(logarithm) + 54);
-    const double scaled =
-        std::ldexp(largest_sum, int(bits) - 61);  // between a half and 1, as ImpuritySums64 has it
-    if (!(scaled > 1e-12 && scaled < 1 + 1e-9))
-        refuse("bits must be those of impurities of the total");
-}
-
 // ---- trees -----------------------------------------------------------------------
 
-struct GivenTree {
-    nb::handle column, threshold, n_children, missing_to, unseen_to, n_codes, codes;
-};
-
-// A tree whose nodes are numbered level by level, so that children and their codes lie
-// in the order of their parents: one pass checks all. `values` has the number of values
-// of each column, two for the sides of a threshold.
-inline TreeView read_tree(Arrays& arrays, const GivenTree& given,
-                          const std::vector<uint32_t>& values) {
-    const auto column = arrays.vector<int64_t>(given.column, "column");
-    const size_t n = column.size;
+// A tree whose nodes are numbered level by level: one pass checks all. `values` has the number
+// of values of each column, two for the sides of a threshold.
+inline TreeView read_tree(Arrays& arrays, Fields& given, const std::vector<uint32_t>& values) {
+    TreeView tree;
+    tree.for_each_array([&](const char* name, auto& array) {
+        using Entry = std::remove_const_t<std::remove_reference_t<decltype(array[0])>>;
+        const nb::object entries = given.take(name);
+        const bool by_node = std::string(name) != "column" && std::string(name) != "codes";
+        array = by_node ? arrays.vector<Entry>(entries, name, tree.n_nodes())
+                        : arrays.vector<Entry>(entries, name);
+    });
+    const size_t n = tree.n_nodes();
     if (n < 1 || n > most_codes)
         refuse("column must have between 1 and 2**31 - 1 entries, one for each node");
-    const auto threshold = arrays.vector<double>(given.threshold, "threshold", n);
-    const auto n_children = arrays.vector<int64_t>(given.n_children, "n_children", n);
-    const auto missing_to = arrays.vector<int64_t>(given.missing_to, "missing_to", n);
-    const auto unseen_to = arrays.vector<int64_t>(given.unseen_to, "unseen_to", n);
-    const auto n_codes = arrays.vector<int64_t>(given.n_codes, "n_codes", n);
-    const auto codes = arrays.vector<int64_t>(given.codes, "codes");
-    if (codes.size > most_codes) refuse("codes must have fewer than 2**31 entries");
-    if (n_codes[0] != 0) refuse("n_codes must be 0 for the root, to which no codes lead");
+    if (tree.codes.size() > most_codes) refuse("codes must have fewer than 2**31 entries");
+    if (tree.n_codes[0] != 0) refuse("n_codes must be 0 for the root, to which no codes lead");
     size_t child = 1;
     size_t code = 0;
     for (size_t i = 0; i < n; ++i) {
         const auto refuse_node = [&](const std::string& name, const char* complaint) {
             refuse(name + " of node " + std::to_string(i) + " must be " + complaint);
         };
-        const int64_t branches = n_children[i];
+        const int64_t branches = tree.n_children[i];
         // Else a node would be its own child, or that of one below it.
         if (i >= child) refuse_node("n_children", "such that a node before it leads there");
         if (branches < 0 || size_t(branches) > n - child)
             refuse_node("n_children", "a number of nodes that are left");
-        if (column[i] < -1 || column[i] >= int64_t(values.size()) ||
-            (column[i] < 0) != (branches == 0))
+        if (tree.column[i] < -1 || tree.column[i] >= int64_t(values.size()) ||
+            (tree.column[i] < 0) != (branches == 0))
             refuse_node("column", "the number of a column, or -1 for a leaf");
-        for (const auto& [name, to] :
-             {std::pair{"missing_to", missing_to[i]}, std::pair{"unseen_to", unseen_to[i]}})
+        for (const auto& [name, to] : {std::pair{"missing_to", tree.missing_to[i]},
+                                       std::pair{"unseen_to", tree.unseen_to[i]}})
             if (to < every_branch || to >= branches)
                 refuse_node(name, "one of its branches, -1 or -2");
-        const int64_t limit = branches ? values[size_t(column[i])] : 0;
+        const int64_t limit = branches ? values[size_t(tree.column[i])] : 0;
         for (const size_t last = child + size_t(branches); child < last; ++child) {
-            if (n_codes[child] < 0 || size_t(n_codes[child]) > codes.size - code)
+            if (tree.n_codes[child] < 0 || size_t(tree.n_codes[child]) > tree.codes.size() - code)
                 refuse_node("n_codes of the children", "numbers of codes that are left");
-            for (const size_t end = code + size_t(n_codes[child]); code < end; ++code)
-                if (codes[code] < 0 || codes[code] >= limit)
+            for (const size_t end = code + size_t(tree.n_codes[child]); code < end; ++code)
+                if (tree.codes[code] < 0 || tree.codes[code] >= limit)
                     refuse_node("codes of the children", "values of the column that it tests");
         }
     }
     if (child != n) refuse("n_children must add up to the number of nodes but the root");
-    if (code != codes.size) refuse("n_codes must add up to the number of codes");
-    return {
-        n,          column.data,    n_children.data, missing_to.data, unseen_to.data, n_codes.data,
-        codes.data, threshold.data, nullptr,         nullptr};
+    if (code != tree.codes.size()) refuse("n_codes must add up to the number of codes");
+    return tree;
+}
+
+inline nb::dict hand_over(TreeArrays&& tree) {
+    nb::dict arrays;
+    const size_t n = tree.n_nodes();
+    tree.for_each_array([&](const char* name, auto& array) {
+        const size_t length = array.size();
+        arrays[name] = own(std::move(array), length);
+    });
+    arrays["weights"] = own(std::move(tree.weights), n, tree.width);
+    arrays["cases"] = own(std::move(tree.cases), n);
+    return arrays;
 }
 
 // ---- the GIL ---------------------------------------------------------------------
@@ -325,7 +306,7 @@ class HeldGil {
     PyGILState_STATE state_;
 };
 
-// ---- watch and results -----------------------------------------------------------
+// ---- interrupts -----------------------------------------------------------------
 
 // The watch over long work: passes Ctrl-C on, and reports progress if somebody listens.
 class PythonInterruptCheck {
@@ -352,35 +333,6 @@ class PythonInterruptCheck {
     nb::object progress_;
     const bool report_;
     bool interrupted_ = false;
-};
-
-// The arrays of tree/tree.py.
-struct TreeArrays {
-    Array<int64_t> column, n_children, missing_to, unseen_to, n_codes, codes;
-    Array<double> threshold, weights, cases;
-
-    void resize(size_t n, size_t classes) {
-        for (auto* array : {&column, &n_children, &missing_to, &unseen_to, &n_codes})
-            array->resize(n);
-        for (auto* array : {&threshold, &cases}) array->resize(n);
-        weights.resize(n * classes);
-    }
-
-    nb::dict hand_over(size_t classes) {
-        const size_t n = column.size();
-        const size_t total_codes = codes.size();
-        nb::dict tree;
-        tree["column"] = own(std::move(column), n);
-        tree["threshold"] = own(std::move(threshold), n);
-        tree["n_children"] = own(std::move(n_children), n);
-        tree["missing_to"] = own(std::move(missing_to), n);
-        tree["unseen_to"] = own(std::move(unseen_to), n);
-        tree["n_codes"] = own(std::move(n_codes), n);
-        tree["codes"] = own(std::move(codes), total_codes);
-        tree["weights"] = own(std::move(weights), n, classes);
-        tree["cases"] = own(std::move(cases), n);
-        return tree;
-    }
 };
 
 }  // namespace branchwise

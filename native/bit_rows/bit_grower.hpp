@@ -26,12 +26,11 @@
 #include "bit_rows/bit_layout.hpp"
 #include "bit_rows/bit_moves.hpp"
 #include "bit_rows/bit_blocks.hpp"
-#include "core/choose.hpp"
-#include "core/thread_pool.hpp"
+#include "core/grower.hpp"
 
 namespace branchwise {
 
-class BitGrower {
+class BitGrower : public Grower {
   public:
     static constexpr size_t most_columns = 256;
     static constexpr size_t most_values = Field::most_values;
@@ -71,11 +70,10 @@ class BitGrower {
 
     BitGrower(const Problem& problem, const Impurities& impurities,
               const std::vector<uint32_t>& values, Buffers& buffers, ThreadPool& pool)
-        : problem_(problem),
+        : Grower(problem, pool, size_t(problem.n_classes)),
           impurities_(impurities),
           buffers_(buffers),
-          pool_(pool),
-          classes_(size_t(problem.n_classes)),
+          classes_(width_),
           layout_(values),
           stride_(layout_.n_pairs() * 2),
           line_(stride_ * 64) {
@@ -89,9 +87,7 @@ class BitGrower {
         sizes_.resize(most);
         branches_.resize(most);
         counts_of_class_.resize(classes_);
-        // Room that is not touched costs nothing; moving what outgrows its room does.
-        grown_.nodes.reserve(std::min(problem.n_rows / 2, most_reserved));
-        grown_.weights.reserve(std::min(problem.n_rows / 2 * classes_, 2 * most_reserved));
+        reserve_nodes(std::min(problem.n_rows / 2, most_reserved), 2 * most_reserved);
     }
 
     // An open node: its rows and the columns still worth testing.
@@ -104,30 +100,17 @@ class BitGrower {
         uint64_t alive[most_columns / 64] = {};
     };
 
-    size_t n_nodes() const { return grown_.nodes.size(); }
     size_t work(const Job& job) const { return job.n * layout_.n_words(); }
-    Grown take() { return std::move(grown_); }
 
     // Make the root, an open node unless it is a leaf.
     void plant(std::vector<Job>& jobs) {
         Job root = make_root();
-        if (may_be_split(counts_of_class_.data(), root.n, 0)) jobs.push_back(root);
-    }
-
-    // Make a root of one's own for an open node of another grower.
-    int64_t adopt(const Job& job, const Grown& from) {
-        const int64_t node = add_nodes(1);
-        Node& root = grown_.nodes[size_t(node)];
-        root.code = from.nodes[size_t(job.node)].code;
-        root.cases = double(job.n);
-        std::copy_n(&from.weights[size_t(job.node) * classes_], classes_,
-                    &grown_.weights[size_t(node) * classes_]);
-        return node;
+        if (is_open(counts_of_class_.data(), root.n, 0)) jobs.push_back(root);
     }
 
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(const Job& job, std::vector<Job>& stack) {
-        const double* weights = &grown_.weights[size_t(job.node) * classes_];
+        const double* weights = weights_of(job.node);
         present_.clear();
         for (size_t c = 0; c < classes_; ++c) {
             counts_of_class_[c] = uint32_t(weights[c]);
@@ -179,17 +162,8 @@ class BitGrower {
         return reinterpret_cast<uint64_t*>(buffers_.side[side].data());
     }
 
-    // Their weights are to be set.
-    int64_t add_nodes(size_t count) {
-        const auto first = int64_t(grown_.nodes.size());
-        grown_.nodes.resize(grown_.nodes.size() + count);
-        grown_.weights.resize(grown_.weights.size() + count * classes_);
-        return first;
-    }
-
-    bool may_be_split(const uint32_t* counts, size_t n, int64_t depth) const {
-        if (problem_.max_depth >= 0 && depth >= problem_.max_depth) return false;
-        if (double(n) < problem_.cases_to_split) return false;
+    bool is_open(const uint32_t* counts, size_t n, int64_t depth) const {
+        if (!may_be_split(double(n), depth)) return false;
         size_t present = 0;
         for (size_t c = 0; c < classes_; ++c) present += counts[c] > 0;
         return present > 1;
@@ -211,8 +185,9 @@ class BitGrower {
     size_t pure_column(const Job& job, int64_t whole, const Scale& scale,
                        const uint64_t* node_rows) const {
         if (job.n > small_node || problem_.criterion == Criterion::gain_ratio) return none;
-        if (std::max(problem_.cases_in_leaf, problem_.cases_in_branch) > 1 || !scale.enough(whole))
-            return none;
+        const double fewest =
+            std::max({problem_.cases_in_leaf, problem_.cases_in_branch, problem_.weight_in_leaf});
+        if (fewest > 1 || !scale.enough(whole)) return none;
         const auto* row = reinterpret_cast<const Pair*>(node_rows);
         for (size_t pair = 0; pair < layout_.n_pairs(); ++pair) {
             const Pair pure = pure_columns(row + pair, pair);
@@ -368,8 +343,8 @@ class BitGrower {
             below.alive[j / 64] &= ~(uint64_t(1) << (j % 64));
             return no_score;
         }
-        if (problem_.cases_in_leaf > 1 &&
-            double(popcount::fewest(sizes, field.values - 1, n)) < problem_.cases_in_leaf)
+        const double fewest = std::max(problem_.cases_in_leaf, problem_.weight_in_leaf);
+        if (fewest > 1 && double(popcount::fewest(sizes, field.values - 1, n)) < fewest)
             return no_score;
         if (problem_.cases_in_branch > 1 && !two_large(sizes, field.values - 1, n)) return no_score;
         const int64_t drop = std::max<int64_t>(whole - in_branches, 0);
@@ -423,7 +398,7 @@ class BitGrower {
         below.side = 1 - job.side;
         find_branches(layout_[j].values);
         const int64_t first = add_nodes(n_branches_);
-        record_split(job, j, first);
+        record_split_on(job, j, first);
 
         size_t begin = job.begin;
         const size_t before = stack.size();
@@ -431,7 +406,7 @@ class BitGrower {
             const size_t v = branches_[branch];
             const int64_t node = first + int64_t(branch);
             record_child(node, j, v);
-            if (may_be_split(&cells_[v * classes_], sizes_[v], below.depth)) {
+            if (is_open(&cells_[v * classes_], sizes_[v], below.depth)) {
                 below.node = node;
                 below.begin = begin;
                 below.n = sizes_[v];
@@ -458,20 +433,18 @@ class BitGrower {
         }
     }
 
-    void record_split(const Job& job, size_t j, int64_t first) {
+    void record_split_on(const Job& job, size_t j, int64_t first) {
         const Column& column = problem_.columns[j];
         const bool own = layout_[j].values == column.n_codes && sizes_[column.missing_code()] > 0;
         const bool tested =
             problem_.missing == Policy::largest || problem_.unseen == Policy::largest;
         const int32_t largest = tested ? largest_of_branches() : stop_here;
         const int32_t missing_branch = own ? int32_t(n_branches_) - 1 : stop_here;
-        Node& node = grown_.nodes[size_t(job.node)];
-        node.column = int32_t(j);
-        node.threshold = std::numeric_limits<double>::quiet_NaN();
-        node.n_children = int32_t(n_branches_);
-        node.first_child = uint32_t(first);
-        node.missing_to = missing_route(problem_, largest, missing_branch);
-        node.unseen_to = unseen_route(problem_, largest, node.missing_to);
+        Split split;
+        split.column = int32_t(j);
+        split.missing_to = missing_route(problem_, largest, missing_branch);
+        split.unseen_to = unseen_route(problem_, largest, split.missing_to);
+        record_split(job.node, split, first, n_branches_);
     }
 
     int32_t largest_of_branches() const {
@@ -485,19 +458,16 @@ class BitGrower {
         Node& node = grown_.nodes[size_t(at)];
         node.code = v == problem_.columns[j].missing_code() ? no_code : int32_t(v);
         node.cases = sizes_[v];
-        double* weights = &grown_.weights[size_t(at) * classes_];
+        double* weights = weights_of(at);
         for (size_t c = 0; c < classes_; ++c) weights[c] = cells_[v * classes_ + c];
     }
 
-    const Problem& problem_;
     const Impurities& impurities_;
     Buffers& buffers_;
-    ThreadPool& pool_;
     const size_t classes_;
     const BitLayout layout_;
     const size_t stride_;  // words of a row, an even number
     const size_t line_;    // counters for the bits of a row
-    Grown grown_;
 
     // Scratch, kept between nodes.
     std::vector<double> candidates_;  // scores of columns

@@ -31,7 +31,7 @@ struct Field {
 
     size_t first_bit() const { return word * 64 + shift; }
     uint32_t value(const uint64_t* row) const {
-        return static_cast<uint32_t>(__builtin_ctzll(((row[word] >> shift) & mask) | last));
+        return uint32_t(__builtin_ctzll(((row[word] >> shift) & mask) | last));
     }
 };
 

@@ -41,7 +41,7 @@ class NodeEntropy {
     std::pair<int64_t, int64_t> of(double total, const std::vector<W>& weights,
                                    const std::vector<uint32_t>& classes) {
         in_.assign(1, total);
-        for (uint32_t c : classes) in_.push_back(static_cast<double>(weights[c]));
+        for (uint32_t c : classes) in_.push_back(double(weights[c]));
         const size_t n = in_.size();
         in_.resize(n + Impurities::block, 1.0);
         out_.resize(n + Impurities::block);
@@ -63,7 +63,7 @@ class BranchImpurities {
     BranchImpurities(const Problem& problem, const Impurities& impurities, size_t most_branches)
         : problem_(problem),
           impurities_(impurities),
-          classes_(static_cast<size_t>(problem.n_classes)),
+          classes_(size_t(problem.n_classes)),
           ratio_(problem.criterion == Criterion::gain_ratio),
           gathers_(std::is_same<W, double>::value && problem.criterion != Criterion::gini &&
                    !impurities.has_table()),
@@ -99,10 +99,9 @@ class BranchImpurities {
             return;
         }
         whole_ = 0;
-        of_classes_.add(static_cast<double>(total), total > 0);
-        for (size_t c = 0; c < classes_; ++c)
-            of_known_.add(static_cast<double>(weights[c]), weights[c] > 0);
-        if (ratio_) pure_sizes_.add(static_cast<double>(unknown), unknown > 0);
+        of_classes_.add(double(total), total > 0);
+        for (size_t c = 0; c < classes_; ++c) of_known_.add(double(weights[c]), weights[c] > 0);
+        if (ratio_) pure_sizes_.add(double(unknown), unknown > 0);
     }
 
     void add_branch(const W* cell, W size) {
@@ -113,10 +112,9 @@ class BranchImpurities {
         }
         bool pure = false;
         for (uint32_t c : *present_) pure |= cell[c] == size;
-        mixed_sizes_.add(static_cast<double>(size), !pure);
-        if (ratio_) pure_sizes_.add(static_cast<double>(size), pure);
-        for (uint32_t c : *present_)
-            of_classes_.add(static_cast<double>(cell[c]), !pure & (cell[c] > 0));
+        mixed_sizes_.add(double(size), !pure);
+        if (ratio_) pure_sizes_.add(double(size), pure);
+        for (uint32_t c : *present_) of_classes_.add(double(cell[c]), !pure & (cell[c] > 0));
     }
 
     void sum() {
@@ -125,7 +123,7 @@ class BranchImpurities {
         for (const Terms* terms : {&mixed_sizes_, &pure_sizes_, &of_classes_, &of_known_})
             end = std::copy(terms->begin(), terms->end(), end);
         std::fill_n(end, Impurities::block, 1.0);
-        impurities_.x_log2_x(all_.data(), static_cast<size_t>(end - all_.data()), out_.data());
+        impurities_.x_log2_x(all_.data(), size_t(end - all_.data()), out_.data());
         const int64_t* next = out_.data();
         const int64_t of_mixed = add_up(mixed_sizes_, next);
         const int64_t of_pure = add_up(pure_sizes_, next);

@@ -11,11 +11,6 @@
 
 namespace branchwise {
 
-// With no more values than this all groupings in two are tried (more than two classes).
-constexpr size_t all_groupings = 8;
-// With more values than this only neighbours in the order of shares are merged.
-constexpr size_t all_mergers = 24;
-
 // The values that a node has: class weights, sizes and cases of each.
 template <typename W>
 struct Values {
@@ -37,9 +32,7 @@ template <typename W>
 class Grouper {
   public:
     Grouper(const Problem& problem, const Impurities& impurities)
-        : problem_(problem),
-          impurities_(impurities),
-          classes_(static_cast<size_t>(problem.n_classes)) {}
+        : problem_(problem), impurities_(impurities), classes_(size_t(problem.n_classes)) {}
 
     // The group of each value, that of the first value being 0; all in one group where no
     // grouping is admissible. `known` is the impurity of all values together, `outside` the
@@ -82,12 +75,14 @@ class Grouper {
         return scale_->score(drop, outside_ - of_sizes);
     }
 
-    bool enough(const std::vector<double>& cases) const {
+    bool enough(const std::vector<double>& cases, const W* sizes) const {
         size_t large = 0;
         for (double count : cases) {
             if (count < problem_.cases_in_leaf) return false;
             large += count >= problem_.cases_in_branch;
         }
+        for (size_t i = 0; i < cases.size(); ++i)
+            if (double(sizes[i]) < problem_.weight_in_leaf) return false;
         return large >= 2;
     }
 
@@ -131,7 +126,8 @@ class Grouper {
         for (size_t c = 0; c < classes_; ++c) right_[c] -= left_[c];
         const W right_size = all_size_ - left_size_;
         pair_ = {left_cases_, all_cases_ - left_cases_};
-        if (!enough(pair_)) {
+        const W pair_sizes[] = {left_size_, right_size};
+        if (!enough(pair_, pair_sizes)) {
             scores_.push_back(no_score);
             return;
         }
@@ -196,7 +192,7 @@ class Grouper {
         for (size_t i = 0; i < n; ++i) current[order[i]] = uint32_t(i);
         double best = no_score;
         for (;;) {
-            const double now = enough(cases_) ? score_of_groups(n) : no_score;
+            const double now = enough(cases_, sizes_.data()) ? score_of_groups(n) : no_score;
             const double bar = best - std::max(std::fabs(best) * tie, scale_->resolution);
             if (now != no_score && (best == no_score || now >= bar)) {
                 best = now;
@@ -244,13 +240,13 @@ class Grouper {
 
     // What groups gain, less what it takes to say which values they have.
     double score_of_groups(size_t n_values) {
-        return score(sum_of_impurities() + impurities_.bits(jump_table(n_values, sizes_.size())),
+        return score(sum_of_impurities() + impurities_.bits(log_ways(n_values, sizes_.size())),
                      sum_of_sizes());
     }
 
-    // A bound for log2 of the number of jump_table to put values in groups (Rennie and Dobson
+    // A bound for log2 of the number of ways to put values in groups (Rennie and Dobson
     // 1969): choose(n, g) g^(n - g) / 2.
-    double jump_table(size_t n, size_t g) {
+    double log_ways(size_t n, size_t g) {
         while (log_factorial_.size() <= n)
             log_factorial_.push_back(log_factorial_.back() +
                                      impurities_.plain_log2(double(log_factorial_.size())));

@@ -28,17 +28,17 @@ struct Scale {
     Scale(double total_weight, int64_t noise, const Impurities& impurities, const Problem& problem)
         : total(total_weight),
           unit(impurities.unit()),
-          resolution(static_cast<double>(noise) * impurities.unit() / total_weight),
+          resolution(double(noise) * impurities.unit() / total_weight),
           min_gain(problem.min_gain),
           criterion(problem.criterion) {
-        if (criterion == Criterion::gain_ratio) resolution = 1e-12 + resolution;
+        if (criterion == Criterion::gain_ratio) resolution = ratio_resolution + resolution;
     }
 
-    double gain(int64_t drop) const { return static_cast<double>(drop) * unit / total; }
+    double gain(int64_t drop) const { return double(drop) * unit / total; }
 
     double score(int64_t drop, int64_t information) const {
         if (criterion != Criterion::gain_ratio) return gain(drop);
-        return static_cast<double>(drop) / static_cast<double>(std::max<int64_t>(information, 1));
+        return double(drop) / double(std::max<int64_t>(information, 1));
     }
 
     bool enough(int64_t drop) const { return min_gain == 0 || gain(drop) >= min_gain - resolution; }
@@ -67,11 +67,11 @@ class AverageGain {
         number_ += 1;
     }
     double least() const {
-        return number_ > 0 ? total_ / number_ - slack : std::numeric_limits<double>::infinity();
+        return number_ > 0 ? total_ / number_ - average_slack
+                           : std::numeric_limits<double>::infinity();
     }
 
   private:
-    static constexpr double slack = 1e-3;
     double total_ = 0, number_ = 0;
 };
 
@@ -94,18 +94,16 @@ inline int first_best_column(const std::vector<Candidate>& candidates, const Sca
     if (top == no_score) return -1;
     const double least = scale.least(top);
     for (size_t j = 0; j < candidates.size(); ++j)
-        if (candidates[j].score >= least) return static_cast<int>(j);
+        if (candidates[j].score >= least) return int(j);
     return -1;
 }
 
 // The fewest cases that C4.5 wants on each side of a threshold.
 inline double fewest_on_a_side(double known_cases, const Problem& problem) {
-    const double wanted = known_cases * 0.1 / problem.n_classes;
-    return wanted <= problem.cases_in_branch ? problem.cases_in_branch : std::min(wanted, 25.0);
+    const double wanted = known_cases * side_share / problem.n_classes;
+    return wanted <= problem.cases_in_branch ? problem.cases_in_branch
+                                             : std::min(wanted, largest_side);
 }
-
-// Numbers nearer than this are not told apart by C4.5.
-constexpr double apart = 1e-5;
 
 inline double midpoint(double low, double high) {
     const double middle = low / 2 + high / 2;
@@ -116,7 +114,7 @@ inline double midpoint(double low, double high) {
 inline int32_t largest_branch(const std::vector<double>& sizes) {
     const double top = *std::max_element(sizes.begin(), sizes.end());
     const double least = top - top * tie;
-    return static_cast<int32_t>(
+    return int32_t(
         std::find_if(sizes.begin(), sizes.end(), [&](double size) { return size >= least; }) -
         sizes.begin());
 }

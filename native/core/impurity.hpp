@@ -13,15 +13,17 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/constants.hpp"
+
 namespace branchwise {
 
-enum class Criterion : int { gain = 0, gain_ratio = 1, gini = 2 };
+enum class Criterion { gain, gain_ratio, gini };
 
 // std::frexp for positive numbers, without the call.
 inline double split_exponent(double value, int* exponent) {
     uint64_t bits;
     std::memcpy(&bits, &value, sizeof bits);
-    const auto biased = static_cast<int>(bits >> 52);
+    const auto biased = int(bits >> 52);
     if (biased == 0) return std::frexp(value, exponent);  // subnormal
     *exponent = biased - 1022;
     bits = (bits & 0x000fffffffffffffULL) | (uint64_t(1022) << 52);
@@ -29,8 +31,6 @@ inline double split_exponent(double value, int* exponent) {
     std::memcpy(&mantissa, &bits, sizeof mantissa);
     return mantissa;
 }
-
-constexpr double sqrt_half = 0.70710678118654757;  // rounded as in Python
 
 // log2 from the series 2 / ln 2 * (z + z^3/3 + z^5/5 + ...), z = (m - 1) / (m + 1).
 inline double log2_basic(double value, const double* series, int terms) {
@@ -67,14 +67,10 @@ class Impurities {
           unit_(std::ldexp(1.0, -bits)),
           scale_(std::abs(bits) < 900 ? std::ldexp(1.0, bits) : 0.0),
           series_(std::move(series)) {
-        const double size = std::min(in_table + 1, static_cast<double>(largest_table));
-        table_.resize(static_cast<size_t>(size));
-        for (size_t k = 0; k < table_.size(); ++k) table_[k] = compute(static_cast<double>(k));
+        const double size = std::min(in_table + 1, double(largest_table));
+        table_.resize(size_t(size));
+        for (size_t k = 0; k < table_.size(); ++k) table_[k] = compute(double(k));
     }
-
-    static constexpr int64_t noise_units = 256;
-    static constexpr int noise_shift = 46;
-    static constexpr int64_t most_bits = int64_t(1) << 62;
 
     double unit() const { return unit_; }
 
@@ -82,15 +78,15 @@ class Impurities {
     bool has_table() const { return !table_.empty(); }
     bool has_table_for(size_t count) const { return count < table_.size(); }
 
-    int64_t fixed(double value) const { return static_cast<int64_t>(std::rint(scaled(value))); }
+    int64_t fixed(double value) const { return int64_t(std::rint(scaled(value))); }
 
     int64_t x_log2_x(uint32_t count) const {
-        return count < table_.size() ? table_[count] : compute(static_cast<double>(count));
+        return count < table_.size() ? table_[count] : compute(double(count));
     }
 
     // Weights on a grid of fractions have no table; whole ones may be looked up.
     int64_t x_log2_x(double weight) const {
-        if (weight < static_cast<double>(table_.size())) return table_[static_cast<size_t>(weight)];
+        if (weight < double(table_.size())) return table_[size_t(weight)];
         return compute(weight);
     }
 
@@ -100,7 +96,7 @@ class Impurities {
     }
 
     double plain_log2(double value) const {
-        return log2_basic(value, series_.data(), static_cast<int>(series_.size()));
+        return log2_basic(value, series_.data(), int(series_.size()));
     }
     int64_t log2(double value) const { return bits(plain_log2(value)); }
 
@@ -108,7 +104,7 @@ class Impurities {
     // as in the reference.
     int64_t bits(double amount) const {
         const double units = std::rint(scaled(amount));
-        return units < static_cast<double>(most_bits) ? static_cast<int64_t>(units) : most_bits;
+        return units < double(most_bits) ? int64_t(units) : most_bits;
     }
 
     // How many units sums of impurities may be off in a node of this weight.
@@ -123,9 +119,9 @@ class Impurities {
         if (!(total > 0)) return 0;
         int64_t kept = 0;
         if (criterion == Criterion::gini) {
-            const double whole = static_cast<double>(total);
+            const double whole = double(total);
             for (int c = 0; c < n_classes; ++c) {
-                const double weight = static_cast<double>(weights[c]);
+                const double weight = double(weights[c]);
                 kept += fixed(weight * (weight / whole));
             }
             return fixed(whole) - kept;
@@ -169,7 +165,7 @@ class Impurities {
     }
 
     int64_t compute(double weight) const {
-        return fixed(weight * log2_basic(weight, series_.data(), static_cast<int>(series_.size())));
+        return fixed(weight * log2_basic(weight, series_.data(), int(series_.size())));
     }
 
     int bits_;

@@ -60,4 +60,22 @@ struct LargePages {
 template <typename T>
 using Array = std::vector<T, LargePages<T>>;
 
+// An array that somebody else owns.
+template <typename T>
+class Span {
+  public:
+    Span() = default;
+    Span(T* data, size_t size) : data_(data), size_(size) {}
+
+    T* data() const { return data_; }
+    size_t size() const { return size_; }
+    T* begin() const { return data_; }
+    T* end() const { return data_ + size_; }
+    T& operator[](size_t i) const { return data_[i]; }
+
+  private:
+    T* data_ = nullptr;
+    size_t size_ = 0;
+};
+
 }  // namespace branchwise

@@ -8,19 +8,15 @@
 #include <vector>
 
 #include "core/impurity.hpp"
-#include "core/memory.hpp"
+#include "core/tree.hpp"
 
 namespace branchwise {
 
 // What a missing or unseen value does; see branchwise/tree/splits.py.
-enum class Policy : int { branch = 0, split = 1, largest = 2, node = 3, error = 4 };
+enum class Policy { branch, split, largest, node, error };
 
 // Whether a category has a branch for each value, for each group of values, or two.
-enum class Branching : int { values = 0, groups = 1, two_way = 2 };
-
-constexpr int32_t stop_here = -1;
-constexpr int32_t every_branch = -2;
-constexpr double tie = 1e-9;
+enum class Branching { values, groups, two_way };
 
 // A column of codes 0 .. n_codes - 1, the last of which is "missing"; or, if numeric,
 // of numbers, NaN being missing.
@@ -45,7 +41,8 @@ struct Column {
     }
 };
 
-struct Problem {
+// The rows of a table.
+struct Table {
     size_t n_rows = 0;
     int n_classes = 0;
     std::vector<Column> columns;
@@ -54,14 +51,18 @@ struct Problem {
     bool fractions = false;           // cases may be split
     double weight_step = 1.0;
     double case_step = 1.0;
-    bool weights_are_cases = false;  // a row of weight 2 is two cases
+};
 
+// How a tree is grown.
+struct Options {
     Criterion criterion = Criterion::gain;
     int64_t max_depth = -1;  // -1: no limit
     double cases_to_split = 2;
     double cases_in_leaf = 1;
     double cases_in_branch = 0;  // of two branches at least
+    double weight_in_leaf = 0;
     double min_gain = 0;
+    bool weights_are_cases = false;  // a row of weight 2 is two cases
     Branching branching = Branching::values;
     bool quinlan = false;  // C4.5's thresholds of numbers, and gains of at least the average
     bool threshold_at_value = false;  // thresholds are moved to values of the table
@@ -69,48 +70,22 @@ struct Problem {
     Policy missing = Policy::branch;
     Policy unseen = Policy::node;
 
+    int bits = 0;                // impurities are in units of 2^-bits
+    std::vector<double> series;  // of logarithms
+    double total = 0;            // weight of all rows of the table, which may be more than these
+    bool whole = true;           // weights are whole numbers
+
+    unsigned n_threads = 1;
     size_t worth_sharing = 0;  // a node of fewer cells (rows x columns) is left to one thread
 };
+
+struct Problem : Table, Options {};
 
 // What is held against the fewest cases that a node or a branch must have.
 template <typename W>
 double cases_for_bars(const Problem& problem, W size, double cases) {
-    return problem.weights_are_cases ? static_cast<double>(size) : cases;
+    return problem.weights_are_cases ? double(size) : cases;
 }
-
-// How codes of the parent's column lead to a node.
-constexpr int32_t no_code = -1;      // the branch of missing values, and the root
-constexpr int32_t both_sides = -2;   // any known number
-constexpr int32_t first_group = -3;  // and below: values that share a branch, of Grown::groups
-
-struct Node {
-    int32_t column = -1;
-    int32_t n_children = 0;
-    uint32_t first_child = 0;
-    int32_t missing_to = stop_here;
-    int32_t unseen_to = stop_here;
-    int32_t code = no_code;
-    int32_t graft = -1;
-    double threshold = 0;
-    double cases = 0;
-};
-
-// Nodes in the order of creation, siblings contiguous; weights[node * classes + c].
-// A subtree that another thread has grown is in a Grown of its own: `graft` says which,
-// and its root there is node `first_child`.
-struct Grown {
-    Array<Node> nodes;
-    Array<double> weights;
-    std::vector<std::vector<uint32_t>> groups;
-
-    const std::vector<uint32_t>& group(int32_t code) const {
-        return groups[size_t(first_group - code)];
-    }
-    int32_t add_group(std::vector<uint32_t> codes) {
-        groups.push_back(std::move(codes));
-        return first_group - int32_t(groups.size() - 1);
-    }
-};
 
 // Told the number of nodes so far; returns false to give up.
 using Watch = std::function<bool(size_t)>;
@@ -137,9 +112,5 @@ class InterruptCheck {
     Clock::time_point last_;
     size_t work_ = 0;
 };
-
-// The first has the root; the others are grafted.
-std::vector<Grown> grow(const Problem& problem, const Impurities& impurities, const Watch& watch,
-                        unsigned n_threads);
 
 }  // namespace branchwise

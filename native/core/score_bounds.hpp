@@ -39,14 +39,14 @@ class LogBounds {
         const uint64_t beyond = (bits & beyond_mask) | one;  // 1 + how far beyond the entry's begin
         double distance;
         std::memcpy(&distance, &beyond, sizeof distance);
-        const auto exponent = static_cast<double>(static_cast<int>(bits >> 52) - 1023);
+        const auto exponent = double(int(bits >> 52) - 1023);
         return weight * (exponent + entry.log + (distance - 1.0) * entry.slope);
     }
 
   private:
     LogBounds() {
         for (size_t i = 0; i < size; ++i) {
-            const double begin = 1.0 + static_cast<double>(i) / size;
+            const double begin = 1.0 + double(i) / size;
             entries_[i].log = std::log2(begin);
             entries_[i].slope = std::log2(1.0 + 1.0 / (begin * size)) * size;
         }
@@ -105,7 +105,7 @@ class ImpurityBounds {
     // `size_impurity` is that of the node's weight.
     Bounds bounds(const Scale& scale, double size_impurity) const {
         // A weight is part of up to four sums here; there, every term is rounded to a unit.
-        const double terms = static_cast<double>((branches_ + 2) * (present_->size() + 2));
+        const double terms = double((branches_ + 2) * (present_->size() + 2));
         const double off = 4 * LogBounds::slack * scale.total + terms * scale.unit;
         const double drop = std::max(known_ - in_branches_, 0.0);
         if (scale.criterion != Criterion::gain_ratio)

@@ -144,8 +144,10 @@ class Walk {
         double share;
     };
 
-    Walk(const TreeView& tree, const std::vector<uint32_t>& values)
-        : jump_table_(tree, values), sizes_(tree.sizes, tree.sizes + tree.n_nodes) {}
+    // `sizes`: the weight of each node.
+    Walk(const TreeView& tree, const Span<const double>& sizes, const Span<const uint8_t>& labels,
+         const std::vector<uint32_t>& values)
+        : jump_table_(tree, labels, values), sizes_(sizes.begin(), sizes.end()) {}
 
     const JumpTable& jump_table() const { return jump_table_; }
 

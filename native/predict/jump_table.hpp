@@ -1,8 +1,8 @@
-// The tree as prediction reads it: one table of jump_table.
+// The tree as prediction reads it: one table of jumps.
 //
-// The jump_table down from a node lie side by side: where they begin plus the row's code is
+// The jumps down from a node lie side by side: where they begin plus the row's code is
 // the entry of the way that the row takes. An entry says what is tested next and where
-// those jump_table begin, so a level costs one load in random order. Where a way ends, the
+// those jumps begin, so a level costs one load in random order. Where a way ends, the
 // entry tests the last split_test, which every row outcomes with 0, and leads to itself:
 // rows that have arrived walk on the spot, cheaper than a branch hard to predict.
 
@@ -19,16 +19,8 @@
 
 namespace branchwise {
 
-struct TreeView {
-    size_t n_nodes;
-    const int64_t *column, *n_children, *missing_to, *unseen_to, *n_codes, *codes;
-    const double* threshold;
-    const double* sizes;    // weight of each node
-    const uint8_t* labels;  // class of each node; null: too many classes
-};
-
 // What a node tests. Where a column has far more values than the node has branches,
-// its jump_table are those of a list of codes, and a last one for all others.
+// its jumps are those of a list of codes, and a last one for all others.
 struct SplitTest {
     uint32_t column;
     bool in_list;
@@ -39,7 +31,7 @@ struct Place {
     uint32_t split_test;
 };
 
-// An entry: the split_test in the low bits, and where its jump_table begin. Four bytes do
+// An entry: the split_test in the low bits, and where its jumps begin. Four bytes do
 // for most trees, and a table half as large misses the cache half as often.
 template <typename Entry>
 constexpr int split_test_bits = sizeof(Entry) == 4 ? 8 : 32;
@@ -59,7 +51,7 @@ Entry as_entry(const Place& place) {
     return Entry(place.begin) << split_test_bits<Entry> | place.split_test;
 }
 
-// In front of the jump_table lies the threshold of a number, or the list: its length, its codes.
+// In front of the jumps lies the threshold of a number, or the list: its length, its codes.
 constexpr uint32_t threshold_space = 2;
 
 // Write a sorted list of n codes, the last two being those of missing and unseen values.
@@ -87,7 +79,7 @@ class JumpTable {
   public:
     // Where a row ends that goes down every branch somewhere, and its label.
     static constexpr uint32_t fractional = 0xffffffffu;
-    static constexpr uint8_t no_label = 0xff;
+    static constexpr uint8_t no_label = most_labels;
 
     std::vector<uint32_t> values;  // number of categories of each column, 0 for numbers
     std::vector<bool> used;        // the columns that are tested
@@ -102,10 +94,12 @@ class JumpTable {
     Array<uint32_t> node_at;  // the node that an entry leads to
     Array<uint8_t> label_at;  // and its label
 
-    JumpTable(const TreeView& tree, const std::vector<uint32_t>& values_of_columns)
+    // `labels`: the class of each node, or none where there are too many classes.
+    JumpTable(const TreeView& tree, const Span<const uint8_t>& labels,
+              const std::vector<uint32_t>& values_of_columns)
         : values(values_of_columns), used(values.size()) {
-        first_child.resize(tree.n_nodes + 1, 1);
-        for (size_t i = 0; i < tree.n_nodes; ++i)
+        first_child.resize(tree.n_nodes() + 1, 1);
+        for (size_t i = 0; i < tree.n_nodes(); ++i)
             first_child[i + 1] = first_child[i] + uint32_t(tree.n_children[i]);
         // Children lie behind all nodes of their parents' level.
         for (uint32_t end = 1; first_child[end] > end; end = first_child[end]) ++depth;
@@ -117,10 +111,10 @@ class JumpTable {
             lay_out(tree, narrow);
         else
             lay_out(tree, wide);
-        if (!tree.labels) return;
+        if (!labels.size()) return;
         label_at.reserve(n_entries);
         for (uint32_t node : node_at)
-            label_at.push_back(node == fractional ? no_label : tree.labels[node]);
+            label_at.push_back(node == fractional ? no_label : labels[node]);
     }
 
     bool is_leaf(uint32_t node) const { return first_child[node] == first_child[node + 1]; }
@@ -138,9 +132,9 @@ class JumpTable {
     size_t place_nodes(const TreeView& tree) {
         const auto untested = uint32_t(2 * values.size());
         std::vector<uint32_t> number(untested, untested);
-        places.resize(tree.n_nodes);
+        places.resize(tree.n_nodes());
         size_t end = 1;
-        for (uint32_t node = 0; node < tree.n_nodes; ++node) {
+        for (uint32_t node = 0; node < tree.n_nodes(); ++node) {
             if (is_leaf(node)) continue;
             const auto column = uint32_t(tree.column[node]);
             used[column] = true;
@@ -164,8 +158,8 @@ class JumpTable {
     void lay_out(const TreeView& tree, Array<Entry>& table) {
         table.resize(node_at.size() + 1, 0);  // two entries are read as a threshold anywhere
         lead_to(table, 0, 0);
-        const int64_t* codes = tree.codes;  // they lie in the order of nodes
-        for (uint32_t node = 0; node < tree.n_nodes; ++node) {
+        const int64_t* codes = tree.codes.data();  // they lie in the order of nodes
+        for (uint32_t node = 0; node < tree.n_nodes(); ++node) {
             if (is_leaf(node)) continue;
             const uint32_t begin = places[node].begin;
             const SplitTest tested = split_tests[places[node].split_test];

@@ -9,14 +9,15 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/constants.hpp"
+
 namespace branchwise {
 
 // exp(x) - 1 for x <= 0: a short series for a small part of x, doubled again and again.
 inline double expm1_basic(double x) {
-    constexpr int halvings = 7, terms = 12;
     const double u = std::max(x, -40.0) / (1 << halvings);
     double m = 1.0;
-    for (int k = terms; k > 1; --k) m = 1.0 + m * (u / k);
+    for (int k = terms_of_exponential; k > 1; --k) m = 1.0 + m * (u / k);
     m = m * u;
     for (int k = 0; k < halvings; ++k) m = m * (m + 2.0);
     return m;
@@ -37,8 +38,8 @@ struct Estimate {
         const double errors = total - most;
         const double units = std::rint(std::ldexp(errors + added(total, errors), bits));
         if (std::isnan(units)) return most_units;
-        constexpr auto bound = static_cast<double>(most_units);
-        return static_cast<int64_t>(std::clamp(units, -bound, bound));
+        constexpr auto bound = double(most_units);
+        return int64_t(std::clamp(units, -bound, bound));
     }
 
     // Estimates of a tree whose weights contradict one another may be anything: they and

@@ -16,10 +16,10 @@ using Parts = std::vector<Part>;
 
 class FractionalRows {
   public:
-    FractionalRows(const Problem& problem, bool new_values, PruneState& state)
-        : problem_(problem), new_values_(new_values), state_(state), classes_(state.tree.classes) {
+    FractionalRows(const Table& table, bool new_values, PruneState& state)
+        : table_(table), new_values_(new_values), state_(state), classes_(state.tree.classes) {
         uint32_t most = 2;
-        for (const Column& column : problem.columns)
+        for (const Column& column : table.columns)
             most = std::max(most, column.numeric ? 2 : column.n_codes);
         branch_of_code_.assign(most, stop_here);
         stopped_.resize(classes_);
@@ -64,9 +64,9 @@ class FractionalRows {
 
     Parts all_rows() const {
         Parts rows;
-        rows.reserve(problem_.n_rows);
-        for (uint32_t row = 0; row < problem_.n_rows; ++row) {
-            const double weight = problem_.weights ? problem_.weights[row] : 1.0;
+        rows.reserve(table_.n_rows);
+        for (uint32_t row = 0; row < table_.n_rows; ++row) {
+            const double weight = table_.weights ? table_.weights[row] : 1.0;
             if (weight > 0) rows.push_back({row, weight, 1.0});
         }
         return rows;
@@ -93,7 +93,7 @@ class FractionalRows {
     int32_t code_of(const Column& column, uint32_t row, double threshold) const {
         if (!column.numeric) {
             const uint32_t code = column.at(row);
-            return code == column.missing_code() ? -1 : static_cast<int32_t>(code);
+            return code == column.missing_code() ? -1 : int32_t(code);
         }
         const double number = column.numbers[row];
         return std::isnan(number) ? -1 : number > threshold;
@@ -101,7 +101,7 @@ class FractionalRows {
 
     Distribution distribute(uint32_t at, const Parts& parts) {
         const PruneNode& node = state_.tree.nodes[at];
-        const Column& column = problem_.columns[static_cast<size_t>(node.column)];
+        const Column& column = table_.columns[size_t(node.column)];
         for_codes(node, [&](uint32_t code, int32_t branch) { branch_of_code_[code] = branch; });
         Distribution made;
         made.by_branch.resize(node.children.size());
@@ -114,12 +114,12 @@ class FractionalRows {
                 missing.push_back(&part);
                 continue;
             }
-            const int32_t branch = branch_of_code_[static_cast<size_t>(code)];
+            const int32_t branch = branch_of_code_[size_t(code)];
             if (branch >= 0) {
-                made.by_branch[static_cast<size_t>(branch)].push_back(part);
-                size[static_cast<size_t>(branch)] += part.weight;
+                made.by_branch[size_t(branch)].push_back(part);
+                size[size_t(branch)] += part.weight;
             } else if (new_values_ && !column.numeric) {
-                strange.emplace_back(static_cast<uint32_t>(code), part);
+                strange.emplace_back(uint32_t(code), part);
             }
         }
         for_codes(node, [&](uint32_t code, int32_t) { branch_of_code_[code] = stop_here; });
@@ -133,7 +133,7 @@ class FractionalRows {
         for (size_t b = 0; b < node.children.size(); ++b) {
             const PruneNode& child = state_.tree.nodes[node.children[b]];
             for (uint32_t k = child.code_begin; k < child.code_end; ++k)
-                visit(state_.tree.codes[k], static_cast<int32_t>(b));
+                visit(state_.tree.codes[k], int32_t(b));
         }
     }
 
@@ -157,7 +157,7 @@ class FractionalRows {
         if (node.missing_to == stop_here) return;
         if (node.missing_to >= 0) {
             for (const Part* part : missing)
-                made.by_branch[static_cast<size_t>(node.missing_to)].push_back(*part);
+                made.by_branch[size_t(node.missing_to)].push_back(*part);
             return;
         }
         double known = 0;
@@ -165,13 +165,13 @@ class FractionalRows {
         for (const Part* part : missing) {
             for (size_t b = 0; b < size.size(); ++b) {
                 const double fraction = size[b] / known;
-                const double weight = on_grid(part->weight * fraction, problem_.weight_step);
+                const double weight = on_grid(part->weight * fraction, table_.weight_step);
                 if (!(weight > 0)) continue;
                 Parts& to = b < made.by_branch.size()
                                 ? made.by_branch[b]
                                 : made.strangers[b - made.by_branch.size()].second;
                 to.push_back(
-                    {part->row, weight, on_grid(part->share * fraction, problem_.case_step)});
+                    {part->row, weight, on_grid(part->share * fraction, table_.case_step)});
             }
         }
     }
@@ -196,7 +196,7 @@ class FractionalRows {
         weights.resize(begin + classes_, 0.0);
         double cases = 0;
         for (const Part& part : parts) {
-            weights[begin + problem_.labels[part.row]] += part.weight;
+            weights[begin + table_.labels[part.row]] += part.weight;
             cases += part.share;
         }
         return cases;
@@ -237,7 +237,7 @@ class FractionalRows {
     }
 
     void take_away(const Parts& parts) {
-        for (const Part& part : parts) stopped_[problem_.labels[part.row]] -= part.weight;
+        for (const Part& part : parts) stopped_[table_.labels[part.row]] -= part.weight;
     }
 
     // Put a branch in the place of its parent, with all its cases.
@@ -250,7 +250,7 @@ class FractionalRows {
         state_.raise(node, branch);
     }
 
-    const Problem& problem_;
+    const Table& table_;
     const bool new_values_;
     PruneState& state_;
     const size_t classes_;

@@ -24,11 +24,7 @@
 namespace branchwise {
 
 // A tree that can be changed: children and codes are lists of their own.
-struct PruneNode {
-    int64_t column = -1;
-    double threshold = std::numeric_limits<double>::quiet_NaN();
-    int64_t missing_to = stop_here;
-    int64_t unseen_to = stop_here;
+struct PruneNode : Split {
     std::vector<uint32_t> children;
     uint32_t code_begin = 0, code_end = 0;
     double cases = 0;
@@ -52,24 +48,21 @@ struct PruneTree {
     }
 
     void make_leaf(uint32_t node) {
-        PruneNode& leaf = nodes[node];
-        leaf.column = -1;
-        leaf.threshold = std::numeric_limits<double>::quiet_NaN();
-        leaf.missing_to = leaf.unseen_to = stop_here;
-        leaf.children.clear();
+        static_cast<Split&>(nodes[node]) = Split();
+        nodes[node].children.clear();
     }
 
     uint32_t add_leaf(uint32_t code, const double* class_weights, double cases) {
         if (nodes.size() >= most_nodes || codes.size() >= most_nodes)
             throw std::length_error("columns make too large a tree");
         PruneNode leaf;
-        leaf.code_begin = static_cast<uint32_t>(codes.size());
+        leaf.code_begin = uint32_t(codes.size());
         leaf.code_end = leaf.code_begin + 1;
         leaf.cases = cases;
         codes.push_back(code);
         nodes.push_back(leaf);
         weights.insert(weights.end(), class_weights, class_weights + classes);
-        return static_cast<uint32_t>(nodes.size() - 1);
+        return uint32_t(nodes.size() - 1);
     }
 };
 
@@ -102,7 +95,7 @@ class PruneState {
     // Make leaves of subtrees that do not err less than a leaf would.
     void collapse() {
         std::vector<double> below(tree.nodes.size(), 0.0);
-        for (auto node = static_cast<uint32_t>(tree.nodes.size()); node-- > 0;) {
+        for (auto node = uint32_t(tree.nodes.size()); node-- > 0;) {
             if (tree.nodes[node].is_leaf()) {
                 below[node] = plain_errors(tree.at(node), label(node));
                 continue;
@@ -119,7 +112,7 @@ class PruneState {
 
     // Decide what can be decided without rows; returns whether that is all.
     bool decide_from_counts() {
-        for (auto node = static_cast<uint32_t>(tree.nodes.size()); node-- > 0;) {
+        for (auto node = uint32_t(tree.nodes.size()); node-- > 0;) {
             const std::vector<uint32_t>& children = tree.nodes[node].children;
             const bool below =
                 std::all_of(children.begin(), children.end(), [&](uint32_t c) { return done_[c]; });
@@ -186,7 +179,7 @@ class PruneState {
                          [&](uint32_t sibling) { return first_code(sibling) > leaf.code; });
         const auto position = after - parent.children.begin();
         parent.children.insert(after, child);
-        for (int64_t* route : {&parent.missing_to, &parent.unseen_to})
+        for (int32_t* route : {&parent.missing_to, &parent.unseen_to})
             if (*route >= position) ++*route;
     }
 
@@ -201,10 +194,7 @@ class PruneState {
     void raise(uint32_t node, uint32_t branch) {
         PruneNode& place = tree.nodes[node];
         PruneNode& source = tree.nodes[branch];
-        place.column = source.column;
-        place.threshold = source.threshold;
-        place.missing_to = source.missing_to;
-        place.unseen_to = source.unseen_to;
+        static_cast<Split&>(place) = source;
         place.children = std::move(source.children);
         source.children.clear();
         done_[node] = 0;
@@ -219,8 +209,6 @@ class PruneState {
     }
 
   private:
-    static constexpr double collapse_slack = 1e-3;
-
     // The class with the most weight, of equals the first.
     size_t label(uint32_t node) const {
         const double* weights = tree.at(node);

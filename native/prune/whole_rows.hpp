@@ -15,18 +15,18 @@ namespace branchwise {
 // needs several of them, in random order, and so meets them in one place.
 class RowRecords {
   public:
-    RowRecords(const Problem& problem, const PruneTree& tree)
-        : problem_(problem), at_(problem.columns.size(), unused) {
+    RowRecords(const Table& table, const PruneTree& tree)
+        : table_(table), at_(table.columns.size(), unused) {
         for (const PruneNode& node : tree.nodes)
             if (node.column >= 0) take_in(size_t(node.column));
-        bytes_.resize(problem.n_rows * stride_);
+        bytes_.resize(table.n_rows * stride_);
         for (size_t j = 0; j < at_.size(); ++j)
-            if (at_[j] != unused) copy(problem.columns[j], at_[j]);
+            if (at_[j] != unused) copy(table.columns[j], at_[j]);
     }
 
     // 0 or 1 for the sides of a threshold, 2 for a missing number.
     uint32_t code(const PruneNode& node, uint32_t row) const {
-        const Column& column = problem_.columns[size_t(node.column)];
+        const Column& column = table_.columns[size_t(node.column)];
         const uint8_t* cell = &bytes_[row * stride_ + at_[size_t(node.column)]];
         if (column.numeric) {
             double number;
@@ -47,8 +47,8 @@ class RowRecords {
     void take_in(size_t column) {
         if (at_[column] != unused) return;
         at_[column] = stride_;
-        stride_ += problem_.columns[column].numeric ? sizeof(double)
-                                                    : size_t(problem_.columns[column].width);
+        stride_ +=
+            table_.columns[column].numeric ? sizeof(double) : size_t(table_.columns[column].width);
     }
 
     void copy(const Column& column, size_t at) {
@@ -56,11 +56,11 @@ class RowRecords {
         const auto* from =
             static_cast<const uint8_t*>(column.numeric ? column.numbers : column.codes);
         uint8_t* to = bytes_.data() + at;
-        for (size_t row = 0; row < problem_.n_rows; ++row, from += width, to += stride_)
+        for (size_t row = 0; row < table_.n_rows; ++row, from += width, to += stride_)
             std::memcpy(to, from, width);
     }
 
-    const Problem& problem_;
+    const Table& table_;
     std::vector<size_t> at_;  // by column
     size_t stride_ = 0;
     Array<uint8_t> bytes_;
@@ -104,13 +104,13 @@ class BranchOfCode {
 
 class WholeRows {
   public:
-    WholeRows(const Problem& problem, bool new_values, PruneState& state)
-        : problem_(problem),
+    WholeRows(const Table& table, bool new_values, PruneState& state)
+        : table_(table),
           new_values_(new_values),
           state_(state),
           classes_(state.tree.classes),
-          records_(problem, state.tree) {
-        for (uint32_t row = 0; row < problem.n_rows; ++row)
+          records_(table, state.tree) {
+        for (uint32_t row = 0; row < table.n_rows; ++row)
             if (weight(row) > 0) rows_.push_back(row);
         moved_.resize(rows_.size());
         branches_.resize(rows_.size());
@@ -149,7 +149,7 @@ class WholeRows {
         bool fractional = false;
     };
 
-    double weight(uint32_t row) const { return problem_.weights ? problem_.weights[row] : 1.0; }
+    double weight(uint32_t row) const { return table_.weights ? table_.weights[row] : 1.0; }
 
     // ---- jump_table -------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class WholeRows {
         BranchOfCode& jump_table = tables_[node];
         if (!jump_table.empty()) return jump_table;
         const PruneNode& at = state_.tree.nodes[node];
-        const Column& column = problem_.columns[size_t(at.column)];
+        const Column& column = table_.columns[size_t(at.column)];
         const uint32_t n_codes = column.numeric ? 3 : column.n_codes;
         std::vector<std::pair<uint32_t, int32_t>> branches;
         for (size_t b = 0; b < at.children.size(); ++b) {
@@ -257,7 +257,7 @@ class WholeRows {
                 node = at.children[size_t(way)];
                 continue;
             }
-            const Column& column = problem_.columns[size_t(at.column)];
+            const Column& column = table_.columns[size_t(at.column)];
             if (new_values_ && !column.numeric && code != column.missing_code())
                 add_stranger(node, code, row);
             return;
@@ -273,7 +273,7 @@ class WholeRows {
             seat_[node] = uint32_t(visited_.size());
         }
         const size_t seat = seat_[node] - 1;
-        weights_[seat * classes_ + problem_.labels[row]] += weight(row);
+        weights_[seat * classes_ + table_.labels[row]] += weight(row);
         visited_[seat].cases += 1;
     }
 
@@ -286,7 +286,7 @@ class WholeRows {
             strangers_.push_back({parent, code, 0});
             stranger_weights_.resize(stranger_weights_.size() + classes_, 0.0);
         }
-        stranger_weights_[i * classes_ + problem_.labels[row]] += weight(row);
+        stranger_weights_[i * classes_ + table_.labels[row]] += weight(row);
         strangers_[i].cases += 1;
     }
 
@@ -356,7 +356,7 @@ class WholeRows {
         tables_[node].clear();
     }
 
-    const Problem& problem_;
+    const Table& table_;
     const bool new_values_;
     PruneState& state_;
     const size_t classes_;

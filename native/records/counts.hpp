@@ -13,10 +13,7 @@ class ValueCounts {
   public:
     // `joint` has the columns of a node that were counted together.
     ValueCounts(const Problem& problem, const Records<W>& records, const JointCounts<W>& joint)
-        : problem_(problem),
-          records_(records),
-          joint_(joint),
-          classes_(static_cast<size_t>(problem.n_classes)) {
+        : problem_(problem), records_(records), joint_(joint), classes_(size_t(problem.n_classes)) {
         const size_t most_codes = records.most_codes();
         cells_.assign(most_codes * classes_, W(0));
         sizes_.assign(most_codes, W(0));
@@ -38,7 +35,7 @@ class ValueCounts {
             for (uint32_t c : classes) size += cell[c];
             double cases = 1.0;
             if (cases_are_sizes<W>(problem_))
-                cases = static_cast<double>(size);
+                cases = double(size);
             else if (counts_cases_)
                 cases = std::exchange(cases_[value], 0.0);
             visit(value, static_cast<const W*>(cell), size, cases);
@@ -62,7 +59,7 @@ class ValueCounts {
     const W* cell(uint32_t value) const { return &cells_[value * classes_]; }
     W size(uint32_t value) const { return sizes_[value]; }
     double cases(uint32_t value) const {
-        if (cases_are_sizes<W>(problem_)) return static_cast<double>(sizes_[value]);
+        if (cases_are_sizes<W>(problem_)) return double(sizes_[value]);
         return counts_cases_ ? cases_[value] : 1.0;
     }
 
@@ -138,8 +135,7 @@ class ValueCounts {
             seen |= uint64_t(1) << value;
             add(value, record);
         });
-        for (; seen; seen &= seen - 1)
-            present.push_back(static_cast<uint32_t>(__builtin_ctzll(seen)));
+        for (; seen; seen &= seen - 1) present.push_back(uint32_t(__builtin_ctzll(seen)));
     }
 
     template <typename Code>

@@ -38,9 +38,7 @@ class JointCounts {
     static constexpr uint32_t most_codes = 64;
 
     JointCounts(const Problem& problem, const Records<W>& records)
-        : problem_(problem),
-          records_(records),
-          start_of_class_(static_cast<size_t>(problem.n_classes)) {
+        : problem_(problem), records_(records), start_of_class_(size_t(problem.n_classes)) {
         first_.assign(problem.columns.size(), none);
     }
 
@@ -104,7 +102,7 @@ class JointCounts {
             if (cases_)
                 cases = records_.share_of(*at);
             else if (cases_are_sizes<W>(problem_))
-                cases = static_cast<double>(size);
+                cases = double(size);
             visit(value, static_cast<const W*>(cell), size, cases);
         }
     }

@@ -43,7 +43,7 @@ class Mover {
         : problem_(problem),
           records_(records),
           pool_(pool),
-          classes_(static_cast<size_t>(problem.n_classes)),
+          classes_(size_t(problem.n_classes)),
           nobodys_(records.size()) {}
 
     // Find the branch of every record of a column that records hold: where the table
@@ -78,8 +78,7 @@ class Mover {
 
     // The number after the last branch stands for none of them, or all.
     static uint32_t branch_of_missing(const Branches& made) {
-        return static_cast<uint32_t>(made.missing_to >= 0 ? static_cast<size_t>(made.missing_to)
-                                                          : made.count());
+        return uint32_t(made.missing_to >= 0 ? size_t(made.missing_to) : made.count());
     }
 
     // Records that go down every branch: what they give to each is added to it.
@@ -94,9 +93,8 @@ class Mover {
                 const Part part = part_of(record, b);
                 parts_.push_back(part);
                 if (!(part.weight > 0)) continue;
-                made.weights[b * classes_ + c] +=
-                    static_cast<double>(part.weight) * problem_.weight_step;
-                made.cases[b] += static_cast<double>(part.share) * problem_.case_step;
+                made.weights[b * classes_ + c] += double(part.weight) * problem_.weight_step;
+                made.cases[b] += double(part.share) * problem_.case_step;
                 ++rows_[b];
             }
         }
@@ -157,10 +155,10 @@ class Mover {
         // other, until one counts.
         fractional_.resize(rows_.back() + 1);
         const uint32_t* const branch = branch_.data();
-        const auto every = static_cast<uint32_t>(made.count());
+        const auto every = uint32_t(made.count());
         uint32_t* next = fractional_.data();
         for (size_t i = 0, n = branch_.size(); i < n; ++i) {
-            *next = static_cast<uint32_t>(i);
+            *next = uint32_t(i);
             next += branch[i] == every;
         }
         fractional_.pop_back();
@@ -174,7 +172,7 @@ class Mover {
     }
 
     Part part_of(const uint8_t* record, size_t branch) const {
-        const auto whole = static_cast<double>(records_.weight(record));
+        const auto whole = double(records_.weight(record));
         const int64_t weight = steps_of(whole * fractions_[branch], problem_.weight_step);
         if (!problem_.weights) return {weight, weight};
         return {weight, steps_of(records_.share(record) * fractions_[branch], problem_.case_step)};
@@ -236,7 +234,7 @@ class Mover {
         const std::vector<Ranked*> begin = out;
         const Ranked* entry = records_.ranked(job, slot);
         const auto put = [&](uint64_t to, const Ranked& from) {
-            *out[to >> 32]++ = {from.rank, static_cast<uint32_t>(to), from.label};
+            *out[to >> 32]++ = {from.rank, uint32_t(to), from.label};
         };
         for (const Ranked* last = entry + job.n_ranked[slot]; entry < last; ++entry) {
             const uint64_t to = places_[entry->position];
@@ -250,8 +248,7 @@ class Mover {
                 if (part[b] != nowhere) put(part[b], *entry);
         }
         for (size_t b = 0; b < children.size(); ++b)
-            if (children[b].arena)
-                children[b].n_ranked[slot] = static_cast<uint32_t>(out[b] - begin[b]);
+            if (children[b].arena) children[b].n_ranked[slot] = uint32_t(out[b] - begin[b]);
     }
 
     const Problem& problem_;

@@ -4,8 +4,7 @@
 
 #pragma once
 
-#include <stdexcept>
-
+#include "core/grower.hpp"
 #include "records/moves.hpp"
 #include "records/scoring.hpp"
 #include "records/small_node.hpp"
@@ -13,15 +12,14 @@
 namespace branchwise {
 
 template <typename W>
-class RecordGrower {
+class RecordGrower : public Grower {
   public:
     using Job = RecordJob;
 
     RecordGrower(const Problem& problem, const Impurities& impurities, const Numbers& numbers,
                  ThreadPool& pool)
-        : problem_(problem),
+        : Grower(problem, pool, size_t(problem.n_classes)),
           impurities_(impurities),
-          pool_(pool),
           records_(problem, numbers),
           joint_(problem, records_),
           small_node_(problem, records_),
@@ -31,7 +29,7 @@ class RecordGrower {
           estimates_(ImpurityBounds::serve(problem, impurities) &&
                      problem.branching == Branching::values),
           mover_(problem, records_, pool),
-          classes_(static_cast<size_t>(problem.n_classes)) {
+          classes_(width_) {
         for (unsigned member = 0; member < pool.size(); ++member)
             scorers_.emplace_back(problem, impurities, records_, joint_);
         branch_of_code_.resize(records_.most_codes());
@@ -41,29 +39,17 @@ class RecordGrower {
     RecordGrower(const RecordGrower&) = delete;  // its parts refer to one another
     RecordGrower& operator=(const RecordGrower&) = delete;
 
-    size_t n_nodes() const { return grown_.nodes.size(); }
     size_t work(const Job& job) const { return job.n * (job.alive->size() + 1); }
-    Grown take() { return std::move(grown_); }
 
     // Make the root, an open node unless it is a leaf.
     void plant(std::vector<Job>& jobs) {
-        if (pool_.size() == 1) reserve_nodes();
+        // About as many as a deep tree has, so that arrays need not grow and be copied.
+        if (pool_.size() == 1) reserve_nodes(problem_.n_rows, most_reserved);
         add_nodes(1);
+        std::fill_n(weights_of(0), classes_, 0.0);
         Job root = records_.make_root(grown_.weights.data(), pool_);
-        grown_.nodes[0].cases = static_cast<double>(root.n);
-        if (may_be_split(0, 0)) jobs.push_back(std::move(root));
-    }
-
-    // Make a root of one's own for an open node of another grower.
-    int64_t adopt(const Job& job, const Grown& from) {
-        const int64_t node = add_nodes(1);
-        const auto there = static_cast<size_t>(job.node);
-        const auto here = static_cast<size_t>(node);
-        const int32_t code = from.nodes[there].code;
-        grown_.nodes[here].code = code <= first_group ? grown_.add_group(from.group(code)) : code;
-        grown_.nodes[here].cases = from.nodes[there].cases;
-        std::copy_n(&from.weights[there * classes_], classes_, &grown_.weights[here * classes_]);
-        return node;
+        grown_.nodes[0].cases = double(root.n);
+        if (is_open(0, 0)) jobs.push_back(std::move(root));
     }
 
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
@@ -85,41 +71,23 @@ class RecordGrower {
         }
         if (problem_.quinlan) drop_below_average(candidates_, node.scale, problem_);
         const int best = first_best_column(candidates_, node.scale);
-        if (best >= 0) carry_out(node, static_cast<size_t>(best), stack);
+        if (best >= 0) carry_out(node, size_t(best), stack);
     }
 
   private:
-    // About as many as a deep tree has, so that arrays need not grow and be copied. What
-    // is not used is never touched.
-    void reserve_nodes() {
-        grown_.nodes.reserve(problem_.n_rows);
-        grown_.weights.reserve(std::min(problem_.n_rows * classes_, most_reserved));
-    }
-
     static constexpr size_t most_reserved = size_t(1) << 27;
-    static constexpr size_t most_nodes = std::numeric_limits<int32_t>::max();
 
-    int64_t add_nodes(size_t count) {
-        const auto first = static_cast<int64_t>(grown_.nodes.size());
-        // Parts of cases can make more nodes than there are rows.
-        if (count > most_nodes - grown_.nodes.size())
-            throw std::length_error("columns make too large a tree");
-        grown_.nodes.resize(grown_.nodes.size() + count);
-        grown_.weights.resize(grown_.weights.size() + count * classes_, 0.0);
-        return first;
-    }
-
-    bool may_be_split(int64_t node, int64_t depth) const {
-        if (problem_.max_depth >= 0 && depth >= problem_.max_depth) return false;
-        const auto at = static_cast<size_t>(node);
+    bool is_open(int64_t node, int64_t depth) const {
         int present = 0;
         double total = 0;
+        const double* weights = weights_of(node);
         for (size_t c = 0; c < classes_; ++c) {
-            present += grown_.weights[at * classes_ + c] > 0;
-            total += grown_.weights[at * classes_ + c];
+            present += weights[c] > 0;
+            total += weights[c];
         }
         return present > 1 &&
-               cases_for_bars(problem_, total, grown_.nodes[at].cases) >= problem_.cases_to_split;
+               may_be_split(cases_for_bars(problem_, total, grown_.nodes[size_t(node)].cases),
+                            depth);
     }
 
     // Leave those columns of a small node open that have two values, all with the cases of
@@ -138,21 +106,20 @@ class RecordGrower {
     // Whether a single column may be tested, whatever its score.
     bool one_is_left() const {
         if (open_columns_.size() != 1 || !small_node_.knows(open_columns_.front())) return false;
-        return !problem_.quinlan && problem_.min_gain <= 0 &&
+        return !problem_.quinlan && problem_.min_gain <= 0 && problem_.weight_in_leaf <= 0 &&
                problem_.cases_in_branch <= problem_.cases_in_leaf;
     }
 
     Weighed<W> weigh(const Job& job) {
-        const auto node = static_cast<size_t>(job.node);
-        const double* weights = &grown_.weights[node * classes_];
+        const double* weights = weights_of(job.node);
         double total = 0;
         present_.clear();
         for (size_t c = 0; c < classes_; ++c) {
             total += weights[c];
-            totals_[c] = static_cast<W>(weights[c]);
-            if (weights[c] > 0) present_.push_back(static_cast<uint32_t>(c));
+            totals_[c] = W(weights[c]);
+            if (weights[c] > 0) present_.push_back(uint32_t(c));
         }
-        return {job, totals_, present_, total, grown_.nodes[node].cases};
+        return {job, totals_, present_, total, grown_.nodes[size_t(job.node)].cases};
     }
 
     Scored<W> describe(const Weighed<W>& node) {
@@ -162,11 +129,10 @@ class RecordGrower {
             return {node, impurity, size_impurity,
                     Scale(total, Impurities::noise_of(size_impurity), impurities_, problem_)};
         }
-        const int64_t impurity = impurities_.impurity(problem_.criterion, totals_.data(),
-                                                      problem_.n_classes, static_cast<W>(total));
-        const int64_t size_impurity = problem_.criterion == Criterion::gain_ratio
-                                          ? impurities_.x_log2_x(static_cast<W>(total))
-                                          : 0;
+        const int64_t impurity =
+            impurities_.impurity(problem_.criterion, totals_.data(), problem_.n_classes, W(total));
+        const int64_t size_impurity =
+            problem_.criterion == Criterion::gain_ratio ? impurities_.x_log2_x(W(total)) : 0;
         return {node, impurity, size_impurity, Scale(total, impurities_, problem_)};
     }
 
@@ -267,7 +233,7 @@ class RecordGrower {
         }
         mover_.divide(job, made_);
         const int64_t first = add_nodes(made_.count());
-        record_split(job, j, first);
+        record_branches(job, j, first);
         open_children(job, j, first, made_.count(), stack);
     }
 
@@ -287,8 +253,8 @@ class RecordGrower {
 
     void add_to_branch(size_t branch, const W* weights, W size, double cases) {
         for (size_t c = 0; c < classes_; ++c)
-            made_.weights[branch * classes_ + c] += static_cast<double>(weights[c]);
-        made_.size[branch] += static_cast<double>(size);
+            made_.weights[branch * classes_ + c] += double(weights[c]);
+        made_.size[branch] += double(size);
         made_.cases[branch] += cases;
     }
 
@@ -310,7 +276,7 @@ class RecordGrower {
         for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i) {
             const uint32_t side = side_of(j, entry[i].rank);
             const uint8_t* record = base + entry[i].position * records_.size();
-            const auto weight = static_cast<double>(records_.weight(record));
+            const auto weight = double(records_.weight(record));
             made_.weights[side * classes_ + entry[i].label] += weight;
             made_.size[side] += weight;
             made_.cases[side] += records_.share(record);
@@ -337,8 +303,8 @@ class RecordGrower {
         std::sort(counts.present.begin(), counts.present.end());
         for (uint32_t value : counts.present) {
             if (value == records_.missing_code(j)) continue;
-            branch_of_code_[value] = static_cast<uint32_t>(made_.count());
-            made_.add(static_cast<int32_t>(value), classes_);
+            branch_of_code_[value] = uint32_t(made_.count());
+            made_.add(int32_t(value), classes_);
             add_to_branch(branch_of_code_[value], counts.cell(value), counts.size(value),
                           counts.cases(value));
         }
@@ -358,8 +324,8 @@ class RecordGrower {
             add_to_branch(g, &values.cells[v * classes_], values.sizes[v], values.cases[v]);
         }
         for (size_t g = 0; g < groups.count; ++g)
-            made_.code[g] = codes[g].size() == 1 ? static_cast<int32_t>(codes[g][0])
-                                                 : grown_.add_group(std::move(codes[g]));
+            made_.code[g] =
+                codes[g].size() == 1 ? int32_t(codes[g][0]) : grown_.add_group(std::move(codes[g]));
     }
 
     // What known branches have not got is missing: it has a branch of its own, goes to
@@ -369,16 +335,16 @@ class RecordGrower {
         double missing_size = node.total;
         for (double size : made_.size) missing_size -= size;
         if (missing_size > 0 && problem_.missing == Policy::branch) {
-            made_.missing_branch = static_cast<int32_t>(n_known);
+            made_.missing_branch = int32_t(n_known);
             made_.add(no_code, classes_);
             made_.size.back() = missing_size;
         }
         made_.largest = largest_branch(made_.size);
         made_.missing_to = missing_route(problem_, made_.largest, made_.missing_branch);
         if (made_.missing_to < 0 || !(missing_size > 0)) return;
-        const auto to = static_cast<size_t>(made_.missing_to);
+        const auto to = size_t(made_.missing_to);
         for (size_t c = 0; c < classes_; ++c) {
-            double missing = static_cast<double>(node.totals[c]);
+            double missing = double(node.totals[c]);
             for (size_t b = 0; b < n_known; ++b) missing -= made_.weights[b * classes_ + c];
             made_.weights[to * classes_ + c] += missing;
         }
@@ -387,21 +353,20 @@ class RecordGrower {
         made_.cases[to] += missing_cases;
     }
 
-    void record_split(const Job& job, size_t j, int64_t first) {
-        Node& node = grown_.nodes[static_cast<size_t>(job.node)];
-        node.column = static_cast<int32_t>(j);
-        node.threshold = candidates_[j].threshold;
-        node.n_children = static_cast<int32_t>(made_.count());
-        node.first_child = static_cast<uint32_t>(first);
-        node.missing_to = made_.missing_to;
-        node.unseen_to = unseen_route(problem_, made_.largest, made_.missing_to);
-        const auto at = static_cast<size_t>(first);
+    void record_branches(const Job& job, size_t j, int64_t first) {
+        Split split;
+        split.column = int32_t(j);
+        split.threshold = candidates_[j].threshold;
+        split.missing_to = made_.missing_to;
+        split.unseen_to = unseen_route(problem_, made_.largest, made_.missing_to);
+        record_split(job.node, split, first, made_.count());
+        const auto at = size_t(first);
         std::copy(made_.weights.begin(), made_.weights.end(), &grown_.weights[at * classes_]);
         for (size_t b = 0; b < made_.count(); ++b) {
             grown_.nodes[at + b].code = made_.code[b];
             // Where cases are not fractional, every record is one.
             grown_.nodes[at + b].cases =
-                problem_.fractions ? made_.cases[b] : static_cast<double>(mover_.rows(b));
+                problem_.fractions ? made_.cases[b] : double(mover_.rows(b));
         }
     }
 
@@ -412,8 +377,8 @@ class RecordGrower {
         children_.resize(n_branches);
         size_t needed = 0;
         for (size_t b = 0; b < n_branches; ++b) {
-            children_[b].node = first + static_cast<int64_t>(b);
-            if (may_be_split(children_[b].node, job.depth + 1)) children_[b].n = mover_.rows(b);
+            children_[b].node = first + int64_t(b);
+            if (is_open(children_[b].node, job.depth + 1)) children_[b].n = mover_.rows(b);
             needed += children_[b].n;
         }
         if (!needed) return;
@@ -449,9 +414,7 @@ class RecordGrower {
         return records_.is_numeric(j) || problem_.branching != Branching::values;
     }
 
-    const Problem& problem_;
     const Impurities& impurities_;
-    ThreadPool& pool_;
     const Records<W> records_;
     JointCounts<W> joint_;  // of the node that is being split
     SmallNode<W> small_node_;
@@ -461,7 +424,6 @@ class RecordGrower {
     std::vector<ColumnScorer<W>> scorers_;  // one for each thread of the pool
     Mover<W> mover_;
     const size_t classes_;
-    Grown grown_;
 
     // Scratch, kept between nodes.
     std::vector<W> totals_;               // class weights

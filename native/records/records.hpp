@@ -58,7 +58,7 @@ class Records {
     size_t size() const { return layout_.size; }
 
     uint32_t missing_code(size_t column) const {
-        if (is_numeric(column)) return static_cast<uint32_t>(numbers_.values[column].size());
+        if (is_numeric(column)) return uint32_t(numbers_.values[column].size());
         return problem_.columns[column].missing_code();
     }
 
@@ -89,7 +89,7 @@ class Records {
         return Steps(1);
     }
     W weight_of(Steps steps) const {
-        if constexpr (weighted) return static_cast<double>(steps) * problem_.weight_step;
+        if constexpr (weighted) return double(steps) * problem_.weight_step;
         return steps;
     }
     W weight(const uint8_t* record) const { return weight_of(steps(record)); }
@@ -101,7 +101,7 @@ class Records {
             if (problem_.fractions) return load<int64_t>(record + layout_.share);
         return Steps(1);
     }
-    double share_of(Steps steps) const { return static_cast<double>(steps) * share_step_; }
+    double share_of(Steps steps) const { return double(steps) * share_step_; }
     double share(const uint8_t* record) const { return share_of(share_steps(record)); }
     uint32_t code(const uint8_t* record, size_t column) const {
         const uint8_t* at = record + layout_.code[column];
@@ -234,13 +234,13 @@ class Records {
     template <typename Code, typename CodeOf>
     void fill_codes(uint8_t* at, size_t n, const CodeOf code_of) const {
         const size_t step = layout_.size;
-        for (size_t i = 0; i < n; ++i) store<Code>(at + i * step, static_cast<Code>(code_of(i)));
+        for (size_t i = 0; i < n; ++i) store<Code>(at + i * step, Code(code_of(i)));
     }
 
     void fill_ranked(RecordJob& root, size_t slot) const {
         const std::vector<Numbered>& sorted = numbers_.sorted[lists_[slot]];
         const std::vector<double>& values = numbers_.values[lists_[slot]];
-        root.n_ranked[slot] = static_cast<uint32_t>(sorted.size());
+        root.n_ranked[slot] = uint32_t(sorted.size());
         Ranked* out = ranked(root, slot);
         uint32_t rank = 0;
         for (size_t i = 0; i < sorted.size(); ++i) {

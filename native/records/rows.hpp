@@ -47,8 +47,7 @@ struct Numbers {
     Numbers(const Problem& problem, ThreadPool& pool) {
         const size_t n_columns = problem.columns.size();
         for (size_t row = 0; row < problem.n_rows; ++row)
-            if (!problem.weights || problem.weights[row] > 0)
-                rows.push_back(static_cast<uint32_t>(row));
+            if (!problem.weights || problem.weights[row] > 0) rows.push_back(uint32_t(row));
         values.resize(n_columns);
         ranks.resize(n_columns);
         sorted.resize(n_columns);
@@ -65,10 +64,10 @@ struct Numbers {
         for (const Numbered& item : sorted[j])
             if (values[j].empty() || values[j].back() != number_of(item.key))
                 values[j].push_back(number_of(item.key));
-        const size_t cells = values[j].size() * static_cast<size_t>(n_classes);
+        const size_t cells = values[j].size() * size_t(n_classes);
         if (values[j].size() > most_counted || cells > rows.size()) return;
         // The rank after the last stands for missing.
-        ranks[j].assign(rows.size(), static_cast<uint16_t>(values[j].size()));
+        ranks[j].assign(rows.size(), uint16_t(values[j].size()));
         uint16_t rank = 0;
         for (const Numbered& item : sorted[j]) {
             while (values[j][rank] != number_of(item.key)) ++rank;
@@ -106,7 +105,7 @@ struct RecordLayout {
             for (size_t j = 0; j < width.size(); ++j)
                 if (width[j] == bytes) {
                     code[j] = at;
-                    at += static_cast<size_t>(bytes);
+                    at += size_t(bytes);
                 }
         size = std::max((at + unit - 1) / unit * unit, least);
     }
@@ -135,9 +134,7 @@ inline void copy_record(const uint8_t* from, uint8_t* to, size_t size) {
 }
 
 // An amount on a grid, as so many steps of it.
-inline int64_t steps_of(double amount, double step) {
-    return static_cast<int64_t>(std::rint(amount / step));
-}
+inline int64_t steps_of(double amount, double step) { return int64_t(std::rint(amount / step)); }
 
 template <typename T>
 inline T load(const uint8_t* at) {

@@ -36,7 +36,7 @@ class ColumnScorer {
         : problem_(problem),
           impurities_(impurities),
           records_(records),
-          classes_(static_cast<size_t>(problem.n_classes)),
+          classes_(size_t(problem.n_classes)),
           ratio_(problem.criterion == Criterion::gain_ratio),
           counts_(problem, records, joint),
           thresholds_(problem, impurities),
@@ -57,10 +57,10 @@ class ColumnScorer {
         Bounds bounds;
         if constexpr (weighted) {
             impurity_bounds_.clear(node.classes);
-            impurity_bounds_.expect(static_cast<double>(node.impurity) * impurities_.unit());
+            impurity_bounds_.expect(double(node.impurity) * impurities_.unit());
             if (add_branches(node, column, impurity_bounds_, varies))
-                bounds = impurity_bounds_.bounds(
-                    node.scale, static_cast<double>(node.size_impurity) * impurities_.unit());
+                bounds = impurity_bounds_.bounds(node.scale,
+                                                 double(node.size_impurity) * impurities_.unit());
         }
         return bounds;
     }
@@ -77,9 +77,9 @@ class ColumnScorer {
 
     const Groups& group_values(const Scored<W>& node, size_t j) {
         collect_values(node, j);
-        W known_size = static_cast<W>(node.scale.total) - groups_.missing_size;
+        W known_size = W(node.scale.total) - groups_.missing_size;
         for (size_t c = 0; c < classes_; ++c) known_[c] = node.totals[c] - groups_.missing[c];
-        const int64_t outside = ratio_ ? impurities_.x_log2_x(static_cast<W>(node.scale.total)) -
+        const int64_t outside = ratio_ ? impurities_.x_log2_x(W(node.scale.total)) -
                                              impurities_.x_log2_x(groups_.missing_size)
                                        : 0;
         groups_.group =
@@ -112,14 +112,14 @@ class ColumnScorer {
             node.job, j, node.classes, [&](uint32_t value, const W* cell, W size, double cases) {
                 if (value == missing) {
                     for (size_t c = 0; c < classes_; ++c) known_[c] = node.totals[c] - cell[c];
-                    impurities.set_known(known_.data(), static_cast<W>(node.scale.total) - size,
-                                         size);
+                    impurities.set_known(known_.data(), W(node.scale.total) - size, size);
                     return;
                 }
                 ++branches;
                 cases = cases_for_bars(problem_, size, cases);
                 large += cases >= problem_.cases_in_branch;
-                admissible = admissible && cases >= problem_.cases_in_leaf;
+                admissible = admissible && cases >= problem_.cases_in_leaf &&
+                             double(size) >= problem_.weight_in_leaf;
                 if (admissible) impurities.add_branch(cell, size);
             });
         varies = branches >= 2;
@@ -172,15 +172,15 @@ class ColumnScorer {
         impurities_of_.clear(node.classes);
         impurities_of_.expect(node.impurity);
         if (made.missing_size > 0 && !own_branch)
-            impurities_of_.set_known(known_.data(),
-                                     static_cast<W>(node.scale.total) - made.missing_size,
+            impurities_of_.set_known(known_.data(), W(node.scale.total) - made.missing_size,
                                      made.missing_size);
         size_t large = 0;
         bool admissible = true;
         const auto add = [&](const W* cell, W size, double cases) {
             cases = cases_for_bars(problem_, size, cases);
             large += cases >= problem_.cases_in_branch;
-            admissible = admissible && cases >= problem_.cases_in_leaf;
+            admissible = admissible && cases >= problem_.cases_in_leaf &&
+                         double(size) >= problem_.weight_in_leaf;
             impurities_of_.add_branch(cell, size);
         };
         for (size_t g = 0; g < made.count; ++g) {
@@ -219,13 +219,14 @@ class ColumnScorer {
             missing_[c] = node.totals[c] - known_[c];
             sides.known_total += known_[c];
         }
-        sides.missing_total = static_cast<W>(node.scale.total) - sides.known_total;
+        sides.missing_total = W(node.scale.total) - sides.known_total;
         sides.known_cases = cases_for_bars(problem_, sides.known_total, known_cases_);
         sides.missing_cases =
             cases_for_bars(problem_, sides.missing_total, node.cases - known_cases_);
         const bool tests_missing = own_branch && sides.missing_total > 0 && sides.known_total > 0;
-        const bool few_missing =
-            own_branch && sides.missing_cases > 0 && sides.missing_cases < problem_.cases_in_leaf;
+        const bool few_missing = own_branch && sides.missing_cases > 0 &&
+                                 (sides.missing_cases < problem_.cases_in_leaf ||
+                                  double(sides.missing_total) < problem_.weight_in_leaf);
         Candidate candidate;
         candidate.varies = varies || tests_missing;
         if (varies && !few_missing) {
@@ -253,7 +254,7 @@ class ColumnScorer {
             return varies;
         }
         std::fill(known_.begin(), known_.end(), W(0));
-        known_cases_ = weighted ? 0.0 : static_cast<double>(n);
+        known_cases_ = weighted ? 0.0 : double(n);
         const uint8_t* base = records_.first(node.job);
         for (size_t i = 0; i < n; ++i) {
             if constexpr (weighted) {
@@ -293,6 +294,8 @@ class ColumnScorer {
     void score_known(const Scored<W>& node, const Sides<W>& sides, Candidate& candidate) const {
         const double least = std::max(problem_.cases_in_leaf, std::numeric_limits<double>::min());
         if (std::min(sides.known_cases, sides.missing_cases) < least) return;
+        if (double(std::min(sides.known_total, sides.missing_total)) < problem_.weight_in_leaf)
+            return;
         const int64_t drop = std::max<int64_t>(
             impurity_to_share(node, sides) - impurity(known_, sides.known_total), 0);
         int64_t information = 0;

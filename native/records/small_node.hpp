@@ -26,7 +26,7 @@ class SmallNode {
     static constexpr size_t most_records = 48;
 
     SmallNode(const Problem& problem, const Records<W>& records)
-        : problem_(problem), records_(records), ends_(static_cast<size_t>(problem.n_classes)) {
+        : problem_(problem), records_(records), ends_(size_t(problem.n_classes)) {
         places_.resize(problem.columns.size());
         if (problem.branching != Branching::values) return;
         for (size_t j = 0; j < problem.columns.size(); ++j) {
@@ -131,8 +131,8 @@ class SmallNode {
     void weigh_records() {
         const uint8_t* record = first_;
         for (size_t i = 0; i < n_; ++i, record += records_.size()) {
-            const double share = cases_for_bars(
-                problem_, static_cast<double>(records_.weight(record)), records_.share(record));
+            const double share =
+                cases_for_bars(problem_, double(records_.weight(record)), records_.share(record));
             worth_[i].whole = share >= problem_.cases_in_leaf ? ~Lanes{} : Lanes{};
             worth_[i].half = share + share >= problem_.cases_in_leaf ? ~Lanes{} : Lanes{};
         }
@@ -174,9 +174,8 @@ class SmallNode {
         }
         for (uint32_t value = 0; value < n_values; ++value) {
             const Steps sum = cases_[value];
-            const double cases = problem_.weights_are_cases
-                                     ? static_cast<double>(records_.weight_of(sum))
-                                     : records_.share_of(sum);
+            const double cases = problem_.weights_are_cases ? double(records_.weight_of(sum))
+                                                            : records_.share_of(sum);
             if (seen >> value & 1 && cases < problem_.cases_in_leaf) return true;
         }
         return false;
@@ -192,9 +191,9 @@ class SmallNode {
         for (size_t i = 0; i < n_; ++i) {
             const uint8_t* record = first_ + i * size;
             least = std::min(least, records_.steps(record));
-            by_class_[ends_[records_.label(record)]++] = static_cast<uint32_t>(i * size);
+            by_class_[ends_[records_.label(record)]++] = uint32_t(i * size);
         }
-        least_weight_ = static_cast<double>(records_.weight_of(least));
+        least_weight_ = double(records_.weight_of(least));
     }
 
     void look_for_mixed(Window& window) {

@@ -36,7 +36,7 @@ inline void sort_numbers(const double* numbers, const std::vector<uint32_t>& row
     sorted.reserve(rows.size());
     for (size_t i = 0; i < rows.size(); ++i)
         if (!std::isnan(numbers[rows[i]]))
-            sorted.push_back({key_of(numbers[rows[i]]), static_cast<uint32_t>(i)});
+            sorted.push_back({key_of(numbers[rows[i]]), uint32_t(i)});
     constexpr int digit_bits = 11;
     constexpr size_t digits = size_t(1) << digit_bits;
     std::vector<Numbered> other(sorted.size());

@@ -23,7 +23,7 @@ class ThresholdSweep {
     ThresholdSweep(const Problem& problem, const Impurities& impurities)
         : problem_(problem),
           impurities_(impurities),
-          classes_(static_cast<size_t>(problem.n_classes)),
+          classes_(size_t(problem.n_classes)),
           entropy_(problem.criterion != Criterion::gini),
           left_(classes_) {}
 
@@ -48,8 +48,8 @@ class ThresholdSweep {
         whole_ = whole;
         information_ = 0;
         if (problem_.criterion == Criterion::gain_ratio)
-            information_ = impurities_.x_log2_x(static_cast<W>(scale.total)) -
-                           impurities_.x_log2_x(sides.missing_total);
+            information_ =
+                impurities_.x_log2_x(W(scale.total)) - impurities_.x_log2_x(sides.missing_total);
         thresholds_.clear();
     }
 
@@ -57,7 +57,7 @@ class ThresholdSweep {
         const Ranked* entry = records.ranked(job, slot);
         if constexpr (!weighted) {
             if (problem_.criterion == Criterion::gain && impurities_.has_table_for(job.n) &&
-                fewest_ < 4e9 && !problem_.quinlan)
+                fewest_ < 4e9 && !problem_.quinlan && problem_.weight_in_leaf <= 0)
                 return sweep_list_of_ones(entry, job.n_ranked[slot]);
         }
         const uint8_t* base = records.first(job);
@@ -98,7 +98,7 @@ class ThresholdSweep {
         candidate.drop = best->drop;
         if (problem_.quinlan) {
             // What it takes to say which of the thresholds it is.
-            candidate.drop -= impurities_.log2(static_cast<double>(n_thresholds_));
+            candidate.drop -= impurities_.log2(double(n_thresholds_));
             if (candidate.drop <= impurities_.noise(scale_->total)) {
                 candidate.drop = -1;
                 candidate.score = no_score;
@@ -144,6 +144,8 @@ class ThresholdSweep {
     void score_threshold(uint32_t rank, uint32_t next) {
         const double left_cases = cases_for_bars(problem_, left_total_, left_cases_);
         if (std::min(left_cases, sides_->known_cases - left_cases) < fewest_) return;
+        const auto lighter = std::min(left_total_, sides_->known_total - left_total_);
+        if (double(lighter) < problem_.weight_in_leaf) return;
         if (problem_.quinlan && !((*values_)[rank] + apart < (*values_)[next])) return;
         ++n_thresholds_;
         const W right_total = sides_->known_total - left_total_;
@@ -180,7 +182,7 @@ class ThresholdSweep {
         const int64_t* table = impurities_.table();
         W* left = left_.data();
         W* right = right_.data();
-        const auto fewest = static_cast<uint32_t>(std::ceil(fewest_));
+        const auto fewest = uint32_t(std::ceil(fewest_));
         int64_t inner = right_inner_;
         int64_t most = -1;
         for (uint32_t i = 0; i + 1 < n; ++i) {
@@ -190,7 +192,7 @@ class ThresholdSweep {
             --right[c];
             if (entry[i].rank == entry[i + 1].rank) continue;
             const auto n_left = i + 1;
-            const auto n_right = static_cast<uint32_t>(n) - n_left;
+            const auto n_right = uint32_t(n) - n_left;
             const int64_t drop =
                 std::max<int64_t>(whole_ - (table[n_left] + table[n_right] - inner), 0);
             if (drop <= most || n_left < fewest || n_right < fewest) continue;

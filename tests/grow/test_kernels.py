@@ -17,7 +17,6 @@ from branchwise.data.target import Classes
 from branchwise.data.weights import weigh
 from branchwise.engines.memory import MemoryEngine
 from branchwise.grow import native_kernel as native
-from branchwise.grow.criteria import SERIES
 from branchwise.grow.grow import grow
 from branchwise.recipe import BUILT_IN
 from branchwise.tree.apply import Walker
@@ -27,6 +26,7 @@ from kernel_problems import (
     random_problem,
     shared_problem,
 )
+from native_arguments import growth, with_changes
 from selection import first_fast
 
 _native = pytest.importorskip(
@@ -186,37 +186,7 @@ def test_a_custom_criterion_is_served_by_the_reference():
     assert fit_tree(tennis.X, tennis.y, recipe).score(tennis.X, tennis.y) == 1.0
 
 
-GOOD = {
-    "columns": [np.array([0, 1, 1, 0], dtype=np.uint8), np.array([0.5, 1, 2, np.nan])],
-    "n_codes": [3, 1],
-    "labels": np.array([0, 1, 1, 0], dtype=np.uint32),
-    "n_classes": 2,
-    "weights": None,
-    "fractions": False,
-    "weight_step": 1.0,
-    "case_step": 1.0,
-    "weights_are_cases": False,
-    "criterion": 0,
-    "max_depth": -1,
-    "cases_to_split": 2.0,
-    "cases_in_leaf": 1.0,
-    "cases_in_branch": 0.0,
-    "branching": 0,
-    "quinlan": False,
-    "threshold_at_value": False,
-    "few_values": [True, True],
-    "min_gain": 0.0,
-    "missing": 0,
-    "unseen": 3,
-    "bits": 50,
-    "series": list(SERIES),
-    "total": 4.0,
-    "whole": True,
-    "n_threads": 1,
-    "worth_sharing": 1,
-    "progress": None,
-}
-
+GOOD = growth()
 CODES = np.array([0, 1, 1, 0], dtype=np.uint8)
 BAD_GROWTH = {
     "code out of range": {"columns": [CODES + 9, GOOD["columns"][1]]},
@@ -241,8 +211,8 @@ BAD_GROWTH = {
     "no step between cases": {"weights": np.ones(4), "case_step": 0.0},
     "cases of too many steps": {"weights": np.ones(4), "case_step": 2.0**-52},
     "two grids without weights": {"fractions": True, "case_step": 0.5},
-    "unknown criterion": {"criterion": 3},
-    "unknown policy": {"missing": 9},
+    "unknown criterion": {"criterion": "variety"},
+    "unknown policy": {"missing": "nowhere"},
     "no series": {"series": []},
 }
 
@@ -254,7 +224,7 @@ def test_the_border_takes_good_arrays():
 @pytest.mark.parametrize("case", BAD_GROWTH)
 def test_the_border_of_growth_refuses_bad_arrays(case):
     with pytest.raises((ValueError, TypeError)):
-        _native.grow(**{**GOOD, **BAD_GROWTH[case]})
+        _native.grow(**growth(**BAD_GROWTH[case]))
 
 
 def walk_arrays():
@@ -268,9 +238,12 @@ def walk_arrays():
         "codes": [0, 1],
     }
     arrays = {name: np.array(entries, dtype=np.int64) for name, entries in ints.items()}
-    numbers = {"threshold": np.full(3, np.nan), "sizes": np.array([4.0, 3.0, 1.0])}
-    labels = np.array([0, 0, 1], dtype=np.uint8)
-    return {**arrays, **numbers, "labels": labels, "values": [2]}
+    return {
+        "tree": {**arrays, "threshold": np.full(3, np.nan)},
+        "sizes": np.array([4.0, 3.0, 1.0]),
+        "labels": np.array([0, 0, 1], dtype=np.uint8),
+        "values": [2],
+    }
 
 
 def test_the_border_of_prediction_takes_good_arrays():
@@ -288,7 +261,7 @@ def test_the_border_of_prediction_gives_labels():
 
 def test_rows_that_are_divided_have_no_label_of_their_own():
     arrays = walk_arrays()
-    arrays["missing_to"][0] = -2
+    arrays["tree"]["missing_to"][0] = -2
     walk = _native.Walk(**arrays)
     assert walk.label([np.array([0, 2], dtype=np.uint8)], 2) is None
     assert walk.label([np.array([0, 1], dtype=np.uint8)], 2).tolist() == [0, 1]
@@ -305,7 +278,7 @@ def test_a_tree_that_was_given_no_labels_has_none():
 
 def test_prediction_divides_rows_that_go_down_every_branch():
     arrays = walk_arrays()
-    arrays["missing_to"][0] = -2
+    arrays["tree"]["missing_to"][0] = -2
     nodes, rows, ends, shares = _native.Walk(**arrays).arrive(
         [np.array([0, 2], dtype=np.uint8)], 2
     )
@@ -373,7 +346,7 @@ def test_same_labels_where_classes_do_not_fit_a_byte(n_classes, monkeypatch):
     ],
 )
 def test_the_border_of_prediction_refuses_bad_trees(name, entries):
-    arrays = {**walk_arrays(), name: np.array(entries, dtype=np.int64)}
+    arrays = with_changes(walk_arrays(), {name: np.array(entries, dtype=np.int64)})
     with pytest.raises(ValueError, match=r"\w"):
         _native.Walk(**arrays)
 

@@ -15,8 +15,9 @@ from branchwise import CARTClassifier, Recipe, fit_tree
 from branchwise.data.arrow import number_texts
 from branchwise.data.schema import Column
 from branchwise.grow import native_kernel as native
-from branchwise.grow.criteria import SERIES, ImpuritySums64
+from branchwise.grow.criteria import ImpuritySums64
 from branchwise.recipe import C45
+from native_arguments import growth, with_changes
 
 _native = pytest.importorskip(
     "branchwise._native", reason="installed without the compiled extension"
@@ -37,71 +38,40 @@ def misaligned(array):
     return moved
 
 
-def growth(**changed):
-    """Arguments of growth from four rows, some of them changed."""
-    return {
-        "columns": [np.array([0, 1, 1, 0], dtype=np.uint8), np.array([0.5, 1, 2, 3])],
-        "n_codes": [3, 1],
+def pruning(**changed):
+    """Arguments of pruning: a root with two children, one of which has two."""
+    given = {
+        "columns": [np.array([0, 1, 1, 0], dtype=np.uint8)],
+        "n_codes": [3],
         "labels": np.array([0, 1, 1, 0], dtype=np.uint32),
         "n_classes": 2,
         "weights": None,
-        "fractions": False,
-        "weight_step": 1.0,
-        "case_step": 1.0,
-        "weights_are_cases": False,
-        "criterion": 0,
-        "max_depth": -1,
-        "cases_to_split": 2.0,
-        "cases_in_leaf": 1.0,
-        "cases_in_branch": 0.0,
-        "branching": 0,
-        "quinlan": False,
-        "threshold_at_value": False,
-        "few_values": [True, True],
-        "min_gain": 0.0,
-        "missing": 0,
-        "unseen": 3,
-        "bits": ImpuritySums64(4.0, whole=True).bits,
-        "series": list(SERIES),
-        "total": 4.0,
-        "whole": True,
-        "n_threads": 1,
-        "worth_sharing": 1,
-        "progress": None,
-        **changed,
+        "tree": {
+            "column": ints(0, 0, -1, -1, -1),
+            "threshold": np.full(5, np.nan),
+            "n_children": ints(2, 2, 0, 0, 0),
+            "missing_to": ints(-1, -1, -1, -1, -1),
+            "unseen_to": ints(-1, -1, -1, -1, -1),
+            "n_codes": ints(0, 1, 1, 1, 1),
+            "codes": ints(0, 1, 0, 1),
+            "weights": np.array([[2.0, 2], [2, 1], [0, 1], [2, 0], [0, 1]]),
+            "cases": np.array([4.0, 3, 1, 2, 1]),
+        },
+        "options": {
+            "fractions": False,
+            "weight_step": 1.0,
+            "case_step": 1.0,
+            "log_confidence": -1.4,
+            "z": 0.67,
+            "bits": 50,
+            "slack": 1 << 40,
+            "collapses": False,
+            "prunes": True,
+            "raises": True,
+            "new_values": True,
+        },
     }
-
-
-def pruning(**changed):
-    """Arguments of pruning: a root with two children, one of which has two."""
-    return {
-        "columns": [np.array([0, 1, 1, 0], dtype=np.uint8)],
-        "n_codes_of_columns": [3],
-        "labels": np.array([0, 1, 1, 0], dtype=np.uint32),
-        "n_classes": 2,
-        "row_weights": None,
-        "fractions": False,
-        "weight_step": 1.0,
-        "case_step": 1.0,
-        "column": ints(0, 0, -1, -1, -1),
-        "threshold": np.full(5, np.nan),
-        "n_children": ints(2, 2, 0, 0, 0),
-        "missing_to": ints(-1, -1, -1, -1, -1),
-        "unseen_to": ints(-1, -1, -1, -1, -1),
-        "n_codes": ints(0, 1, 1, 1, 1),
-        "codes": ints(0, 1, 0, 1),
-        "weights": np.array([[2.0, 2], [2, 1], [0, 1], [2, 0], [0, 1]]),
-        "cases": np.array([4.0, 3, 1, 2, 1]),
-        "log_confidence": -1.4,
-        "z": 0.67,
-        "bits": 50,
-        "slack": 1 << 40,
-        "collapses": False,
-        "prunes": True,
-        "raises": True,
-        "new_values": True,
-        **changed,
-    }
+    return with_changes(given, changed)
 
 
 def counting(**changed):
@@ -161,10 +131,16 @@ REFUSED_GROWTH = {
     "a step that is no power of two": ({"weight_step": 0.3, "case_step": 0.3}, "step"),
     "a listener that is none": ({"progress": 7}, "progress"),
     "flags": ({"few_values": [1, 0]}, "few_values"),
+    "a criterion by its number": ({"criterion": 0}, "criterion.*gain_ratio"),
+    "an unknown policy": ({"missing": "learned"}, "missing.*largest"),
+    "a depth that is no number": ({"max_depth": 2.0}, "max_depth"),
+    "less than no weight": ({"weight_in_leaf": -1.0}, "weight_in_leaf"),
+    "an unknown option": ({"options": {**growth()["options"], "x": 1}}, "options"),
+    "no options": ({"options": {}}, "options"),
     "parts of cases that are whole": (
         {
             "columns": [CODES, np.array([0.5, np.nan, 2, 3])],
-            "missing": 1,
+            "missing": "split",
         },
         "fractions",
     ),
@@ -184,8 +160,6 @@ REFUSED_PRUNING = {
     "less than nothing": ({"weights": np.full((5, 2), -1.0)}, "weights"),
     "without end": ({"weights": np.full((5, 2), np.inf)}, "weights"),
     "turned": ({"weights": np.ones((2, 5)).T}, "weights"),
-    "row weights": ({"row_weights": np.array([1, np.nan, 1, 1])}, "weights"),
-    "between steps": ({"row_weights": np.full(4, 0.5)}, "weights"),
     # Node 1 as the child of itself.
     "cyclic": (
         {"column": ints(-1, 0, 0, -1, -1), "n_children": ints(0, 2, 2, 0, 0)},
@@ -197,6 +171,14 @@ REFUSED_PRUNING = {
     "confidence": ({"log_confidence": float("nan")}, "log_confidence"),
     "z": ({"z": float("inf")}, "z"),
 }
+
+
+@pytest.mark.parametrize(
+    "weights", [np.array([1, np.nan, 1, 1]), np.full(4, 0.5), np.full(3, 1.0)]
+)
+def test_pruning_refuses_weights_of_rows(weights):
+    with pytest.raises(ValueError, match="weights"):
+        _native.prune(**{**pruning(), "weights": weights})
 
 
 @pytest.mark.parametrize("case", REFUSED_PRUNING)
@@ -211,8 +193,9 @@ def test_pruning_a_tree_that_contradicts_its_rows_ends(fractions):
     """Estimates that no sum can hold stay where they are."""
     step = 2.0**-50 if fractions else 1.0
     for weights in (np.full((5, 2), 1e300), np.zeros((5, 2)), np.eye(5, 2) * 1e18):
-        given = pruning(weights=weights, bits=60, fractions=fractions)
-        tree = _native.prune(**{**given, "weight_step": step, "case_step": step})
+        steps = {"weight_step": step, "case_step": step}
+        given = pruning(weights=weights, bits=60, fractions=fractions, **steps)
+        tree = _native.prune(**given)
         assert tree["n_children"].sum() == len(tree["column"]) - 1
 
 
@@ -260,13 +243,15 @@ def leaf_walk():
     nothing = np.array([-1], dtype=np.int64)
     zero = np.zeros(1, dtype=np.int64)
     return _native.Walk(
-        column=nothing,
-        threshold=np.array([np.nan]),
-        n_children=zero,
-        missing_to=nothing,
-        unseen_to=nothing,
-        n_codes=zero,
-        codes=zero[:0],
+        tree={
+            "column": nothing,
+            "threshold": np.array([np.nan]),
+            "n_children": zero,
+            "missing_to": nothing,
+            "unseen_to": nothing,
+            "n_codes": zero,
+            "codes": zero[:0],
+        },
         sizes=np.ones(1),
         labels=np.zeros(1, dtype=np.uint8),
         values=[0],
@@ -283,7 +268,7 @@ def test_arrays_are_held_whatever_becomes_of_their_list():
     columns = [np.tile(CODES, 50_000), np.random.default_rng(0).normal(size=200_000)]
     labels = np.tile(np.array([0, 1, 1, 1], dtype=np.uint32), 50_000)
     given = growth(columns=columns, labels=labels, total=200_000.0)
-    given["bits"] = ImpuritySums64(200_000.0, whole=True).bits
+    given["options"]["bits"] = ImpuritySums64(200_000.0, whole=True).bits
     given["progress"] = lambda _: columns.clear()
     assert len(_native.grow(**given)["column"]) > 1
     assert not columns

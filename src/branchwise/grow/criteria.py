@@ -44,6 +44,9 @@ _TABLE_SIZE = 1 << 22
 _TABLE_PIECE = 1 << 16
 #: Scores of a user's criterion closer than this are equal, whatever their size.
 _CUSTOM_RESOLUTION = 1e-12
+#: A gain ratio is at most about 1, with this rounding error beside that of its gain.
+_RATIO_RESOLUTION = 1e-12
+_SQRT_HALF = math.sqrt(0.5)
 
 
 @dataclass(frozen=True)
@@ -187,7 +190,7 @@ def log2(values: Floats) -> Floats:
     its terms fall below the last bit. Powers of two come out exact.
     """
     mantissa, exponent = np.frexp(values)
-    low = mantissa < math.sqrt(0.5)
+    low = mantissa < _SQRT_HALF
     mantissa = np.where(low, mantissa * 2, mantissa)
     mantissa = np.where(values > 0, mantissa, 1.0)
     z = (mantissa - 1.0) / (mantissa + 1.0)
@@ -257,8 +260,7 @@ class Criterion:
         if self.name != "gain_ratio":
             return Scores(gain, gain, resolution, drop, np.ones_like(drop))
         information = _split_information(candidates, total, impurity_sums)
-        # A ratio is at most about 1, with the relative error of its gain.
-        noise = np.full_like(total, 1e-12) + resolution
+        noise = np.full_like(total, _RATIO_RESOLUTION) + resolution
         return Scores(drop / information, gain, noise, drop, information)
 
 

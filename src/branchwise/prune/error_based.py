@@ -24,13 +24,8 @@ from branchwise.data.ties import TIE
 from branchwise.data.weights import WeightGrid
 from branchwise.errors import DataError
 from branchwise.grow.criteria import ImpuritySums
-from branchwise.native import (
-    available,
-    extension,
-    optional_array,
-    plain_array,
-    plain_arrays,
-)
+from branchwise.grow.native_kernel import grid_options, table_arguments
+from branchwise.native import available, extension, plain_array
 from branchwise.recipe import Recipe
 from branchwise.tree.edit import (
     Mask,
@@ -267,22 +262,18 @@ def prune_native(
     total = float(tree.weights[0].sum()) if prunes else 0.0
     estimate = Estimate(recipe.confidence, total)
     arrays = extension().prune(
-        columns=plain_arrays(data.data),
-        n_codes_of_columns=[column.missing_code + 1 for column in columns],
-        labels=labels.astype(np.uint32),
-        n_classes=tree.weights.shape[1],
-        row_weights=optional_array(grid.weights),
-        fractions=grid.fractions,
-        weight_step=grid.step,
-        case_step=grid.case_step,
-        **{spec.name: plain_array(getattr(tree, spec.name)) for spec in ARRAYS},
-        log_confidence=math.log(estimate.confidence),
-        z=estimate.z,
-        bits=estimate.bits,
-        slack=estimate.slack,
-        collapses=recipe.collapse,
-        prunes=prunes,
-        raises=recipe.raise_subtrees,
-        new_values=recipe.branching == "values",
+        **table_arguments(columns, data, labels, tree.weights.shape[1], grid),
+        tree={spec.name: plain_array(getattr(tree, spec.name)) for spec in ARRAYS},
+        options={
+            **grid_options(grid),
+            "log_confidence": math.log(estimate.confidence),
+            "z": estimate.z,
+            "bits": estimate.bits,
+            "slack": estimate.slack,
+            "collapses": recipe.collapse,
+            "prunes": prunes,
+            "raises": recipe.raise_subtrees,
+            "new_values": recipe.branching == "values",
+        },
     )
     return Tree(**arrays)

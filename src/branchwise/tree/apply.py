@@ -238,6 +238,15 @@ def visited(arrivals: Arrivals, tree: Tree) -> tuple[Ints, Ints]:
 
 #: The native implementation returns class codes as bytes, one of them reserved.
 _MOST_LABELS = 255
+#: The arrays of a tree that the native implementation takes beside its thresholds.
+_WHOLE_NUMBERS = (
+    "column",
+    "n_children",
+    "missing_to",
+    "unseen_to",
+    "n_codes",
+    "codes",
+)
 
 
 class NativeWalk:
@@ -250,13 +259,13 @@ class NativeWalk:
         # All rows stay at the root of a tree without splits.
         self._root_label = int(tree.label[0]) if tree.is_leaf[0] else None
         self._walk = extension().Walk(
-            column=plain_array(tree.column.astype(np.int64, copy=False)),
-            threshold=plain_array(tree.threshold),
-            n_children=plain_array(tree.n_children.astype(np.int64, copy=False)),
-            missing_to=plain_array(tree.missing_to.astype(np.int64, copy=False)),
-            unseen_to=plain_array(tree.unseen_to.astype(np.int64, copy=False)),
-            n_codes=plain_array(tree.n_codes.astype(np.int64, copy=False)),
-            codes=plain_array(tree.codes.astype(np.int64, copy=False)),
+            tree={
+                "threshold": plain_array(tree.threshold),
+                **{
+                    name: plain_array(getattr(tree, name).astype(np.int64, copy=False))
+                    for name in _WHOLE_NUMBERS
+                },
+            },
             sizes=tree.weights.sum(axis=1),
             labels=labels.astype(np.uint8),
             values=[0 if c.is_numeric else len(c.categories) for c in columns],

@@ -1,0 +1,83 @@
+// The border of numbering: distinct texts, or cells of one width.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "binding/tree_arrays.hpp"
+#include "strings/string_codes.hpp"
+
+using namespace branchwise;
+
+namespace {
+
+template <typename Offset>
+bool lie_within(const Offset* start, size_t n, int64_t length) {
+    for (size_t i = 0; i <= n; ++i)
+        if (start[i] < 0 || start[i] > length || (i && start[i] < start[i - 1])) return false;
+    return true;
+}
+
+nb::tuple numbered(Array<int32_t>&& numbers, const StringCodes& texts) {
+    const size_t n = numbers.size();
+    Array<int64_t> firsts(texts.firsts().begin(), texts.firsts().end());
+    const size_t n_distinct = firsts.size();
+    return nb::make_tuple(own(std::move(numbers), n), own(std::move(firsts), n_distinct));
+}
+
+// Texts as Arrow keeps them: text i is data[offsets[i] : offsets[i + 1]].
+template <typename Offset>
+nb::tuple number_texts_at(const Span<const Offset>& offsets, const Span<const uint8_t>& data) {
+    if (offsets.size() < 1) refuse("offsets must have one entry more than there are texts");
+    const size_t n = offsets.size() - 1;
+    if (n > most_rows) refuse("offsets must have at most 2**31 entries");
+    const Offset* start = offsets.data();
+    StringCodes texts(data.data() + data.size());
+    Array<int32_t> numbers(n);
+    bool sound;
+    {
+        ReleasedGil released;
+        sound = lie_within(start, n, int64_t(data.size()));
+        for (size_t i = 0; sound && i < n; ++i)
+            numbers[i] = int32_t(
+                texts.number(data.data() + start[i], size_t(start[i + 1] - start[i]), int64_t(i)));
+    }
+    if (!sound) refuse("offsets must ascend and lie within data");
+    return numbered(std::move(numbers), texts);
+}
+
+nb::tuple number_texts(nb::handle offsets, nb::handle data) {
+    Arrays arrays;
+    const Py_buffer& starts = arrays.view(offsets, "offsets");
+    const auto bytes = arrays.vector<uint8_t>(data, "data");
+    if (holds<int32_t>(starts))
+        return number_texts_at(Arrays::entries<const int32_t>(starts, "offsets"), bytes);
+    if (holds<int64_t>(starts))
+        return number_texts_at(Arrays::entries<const int64_t>(starts, "offsets"), bytes);
+    refuse_type("offsets must be an array of int32 or int64");
+}
+
+// Cells of one width that are equal where their bytes are: numbers, texts of numpy, or
+// where objects lie.
+nb::tuple number_cells(nb::handle cells, size_t width) {
+    Arrays arrays;
+    const auto data = arrays.vector<uint8_t>(cells, "data");
+    if (width < 1 || data.size() % width)
+        refuse("width must be 1 or more, and divide the length of data");
+    const size_t n = data.size() / width;
+    if (n > most_rows) refuse("data must have fewer than 2**31 cells");
+    StringCodes texts(data.data() + data.size());
+    Array<int32_t> numbers(n);
+    {
+        ReleasedGil released;
+        for (size_t i = 0; i < n; ++i)
+            numbers[i] = int32_t(texts.number(data.data() + width * i, width, int64_t(i)));
+    }
+    return numbered(std::move(numbers), texts);
+}
+
+}  // namespace
+
+void bind_numbering(nb::module_& m) {
+    m.def("number_texts", &number_texts, nb::arg("offsets").none(), nb::arg("data").none());
+    m.def("number_cells", &number_cells, nb::arg("data").none(), nb::arg("width"));
+}

@@ -1,0 +1,155 @@
+// Trees: nodes as they are grown, and the arrays of branchwise/tree/tree.py.
+
+#pragma once
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "core/constants.hpp"
+#include "core/memory.hpp"
+
+namespace branchwise {
+
+// What a node tests, and where values go that lead to none of its branches.
+struct Split {
+    int32_t column = -1;
+    int32_t missing_to = stop_here;
+    int32_t unseen_to = stop_here;
+    double threshold = std::numeric_limits<double>::quiet_NaN();
+};
+
+// The arrays of a tree, nodes numbered level by level, so that children and their codes lie in
+// the order of their parents: read from Python, or owned.
+template <typename Whole, typename Real>
+struct TreeLayout {
+    Whole column, n_children, missing_to, unseen_to, n_codes, codes;
+    Real threshold;
+
+    size_t n_nodes() const { return column.size(); }
+
+    // visit(name, array) for each of them.
+    template <typename Visit>
+    void for_each_array(const Visit& visit) {
+        visit("column", column);
+        visit("threshold", threshold);
+        visit("n_children", n_children);
+        visit("missing_to", missing_to);
+        visit("unseen_to", unseen_to);
+        visit("n_codes", n_codes);
+        visit("codes", codes);
+    }
+};
+
+using TreeView = TreeLayout<Span<const int64_t>, Span<const double>>;
+
+// A tree to be handed over, written node by node.
+struct TreeArrays : TreeLayout<Array<int64_t>, Array<double>> {
+    Array<double> weights;  // weights[node * width + k]: class weights, or moments
+    Array<double> cases;
+    size_t width;
+
+    TreeArrays(size_t n, size_t width, size_t most_codes) : width(width) {
+        for (auto* array : {&column, &n_children, &missing_to, &unseen_to, &n_codes})
+            array->resize(n);
+        for (auto* array : {&threshold, &cases}) array->resize(n);
+        weights.resize(n * width);
+        codes.reserve(most_codes);
+    }
+
+    void write(size_t node, const Split& split, size_t children, const double* node_weights,
+               double node_cases) {
+        column[node] = split.column;
+        threshold[node] =
+            split.column < 0 ? std::numeric_limits<double>::quiet_NaN() : split.threshold;
+        n_children[node] = int64_t(children);
+        missing_to[node] = split.missing_to;
+        unseen_to[node] = split.unseen_to;
+        cases[node] = node_cases;
+        for (size_t k = 0; k < width; ++k) weights[node * width + k] = node_weights[k];
+    }
+
+    // The codes that lead to a node.
+    template <typename Codes>
+    void write_codes(size_t node, const Codes* begin, const Codes* end) {
+        n_codes[node] = end - begin;
+        for (; begin < end; ++begin) codes.push_back(*begin);
+    }
+};
+
+// How codes of the parent's column lead to a node.
+constexpr int32_t no_code = -1;      // the branch of missing values, and the root
+constexpr int32_t both_sides = -2;   // any known number
+constexpr int32_t first_group = -3;  // and below: values that share a branch, of Grown::groups
+
+struct Node : Split {
+    int32_t n_children = 0;
+    uint32_t first_child = 0;
+    int32_t code = no_code;
+    int32_t graft = -1;
+    double cases = 0;
+};
+
+// Nodes in the order of creation, siblings contiguous; weights[node * width + k].
+// A subtree that another thread has grown is in a Grown of its own: `graft` says which,
+// and its root there is node `first_child`.
+struct Grown {
+    Array<Node> nodes;
+    Array<double> weights;
+    std::vector<std::vector<uint32_t>> groups;
+
+    const std::vector<uint32_t>& group(int32_t code) const {
+        return groups[size_t(first_group - code)];
+    }
+    int32_t add_group(std::vector<uint32_t> codes) {
+        groups.push_back(std::move(codes));
+        return first_group - int32_t(groups.size() - 1);
+    }
+};
+
+// Number the nodes level by level. The first of `grown` has the root; the others are grafted.
+inline TreeArrays in_levels(const std::vector<Grown>& grown, size_t width) {
+    size_t n = 0;
+    size_t grouped = 0;
+    for (const Grown& part : grown) {
+        n += part.nodes.size();
+        for (const auto& group : part.groups) grouped += group.size();
+    }
+    if (grown.size() > 1)  // a grafted node is its subtree's root as well
+        for (const Node& node : grown[0].nodes) n -= node.graft >= 0;
+    TreeArrays tree(n, width, 2 * n + grouped);
+    struct Place {
+        int32_t part;
+        uint32_t node;
+    };
+    constexpr size_t ahead = 16;
+    Array<Place> order(n);
+    order[0] = {0, 0};
+    size_t known = 1;
+    for (size_t i = 0; i < n; ++i) {
+        Place at = order[i];
+        const Node* node = &grown[size_t(at.part)].nodes[at.node];
+        if (node->graft >= 0) {
+            at = {node->graft, node->first_child};
+            node = &grown[size_t(at.part)].nodes[at.node];
+        }
+        if (i + ahead < known)
+            __builtin_prefetch(&grown[size_t(order[i + ahead].part)].nodes[order[i + ahead].node]);
+        for (int32_t b = 0; b < node->n_children; ++b)
+            order[known++] = {at.part, node->first_child + uint32_t(b)};
+        const Grown& part = grown[size_t(at.part)];
+        tree.write(i, *node, size_t(node->n_children), &part.weights[at.node * width], node->cases);
+        constexpr int32_t sides[] = {0, 1};
+        if (node->code <= first_group) {
+            const std::vector<uint32_t>& group = part.group(node->code);
+            tree.write_codes(i, group.data(), group.data() + group.size());
+        } else if (node->code == both_sides) {
+            tree.write_codes(i, sides, sides + 2);
+        } else {
+            tree.write_codes(i, &node->code, &node->code + (node->code >= 0));
+        }
+    }
+    return tree;
+}
+
+}  // namespace branchwise
