@@ -358,6 +358,10 @@ def test_answers_to_those_that_stop():
     assert missing_stops(tree, 0)
     assert not missing_stops(tree, 1)
     assert prediction_of_stopped(SCHEMA, tree, 0) == "yes (4.5/2)"
+    weighted = tree.with_class_cases(np.array([[6, 7], [3, 1], [1, 3]]))
+    weights = np.array([[4.0, 4.0], [3, 1], [1, 3]])  # all of them in branches
+    rounded_off = replace(weighted, weights=weights)
+    assert prediction_of_stopped(SCHEMA, rounded_off, 0) == "no (5/3)"
     means = np.array([2.0, 1.0, 3.0])
     weights = tree.weights.sum(axis=1, keepdims=True)
     numbers = replace(tree, weights=weights, mean=means, deviation=means)

@@ -281,8 +281,9 @@ def _notes(
     """Write the share of weight where there are errors, and the reason."""
     code = int(tree.label[node])
     notes = []
-    if tree.is_weighted and support.errors(code):
-        weights = support.weights
+    weights = support.weights
+    # Weights beyond those of the branches may be lost to rounding where cases are not.
+    if tree.is_weighted and support.errors(code) and weights.any():
         piece = share(float(weights[code]), float(weights.sum()))
         notes.append(f"{piece} of weight")
     if reasons and node in reasons:
