@@ -137,10 +137,10 @@ def _pruning(size: str, X: pd.DataFrame, y: pd.Series) -> Line:
     from branchwise.data.encode import learn_columns
     from branchwise.data.frames import open_table
     from branchwise.data.target import learn_target
+    from branchwise.engines.memory import Training
     from branchwise.grow.native_kernel import grow_native
     from branchwise.prune.error_based import prune_native
     from branchwise.recipe import C45
-    from branchwise.train.train import Training
 
     columns, data = learn_columns(open_table(X), "from_dtype", None)
     classes, labels = learn_target(y)

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from branchwise import DataError, ParameterError, fit_tree
-from branchwise import fit as far
 from branchwise.data.bins import bin_columns
 from branchwise.data.schema import Column, Columns
 from branchwise.engines.fit_plan import NumberSummary, Task
 from branchwise.engines.level_engine import in_buckets
 from branchwise.recipe import CART, ID3
-from branchwise.train.train import check_rules, grown_by_engine, task_of
+from branchwise.train.engine_growth import grown_by_engine
+from branchwise.train.train import task_of
 from engine_tables import RECIPES, in_parts, random_table
 from listed_source import ListedPlace
 from selection import first_fast
@@ -118,10 +118,17 @@ def test_tables_without_something_to_learn(parts, complaint):
         ListedPlace(parts).learn(Task("y"))
 
 
+class Unread(ListedPlace):
+    label = "a database"
+
+    def learn(self, task):
+        raise AssertionError("not before the parameters are checked")
+
+
 def test_prices_by_rule_are_refused_before_work():
     recipe = replace(CART, pruning="cost-complexity", ccp_alpha="1-se")
     with pytest.raises(ParameterError, match=r"ccp_alpha='1-se'.*in a database"):
-        check_rules(recipe, "a database")
+        fit_tree(Unread([]), "y", recipe)
 
 
 # ---- summaries of numbers ---------------------------------------------------------
@@ -179,14 +186,8 @@ def test_buckets_hold_what_they_can(cases, most_rows):
 
 
 @pytest.mark.parametrize("name", ["id3", "c4.5", "divided", "surrogates", "numbers"])
-def test_rows_to_prune_with_are_divided_as_the_tree_predicts(name, monkeypatch):
-    places = []
-
-    def source_of(source: object, engine: object) -> ListedPlace:
-        places.append(engine)
-        return ListedPlace([source])
-
-    monkeypatch.setattr(far, "source_of", source_of)
+def test_rows_to_prune_with_are_divided_as_the_tree_predicts(name):
+    compared = 0
     recipe = replace(RECIPES[name], pruning="reduced-error")
     rng = np.random.default_rng(5)
     for _ in range(6):
@@ -197,10 +198,11 @@ def test_rows_to_prune_with_are_divided_as_the_tree_predicts(name, monkeypatch):
         if not set(others["y"]) <= set(rows["y"]) and not recipe.is_regression:
             continue
         place = ListedPlace([rows])
-        model = far.fit_source(place, Task("y"), recipe, others)
+        model = fit_tree(place, "y", recipe, validation=ListedPlace([others]))
         expected = fit_tree(rows, "y", recipe, validation=others)
         assert model.tree == expected.tree
-    assert places
+        compared += 1
+    assert compared
 
 
 # ---- columns that are left out ---------------------------------------------------

@@ -30,12 +30,12 @@ from branchwise import (
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
 from branchwise.data.target import Classes
-from branchwise.engines.memory import MemoryEngine
+from branchwise.engines.memory import Training
+from branchwise.engines.memory_engine import MemoryEngine
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import grow, recount
 from branchwise.recipe import CART, Recipe
 from branchwise.text.conditions import surrogates_of
-from branchwise.train.train import Training
 from branchwise.tree.tree import ARRAYS, SURROGATE_ARRAYS, Tree
 from branchwise.tree.validate import validate
 from random_tables import KERNELS

@@ -562,7 +562,7 @@ CASES = [
         "y is no column",
         lambda: fit_tree({"a": [1, 2]}, "play"),
         DataError,
-        "The table has no column 'play' to be the target. Its columns are 'a'.",
+        "The table has no column 'play'. The columns are 'a'.",
     ),
     case(
         "y mixes types",

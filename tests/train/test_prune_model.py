@@ -26,12 +26,13 @@ from branchwise.data.encode import learn_columns
 from branchwise.data.frames import open_table
 from branchwise.data.schema import Column, Schema
 from branchwise.data.target import learn_target
+from branchwise.engines.memory import Training
 from branchwise.plot import plot_pruning_path
 from branchwise.prune import cost_complexity, error_based
 from branchwise.recipe import CART
 from branchwise.train.hold_out import assigned, choose_alpha, held_out
 from branchwise.train.prune_model import PruningTable
-from branchwise.train.train import Training, grown
+from branchwise.train.train import grown
 from branchwise.tree.tree import Tree
 
 TENNIS = datasets.load("tennis")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
@@ -12,11 +11,11 @@ from branchwise.cli.options.algorithm import (
     ALGORITHM,
     REGRESSION,
     costs_by_class,
-    read_costs,
     recipe_of,
 )
 from branchwise.cli.options.declaration import takes
 from branchwise.cli.options.engine import (
+    RemoteTable,
     check_remote_options,
     engine_for,
     engine_options,
@@ -27,30 +26,22 @@ from branchwise.cli.options.shared import (
     OutputFormat,
     Table,
     read_na_values,
-    remark_header,
 )
 from branchwise.cli.show import report_model, size_of, write_model
 from branchwise.cli.support.models import check_known_rows, check_two_streams, located
 from branchwise.cli.support.streams import Reporter, check_output, keep_inputs
 from branchwise.cli.support.training import (
     Roles,
-    Weights,
+    TrainingTable,
     assign_roles,
     by_class,
-    case_weights,
-    class_weights,
-    features_and_target,
-    prior_weights,
-    remark_columns,
-    remark_findings,
-    remark_target,
+    read_training,
     validation_rows,
 )
-from branchwise.engines.base import source_of
 from branchwise.errors import counted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
-from branchwise.fit import fit_source, fit_tree, task_by_names
+from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.recipe import Recipe
 from branchwise.text.conditions import number
@@ -101,29 +92,31 @@ def fit(
     check_output(output)
     keep_inputs({"-o": output}, *table_paths, validation)
     check_known_rows(table_paths[0], "--validation", validation)
-    if engine_for(table_paths, engines["engine"]) is not None:
-        fit_remote(table_paths, recipe, options, reporter)
-        return
-    check_remote_options(options)
-    table_path = table_paths[0]
-    with reporter.reading(table_path) as say:
-        file = TableFile(table_path, reading)
-        roles = roles_of(file, options)
-        grown = grown_from(file, roles, recipe, options, say)
-        model = grown.model
+    remote = engine_for(table_paths, engines["engine"]) is not None
+    if not remote:
+        check_remote_options(options)
+    with reporter.reading(table_paths[0]) as say:
+        if remote:
+            source = remote_source(table_paths, options, say)
+            model = _fit_remote(source, recipe, options, say)
+            origin = f"{source.label} by the engine {source.engine}"
+        else:
+            file = TableFile(table_paths[0], reading)
+            rows = read_training(
+                file, roles_of(file, options), read_na_values(growth["missing"])
+            )
+            model = fit_rows(rows, recipe, options, say)
+            origin = counted(rows.n_rows, "row")
         if output is not None:
             say("Writing")
             write_model(model, output)
-    remark_header(file, reading, reporter)
-    remark_columns(grown.attributes, roles, reporter)
-    remark_findings(grown.attributes, grown.labels, roles, reporter)
-    remark_target(grown.labels, roles, reporter)
+    if not remote:
+        rows.remark(reading, reporter)
     if isinstance(recipe.ccp_alpha, str):
         chosen = number(float(model.recipe.ccp_alpha))
         reporter.note(f"cross-validation chose --ccp-alpha {chosen}.")
-    rows = counted(len(grown.labels), "row")
     report_model(
-        model, f"{size_of(model)} from {rows}", output, output_format, reporter
+        model, f"{size_of(model)} from {origin}", output, output_format, reporter
     )
 
 
@@ -133,101 +126,82 @@ def roles_of(file: Table, options: Mapping[str, Any]) -> Roles:
     return assign_roles(file, options["target"], **{n: options[n] for n in names})
 
 
-@dataclass(frozen=True)
-class Grown:
-    """A model, and the rows that it was grown from."""
-
-    model: Model
-    attributes: Any
-    labels: Any
-    weights: Weights | None
-
-
-def grown_from(
-    file: TableFile,
-    roles: Roles,
+def fit_rows(
+    rows: TrainingTable,
     recipe: Recipe,
     options: Mapping[str, Any],
     say: Callable[[str], None],
-) -> Grown:
-    """Read a table and grow a tree from it, by the options of a subcommand."""
-    na_values = read_na_values(options["missing"])
-    table = file.read(
-        missing=na_values,
-        text_columns=roles.text,
-        number_columns=roles.numbers,
-        ignore=roles.ignored,
-    )
-    labels, attributes = features_and_target(table, roles, file)
-    weights = case_weights(table, roles.weight, file)
-    weights = class_weights(options["class_weight"], labels, weights)
-    weights = prior_weights(options["priors"], labels, weights)
-    if options["costs"] is not None:
-        recipe = replace(recipe, costs=read_costs(options["costs"], labels))
+) -> Model:
+    """Grow a tree from a table in memory, by the options of a subcommand."""
     aside = None
     if options["validation"] is not None:
+        na_values = read_na_values(options["missing"])
         aside = validation_rows(
-            options["validation"], table, roles, na_values, options["reading"]
+            options["validation"], rows, na_values, options["reading"]
         )
     say(_GROWING)
-    with located(file, aside is None):
-        model = fit_tree(
-            attributes,
-            labels,
+    with located(rows.file, aside is None):
+        return _fitted(
+            rows.attributes,
+            rows.labels,
             recipe,
-            sample_weight=weights,
-            categories=roles.categories or None,
+            options,
+            rows.roles,
+            sample_weight=rows.weights,
             validation=aside,
-            validation_fraction=options["validation_fraction"],
-            target_name=roles.target,
+            target_name=rows.roles.target,
             n_jobs=options["n_jobs"],
             progress=lambda nodes: say(f"{_GROWING}: {nodes:,} nodes"),
         )
-    return Grown(model, attributes, labels, weights)
 
 
-def fit_remote(
-    table_paths: Sequence[str],
+def _fit_remote(
+    remote: RemoteTable,
     recipe: Recipe,
     options: Mapping[str, Any],
-    reporter: Reporter,
-) -> None:
-    """Grow a tree from rows that an engine counts where they are, and write it."""
-    output = options["output"]
+    say: Callable[[str], None],
+) -> Model:
+    """Grow a tree from rows that an engine counts where they are."""
+    roles = roles_of(remote, options)
+    validation = None
+    if options["validation"] is not None:
+        validation = remote_source([options["validation"]], options, say).source(roles)
     levels = count(1)
-    with reporter.working(f"Opening {table_paths[0]}") as say:
-        remote = remote_source(table_paths, options, say)
-        roles = roles_of(remote, options)
-        validation = None
-        if options["validation"] is not None:
-            others = remote_source([options["validation"]], options, say)
-            validation = others.source(roles)
-        data_source = source_of(remote.source(roles), str(remote.engine))
-        if data_source is None:
-            raise AssertionError("rows in memory have no remote source")
-        task = replace(
-            task_by_names(
-                roles.target,
-                roles.weight,
-                options["max_exact"],
-                options["validation_fraction"],
-            ),
-            ignored=tuple(roles.ignored),
-            categories=roles.categories or None,
-            categorical_features=remote.categorical_features(roles),
-            class_weight=by_class("--class-weight", options["class_weight"]),
-            priors=by_class("--priors", options["priors"]),
-        )
-        model = fit_source(
-            data_source,
-            task,
-            recipe,
-            validation,
-            lambda nodes: say(f"{_GROWING}: level {next(levels)}, {nodes:,} nodes"),
-            costs_of=costs_by_class(options["costs"]),
-        )
-        if output is not None:
-            say("Writing")
-            write_model(model, output)
-    summary = f"{size_of(model)} from {remote.label} by the engine {remote.engine}"
-    report_model(model, summary, output, options["output_format"], reporter)
+    return _fitted(
+        remote.source(roles),
+        roles.target,
+        recipe,
+        options,
+        roles,
+        sample_weight=roles.weight,
+        validation=validation,
+        ignore=roles.ignored,
+        categorical_features=remote.categorical_features(roles),
+        engine=str(remote.engine),
+        max_exact=options["max_exact"],
+        progress=lambda nodes: say(
+            f"{_GROWING}: level {next(levels)}, {nodes:,} nodes"
+        ),
+    )
+
+
+def _fitted(
+    source: object,
+    target: object,
+    recipe: Recipe,
+    options: Mapping[str, Any],
+    roles: Roles,
+    **others: Any,
+) -> Model:
+    """Fit a tree with the options that every engine has."""
+    return fit_tree(
+        source,
+        target,
+        recipe,
+        categories=roles.categories or None,
+        class_weight=by_class("--class-weight", options["class_weight"]),
+        priors=by_class("--priors", options["priors"]),
+        costs=costs_by_class(options["costs"]),
+        validation_fraction=options["validation_fraction"],
+        **others,
+    )

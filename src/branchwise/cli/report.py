@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,6 @@ from branchwise.cli.support.models import (
     check_known_rows,
     check_two_streams,
     located,
-    read_alike,
 )
 from branchwise.cli.support.streams import (
     Reporter,
@@ -42,7 +40,12 @@ from branchwise.cli.support.streams import (
     open_output,
     print_json,
 )
-from branchwise.cli.support.training import Roles, case_weights, features_and_target
+from branchwise.cli.support.training import (
+    Roles,
+    TrainingTable,
+    read_others,
+    read_training,
+)
 from branchwise.errors import ParameterError, counted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import MISSING, STANDARD_STREAM, TableFile
@@ -124,11 +127,17 @@ def report(
     names = _names(table_path, test, output)
     again = _commands(context, names)
     with reporter.reading(table_path) as say:
-        rows = _read(table_path, target, growth, regression, reading)
+        file = TableFile(table_path, reading)
+        na_values = read_na_values(growth.of_columns("missing"))
+        rows = read_training(file, growth.roles(file, target, regression), na_values)
+        others = None
+        if test is not None:
+            tested = read_others(test, rows, na_values, reading)
+            others = tested.attributes, tested.labels
         made = _made(
             rows,
             _estimator(chosen, regression, growth, rows),
-            test=_test_rows(test, rows, growth, reading),
+            test=others,
             test_name=names[test] if test is not None else "",
             cv=cv,
             hold_out=hold_out,
@@ -147,25 +156,9 @@ def report(
         print_json(made.sections)
     if output != STANDARD_STREAM:
         reporter.note(
-            f"report on a {size_of(made.model)} from {counted(rows.size, 'row')} "
+            f"report on a {size_of(made.model)} from {counted(rows.n_rows, 'row')} "
             f"written to {output}; open it in a browser."
         )
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """A table that is read, and what its columns are for."""
-
-    file: TableFile
-    roles: Roles
-    table: Any
-    labels: Any
-    attributes: Any
-    weights: Any
-
-    @property
-    def size(self) -> int:
-        return len(self.labels)
 
 
 def _check_testing(test: str | None, cv: int | None, hold_out: float | None) -> None:
@@ -182,38 +175,8 @@ def _check_testing(test: str | None, cv: int | None, hold_out: float | None) -> 
         )
 
 
-def _read(
-    path: str, target: str, growth: Growth, regression: bool, reading: Reading
-) -> _Rows:
-    file = TableFile(path, reading)
-    roles = growth.roles(file, target, regression)
-    table = file.read(
-        missing=read_na_values(growth.of_columns("missing")),
-        text_columns=roles.text,
-        number_columns=roles.numbers,
-        ignore=roles.ignored,
-    )
-    labels, attributes = features_and_target(table, roles, file)
-    weights = case_weights(table, roles.weight, file)
-    return _Rows(file, roles, table, labels, attributes, weights)
-
-
-def _test_rows(
-    path: str | None, rows: _Rows, growth: Growth, reading: Reading
-) -> tuple[Any, Any] | None:
-    """Read other rows, each column as in the training table."""
-    if path is None:
-        return None
-    file = TableFile(path, reading, further=True)
-    wanted = [name for name in rows.table.column_names if name != rows.roles.weight]
-    na_values = read_na_values(growth.of_columns("missing"))
-    table = read_alike(file, rows.table.select(wanted), na_values)
-    labels, attributes = features_and_target(table, rows.roles, file)
-    return attributes, labels
-
-
 def _estimator(
-    algorithm: Algorithm, regression: bool, growth: Growth, rows: _Rows
+    algorithm: Algorithm, regression: bool, growth: Growth, rows: TrainingTable
 ) -> Any:
     from branchwise.estimators.c45 import C45Classifier
     from branchwise.estimators.cart import CARTClassifier, CARTRegressor
@@ -235,7 +198,7 @@ def _estimator(
     return kind(categories=rows.roles.categories or None, **own)
 
 
-def _made(rows: _Rows, estimator: Any, **options: Any) -> Report:
+def _made(rows: TrainingTable, estimator: Any, **options: Any) -> Report:
     from branchwise.report import make_report
 
     with located(rows.file, only_one=False):

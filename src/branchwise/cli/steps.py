@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from branchwise.cli.fit import grown_from, roles_of
+from branchwise.cli.fit import fit_rows, roles_of
 from branchwise.cli.options import shared
 from branchwise.cli.options.algorithm import (
     ALGORITHM,
@@ -40,7 +40,7 @@ from branchwise.cli.support.streams import (
     open_output,
     style_of_file,
 )
-from branchwise.cli.support.training import class_weights, prior_weights
+from branchwise.cli.support.training import class_weighted, read_training
 from branchwise.errors import ParameterError, json_text
 from branchwise.files.options import Reading
 from branchwise.files.read_table import STANDARD_STREAM, TableFile
@@ -201,9 +201,10 @@ def _grow(options: Mapping[str, Any], wanted: object, reporter: Reporter) -> Ste
     with reporter.reading(options["table_path"]) as say:
         file = TableFile(options["table_path"], options["reading"])
         roles = roles_of(file, options)
-        grown = grown_from(file, roles, recipe, options, say)
-        model, X, y = grown.model, grown.attributes, grown.labels
-        weights = grown.weights
+        rows = read_training(file, roles, read_na_values(options["missing"]))
+        model = fit_rows(rows, recipe, options, say)
+        X, y = rows.attributes, rows.labels
+        weights = class_weighted(options, y, rows.weights)
         if options["validation_fraction"] is not None:
             # The tree was grown from the other rows.
             coded = encoded(model.schema, model.recipe, X, y, weights)
@@ -233,8 +234,7 @@ def _open(
         rows = read_known_rows(
             model, file, options["target"], options["weight"], na_values, reporter
         )
-        weights = class_weights(options["class_weight"], rows.y, rows.weights)
-        weights = prior_weights(options["priors"], rows.y, weights)
+        weights = class_weighted(options, rows.y, rows.weights)
         say("Working it out")
         with nullcontext() if rows.file is None else located(rows.file):
             return rows.model.steps(rows.X, rows.y, wanted, weights)

@@ -61,7 +61,8 @@ def check_each_weight(weights: object, n_rows: int) -> NDArray[np.float64]:
         row = int(np.argmax(bad))
         raise DataError(
             f"sample_weight must be finite and not negative. Got {given[row]} in row "
-            f"{row}."
+            f"{row}.",
+            row=row,
         )
     return given
 

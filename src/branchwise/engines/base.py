@@ -22,6 +22,7 @@ ENGINES = {
     "spark": "Spark DataFrames",
 }
 _CLASSES = {
+    "memory": "MemoryTable",
     "chunked": "ChunkedTable",
     "sql": "SqlTable",
     "dask": "DaskTable",
@@ -32,8 +33,8 @@ _CLASSES = {
 _NEEDED = {"dask": ("dask", "distributed"), "spark": ("pyspark",)}
 
 
-def source_of(source: object, engine: str | None = None) -> Source | None:
-    """Return the data source of an object; None for tables in memory.
+def source_of(source: object, engine: str | None = None, named: bool = True) -> Source:
+    """Return the data source of an object.
 
     Parameters
     ----------
@@ -41,26 +42,33 @@ def source_of(source: object, engine: str | None = None) -> Source | None:
         A table, files, a frame of Dask or Spark, or a data source itself.
     engine : str or None
         One of ``ENGINES``; None is the engine of the source.
+    named : bool
+        Whether the target is the name of a column: only then text is a file.
     """
-    if engine is not None and engine not in ENGINES:
+    known = engine_of(source)
+    if engine not in (None, known, *ENGINES):
         raise ParameterError(
             f"engine must be None or one of {quoted(ENGINES, len(ENGINES))}. Got "
             f"{engine!r}."
         )
-    known = engine_of(source)
+    if known == "chunked" and (engine == "memory" or (engine is None and not named)):
+        return _in_memory(source, named)
     wanted = known if engine is None else engine
-    if wanted == "memory" and is_files(source):
-        return None
     if known != wanted:
         raise ParameterError(
             f"engine={wanted!r} is for {ENGINES[wanted]}, and the source is one for "
             f"engine={known!r}: {ENGINES[known]}. Got {type(source).__name__}."
         )
-    if wanted == "memory":
-        return None
     opened: Any = source if is_source(source) else source_class(wanted)(source)
     # A table of a database is a data source once there is a connection.
     found: Source = opened.open() if hasattr(opened, "open") else opened
+    return found
+
+
+def _in_memory(files: object, named: bool) -> Source:
+    """Return the data source of a file that is read into memory."""
+    memory = import_module("branchwise.engines.memory")
+    found: Source = memory.MemoryTable(memory.table_in_file(files) if named else files)
     return found
 
 
@@ -102,7 +110,7 @@ def source_class(engine: str) -> Any:
 
 
 class Source(Protocol):
-    """A table that an engine can count without loading it all into memory."""
+    """A table that an engine can count, in memory or where it is."""
 
     #: The name of its engine.
     engine_name: ClassVar[str]

@@ -18,10 +18,16 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, run_starts
 from branchwise.data.bins import Edges, edges_between
-from branchwise.data.columns import check_mixed
+from branchwise.data.columns import Numbers, RawColumn, check_mixed
+from branchwise.data.frames import Frame, check_column_names
 from branchwise.data.schema import Column, Schema, Value, check_names
 from branchwise.data.target import Classes, Quantities, Scale, Spread, scale_of
-from branchwise.data.weights import WeightGrid, WeightSummary, on_grid
+from branchwise.data.weights import (
+    WeightGrid,
+    WeightSummary,
+    check_each_weight,
+    on_grid,
+)
 from branchwise.errors import DataError, ParameterError, quoted
 
 #: The default number of distinct numbers of a column with exact thresholds.
@@ -110,7 +116,8 @@ class Task:
     Parameters
     ----------
     target, weight : str
-        The columns of the target and, if there is one, of the weights.
+        The columns of the target and, if there is one, of the weights; or their values,
+        one for each row, if the rows are in memory.
     ignored : tuple of str
         Columns that are no attributes.
     categorical_features, categories, classes
@@ -131,10 +138,12 @@ class Task:
         The most bins of a numeric column; None is no limit.
     max_exact : int
         The most distinct numbers of a column with exact thresholds.
+    threads : int
+        How many threads read a table in memory.
     """
 
-    target: str
-    weight: str | None = None
+    target: Any
+    weight: Any = None
     ignored: tuple[str, ...] = ()
     categorical_features: object = "from_dtype"
     categories: Mapping[Any, Sequence[Any]] | None = None
@@ -147,6 +156,7 @@ class Task:
     rejects_missing: bool = False
     max_bins: int | None = None
     max_exact: int = MAX_EXACT
+    threads: int = 1
 
     @property
     def is_regression(self) -> bool:
@@ -170,15 +180,50 @@ def check_columns(task: Task, label: str, names: Sequence[str]) -> None:
         )
 
 
+def attributes_of(frame: Frame, task: Task) -> Frame:
+    """Return the attributes of a table, which must have the columns of the task."""
+    for role, name in (("target", task.target), ("weight", task.weight)):
+        if name is not None and name not in frame.names:
+            raise DataError(
+                f"The table has no column {name!r} to be the {role}. Its columns are "
+                f"{quoted(frame.names, 20)}."
+            )
+    kept = [at for at, name in enumerate(frame.names) if name not in task.no_attributes]
+    if not kept:
+        raise DataError(
+            "The table has no attributes: besides the target "
+            f"{task.target!r} no column is left to learn from."
+        )
+    names = tuple(frame.names[at] for at in kept)
+    check_column_names(names)
+    readers = tuple(frame.readers[at] for at in kept)
+    return Frame(names, frame.n_rows, frame.named, readers)
+
+
+def special(frame: Frame, name: str) -> RawColumn:
+    """Return the column of the target or of the weights."""
+    return frame.column(frame.names.index(name))
+
+
+def weights_in(frame: Frame, task: Task) -> Floats | None:
+    """Return the weights of rows, each checked."""
+    if task.weight is None:
+        return None
+    raw = special(frame, task.weight)
+    if not isinstance(raw, Numbers):
+        raise DataError(f"Column {task.weight!r} must hold the weights of the rows.")
+    return check_each_weight(raw.values, frame.n_rows)
+
+
 @dataclass(frozen=True)
 class Plan:
     """All that is needed to encode and to count a chunk of the rows.
 
     ``values`` has, for every numeric column, the numbers that its codes stand for:
     the distinct numbers, or where ``edges`` has bins for it their positions.
-    ``class_factors`` are the factors of weights by class. ``grid`` has no weights: they
-    are in the rows; a step of 0 leaves them as they are. ``unseen_values`` says that
-    rows may have unseen categories, as validation rows may.
+    ``class_factors`` are the factors of weights by class. ``grid`` has weights only
+    where all rows are in memory; a step of 0 leaves weights as they are.
+    ``unseen_values`` says that rows may have unseen categories, as validation rows may.
     """
 
     task: Task

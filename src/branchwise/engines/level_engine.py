@@ -19,7 +19,7 @@ from branchwise.data.schema import Columns
 from branchwise.data.target import Classes
 from branchwise.engines.chunk import Below, Chunk, Route, cells_of
 from branchwise.engines.fit_plan import Plan
-from branchwise.engines.memory import class_cases_of
+from branchwise.engines.memory_engine import class_cases_of
 from branchwise.grow.counts import Counts, Rows, tally
 from branchwise.grow.protocol import Level
 from branchwise.native import available, extension, plain_array

@@ -17,12 +17,11 @@ import numpy as np
 
 from branchwise.data.arrays import Floats
 from branchwise.data.bins import Edges
-from branchwise.data.columns import Coded, Numbers, RawColumn, check_mixed
+from branchwise.data.columns import Coded, RawColumn, check_mixed
 from branchwise.data.encode import check_missing, learn_column
 from branchwise.data.exact_sums import lowest_bit
 from branchwise.data.frames import (
     Frame,
-    check_column_names,
     chosen_columns,
     declared_categories,
     open_table,
@@ -38,7 +37,6 @@ from branchwise.data.target import (
 )
 from branchwise.data.weights import (
     WeightSummary,
-    check_each_weight,
     check_total,
     class_factors,
     empty_grid,
@@ -52,43 +50,11 @@ from branchwise.engines.fit_plan import (
     Plan,
     Summary,
     Task,
+    attributes_of,
+    special,
+    weights_in,
 )
-from branchwise.errors import DataError, quoted
-
-
-def attributes_of(frame: Frame, task: Task) -> Frame:
-    """Return the attributes of a table, which must have the columns of the task."""
-    for role, name in (("target", task.target), ("weight", task.weight)):
-        if name is not None and name not in frame.names:
-            raise DataError(
-                f"The table has no column {name!r} to be the {role}. Its columns are "
-                f"{quoted(frame.names, 20)}."
-            )
-    kept = [at for at, name in enumerate(frame.names) if name not in task.no_attributes]
-    if not kept:
-        raise DataError(
-            "The table has no attributes: besides the target "
-            f"{task.target!r} no column is left to learn from."
-        )
-    names = tuple(frame.names[at] for at in kept)
-    check_column_names(names)
-    readers = tuple(frame.readers[at] for at in kept)
-    return Frame(names, frame.n_rows, frame.named, readers)
-
-
-def special(frame: Frame, name: str) -> RawColumn:
-    """Return the column of the target or of the weights."""
-    return frame.column(frame.names.index(name))
-
-
-def weights_in(frame: Frame, task: Task) -> Floats | None:
-    """Return the weights of rows, each checked."""
-    if task.weight is None:
-        return None
-    raw = special(frame, task.weight)
-    if not isinstance(raw, Numbers):
-        raise DataError(f"Column {task.weight!r} must hold the weights of the rows.")
-    return check_each_weight(raw.values, frame.n_rows)
+from branchwise.errors import DataError
 
 
 def scan(table: object, task: Task, plan: Plan | None = None) -> Summary:

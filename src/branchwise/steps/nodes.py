@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from branchwise.data.bins import numbers_of_thresholds
 from branchwise.data.schema import Schema
 from branchwise.data.weights import check_weights
+from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError
 from branchwise.grow.choose import few_values
 from branchwise.recipe import Recipe
@@ -26,7 +27,6 @@ from branchwise.text.conditions import (
 )
 from branchwise.text.reasons import reasons_of
 from branchwise.train.hold_out import encode_rows
-from branchwise.train.train import Training
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree
 

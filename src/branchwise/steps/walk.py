@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Ints
-from branchwise.data.bins import Edges, bins_of_thresholds
-from branchwise.engines.memory import MemoryEngine
+from branchwise.data.bins import Edges
+from branchwise.engines.memory import Training
+from branchwise.engines.memory_engine import MemoryEngine
 from branchwise.errors import DataError
 from branchwise.grow.choose import Verdicts, carried_out, stops, verdicts
 from branchwise.grow.grow import cases_of, impurity_sums_of
@@ -25,7 +26,7 @@ from branchwise.grow.recount import prescribed_splits
 from branchwise.grow.search import Search
 from branchwise.recipe import Recipe
 from branchwise.threads import cached_property
-from branchwise.train.train import Training, in_bins, target_of
+from branchwise.train.train import between_bins, in_bins
 from branchwise.tree.splits import Splits
 from branchwise.tree.tree import Tree
 
@@ -48,22 +49,8 @@ class Rows:
     def of(cls, training: Training, tree: Tree, recipe: Recipe) -> Rows:
         """Make encoded rows ready as growing does."""
         grid = training.grid(recipe)
-        target = target_of(training, grid, recipe)
         training, edges = in_bins(training, grid, recipe)
-        engine = MemoryEngine(training.columns, training.data, target, grid)
-        return cls(engine, grid.unit, edges, _in_bins(tree, edges))
-
-
-def _in_bins(tree: Tree, edges: Edges) -> Tree:
-    tree = replace(
-        tree, threshold=bins_of_thresholds(tree.threshold, tree.column, edges)
-    )
-    if tree.surrogate_threshold is None or tree.surrogate_column is None:
-        return tree
-    threshold = bins_of_thresholds(
-        tree.surrogate_threshold, tree.surrogate_column, edges
-    )
-    return replace(tree, surrogate_threshold=threshold)
+        return cls(training.engine(grid), grid.unit, edges, between_bins(tree, edges))
 
 
 @dataclass(frozen=True)

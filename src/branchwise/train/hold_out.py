@@ -21,10 +21,11 @@ from branchwise.data.frames import open_table
 from branchwise.data.schema import Schema
 from branchwise.data.target import learn_numbers, learn_target
 from branchwise.data.ties import TIE
+from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.prune import cost_complexity, reduced_error
 from branchwise.recipe import PARAMETERS, Recipe
-from branchwise.train.train import Training, grown
+from branchwise.train.train import grown
 from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree
 

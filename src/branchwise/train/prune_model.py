@@ -17,6 +17,7 @@ from branchwise.data.arrays import Floats, Ints
 from branchwise.data.schema import Schema
 from branchwise.data.target import check_together
 from branchwise.data.weights import check_weights
+from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError
 from branchwise.prune import cost_complexity, error_based
 from branchwise.prune import reduced_error as same_leaves
@@ -31,7 +32,7 @@ from branchwise.train.hold_out import (
     prune_by_validation,
     total_weight,
 )
-from branchwise.train.train import Training, recounter, with_class_cases
+from branchwise.train.train import recounter, with_class_cases
 from branchwise.tree.apply import class_probabilities, predicted_classes
 from branchwise.tree.edit import stopped_weights, with_collapsed
 from branchwise.tree.tree import Tree

@@ -8,15 +8,14 @@ larger ones in the cache.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints, distinct
+from branchwise.data.arrays import Floats, Ints
 from branchwise.data.bins import (
     Edges,
     bin_columns,
@@ -24,23 +23,21 @@ from branchwise.data.bins import (
     numbers_of_thresholds,
 )
 from branchwise.data.encoded_table import LRUCache, digest
-from branchwise.data.schema import Column, Columns, Value
-from branchwise.data.target import Classes, Quantities, Scale, measure
-from branchwise.data.weights import WeightGrid, weigh
-from branchwise.engines.base import Source
-from branchwise.engines.chunk import Chunk, cells_of
-from branchwise.engines.fit_plan import Plan, Task
-from branchwise.engines.level_engine import PassEngine
-from branchwise.engines.memory import MemoryEngine, class_cases_of
-from branchwise.errors import BranchwiseWarning, DataError, ParameterError, quoted
+from branchwise.data.schema import Column, Value
+from branchwise.data.target import Classes, Scale
+from branchwise.data.weights import WeightGrid
+from branchwise.engines.fit_plan import Task
+from branchwise.engines.memory import Training
+from branchwise.engines.memory_engine import class_cases_of
+from branchwise.errors import BranchwiseWarning, ParameterError, quoted
 from branchwise.grow import native_kernel as native
-from branchwise.grow.grow import Progress, count_down, grow, recount
-from branchwise.prune import cost_complexity, error_based, reduced_error
+from branchwise.grow.grow import Progress, grow, recount
+from branchwise.prune import cost_complexity, error_based
 from branchwise.prune import reduced_error as best_first
-from branchwise.recipe import ALPHA_RULES, Recipe, unpruned
+from branchwise.recipe import Recipe, unpruned
 from branchwise.threads import cached_property
 from branchwise.tree.apply import with_costs, with_predictions
-from branchwise.tree.edit import stopped_weights, with_collapsed
+from branchwise.tree.edit import with_collapsed
 from branchwise.tree.tree import Tree
 
 #: Parameters that apply after growth: the grown tree does not depend on them.
@@ -164,35 +161,6 @@ def warn_of_order(columns: Sequence[Column], recipe: Recipe) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Training:
-    """Encoded columns, targets (class codes or numbers) and weights.
-
-    ``cache`` has the trees of the same columns, if they are cached.
-    """
-
-    columns: tuple[Column, ...]
-    data: Columns
-    target: NDArray[np.intp] | Floats
-    n_classes: int
-    weights: Floats | None = None
-    cache: LRUCache | None = None
-
-    def take(self, rows: Ints) -> Training:
-        """Keep some of the rows."""
-        data = Columns(len(rows), tuple(cells[rows] for cells in self.data.data))
-        weights = None if self.weights is None else self.weights[rows]
-        return replace(
-            self, data=data, target=self.target[rows], weights=weights, cache=None
-        )
-
-    def grid(self, recipe: Recipe) -> WeightGrid:
-        """Round the weights to the grid of the recipe."""
-        # Cases are split only where values are missing and go down every branch.
-        split = recipe.missing == "split" and any(c.has_missing for c in self.columns)
-        return weigh(self.weights, self.data.n_rows, split, recipe.weights_are_cases)
-
-
 def grown(
     training: Training,
     recipe: Recipe,
@@ -244,8 +212,7 @@ def _whole(
             progress,
         )
         return finished(tree, None, grid)
-    target = target_of(training, grid, recipe)
-    engine = MemoryEngine(training.columns, training.data, target, grid)
+    engine = training.engine(grid)
     tree = grow(engine, training.columns, recipe, progress)
     return finished(tree, engine.scale, grid)
 
@@ -268,24 +235,23 @@ def in_bins(
 
 def in_numbers(tree: Tree, edges: Edges) -> Tree:
     """Convert thresholds between bins into thresholds between numbers."""
-    tree = replace(
-        tree, threshold=numbers_of_thresholds(tree.threshold, tree.column, edges)
-    )
+    return _converted(tree, edges, numbers_of_thresholds)
+
+
+def between_bins(tree: Tree, edges: Edges) -> Tree:
+    """Convert thresholds between numbers into thresholds between bins."""
+    return _converted(tree, edges, bins_of_thresholds)
+
+
+def _converted(
+    tree: Tree, edges: Edges, convert: Callable[[Floats, Ints, Edges], Floats]
+) -> Tree:
+    """Convert the thresholds of splits and of surrogates."""
+    tree = replace(tree, threshold=convert(tree.threshold, tree.column, edges))
     if tree.surrogate_threshold is None or tree.surrogate_column is None:
         return tree
-    threshold = numbers_of_thresholds(
-        tree.surrogate_threshold, tree.surrogate_column, edges
-    )
+    threshold = convert(tree.surrogate_threshold, tree.surrogate_column, edges)
     return replace(tree, surrogate_threshold=threshold)
-
-
-def target_of(
-    training: Training, grid: WeightGrid, recipe: Recipe
-) -> Classes | Quantities:
-    """Prepare the target for counting."""
-    if not recipe.is_regression:
-        return Classes(training.target.astype(np.intp), training.n_classes)
-    return measure(training.target.astype(np.float64), grid)
 
 
 def finished(tree: Tree, scale: Scale | None, grid: WeightGrid) -> Tree:
@@ -310,6 +276,19 @@ def with_class_cases(tree: Tree, training: Training, grid: WeightGrid) -> Tree:
     labels = Classes(training.target.astype(np.intp), training.n_classes)
     return tree.with_class_cases(
         class_cases_of(training.columns, training.data, labels, grid, tree)
+    )
+
+
+def task_of(recipe: Recipe, task: Task) -> Task:
+    """Return the task with the settings of the recipe."""
+    criterion = recipe.criterion if recipe.is_regression else None
+    return replace(
+        task,
+        criterion=None if criterion is None else str(criterion),
+        weights_are_cases=recipe.weights_are_cases,
+        divides=recipe.missing == "split",
+        rejects_missing=recipe.missing == "error",
+        max_bins=recipe.max_bins,
     )
 
 
@@ -373,180 +352,8 @@ def recounter(
     new_values = recipe.branching == "values"
 
     def count(tree: Tree) -> tuple[Tree, Ints]:
-        target = target_of(training, grid, recipe)
-        engine = MemoryEngine(training.columns, training.data, target, grid)
+        engine = training.engine(grid)
         counted, origin = recount(engine, training.columns, tree, new_values)
         return with_costs(counted, recipe), origin
 
     return count
-
-
-@dataclass(frozen=True)
-class Below:
-    """Grows the subtree of a node from the rows of the node."""
-
-    plan: Plan
-    recipe: Recipe
-
-    def __call__(self, chunk: Chunk) -> Tree:
-        """Grow from rows of one node; limits refer to the whole table."""
-        return native.grow_native(
-            self.plan.schema.columns,
-            cells_of(chunk, self.plan),
-            chunk.target.astype(np.intp),
-            self.plan.n_classes,
-            self.plan.grid_of(chunk.weights),
-            self.recipe,
-        )
-
-    @classmethod
-    def serves(cls, plan: Plan, recipe: Recipe) -> bool:
-        """Whether the rows of a node are all that is needed.
-
-        The thresholds of C4.5 are numbers of the whole table.
-        """
-        anywhere = recipe.threshold == "value" and bool(plan.values)
-        if anywhere or not native.serves(recipe):
-            return False
-        return native.holds(plan.schema.columns, plan.n_classes, 0)  # of a small node
-
-
-def task_of(recipe: Recipe, task: Task) -> Task:
-    """Return the task with the settings of the recipe."""
-    criterion = recipe.criterion if recipe.is_regression else None
-    return replace(
-        task,
-        criterion=None if criterion is None else str(criterion),
-        weights_are_cases=recipe.weights_are_cases,
-        divides=recipe.missing == "split",
-        rejects_missing=recipe.missing == "error",
-        max_bins=recipe.max_bins,
-    )
-
-
-def check_rules(recipe: Recipe, label: str) -> None:
-    """Reject parameters that need the rows in memory."""
-    if isinstance(recipe.ccp_alpha, str) and recipe.ccp_alpha in ALPHA_RULES:
-        raise ParameterError(
-            f"ccp_alpha={recipe.ccp_alpha!r} is chosen by cross-validation, "
-            f"which needs the rows in memory, and they are in {label}. Give a number, "
-            "or choose it on a sample of the rows."
-        )
-
-
-def grown_by_engine(
-    data_source: Source,
-    plan: Plan,
-    recipe: Recipe,
-    progress: Progress | None = None,
-) -> Tree:
-    """Grow a tree and prune it as far as the rows that it is grown from allow."""
-    check_costs(recipe.costs, plan.schema.classes)
-    engine = data_source.engine(plan)
-    columns = plan.schema.columns
-    finish = None
-    if isinstance(engine, PassEngine) and Below.serves(plan, recipe):
-        passing = engine
-
-        def finish(cases: Floats, depth: int) -> Iterator[tuple[int, Tree]]:
-            return passing.finish(cases, Below(plan, _from(recipe, depth)))
-
-    tree = grow(engine, columns, recipe, progress, finish)
-    tree = with_costs(finished(tree, plan.scale, plan.grid), recipe)
-
-    def counted(tree: Tree) -> tuple[Tree, Ints]:
-        new_values = recipe.branching == "values"
-        again, origin = recount(engine, columns, tree, new_values)
-        return with_costs(finished(again, None, plan.grid), recipe), origin
-
-    tree = with_predictions(trimmed(tree, recipe, counted), recipe)
-    if plan.weighted and not tree.is_regression:
-        tree = tree.with_class_cases(engine.class_cases(tree))
-    return in_numbers(tree, plan.edges) if plan.edges else tree
-
-
-def _from(recipe: Recipe, depth: int) -> Recipe:
-    """Return the recipe of a subtree whose root is at a depth."""
-    if recipe.max_depth is None:
-        return recipe
-    return replace(recipe, max_depth=recipe.max_depth - depth)
-
-
-def plan_for(others: Source, plan: Plan, tree: Tree) -> Plan:
-    """Return the plan of validation rows: the learnt schema, without weights. They
-    may have unseen categories; their numbers are binned by the thresholds of the
-    tree.
-    """  # noqa: D205
-    task = replace(
-        plan.task,
-        weight=None,
-        ignored=(*plan.task.ignored, *filter(None, [plan.task.weight])),
-        class_weight=None,
-        priors=None,
-        divides=plan.grid.fractions,
-        max_bins=None,
-    )
-    found = others.learn(task)
-    known = plan.schema.classes
-    unseen = [label for label in found.schema.classes if label not in known]
-    if unseen:
-        raise DataError(
-            f"In the validation set: y has {quoted(unseen)}, but the classes of the "
-            f"tree are {quoted(known)}. Leave those rows out."
-        )
-    edges = _thresholds_of(tree, plan)
-    values = {
-        index: np.arange(len(thresholds) + 1.0) for index, thresholds in edges.items()
-    }
-    return replace(
-        found, schema=plan.schema, edges=edges, values=values, unseen_values=True
-    )
-
-
-def _thresholds_of(tree: Tree, plan: Plan) -> Edges:
-    """Return the thresholds of every numeric column, in order."""
-    column, threshold = tree.column, tree.threshold
-    if tree.surrogate_column is not None and tree.surrogate_threshold is not None:
-        column = np.concatenate([column, tree.surrogate_column])
-        threshold = np.concatenate([threshold, tree.surrogate_threshold])
-    made = ~np.isnan(threshold)
-    return {
-        index: distinct(threshold[made & (column == index)]) for index in plan.values
-    }
-
-
-def prune_by_engine(
-    tree: Tree, data_source: Source, plan: Plan, recipe: Recipe
-) -> Tree:
-    """Prune by the errors on validation rows, which are counted by a plan."""
-    engine = data_source.engine(plan)
-    between = replace(
-        tree, threshold=bins_of_thresholds(tree.threshold, tree.column, plan.edges)
-    )
-    if tree.surrogate_threshold is not None and tree.surrogate_column is not None:
-        threshold = bins_of_thresholds(
-            tree.surrogate_threshold, tree.surrogate_column, plan.edges
-        )
-        between = replace(between, surrogate_threshold=threshold)
-    counted = count_down(engine, between)
-    stopped = np.where(
-        tree.is_leaf[:, np.newaxis], counted.weights, stopped_weights(counted)
-    )
-    passing, stopping = (
-        _errors(weights, tree, plan, recipe) for weights in (counted.weights, stopped)
-    )
-    slack = recipe.tolerance * plan.grid.total
-    return reduced_error.pruned(tree, passing, stopping, slack)
-
-
-def _errors(weights: Floats, tree: Tree, plan: Plan, recipe: Recipe) -> Floats:
-    """Return the errors of nodes as predictors of rows with these class weights."""
-    if plan.scale is not None and tree.mean is not None:
-        return plan.scale.distances(weights, tree.mean)
-    if recipe.costs is not None:
-        costs = np.array(recipe.costs)[:, tree.label].T
-        priced: Floats = (weights * costs).sum(axis=1)
-        return priced
-    right = np.take_along_axis(weights, tree.label[:, np.newaxis], axis=1)[:, 0]
-    wrong: Floats = weights.sum(axis=1) - right
-    return wrong

@@ -26,20 +26,15 @@ from branchwise.cli.options.algorithm import (
 )
 from branchwise.cli.options.declaration import leaving_out
 from branchwise.cli.options.growing import Algorithm, growing_options
-from branchwise.cli.options.shared import OutputFormat, read_na_values, remark_header
+from branchwise.cli.options.shared import OutputFormat, read_na_values
 from branchwise.cli.support.models import located
 from branchwise.cli.support.streams import Reporter, print_json, print_lines
 from branchwise.cli.support.training import (
     Roles,
-    case_weights,
-    features_and_target,
-    named_numbers,
-    remark_columns,
-    remark_findings,
-    remark_target,
+    by_class,
+    read_training,
 )
 from branchwise.data.encoded_table import EncodedTable
-from branchwise.data.schema import Value
 from branchwise.data.target import learn_target
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.options import Reading
@@ -86,26 +81,13 @@ class Growth:
             The target, which tells the classes.
         """
         given = self.given
-        weight, priors = given.get("class_weight"), given.get("priors")
-        if weight is not None and weight != "balanced":
-            what = "'balanced' or classes with weights, such as yes=2,no=1"
-            given["class_weight"] = _by_class("--class-weight", weight, labels, what)
-        if priors is not None:
-            what = "every class with its share, such as yes=0.1,no=0.9"
-            given["priors"] = _by_class("--priors", priors, labels, what)
+        for name in ("class_weight", "priors"):
+            read = by_class(option_of(name), given.get(name))
+            if callable(read):
+                given[name] = read(learn_target(labels)[0])
         if "costs" in given:
             given["costs"] = read_costs(given["costs"], labels)
         return given
-
-    def weights(self, table: Any, file: TableFile) -> Any:
-        """Return the weights of the rows, or None."""
-        return case_weights(table, self.options["weight"], file)
-
-
-def _by_class(option: str, text: str, labels: Any, what: str) -> dict[Value, float]:
-    classes, _ = learn_target(labels)
-    named = named_numbers(option, text, classes, what)
-    return {label: named[str(label)] for label in classes if str(label) in named}
 
 
 #: The growing and reading options of subcommands other than fit.
@@ -136,21 +118,13 @@ def read_fold_rows(
     with reporter.reading(path):
         file = TableFile(path, reading)
         roles = growth.roles(file, target, regression)
-        table = file.read(
-            missing=read_na_values(growth.of_columns("missing")),
-            text_columns=roles.text,
-            number_columns=roles.numbers,
-            ignore=roles.ignored,
-        )
-        labels, attributes = features_and_target(table, roles, file)
-        weights = growth.weights(table, file)
+        na_values = read_na_values(growth.of_columns("missing"))
+        rows = read_training(file, roles, na_values)
         with located(file):
-            encoded = EncodedTable(attributes, n_jobs=threads)
-    remark_header(file, reading, reporter)
-    remark_columns(attributes, roles, reporter)
-    remark_findings(attributes, labels, roles, reporter)
-    remark_target(labels, roles, reporter)
-    return ReadyRows(encoded, labels, weights, roles.categories or None, file)
+            encoded = EncodedTable(rows.attributes, n_jobs=threads)
+    rows.remark(reading, reporter)
+    categories = roles.categories or None
+    return ReadyRows(encoded, rows.labels, rows.weights, categories, file)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,12 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from branchwise.cli.options.shared import Table, categorical_names, column_names
+from branchwise.cli.options.shared import (
+    Table,
+    categorical_names,
+    column_names,
+    remark_header,
+)
 from branchwise.cli.support.hints import (
     has_no_value,
     option,
@@ -22,13 +27,14 @@ from branchwise.cli.support.hints import (
 from branchwise.cli.support.models import read_alike
 from branchwise.cli.support.streams import Reporter
 from branchwise.data.checks import grave_findings
-from branchwise.data.columns import Coded, Numbers
+from branchwise.data.columns import Coded, Numbers, RawColumn
 from branchwise.data.frames import open_table, read_vector
 from branchwise.data.schema import Value
-from branchwise.data.target import learn_target
+from branchwise.data.target import learn_numbers, learn_target
+from branchwise.data.weights import check_each_weight, with_class_weights
 from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.files.options import Reading
-from branchwise.files.read_table import TableFile
+from branchwise.files.read_table import TableFile, with_location
 from branchwise.recipe import ALPHA_RULES
 
 Weights = NDArray[np.float64]
@@ -85,7 +91,60 @@ def assign_roles(
     return Roles(target, weight, text, numbers, ignored, declared, regression)
 
 
-def features_and_target(table: Any, roles: Roles, file: TableFile) -> tuple[Any, Any]:
+@dataclass(frozen=True)
+class TrainingTable:
+    """A table in memory: its attributes, target and weights, each checked."""
+
+    file: TableFile
+    roles: Roles
+    table: Any
+    attributes: Any
+    labels: Any
+    weights: Weights | None
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.labels)
+
+    def remark(self, reading: Reading, reporter: Reporter) -> None:
+        """Note what is odd about the columns."""
+        remark_header(self.file, reading, reporter)
+        remark_columns(self.attributes, self.roles, reporter)
+        remark_findings(self.attributes, self.labels, self.roles, reporter)
+        remark_target(self.labels, self.roles, reporter)
+
+
+def read_training(
+    file: TableFile, roles: Roles, na_values: Sequence[str]
+) -> TrainingTable:
+    """Read a table by the roles of its columns."""
+    table = file.read(
+        missing=na_values,
+        text_columns=roles.text,
+        number_columns=roles.numbers,
+        ignore=roles.ignored,
+    )
+    labels, attributes = _features_and_target(table, roles, file)
+    weights = case_weights(table, roles.weight, file)
+    return TrainingTable(file, roles, table, attributes, labels, weights)
+
+
+def read_others(
+    path: str, rows: TrainingTable, na_values: Sequence[str], reading: Reading
+) -> TrainingTable:
+    """Read other rows, each column as in the training table, without weights.
+
+    The reading options of the training table are applied where they fit.
+    """
+    file = TableFile(path, reading, further=True)
+    wanted = [name for name in rows.table.column_names if name != rows.roles.weight]
+    table = read_alike(file, rows.table.select(wanted), na_values)
+    labels, attributes = _features_and_target(table, rows.roles, file)
+    return TrainingTable(file, rows.roles, table, attributes, labels, None)
+
+
+def _features_and_target(table: Any, roles: Roles, file: TableFile) -> tuple[Any, Any]:
     """Return the target and the attributes, each checked."""
     names = [n for n in table.column_names if n not in (roles.target, roles.weight)]
     if not names:
@@ -103,37 +162,21 @@ def features_and_target(table: Any, roles: Roles, file: TableFile) -> tuple[Any,
 
 
 def validation_rows(
-    path: str, table: Any, roles: Roles, missing: Sequence[str], reading: Reading
+    path: str, rows: TrainingTable, na_values: Sequence[str], reading: Reading
 ) -> tuple[Any, Any]:
-    """Read the attributes and the target of rows to prune with.
-
-    Parameters
-    ----------
-    path : str
-        The file that has them.
-    table : pyarrow.Table
-        The training table, which tells how each column is to be taken.
-    roles : Roles
-        What the columns are for.
-    missing : sequence of str
-        The cells that are missing values.
-    reading : Reading
-        The reading options of the training table, applied here where they fit.
-    """
-    file = TableFile(path, reading, further=True)
-    wanted = [name for name in table.column_names if name != roles.weight]
-    rows = read_alike(file, table.select(wanted), missing)
-    labels, attributes = features_and_target(rows, roles, file)
-    if not roles.regression:
-        known, _ = learn_target(table[roles.target])
-        found, _ = learn_target(labels)
+    """Read the attributes and the target of rows to prune with."""
+    others = read_others(path, rows, na_values, reading)
+    target = rows.roles.target
+    if not rows.roles.regression:
+        known, _ = learn_target(rows.labels)
+        found, _ = learn_target(others.labels)
         unknown = [label for label in found if label not in known]
         if unknown:
             raise DataError(
-                f"{file.label} has classes that {roles.target!r} does not have in the "
+                f"{others.file.label} has classes that {target!r} does not have in the "
                 f"training table: {quoted(unknown)}. Take these rows out."
             )
-    return attributes, labels
+    return others.attributes, others.labels
 
 
 def number_or_rule(option: str, text: str | None) -> float | str | None:
@@ -200,36 +243,50 @@ def _split_entry(entry: str, names: Sequence[str]) -> tuple[str | None, list[str
 
 def _check_target(labels: Any, roles: Roles, file: TableFile) -> None:
     """Reject rows without a target value, and numbers that are not classes."""
-    target = roles.target
-    raw = read_vector(labels, target)
-    missing = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
-    if missing.any():
-        rows = counted(int(missing.sum()), "row")
-        wanted = "number" if roles.regression else "class"
-        raise DataError(
-            f"The target {target!r} is missing in {rows} of {file.label}, first in "
-            f"{file.location(int(np.argmax(missing)))}. Every row needs a {wanted}: "
-            "fill it in or take the row out."
-        )
+    raw = read_vector(labels, roles.target)
+    try:
+        if roles.regression:
+            learn_numbers(raw)
+        else:
+            learn_target(raw)
+    except DataError as error:
+        raise _target_error(error, raw, roles, file) from None
     if isinstance(raw, Numbers) and not roles.regression:
-        unseen = raw.values != np.rint(raw.values)
-        if unseen.any():
-            row = int(np.argmax(unseen))
-            raise DataError(
-                f"The target {target!r} must hold classes: text or whole numbers. Got "
-                f"{raw.values[row]} in {file.location(row)} of {file.label}. Put such "
-                f"numbers into classes, take them as names with "
-                f"{option('--categorical', target)}, or predict the numbers themselves "
-                "with --algorithm cart --regression."
-            )
         classes = len(np.unique(raw.values))
         if classes >= _TOO_MANY_CLASSES:
             raise DataError(
-                f"The target {target!r} of {file.label} has {classes:,} different "
-                "numbers, and each would be a class. Predict the numbers themselves "
-                "with --algorithm cart --regression; or, if they are names, say so "
-                f"with {option('--categorical', target)}."
+                f"The target {roles.target!r} of {file.label} has {classes:,} "
+                "different numbers, and each would be a class. Predict the numbers "
+                "themselves with --algorithm cart --regression; or, if they are "
+                f"names, say so with {option('--categorical', roles.target)}."
             )
+
+
+def _target_error(
+    error: DataError, raw: RawColumn, roles: Roles, file: TableFile
+) -> DataError:
+    """Return an error about the target that names the line and what to do about it."""
+    target, row = roles.target, error.row
+    if row is None:
+        return error
+    missing = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
+    if missing[row]:
+        rows = counted(int(missing.sum()), "row")
+        wanted = "number" if roles.regression else "class"
+        return DataError(
+            f"The target {target!r} is missing in {rows} of {file.label}, first in "
+            f"{file.location(row)}. Every row needs a {wanted}: fill it in or take "
+            "the row out."
+        )
+    if isinstance(raw, Numbers) and np.isfinite(raw.values[row]):
+        return DataError(
+            f"The target {target!r} must hold classes: text or whole numbers. Got "
+            f"{raw.values[row]} in {file.location(row)} of {file.label}. Put such "
+            f"numbers into classes, take them as names with "
+            f"{option('--categorical', target)}, or predict the numbers themselves "
+            "with --algorithm cart --regression."
+        )
+    return with_location(error, file.label, file.location) or error
 
 
 def case_weights(table: Any, column: str | None, file: TableFile) -> Weights | None:
@@ -240,14 +297,15 @@ def case_weights(table: Any, column: str | None, file: TableFile) -> Weights | N
     if not isinstance(raw, Numbers):
         raise DataError(f"Column {column!r} must hold the weights of the rows.")
     weights = raw.values
-    wrong = ~(np.isfinite(weights) & (weights >= 0))
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    try:
+        check_each_weight(weights, len(weights))
+    except DataError as error:
+        row = int(error.row or 0)
         got = "none" if np.isnan(weights[row]) else str(weights[row])
         raise DataError(
             f"Column {column!r} must hold weights: finite numbers that are not "
             f"negative. Got {got} in {file.location(row)} of {file.label}."
-        )
+        ) from None
     if not weights.any():
         raise DataError(
             f"Column {column!r} holds only weights of 0, so that no row counts. Give a "
@@ -256,71 +314,56 @@ def case_weights(table: Any, column: str | None, file: TableFile) -> Weights | N
     return weights
 
 
-def class_weights(
-    given: str | None, labels: Any, weights: Weights | None
+def class_weighted(
+    options: Mapping[str, Any], labels: Any, weights: Weights | None
 ) -> Weights | None:
-    """Multiply the weights of the rows by the weights of their classes."""
-    if given is None:
+    """Return the weights of rows with those of their classes, by the options."""
+    if options["class_weight"] is None and options["priors"] is None:
         return weights
-    classes, codes = learn_target(labels, len(labels))
-    if given == "balanced":
-        by_class = len(codes) / (len(classes) * np.bincount(codes))
-    else:
-        named = named_numbers(
-            "--class-weight",
-            given,
-            classes,
-            "'balanced' or classes with weights that are not negative, such as "
-            "yes=2,no=1",
-        )
-        by_class = np.array([named.get(str(label), 1.0) for label in classes])
-    by_row = by_class[codes]
-    if not by_row.any():
-        raise ParameterError(
-            "--class-weight gives 0 to every class, so that no row counts. Give a "
-            "positive weight to a class."
-        )
-    return by_row if weights is None else weights * by_row
+    classes, codes = learn_target(labels)
+    return with_class_weights(
+        weights,
+        by_class("--class-weight", options["class_weight"]),
+        by_class("--priors", options["priors"]),
+        classes,
+        codes,
+    )
 
 
-def prior_weights(
-    given: str | None, labels: Any, weights: Weights | None
-) -> Weights | None:
-    """Multiply the weights of the rows so that each class has its share of all."""
-    if given is None:
-        return weights
-    classes, codes = learn_target(labels, len(labels))
-    what = "every class with its share, such as yes=0.1,no=0.9"
-    named = named_numbers("--priors", given, classes, what)
-    absent = [label for label in classes if str(label) not in named]
-    total = sum(named.values())
-    if absent or not total > 0:
-        got = f"none for {quoted(absent)}" if absent else "0 for every class"
-        raise ParameterError(f"--priors must be {what}. Got {got}.")
-    weights = np.ones(len(codes)) if weights is None else weights
-    wanted = np.array([named[str(label)] for label in classes]) / total
-    found = np.bincount(codes, weights, len(classes))
-    by_class = wanted * weights.sum() / np.where(found > 0, found, 1.0)
-    by_row: Weights = weights * by_class[codes]
-    return by_row
+#: What options with numbers of classes must be.
+_BY_CLASS = {
+    "--class-weight": "'balanced' or classes with weights that are not negative, such "
+    "as yes=2,no=1",
+    "--priors": "every class with its share, such as yes=0.1,no=0.9",
+}
 
 
-def by_class(
-    option: str, given: str | None
-) -> Callable[[Sequence[Value]], dict[Value, float]] | str | None:
-    """Return what reads numbers of classes once these are known."""
+def by_class(option: str, given: str | None) -> Any:
+    """Return what reads numbers of classes once these are known; ``fit_tree`` takes it.
+
+    "balanced" weights, and None, are returned as they are.
+    """
     if given is None or (option == "--class-weight" and given == "balanced"):
         return given
 
     def read(classes: Sequence[Value]) -> dict[Value, float]:
-        what = "classes with numbers that are not negative, such as yes=2,no=1"
-        named = named_numbers(option, given, classes, what)
+        what = _BY_CLASS[option]
+        named = _named_numbers(option, given, classes, what)
+        absent = [label for label in classes if str(label) not in named]
+        if option == "--priors" and (absent or not any(named.values())):
+            got = f"none for {quoted(absent)}" if absent else "0 for every class"
+            raise ParameterError(f"--priors must be {what}. Got {got}.")
+        if not absent and not any(named.values()):
+            raise ParameterError(
+                f"{option} gives 0 to every class, so that no row counts. Give a "
+                "positive weight to a class."
+            )
         return {label: named[str(label)] for label in classes if str(label) in named}
 
     return read
 
 
-def named_numbers(
+def _named_numbers(
     option: str, given: str, classes: Sequence[Value], what: str
 ) -> dict[str, float]:
     """Read numbers of classes, such as ``yes=2,no=1``, none of them negative."""

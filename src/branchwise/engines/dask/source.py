@@ -48,12 +48,11 @@ from branchwise.engines.dask.workers import (
     held,
     returned,
 )
-from branchwise.engines.fit_plan import Plan, Task
+from branchwise.engines.fit_plan import Plan, Task, attributes_of
 from branchwise.engines.level_engine import Job, PassEngine
 from branchwise.engines.remote import RemoteTable
 from branchwise.engines.scan import (
     Rescan,
-    attributes_of,
     finalise,
     rescan,
     scan,

@@ -26,8 +26,9 @@ from branchwise.engines.fit_plan import (
     Plan,
     Summary,
     Task,
+    attributes_of,
 )
-from branchwise.engines.scan import Rescan, attributes_of, finalise
+from branchwise.engines.scan import Rescan, finalise
 from branchwise.engines.sql.connections import Binder
 from branchwise.engines.sql.queries import weight_of
 from branchwise.engines.sql.table_columns import Source
