@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,6 @@ from branchwise.cli.support.cross_validation import (
     OF_COLUMNS,
     FoldOptions,
     Growth,
-    NumberScores,
     evaluate_table,
     growth_options,
 )
@@ -43,14 +41,9 @@ from branchwise.errors import ParameterError, quoted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
 from branchwise.model import Model
-from branchwise.text.as_text import aligned
-from branchwise.text.conditions import word
 
-_AVERAGES = ("macro avg", "weighted avg")
-_CONFUSION = (
-    "confusion matrix: a row for each true class, a column for each predicted one"
-)
-_SCORES = ("precision", "recall", "f1-score")
+if TYPE_CHECKING:
+    from branchwise.evaluation.model_scores import NumberScores
 
 
 @takes(growth=growth_options, reading=shared.reading_options)
@@ -171,7 +164,6 @@ def _evaluate_model(
     check_two_streams(MODEL=model_path, TABLE=table_path)
     model = open_model(model_path)
     na_values = read_na_values(missing)
-    scores: ClassScores | NumberScores
     with reporter.reading(table_path) as say:
         file = TableFile(table_path, reading)
         target = true_column(model.schema, target, file)
@@ -182,15 +174,54 @@ def _evaluate_model(
             predicted = named_model.predict(table)
         say("Comparing")
         if isinstance(truth, Truth):
-            scores = ClassScores.compare(truth, _codes(model, predicted), model)
+            compared = _compared_classes(truth, predicted, model, target, file)
         else:
-            scores = NumberScores.compare(truth, predicted.astype(np.float64))
-    for note in scores.notes(target, file):
+            compared = _compared_numbers(truth, predicted, target, file)
+    scores, document, notes = compared
+    for note in notes:
         reporter.note(note)
     if output_format is OutputFormat.JSON:
-        print_json(scores.document())
+        print_json(document)
     else:
         print_lines(scores.lines())
+
+
+#: Scores, the same in plain values, and notes.
+_Compared = tuple[Any, dict[str, Any], Iterator[str]]
+
+
+def _compared_classes(
+    truth: Truth, predicted: Any, model: Model, target: str, file: TableFile
+) -> _Compared:
+    from branchwise.evaluation.metrics import class_codes
+    from branchwise.evaluation.model_scores import ClassScores
+
+    known, given = model.schema.classes, truth.codes >= 0
+    codes = class_codes(predicted[given], known)
+    scores = ClassScores.compare(truth.codes[given], codes, truth.labels, len(known))
+    document = {
+        "rows": scores.rows,
+        "rows_without_class": int((~given).sum()),
+        **scores.document(),
+        "unknown_classes": list(truth.unknown),
+    }
+    return scores, document, _class_notes(truth, target, file)
+
+
+def _compared_numbers(
+    truth: NDArray[np.float64], predicted: Any, target: str, file: TableFile
+) -> _Compared:
+    from branchwise.evaluation.model_scores import NumberScores
+
+    known = ~np.isnan(truth)
+    scores = NumberScores.compare(truth[known], predicted[known].astype(np.float64))
+    without = int((~known).sum())
+    document = {
+        "rows": scores.rows,
+        "rows_without_number": without,
+        **scores.document(),
+    }
+    return scores, document, _number_notes(scores, without, target, file)
 
 
 def _true_targets(
@@ -201,128 +232,35 @@ def _true_targets(
     return true_classes(file, target, model.schema, missing)
 
 
-def _codes(model: Model, predicted: NDArray[np.generic]) -> NDArray[np.int64]:
-    position = {label: code for code, label in enumerate(model.schema.classes)}
-    return np.array([position[label] for label in predicted.tolist()], dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class ClassScores:
-    """How predicted classes compare with the true ones."""
-
-    truth: Truth
-    rows: int
-    correct: int
-    report: dict[str, dict[str, float]]
-    confusion: NDArray[np.int64]
-
-    @property
-    def accuracy(self) -> float:
-        """The share of rows whose class is predicted right."""
-        return self.correct / self.rows
-
-    @classmethod
-    def compare(
-        cls, truth: Truth, predicted: NDArray[np.int64], model: Model
-    ) -> ClassScores:
-        """Compare the codes of classes."""
-        from sklearn.metrics import classification_report
-
-        from branchwise.evaluation.metrics import confusion
-
-        given = truth.codes >= 0
-        true, guess = truth.codes[given], predicted[given]
-        labels = np.arange(len(truth.labels))
-        report = classification_report(
-            true,
-            guess,
-            labels=labels,
-            target_names=[str(code) for code in labels],
-            output_dict=True,
-            zero_division=0,
+def _class_notes(truth: Truth, target: str, file: TableFile) -> Iterator[str]:
+    """Yield notes about rows without a class, and about unknown classes."""
+    without = int((truth.codes < 0).sum())
+    if without:
+        yield (
+            f"rows without a class in column {target!r} are left out: {without:,} "
+            f"of {len(truth.codes):,} in {file.label}."
         )
-        correct = int((true == guess).sum())
-        # Classes that the tree does not have are never predicted.
-        matrix = confusion(true, guess, len(labels))
-        known = matrix[:, : len(model.schema.classes)]
-        return cls(truth, len(true), correct, report, known)
-
-    def notes(self, target: str, file: TableFile) -> Iterator[str]:
-        """Yield notes about rows and classes."""
-        truth = self.truth
-        without = int((truth.codes < 0).sum())
-        if without:
-            yield (
-                f"rows without a class in column {target!r} are left out: {without:,} "
-                f"of {len(truth.codes):,} in {file.label}."
-            )
-        if truth.unknown:
-            first = len(truth.labels) - len(truth.unknown)
-            rows = int((truth.codes >= first).sum())
-            yield (
-                f"column {target!r} of {file.label} has classes that the tree does not "
-                f"know and never predicts: {quoted(truth.unknown)}. These rows count "
-                f"as errors: {rows:,}."
-            )
-
-    def lines(self) -> list[str]:
-        """Write the accuracy, a report for each class and the confusion matrix."""
-        names = [word(label) for label in self.truth.labels]
-        share = f"{self.correct:,} of {self.rows:,} rows"
-        head = ["class", *_SCORES, "rows"]
-        rows = [
-            _score_row(name, self.report[str(at)]) for at, name in enumerate(names)
-        ] + [_score_row(name, self.report[name]) for name in _AVERAGES]
-        known = names[: self.confusion.shape[1]]
-        matrix = [["", *known]] + [
-            [name, *(f"{count:,}" for count in counts)]
-            for name, counts in zip(names, self.confusion.tolist(), strict=True)
-        ]
-        return [
-            f"accuracy {self.accuracy:.4f} ({share})",
-            "",
-            *aligned([head, *rows], [False, True, True, True, True]),
-            "",
-            _CONFUSION,
-            "",
-            *aligned(matrix, [False, *(True for _ in known)]),
-        ]
-
-    def document(self) -> dict[str, Any]:
-        """Tell all in plain values."""
-        labels = self.truth.labels
-        return {
-            "rows": self.rows,
-            "rows_without_class": int((self.truth.codes < 0).sum()),
-            "correct": self.correct,
-            "accuracy": self.accuracy,
-            "classes": [
-                {"class": label, **_plain_scores(self.report[str(at)])}
-                for at, label in enumerate(labels)
-            ],
-            "macro_average": _plain_scores(self.report["macro avg"]),
-            "weighted_average": _plain_scores(self.report["weighted avg"]),
-            "confusion_matrix": {
-                "true": list(labels),
-                "predicted": list(labels[: self.confusion.shape[1]]),
-                "rows": self.confusion.tolist(),
-            },
-            "unknown_classes": list(self.truth.unknown),
-        }
+    if truth.unknown:
+        first = len(truth.labels) - len(truth.unknown)
+        rows = int((truth.codes >= first).sum())
+        yield (
+            f"column {target!r} of {file.label} has classes that the tree does not "
+            f"know and never predicts: {quoted(truth.unknown)}. These rows count "
+            f"as errors: {rows:,}."
+        )
 
 
-def _score_row(name: str, scores: dict[str, float]) -> list[str]:
-    return [
-        name,
-        *(f"{scores[score]:.4f}" for score in _SCORES),
-        f"{int(scores['support']):,}",
-    ]
-
-
-def _plain_scores(report: dict[str, float]) -> dict[str, Any]:
-    return {
-        "precision": report["precision"],
-        "recall": report["recall"],
-        "f1": report["f1-score"],
-        "rows": int(report["support"]),
-    }
+def _number_notes(
+    scores: NumberScores, without: int, target: str, file: TableFile
+) -> Iterator[str]:
+    """Yield notes about rows without a number, and about a constant target."""
+    if without:
+        yield (
+            f"rows without a number in column {target!r} are left out: "
+            f"{without:,} of {scores.rows + without:,} in {file.label}."
+        )
+    if scores.r2 is None:
+        yield (
+            f"column {target!r} of {file.label} has the same number everywhere, so "
+            "that R^2 is not defined."
+        )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from branchwise.data.encoded_table import EncodedTable
 from branchwise.data.schema import Value
 from branchwise.data.target import learn_numbers, learn_target
 from branchwise.data.weights import check_weights
-from branchwise.errors import ParameterError
+from branchwise.errors import DataError, ParameterError
 from branchwise.evaluation.algorithms import (
     BASELINE,
     candidate,
@@ -40,12 +39,14 @@ from branchwise.evaluation.metrics import (
     WeighedClasses,
     bounds,
     brier_by_row,
+    class_codes,
     class_scores,
     confusion,
     log_loss_by_row,
     number_scores,
     over_folds,
     over_rows,
+    r_squared,
     scores_by_class,
     wilson,
 )
@@ -138,16 +139,12 @@ def _one_fold_of_numbers(true: NDArray[np.float64], fold: Fold) -> dict[str, Sco
         math.sqrt(max(squared.high, 0.0)),
     )
     scores = {"MAE": over_rows(np.abs(error)).clipped(0.0, math.inf), "RMSE": root}
-    if len(true) > 1 and float(np.ptp(true)) > 0:
-
-        def explained(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-            centre = np.average(true, weights=counts)
-            whole = float(counts @ (true - centre) ** 2)
-            left = float(counts @ error**2)
-            return np.array([1 - left / whole if whole > 0 else math.nan])
-
-        low, high = bounds(explained, len(true))
-        own = float(explained(np.ones(len(true)))[0])
+    own = r_squared(true, fold.predicted)
+    if not math.isnan(own):
+        low, high = bounds(
+            lambda counts: np.array([r_squared(true, fold.predicted, counts)]),
+            len(true),
+        )
         scores["R2"] = Score(own, float(low[0]), float(high[0]))
     return scores
 
@@ -188,18 +185,20 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Rows:
-    """A table that is read, and what is to be predicted: class codes or numbers."""
+    """An encoded table, and what is to be predicted: class codes or numbers."""
 
     table: EncodedTable
     target: NDArray[Any]
     classes: tuple[Value, ...]
-    weights: NDArray[np.float64] | None
+    weights: Floats | None = None
 
     @classmethod
     def of(
         cls, X: object, y: object, numbers: bool, sample_weight: object = None
     ) -> Rows:
         """Read a table and its target."""
+        if y is None:
+            raise DataError("y must have a class, or a number, for each row. Got None.")
         table = X if isinstance(X, EncodedTable) else EncodedTable(X)
         classes: tuple[Value, ...] = ()
         if numbers:
@@ -211,17 +210,26 @@ class Rows:
             weights = check_weights(sample_weight, table.n_rows)
         return cls(table, target, classes, weights)
 
+    def __len__(self) -> int:
+        return int(self.table.n_rows)
+
     @cached_property
     def labels(self) -> NDArray[Any]:
         """The target in the user's words."""
         if not self.classes:
             return self.target
-        labels: NDArray[Any] = np.array(self.classes, dtype=_dtype(self.classes))
+        text = any(isinstance(label, str) for label in self.classes)
+        labels: NDArray[Any] = np.array(self.classes, dtype=object if text else None)
         return labels.take(self.target)
 
+    def take(self, rows: Ints) -> Rows:
+        """Return some of the rows, without weights."""
+        return Rows(self.table[rows], self.target[rows], self.classes)
 
-def _dtype(classes: Sequence[Value]) -> Any:
-    return object if any(isinstance(label, str) for label in classes) else None
+    def named(self, classes: Sequence[Value]) -> Rows:
+        """Return the rows with the codes of other classes, which have all of theirs."""
+        position = class_codes(np.array(self.classes, dtype=object), classes)
+        return replace(self, target=position[self.target], classes=tuple(classes))
 
 
 def cross_validated(
@@ -375,25 +383,32 @@ def tested(estimator: Any, table: Any, rows: Rows, split: Split) -> Fold:
     start = time.perf_counter()
     fitted = clone(estimator).fit(table[training], rows.labels[training], **extra)
     seconds = time.perf_counter() - start
+    return predicted_fold(
+        fitted, table[testing], testing, rows.classes, len(training), seconds
+    )
+
+
+def predicted_fold(
+    fitted: Any,
+    table: Any,
+    testing: Ints,
+    classes: Sequence[Value],
+    n_training: int,
+    seconds: float = math.nan,
+) -> Fold:
+    """Predict the rows of a fold, which are at some positions among all rows."""
     leaves, depth = size_of(fitted)
-    counts = partial(Fold, leaves=leaves, depth=depth, seconds=seconds)
-    if not rows.classes:
-        predicted = np.asarray(fitted.predict(table[testing]), dtype=np.float64)
-        return counts(testing, predicted, None, n_training=len(training))
-    position = _positions(fitted.classes_, rows.classes)
     probabilities = None
-    if hasattr(fitted, "predict_proba"):
-        probabilities = np.zeros((len(testing), len(rows.classes)))
-        probabilities[:, position] = fitted.predict_proba(table[testing])
-    codes = {label: at for at, label in enumerate(rows.classes)}
-    predictions = np.asarray(fitted.predict(table[testing])).tolist()
-    predicted = np.array([codes[label] for label in predictions], dtype=np.intp)
-    return counts(testing, predicted, probabilities, n_training=len(training))
-
-
-def _positions(known: NDArray[Any], classes: Sequence[Value]) -> NDArray[np.intp]:
-    codes = {label: at for at, label in enumerate(classes)}
-    return np.array([codes[label] for label in known.tolist()], dtype=np.intp)
+    predicted = np.asarray(fitted.predict(table))
+    if not classes:
+        predicted = predicted.astype(np.float64)
+    else:
+        predicted = class_codes(predicted, classes)
+        if hasattr(fitted, "predict_proba"):
+            probabilities = np.zeros((len(testing), len(classes)))
+            known = class_codes(fitted.classes_, classes)
+            probabilities[:, known] = fitted.predict_proba(table)
+    return Fold(testing, predicted, probabilities, leaves, depth, seconds, n_training)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from scipy.stats import norm, t
 from sklearn import metrics
 
 from branchwise.data.arrays import Floats, Ints
+from branchwise.data.schema import Value
 from branchwise.stats import share_interval
 
 #: Names of scores, and the values that each can have.
@@ -76,6 +77,12 @@ def class_scores(true: Ints, fold: Fold, n_classes: int) -> dict[str, float]:
     }
 
 
+def class_codes(labels: Any, classes: Sequence[Value]) -> NDArray[np.intp]:
+    """Return the position of each label among the classes."""
+    code = {label: at for at, label in enumerate(classes)}
+    return np.array([code[label] for label in labels.tolist()], dtype=np.intp)
+
+
 def balanced_accuracy(true: Ints, predicted: Ints) -> float:
     """Return the mean recall of the classes that are there."""
     with warnings.catch_warnings():
@@ -102,15 +109,26 @@ def scores_by_class(true: Ints, predicted: Ints, n_classes: int) -> Floats:
     return scores
 
 
+def r_squared(true: Floats, predicted: Floats, counts: Floats | None = None) -> float:
+    """Return the share of the variance that is explained; NaN where there is none.
+
+    ``counts`` is how often each row counts, by default once.
+    """
+    if len(true) < 2 or float(np.ptp(true)) == 0:
+        return math.nan
+    score = float(
+        metrics.r2_score(true, predicted, sample_weight=counts, force_finite=False)
+    )
+    return score if math.isfinite(score) else math.nan
+
+
 def number_scores(true: Floats, fold: Fold) -> dict[str, float]:
     """Score predicted numbers."""
-    varied = len(true) > 1 and float(np.ptp(true)) > 0
-    r2 = float(metrics.r2_score(true, fold.predicted)) if varied else math.nan
     squared = float(metrics.mean_squared_error(true, fold.predicted))
     return {
         "MAE": float(metrics.mean_absolute_error(true, fold.predicted)),
         "RMSE": math.sqrt(squared),
-        "R2": r2,
+        "R2": r_squared(true, fold.predicted),
         "leaves": fold.leaves,
         "depth": fold.depth,
     }

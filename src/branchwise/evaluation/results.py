@@ -20,7 +20,8 @@ from branchwise.evaluation.metrics import (
     Score,
     over_folds,
 )
-from branchwise.text.as_text import aligned
+from branchwise.text.as_text import as_text
+from branchwise.text.blocks import Block, Paragraph, Table
 from branchwise.text.conditions import word
 
 #: Methods of confidence intervals.
@@ -94,36 +95,27 @@ class Evaluation:
             return OVER_FOLDS
         return OF_CLASSES if self.classes else OF_NUMBERS
 
-    def lines(self) -> Iterator[str]:
+    def lines(self) -> list[str]:
         """Write all tables."""
-        yield f"{self.name}: {self.assignment.described()}, {self.n_rows:,} rows"
-        yield ""
-        head = ["score", "mean", "95 % interval", "deviation"]
+        return as_text(self._blocks()).split("\n")
+
+    def _blocks(self) -> Iterator[Block]:
+        yield Paragraph(
+            f"{self.name}: {self.assignment.described()}, {self.n_rows:,} rows"
+        )
         rows = [
             [name, *_described(score, 1 if name in SIZES else 4)]
             for name, score in self.scores.items()
         ]
-        yield from aligned([head, *rows], [False, True, True, True])
+        yield Table(["score", "mean", "95 % interval", "deviation"], rows)
         if self.classes:
-            yield ""
-            yield from _class_lines(self.classes)
+            yield _class_table(self.classes)
         if self.confusion is not None:
-            yield ""
-            yield from self._confusion_lines()
+            names = [word(report.label) for report in self.classes]
+            yield from confusion_blocks(names, self.confusion)
         if self.reliability is not None:
-            yield ""
-            yield from _reliability_lines(self.reliability)
-
-    def _confusion_lines(self) -> Iterator[str]:
-        yield _CONFUSION
-        yield ""
-        names = [word(report.label) for report in self.classes]
-        counts = [] if self.confusion is None else self.confusion.tolist()
-        body = [
-            [name, *(f"{count:,}" for count in row)]
-            for name, row in zip(names, counts, strict=True)
-        ]
-        yield from aligned([["", *names], *body], [False, *(True for _ in names)])
+            yield Paragraph(_RELIABILITY)
+            yield _reliability_table(self.reliability)
 
     def document(self) -> dict[str, Any]:
         """Return the results as a dictionary."""
@@ -193,13 +185,14 @@ class Comparison:
         pairs = np.array(one.folds) - np.array(two.folds)
         return over_folds(pairs, self[name].assignment.ratio)
 
-    def lines(self) -> Iterator[str]:
+    def lines(self) -> list[str]:
         """Write one line for each algorithm, and the differences from the first."""
+        return as_text(self._blocks()).split("\n")
+
+    def _blocks(self) -> Iterator[Block]:
         first = next(iter(self.evaluations.values()))
-        yield f"{first.assignment.described()}, {first.n_rows:,} rows; means"
-        yield ""
+        yield Paragraph(f"{first.assignment.described()}, {first.n_rows:,} rows; means")
         names = list(first.scores)
-        head = ["algorithm", *names, "fit"]
         body = [
             [
                 one.name,
@@ -211,12 +204,10 @@ class Comparison:
             ]
             for one in self.evaluations.values()
         ]
-        yield from aligned([head, *body], [False, *(True for _ in head[1:])])
+        yield Table(["algorithm", *names, "fit"], body)
         main = names[0]
-        yield ""
-        yield f"{main}, and its difference from that of {first.name}"
-        yield ""
-        rows = [["algorithm", main, "95 % interval", "difference", "95 % interval"]]
+        yield Paragraph(f"{main}, and its difference from that of {first.name}")
+        rows = []
         for one in self.evaluations.values():
             mean_difference = self.difference(one.name, first.name, main)
             own = one.name == first.name
@@ -229,7 +220,8 @@ class Comparison:
                     "" if own else _interval(mean_difference),
                 ]
             )
-        yield from aligned(rows, [False, True, True, True, True])
+        head = ["algorithm", main, "95 % interval", "difference", "95 % interval"]
+        yield Table(head, rows)
 
     def document(self) -> dict[str, Any]:
         """Return the results as a dictionary."""
@@ -253,7 +245,7 @@ class Comparison:
         return "\n".join(self.lines())
 
 
-def _class_lines(reports: Sequence[ClassReport]) -> list[str]:
+def _class_table(reports: Sequence[ClassReport]) -> Table:
     head = ["class"]
     for name in OF_CLASS:
         head += [name, "95 % interval"]
@@ -264,12 +256,22 @@ def _class_lines(reports: Sequence[ClassReport]) -> list[str]:
             score = getattr(report, name)
             row += [_figure(score.mean), _interval(score)]
         body.append([*row, f"{report.rows:,}"])
-    return aligned([[*head, "rows"], *body], [False, *(True for _ in head)])
+    return Table([*head, "rows"], body)
 
 
-def _reliability_lines(found: Reliability) -> Iterator[str]:
-    yield _RELIABILITY
-    yield ""
+def confusion_blocks(
+    names: Sequence[str], counts: NDArray[np.int64]
+) -> Iterator[Block]:
+    """Write a confusion matrix; the predicted classes are the first of the names."""
+    yield Paragraph(_CONFUSION)
+    rows = [
+        [name, *(f"{count:,}" for count in row)]
+        for name, row in zip(names, counts.tolist(), strict=True)
+    ]
+    yield Table(["", *names[: counts.shape[1]]], rows)
+
+
+def _reliability_table(found: Reliability) -> Table:
     head = ["probability", "rows", "mean probability", "right"]
     body = [
         [
@@ -280,7 +282,7 @@ def _reliability_lines(found: Reliability) -> Iterator[str]:
         ]
         for at in np.flatnonzero(found.rows)
     ]
-    yield from aligned([head, *body], [False, True, True, True])
+    return Table(head, body)
 
 
 def _described(score: Score, digits: int) -> list[str]:

@@ -16,7 +16,8 @@ import numpy as np
 
 from branchwise.data.arrays import Floats
 from branchwise.errors import DataError
-from branchwise.text.as_text import aligned
+from branchwise.text.as_text import as_text
+from branchwise.text.blocks import Table
 from branchwise.text.conditions import number
 
 #: Scores that differ by less are equal; then the smaller tree is better.
@@ -56,7 +57,7 @@ class SearchResults:
 
     Attributes
     ----------
-    tried : tuple of Tried
+    trials : tuple of Trial
         The candidates.
     scoring : str
         The score; more is better.
@@ -140,16 +141,13 @@ class SearchResults:
 
     def lines(self, limit: int | None = 20) -> Iterator[str]:
         """Write the candidates, the best first."""
-        names = self.names
-        head = [*names, "test", "+-", "train", "+-", "leaves", "fit"]
-        rows = list(self._rows(limit))
-        right = [*(False for _ in names), *(True for _ in head[len(names) :])]
-        if self.method == "halving":
-            head, right = ["rows", *head], [True, *right]
-        yield from aligned([head, *rows], right)
-        left = len(self.trials) - len(rows)
-        if left:
-            yield f"... and {left:,} more"
+        first = ["rows"] if self.method == "halving" else []
+        head = [*first, *self.names, "test", "+-", "train", "+-", "leaves", "fit"]
+        words = range(len(first), len(first) + len(self.names))
+        table = Table(head, list(self._rows(limit)), words)
+        yield from as_text([table]).split("\n")
+        if limit is not None and len(self.trials) > limit:
+            yield f"... and {len(self.trials) - limit:,} more"
 
     def _rows(self, limit: int | None) -> Iterator[list[str]]:
         for one in self.trials[:limit]:

@@ -2,69 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.checks import inspect_table
 from branchwise.data.columns import Numbers
-from branchwise.data.encoded_table import EncodedTable
-from branchwise.data.schema import Schema, Value
-from branchwise.data.target import learn_numbers, learn_target
-from branchwise.data.weights import check_weights, with_class_weights
+from branchwise.data.schema import Schema
+from branchwise.data.weights import with_class_weights
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.estimators.base import TreeEstimator
+from branchwise.evaluation.cross_validate import Rows
 from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.recipe import Recipe
 from branchwise.text.conditions import UNNAMED
-
-
-@dataclass(frozen=True)
-class Rows:
-    """An encoded table and its target: codes of classes, or numbers."""
-
-    table: EncodedTable
-    truth: NDArray[Any]
-    classes: tuple[Value, ...]
-    weights: Floats | None = None
-
-    @classmethod
-    def of(cls, X: object, y: object, numbers: bool, weights: object = None) -> Rows:
-        """Read a table and its target."""
-        if y is None:
-            raise DataError("y must have a class, or a number, for each row. Got None.")
-        table = X if isinstance(X, EncodedTable) else EncodedTable(X)
-        classes: tuple[Value, ...] = ()
-        if numbers:
-            truth: NDArray[Any] = learn_numbers(y, table.n_rows)
-        else:
-            classes, truth = learn_target(y, table.n_rows)
-        given = None if weights is None else check_weights(weights, table.n_rows)
-        return cls(table, truth, classes, given)
-
-    def __len__(self) -> int:
-        return int(self.table.n_rows)
-
-    @property
-    def labels(self) -> NDArray[Any]:
-        """The target with the labels of the user."""
-        if not self.classes:
-            return self.truth
-        text = any(isinstance(label, str) for label in self.classes)
-        names = np.array(self.classes, dtype=object if text else None)
-        labels: NDArray[Any] = names[self.truth]
-        return labels
-
-    def named(self, classes: Sequence[Value]) -> Rows:
-        """Return the rows with the codes of other classes, which have all of theirs."""
-        code = {label: at for at, label in enumerate(classes)}
-        position = np.array([code[label] for label in self.classes], dtype=np.int64)
-        return replace(self, truth=position[self.truth], classes=tuple(classes))
 
 
 @dataclass(frozen=True)
@@ -101,7 +55,7 @@ class Source:
             getattr(estimator, "class_weight", None),
             getattr(estimator, "priors", None),
             own.classes,
-            own.truth if rows is None else own.truth[rows],
+            own.target if rows is None else own.target[rows],
         )
 
     def grown(self, rows: Ints | None = None) -> Model:
@@ -256,7 +210,7 @@ def _spread(known: Floats) -> dict[str, Any]:
 
 def _target(rows: Rows, name: str) -> dict[str, Any]:
     if rows.classes:
-        counts = np.bincount(rows.truth, minlength=len(rows.classes)).tolist()
+        counts = np.bincount(rows.target, minlength=len(rows.classes)).tolist()
         return {
             "name": name,
             "classes": [
@@ -264,11 +218,11 @@ def _target(rows: Rows, name: str) -> dict[str, Any]:
                 for label, count in zip(rows.classes, counts, strict=True)
             ],
         }
-    counts, edges = np.histogram(rows.truth, bins=_BINS)
+    counts, edges = np.histogram(rows.target, bins=_BINS)
     return {
         "name": name,
-        "mean": float(rows.truth.mean()),
-        "deviation": float(rows.truth.std()),
-        **_spread(rows.truth),
+        "mean": float(rows.target.mean()),
+        "deviation": float(rows.target.std()),
+        **_spread(rows.target),
         "histogram": {"edges": edges.tolist(), "rows": counts.tolist()},
     }

@@ -21,12 +21,18 @@ from branchwise.data.arrays import Floats, Ints
 from branchwise.data.encode import encode_columns
 from branchwise.data.schema import Columns
 from branchwise.errors import DataError, ParameterError
-from branchwise.evaluation.cross_validate import evaluated
+from branchwise.evaluation.algorithms import BASELINE, candidate
+from branchwise.evaluation.cross_validate import Rows, evaluated, predicted_fold
 from branchwise.evaluation.folds import FoldAssignment
-from branchwise.evaluation.metrics import Fold, over_folds, wilson
+from branchwise.evaluation.metrics import (
+    Fold,
+    over_folds,
+    r_squared,
+    wilson,
+)
 from branchwise.evaluation.results import Evaluation
 from branchwise.model import Model
-from branchwise.report.inputs import Rows, Source
+from branchwise.report.inputs import Source
 
 #: Called with a description of the current step.
 Say = Callable[[str], None]
@@ -90,20 +96,6 @@ class FoldTest:
             self.n_training,
         )
 
-    def baseline(self, training: NDArray[Any], n_classes: int) -> Fold:
-        """Baseline: predict the class prior, or the mean."""
-        size = len(self.rows)
-        probabilities = None
-        if n_classes:
-            shares = np.bincount(training, minlength=n_classes) / len(training)
-            probabilities = np.tile(shares, (size, 1))
-            predictions: NDArray[Any] = np.full(size, int(shares.argmax()))
-        else:
-            predictions = np.full(size, float(training.mean()))
-        return Fold(
-            self.rows, predictions, probabilities, 1.0, 0.0, math.nan, len(training)
-        )
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -159,7 +151,7 @@ def plan_for(
 
 def _most_alike(rows: Rows) -> int:
     """Return the rows of the largest class; without classes all."""
-    return int(np.bincount(rows.truth).max()) if rows.classes else len(rows)
+    return int(np.bincount(rows.target).max()) if rows.classes else len(rows)
 
 
 def fold_tests_of(source: Source, model: Model, plan: Plan, say: Say) -> list[FoldTest]:
@@ -172,10 +164,8 @@ def fold_tests_of(source: Source, model: Model, plan: Plan, say: Say) -> list[Fo
     for at, (training, testing) in enumerate(splits):
         say(f"Testing: tree {at + 1} of {len(splits)}")
         rows = source.rows
-        test = Rows(rows.table[testing], rows.truth[testing], rows.classes)
-        fold_tests.append(
-            FoldTest(source.grown(training), testing, test, len(training))
-        )
+        model = source.grown(training)
+        fold_tests.append(FoldTest(model, testing, rows.take(testing), len(training)))
     return fold_tests
 
 
@@ -183,7 +173,7 @@ def quiet_splits(assignment: FoldAssignment, rows: Rows) -> list[tuple[Ints, Int
     """Return the folds; the report itself warns of rare classes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return assignment.splits(rows.truth, bool(rows.classes))
+        return assignment.splits(rows.target, bool(rows.classes))
 
 
 def evaluation_of(
@@ -193,15 +183,8 @@ def evaluation_of(
     folds = [fold_test.tested() for fold_test in fold_tests]
     rows = source.rows if source.test is None else source.test
     found = _scores(model.recipe.algorithm, plan, rows, folds)
-    training = source.rows.truth
-    usual = [
-        fold_test.baseline(
-            training if plan.other_rows else np.delete(training, fold_test.rows),
-            len(rows.classes),
-        )
-        for fold_test in fold_tests
-    ]
-    baseline = _scores("baseline", plan, rows, usual)
+    usual = [_baseline(source, plan, one.rows) for one in fold_tests]
+    baseline = _scores(BASELINE, plan, rows, usual)
     told = {
         "how": plan.how,
         "note": plan.note,
@@ -217,17 +200,30 @@ def evaluation_of(
     return told | _of_classes(found)
 
 
+def _baseline(source: Source, plan: Plan, testing: Ints) -> Fold:
+    """Test the baseline, which counts rows: their weights are for growing."""
+    labels = source.rows.labels
+    training = labels if plan.other_rows else np.delete(labels, testing)
+    fitted = candidate(BASELINE, source.numbers).fit(_no_columns(training), training)
+    table, classes = _no_columns(testing), source.rows.classes
+    return predicted_fold(fitted, table, testing, classes, len(training))
+
+
+def _no_columns(rows: NDArray[Any]) -> Floats:
+    return np.zeros((len(rows), 1))
+
+
 def _scores(name: str, plan: Plan, rows: Rows, folds: list[Fold]) -> Evaluation:
-    return evaluated(name, plan.assignment, rows.truth, rows.classes, folds)
+    return evaluated(name, plan.assignment, rows.target, rows.classes, folds)
 
 
 def _on_training_rows(source: Source, model: Model) -> dict[str, float]:
     """Return the scores on the training rows, which are optimistic."""
     rows = source.rows
     if not source.numbers:
-        right = model.predict(rows.table) == model.schema.class_array[rows.truth]
+        right = model.predict(rows.table) == model.schema.class_array[rows.target]
         return {"accuracy": float(np.mean(right))}
-    error = model.predict(rows.table).astype(np.float64) - rows.truth
+    error = model.predict(rows.table).astype(np.float64) - rows.target
     return {
         "mae": float(np.abs(error).mean()),
         "rmse": float(np.sqrt((error**2).mean())),
@@ -251,7 +247,7 @@ def _errors(rows: Rows, folds: list[Fold]) -> dict[str, Any]:
     """Return the errors of predicted numbers: points, quantiles, and by range."""
     at = np.concatenate([fold.rows for fold in folds])
     predicted = np.concatenate([fold.predicted for fold in folds])
-    residual: Floats = rows.truth[at] - predicted
+    residual: Floats = rows.target[at] - predicted
     step = max(1, -(-len(at) // _SHOWN_POINTS))
     return {
         "residuals": {
@@ -291,7 +287,7 @@ def _by_range(predicted: Floats, residual: Floats) -> list[dict[str, Any]]:
 
 def check_two_classes(rows: Rows) -> None:
     """Reject a constant target: there is nothing to report on."""
-    if len(np.unique(rows.truth)) < 2:
+    if len(np.unique(rows.target)) < 2:
         raise DataError(
             "All rows have the same target value, so that there is nothing to learn "
             "and nothing to report on. Check the target."
@@ -361,7 +357,7 @@ def _drops(
     result = permutation_importance(
         shuffled,
         positions,
-        fold_test.test.truth[chosen],
+        fold_test.test.target[chosen],
         scoring=_score,
         n_repeats=shuffles,
         random_state=seed,
@@ -408,9 +404,8 @@ class _Growing(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, positions: Ints) -> NDArray[Any]:
         """Predict rows."""
-        chosen, own = positions[:, 0], self.source.rows
-        test = Rows(own.table[chosen], own.truth[chosen], own.classes)
-        fold_test = FoldTest(self.model_, chosen, test, 0)
+        chosen = positions[:, 0]
+        fold_test = FoldTest(self.model_, chosen, self.source.rows.take(chosen), 0)
         return fold_test.predictions(fold_test.encoded())
 
 
@@ -419,9 +414,8 @@ def _score(estimator: Any, positions: Ints, truth: NDArray[Any]) -> float:
     predictions = estimator.predict(positions)
     if predictions.dtype.kind != "f":
         return float((predictions == truth).mean())
-    varied = float(((truth - truth.mean()) ** 2).sum())
-    left = float(((truth - predictions) ** 2).sum())
-    return 1.0 - left / varied if varied > 0 else float(left == 0.0)
+    score = r_squared(truth, predictions)
+    return float((truth == predictions).all()) if math.isnan(score) else score
 
 
 def learning_curve(source: Source, model: Model, seed: int, say: Say) -> dict[str, Any]:
@@ -432,8 +426,8 @@ def learning_curve(source: Source, model: Model, seed: int, say: Say) -> dict[st
     rows = source.rows
     most = MOST_LEARNT_ROWS // (SLOWER if source.numbers else 1)
     chosen = _some(len(rows), most, seed)
-    some = Rows(rows.table, rows.truth[chosen], rows.classes)
-    alike = np.bincount(some.truth).max() if rows.classes else len(chosen)
+    some = Rows(rows.table, rows.target[chosen], rows.classes)
+    alike = np.bincount(some.target).max() if rows.classes else len(chosen)
     assignment = FoldAssignment(cv=int(max(2, min(_FOLDS, alike))), seed=seed)
     splits = quiet_splits(assignment, some)
     smallest = min(len(training) for training, _ in splits)
@@ -441,7 +435,7 @@ def learning_curve(source: Source, model: Model, seed: int, say: Say) -> dict[st
     found = model_selection.learning_curve(
         _Growing(replace(source, fixed_recipe=model.recipe), say),
         chosen[:, np.newaxis],
-        some.truth,
+        some.target,
         train_sizes=sizes[sizes <= smallest],
         cv=splits,
         scoring=_score,

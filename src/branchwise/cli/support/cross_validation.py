@@ -6,7 +6,7 @@ subcommands; ``evaluate_table`` is ``branchwise evaluate`` for a table without a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,6 @@ from branchwise.data.target import learn_target
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
-from branchwise.text.as_text import aligned
 
 if TYPE_CHECKING:
     from branchwise.evaluation import Comparison
@@ -285,71 +284,3 @@ def _estimator(name: str, rows: ReadyRows, growth: Growth, folds: FoldOptions) -
     if folds.compare is not None:
         own = _taken(_called(Algorithm(name), folds), own)
     return candidate(name, folds.regression, categories=rows.categories, **own)
-
-
-@dataclass(frozen=True)
-class NumberScores:
-    """Scores of predicted numbers.
-
-    ``r2`` is the share of the variance that is explained, None where the true
-    numbers do not vary; the errors are in the unit of the numbers.
-    """
-
-    rows: int
-    rows_without_number: int
-    r2: float | None
-    mean_absolute_error: float
-    root_mean_squared_error: float
-
-    @classmethod
-    def compare(
-        cls, true: NDArray[np.float64], predicted: NDArray[np.float64]
-    ) -> NumberScores:
-        """Compare the rows whose number is known."""
-        known = ~np.isnan(true)
-        true, error = true[known], predicted[known] - true[known]
-        squared = float(error @ error)
-        varied = true - true.mean()
-        # The mean of equal numbers may be off by a rounding.
-        variation = float(varied @ varied) if np.ptp(true) > 0 else 0.0
-        return cls(
-            len(true),
-            int((~known).sum()),
-            1 - squared / variation if variation > 0 else None,
-            float(np.abs(error).mean()),
-            float(np.sqrt(squared / len(true))),
-        )
-
-    def notes(self, target: str, file: TableFile) -> Iterator[str]:
-        """Yield notes about rows that are not scored."""
-        if self.rows_without_number:
-            total = self.rows + self.rows_without_number
-            yield (
-                f"rows without a number in column {target!r} are left out: "
-                f"{self.rows_without_number:,} of {total:,} in {file.label}."
-            )
-        if self.r2 is None:
-            yield (
-                f"column {target!r} of {file.label} has the same number everywhere, so "
-                "that R^2 is not defined."
-            )
-
-    def lines(self) -> list[str]:
-        """Write one line for each score."""
-        rows = [
-            ["R^2", "-" if self.r2 is None else f"{self.r2:.4f}"],
-            ["mean absolute error", f"{self.mean_absolute_error:.5g}"],
-            ["root mean squared error", f"{self.root_mean_squared_error:.5g}"],
-            ["rows", f"{self.rows:,}"],
-        ]
-        return aligned(rows, [False, False])
-
-    def document(self) -> dict[str, Any]:
-        """Return the scores as a dictionary."""
-        return {
-            "rows": self.rows,
-            "rows_without_number": self.rows_without_number,
-            "r2": self.r2,
-            "mean_absolute_error": self.mean_absolute_error,
-            "root_mean_squared_error": self.root_mean_squared_error,
-        }
