@@ -46,7 +46,7 @@ OUTSIDE = {
     "markupsafe": {"text.as_html"},
     "narwhals": {"data"},
     "pyarrow": {"data", "files", "engines.chunked", "engines.spark"},
-    "duckdb": {"engines.sql", "export.sql", "files.database"},
+    "duckdb": {"files.database"},
     "psycopg": {"engines.sql", "export.sql"},
     "dask": {"engines.dask"},
     "distributed": {"engines.dask"},

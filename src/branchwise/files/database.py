@@ -1,10 +1,15 @@
-"""Read-only access to tables and queries of SQLite and DuckDB files."""
+"""Databases in a sandbox, and the tables and queries of SQLite and DuckDB files.
+
+All databases are opened here: for reading only, without other files, network and
+extensions, and with a time limit for what is waited for.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import difflib
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from time import monotonic
@@ -34,21 +39,9 @@ def run_interruptibly(
 ) -> T:
     """Call a function that waits for a database in a thread of its own.
 
-    Drivers do not check for Ctrl-C while they wait; the calling thread does.
-
-    Parameters
-    ----------
-    work : callable
-        What to call.
-    interrupt : callable
-        Stops the function, which then raises an error.
-    seconds : float or None
-        The time limit; None is no limit.
-
-    Raises
-    ------
-    OverdueError
-        If it took longer.
+    Drivers do not check for Ctrl-C while they wait; the calling thread does, and calls
+    ``interrupt``, which makes the function raise an error. Raises OverdueError after so
+    many seconds; None is no limit.
     """
     found: list[T] = []
     failed: list[BaseException] = []
@@ -88,21 +81,8 @@ def _is_done(done: threading.Event, seconds: float | None) -> bool:
 def run_in_sqlite(work: Callable[[], T], connection: Any, seconds: float | None) -> T:
     """Call a function that waits for SQLite, whose connections belong to one thread.
 
-    The connection has no progress handler afterwards.
-
-    Parameters
-    ----------
-    work : callable
-        What to call.
-    connection : sqlite3.Connection
-        What it waits for.
-    seconds : float or None
-        The time limit; None is no limit.
-
-    Raises
-    ------
-    OverdueError
-        If it took longer.
+    The connection has no progress handler afterwards. Raises OverdueError after so many
+    seconds; None is no limit.
     """
     reasons: list[BaseException] = []
     checks = _checks(seconds, reasons)
@@ -137,6 +117,92 @@ def _checks(seconds: float | None, reasons: list[BaseException]) -> Iterator[boo
 SQLITE = b"SQLite format 3\0"
 #: What a DuckDB file has from its ninth byte on.
 DUCKDB = b"DUCK"
+IN_MEMORY = ":memory:"
+
+#: No other file, no network, no extension, no variable of Python; and no way back.
+_LOCKED: dict[str, Any] = {
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+    "lock_configuration": True,
+}
+#: What a query may do, by SQLite's numbers: read, select, call functions, recurse.
+_ALLOWED = frozenset((20, 21, 31, 33))
+
+
+def import_duckdb(label: str) -> Any:
+    """Return the package that opens a file."""
+    try:
+        import duckdb  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise ParameterError(
+            f"{label} is a DuckDB file, which needs duckdb: pip install "
+            "'branchwise[sql]'. Or save the table as Parquet."
+        ) from None
+    return duckdb
+
+
+def open_duckdb(path: str, **settings: str) -> Any:
+    """Open a file for reading, or a database in memory, in a sandbox."""
+    config = {**_LOCKED, **settings}
+    duckdb = import_duckdb(path)
+    return duckdb.connect(path, read_only=path != IN_MEMORY, config=config)
+
+
+def is_one_select(connection: Any, statement: str) -> bool:
+    """Whether a statement for DuckDB is a single SELECT."""
+    found = connection.extract_statements(statement)
+    return [each.type.name for each in found] == ["SELECT"]
+
+
+def duckdb_reader(relation: Any, n_rows: int) -> Any:
+    """Return the batches of a result, of so many rows."""
+    # The name of the method since DuckDB 1.4.
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    return read(n_rows)
+
+
+def open_sqlite(path: str) -> Any:
+    """Open a file for reading, or a database in memory."""
+    import sqlite3  # noqa: PLC0415  (not every Python is built with it)
+
+    where = path
+    if path != IN_MEMORY:
+        where = f"{Path(path).resolve().as_uri()}?mode=ro"
+    connection = sqlite3.connect(where, uri=path != IN_MEMORY)
+    # Functions with side effects are not called by views.
+    connection.execute("pragma trusted_schema = off")
+    return connection
+
+
+def restrict_sqlite(connection: Any) -> None:
+    """Allow a connection nothing but SELECT; the driver rejects a second statement."""
+    import sqlite3  # noqa: PLC0415
+
+    def check(action: int, _: object, function: str | None, *__: object) -> int:
+        allowed = action in _ALLOWED and function != "load_extension"
+        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+
+    connection.set_authorizer(check)
+
+
+def sqlite_tables(cursor: Any) -> list[str]:
+    """Return the names of all tables and views."""
+    found = cursor.execute(
+        "select name from sqlite_schema where type in ('table', 'view') and "
+        "name not like 'sqlite\\_%' escape '\\' order by name"
+    )
+    return [name for (name,) in found]
+
+
+def no_table(label: str, table: str, tables: Sequence[str]) -> DataError:
+    """Return the error of a table that a database does not have."""
+    close = difflib.get_close_matches(table, tables, 1)
+    meant = f" Did you mean {close[0]!r}?" if close else ""
+    listed = f"Its tables are {quoted(tables, 20)}" if tables else "It has no table"
+    return DataError(f"{label} has no table {table!r}.{meant} {listed}.")
+
 
 _FETCHED = 10_000
 #: Memory that DuckDB needs for itself.
@@ -149,27 +215,74 @@ _USUAL_BYTES = 10**9
 _PER_BYTE = 20
 #: A cell as an object of Python, its text apart.
 _CELL_BYTES = 40
-#: What a query may do, by SQLite's numbers: read, select, call functions, recurse.
-_ALLOWED = frozenset((20, 21, 31, 33))
 
 
-class _Database:
-    """Base class of both kinds of database."""
+class _Database(ABC):
+    """A table or a query of a database file, which is opened for reading only.
 
-    label: str
+    Parameters
+    ----------
+    path : str
+        The file itself: a database cannot be read from a stream.
+    label : str
+        Name in messages.
+    reading : Reading
+        Which table or query.
+    """
+
     names: tuple[str, ...]
     declared: frozenset[str] = frozenset()
 
-    def _limit(self, path: str, reading: Reading) -> int:
-        """Return the most bytes that may be read."""
-        if reading.max_size is not None:
-            return reading.max_size
-        stored = Path(path).stat().st_size
-        return min(MOST_BYTES, max(_USUAL_BYTES, _PER_BYTE * stored))
+    def __init__(self, path: str, label: str, reading: Reading) -> None:
+        self.label = label
+        self._path = path
+        self._most_bytes = self._limit(reading)
+        with self._connected() as connection:
+            self._query = self._statement(self._tables(connection), reading)
+            self._describe(connection)
 
     def location(self, row: int) -> str:
         """Tell which row it is, counted from 1."""
         return f"row {row + 1:,}"
+
+    @abstractmethod
+    def _errors(self) -> tuple[type[Exception], ...]:
+        """Return the exceptions of the driver."""
+
+    @abstractmethod
+    def _open(self) -> Any:
+        """Return a connection to the file."""
+
+    @abstractmethod
+    def _tables(self, connection: Any) -> list[str]:
+        """Return the names of the tables and views."""
+
+    @abstractmethod
+    def _describe(self, connection: Any) -> None:
+        """Set the names of the columns of the query, without running it."""
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[Any]:
+        errors: tuple[type[Exception], ...]
+        errors = (*self._errors(), UnicodeDecodeError, OverdueError)
+        try:
+            with contextlib.closing(self._open()) as connection:
+                yield connection
+        except errors as error:
+            raise self._failed(error) from None
+
+    def _limit(self, reading: Reading) -> int:
+        """Return the most bytes that may be read."""
+        if reading.max_size is not None:
+            return reading.max_size
+        stored = Path(self._path).stat().st_size
+        return min(MOST_BYTES, max(_USUAL_BYTES, _PER_BYTE * stored))
+
+    def _add(self, size: int, more: int) -> int:
+        """Add to the size of what was read, unless it is too much."""
+        if size + more > self._most_bytes:
+            raise_size(self.label, self._most_bytes)
+        return size + more
 
     def _statement(self, tables: Sequence[str], reading: Reading) -> str:
         """Return the query, or one for all of a table."""
@@ -186,13 +299,11 @@ class _Database:
                 )
             table = tables[0]
         if table not in tables:
-            close = difflib.get_close_matches(table, tables, 1)
-            meant = f" Did you mean {close[0]!r}?" if close else ""
-            raise DataError(
-                f"{self.label} has no table {table!r}.{meant} Its tables are "
-                f"{quoted(tables, 20)}."
-            )
+            raise no_table(self.label, table, tables)
         return f"select * from {_identifier(table)}"  # noqa: S608  (quoted)
+
+    def _not_one_select(self) -> DataError:
+        return DataError(f"query must be one select statement. Got {self._query!r}.")
 
     def _failed(self, error: Exception) -> DataError:
         reason = " ".join(str(error).split()).rstrip(".")
@@ -210,36 +321,7 @@ class _Database:
 
 
 class SQLiteFile(_Database):
-    """A table or a query of an SQLite file, which is opened for reading only.
-
-    Parameters
-    ----------
-    path : str
-        The file itself: a database cannot be read from a stream.
-    label : str
-        Name in messages.
-    reading : Reading
-        Which table or query.
-    """
-
-    def __init__(self, path: str, label: str, reading: Reading) -> None:
-        self.label = label
-        self._path = path
-        self._most_bytes = self._limit(path, reading)
-        with self._connected() as connection:
-            found = connection.execute(
-                "select name from sqlite_schema where type in ('table', 'view') and "
-                "name not like 'sqlite\\_%' escape '\\' order by name"
-            )
-            tables = [name for (name,) in found]
-            self._query = self._statement(tables, reading)
-            self._open_sandbox(connection)
-            cursor = self._waited(connection, lambda: self._described(connection))
-            if cursor.description is None:
-                raise DataError(
-                    f"query must be one select statement. Got {self._query!r}."
-                )
-            self.names = tuple(str(entry[0]) for entry in cursor.description)
+    """A table or a query of an SQLite file."""
 
     def load(
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
@@ -248,20 +330,36 @@ class SQLiteFile(_Database):
         columns: list[list[Any]] = [[] for _ in indices]
         size = 0
         with self._connected() as connection:
-            self._open_sandbox(connection)
-            cursor = self._waited(connection, lambda: connection.execute(self._query))
-            while rows := self._waited(connection, lambda: cursor.fetchmany(_FETCHED)):
+            restrict_sqlite(connection)
+            cursor = _waited(connection, lambda: connection.execute(self._query))
+            while rows := _waited(connection, lambda: cursor.fetchmany(_FETCHED)):
                 for column, index in zip(columns, indices, strict=True):
                     column.extend(row[index] for row in rows)
-                size += sum(_size(row) for row in rows)
-                if size > self._most_bytes:
-                    raise_size(self.label, self._most_bytes)
+                size = self._add(size, sum(_size(row) for row in rows))
         return [
             column_of_cells(
                 cells, self.names[index], self.label, index in text, missing
             )
             for cells, index in zip(columns, indices, strict=True)
         ]
+
+    def _errors(self) -> tuple[type[Exception], ...]:
+        import sqlite3  # noqa: PLC0415
+
+        return sqlite3.Error, sqlite3.Warning, OverflowError
+
+    def _open(self) -> Any:
+        return open_sqlite(self._path)
+
+    def _tables(self, connection: Any) -> list[str]:
+        return sqlite_tables(connection)
+
+    def _describe(self, connection: Any) -> None:
+        restrict_sqlite(connection)
+        cursor = _waited(connection, lambda: self._described(connection))
+        if cursor.description is None:
+            raise self._not_one_select()
+        self.names = tuple(str(entry[0]) for entry in cursor.description)
 
     def _described(self, connection: Any) -> Any:
         """Fetch the names of the columns, without running the query if it is one."""
@@ -272,70 +370,13 @@ class SQLiteFile(_Database):
         except sqlite3.OperationalError:
             return connection.execute(self._query)
 
-    @contextlib.contextmanager
-    def _connected(self) -> Iterator[Any]:
-        import sqlite3  # noqa: PLC0415  (not every Python is built with it)
 
-        try:
-            where = f"{Path(self._path).resolve().as_uri()}?mode=ro"
-            connection = sqlite3.connect(where, uri=True)
-            try:
-                yield connection
-            finally:
-                connection.close()
-        except (
-            *(sqlite3.Error, sqlite3.Warning),
-            *(OverflowError, UnicodeDecodeError, OverdueError),
-        ) as error:
-            raise self._failed(error) from None
-
-    def _open_sandbox(self, connection: Any) -> None:
-        """Restrict the connection to reading."""
-        import sqlite3  # noqa: PLC0415
-
-        connection.execute("pragma trusted_schema = off")
-        connection.set_authorizer(
-            lambda action, *_: (
-                sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
-            )
-        )
-
-    def _waited(self, connection: Any, work: Callable[[], Any]) -> Any:
-        return run_in_sqlite(work, connection, _MOST_SECONDS)
+def _waited(connection: Any, work: Callable[[], Any]) -> Any:
+    return run_in_sqlite(work, connection, _MOST_SECONDS)
 
 
 class DuckDBFile(_Database):
-    """A table or a query of a DuckDB file, which is opened for reading only.
-
-    Parameters
-    ----------
-    path : str
-        The file itself: a database cannot be read from a stream.
-    label : str
-        Name in messages.
-    reading : Reading
-        Which table or query.
-    """
-
-    def __init__(self, path: str, label: str, reading: Reading) -> None:
-        self.label = label
-        self._path = path
-        self._most_bytes = self._limit(path, reading)
-        with self._connected() as connection:
-            listed = connection.execute(
-                "select table_name from information_schema.tables where table_schema = "
-                "current_schema() order by table_name"
-            ).fetchall()
-            tables = [name for (name,) in listed]
-            self._query = self._statement(tables, reading)
-            self._check_select(connection)
-            shape = f"select * from ({self._query}) limit 0"  # noqa: S608
-            found = connection.execute(shape).description
-            self.names = tuple(str(entry[0]) for entry in found)
-            # What comes as a dictionary is an enumeration.
-            self.declared = frozenset(
-                str(entry[0]) for entry in found if str(entry[1]).startswith("ENUM")
-            )
+    """A table or a query of a DuckDB file."""
 
     def load(
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
@@ -348,20 +389,45 @@ class DuckDBFile(_Database):
         positions = in_file_order(indices, text)
         return typed_columns(table, self.label, positions, missing)
 
+    def _errors(self) -> tuple[type[Exception], ...]:
+        return (import_duckdb(self.label).Error,)
+
+    def _open(self) -> Any:
+        # Larger results are not spilled to files either.
+        limit = f"{max(self._most_bytes, _LEAST_MEMORY)}B"
+        return open_duckdb(self._path, memory_limit=limit, temp_directory="")
+
+    def _tables(self, connection: Any) -> list[str]:
+        listed = connection.execute(
+            "select table_name from information_schema.tables where table_schema = "
+            "current_schema() order by table_name"
+        ).fetchall()
+        return [name for (name,) in listed]
+
+    def _describe(self, connection: Any) -> None:
+        if not is_one_select(connection, self._query):
+            raise self._not_one_select()
+        shape = f"select * from ({self._query}) limit 0"  # noqa: S608
+        found = connection.execute(shape).description
+        self.names = tuple(str(entry[0]) for entry in found)
+        # What comes as a dictionary is an enumeration.
+        self.declared = frozenset(
+            str(entry[0]) for entry in found if str(entry[1]).startswith("ENUM")
+        )
+
     def _fetched(self, connection: Any) -> Any:
         """Fetch all rows within the limits of size and time."""
         batches: list[Any] = []
         size = 0
-        reader = self._waited(connection, lambda: _reader(connection, self._query))
+
+        def waited(work: Callable[[], Any]) -> Any:
+            return run_interruptibly(work, connection.interrupt, _MOST_SECONDS)
+
+        reader = waited(lambda: duckdb_reader(connection.sql(self._query), _FETCHED))
         try:
-            while True:
-                batch = self._waited(connection, lambda: next(reader, None))
-                if batch is None:
-                    break
+            while (batch := waited(lambda: next(reader, None))) is not None:
                 batches.append(batch)
-                size += batch.nbytes
-                if size > self._most_bytes:
-                    raise_size(self.label, self._most_bytes)
+                size = self._add(size, batch.nbytes)
         except OSError as error:  # so Arrow passes on what DuckDB says
             raise self._failed(error) from None
         finally:
@@ -369,50 +435,6 @@ class DuckDBFile(_Database):
             connection.interrupt()
             reader.close()
         return table_of_batches(batches, reader.schema)
-
-    def _waited(self, connection: Any, work: Callable[[], Any]) -> Any:
-        return run_interruptibly(work, connection.interrupt, _MOST_SECONDS)
-
-    def _check_select(self, connection: Any) -> None:
-        statements = connection.extract_statements(self._query)
-        if len(statements) != 1 or statements[0].type.name != "SELECT":
-            raise DataError(f"query must be one select statement. Got {self._query!r}.")
-
-    @contextlib.contextmanager
-    def _connected(self) -> Iterator[Any]:
-        try:
-            import duckdb  # noqa: PLC0415
-        except ImportError:
-            raise ParameterError(
-                f"{self.label} is a DuckDB file, which needs duckdb: pip install "
-                "'branchwise[sql]'. Or save the table as Parquet."
-            ) from None
-        sandbox = {
-            # No other file, no network, no extension; the setting is irreversible.
-            "enable_external_access": False,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "python_enable_replacements": False,
-            "lock_configuration": True,
-            # Larger results are not spilled to files either.
-            "memory_limit": f"{max(self._most_bytes, _LEAST_MEMORY)}B",
-            "temp_directory": "",
-        }
-        try:
-            connection = duckdb.connect(self._path, read_only=True, config=sandbox)
-            try:
-                yield connection
-            finally:
-                connection.close()
-        except (duckdb.Error, UnicodeDecodeError, OverdueError) as error:
-            raise self._failed(error) from None
-
-
-def _reader(connection: Any, query: str) -> Any:
-    relation = connection.sql(query)
-    # The name of the method since DuckDB 1.4.
-    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-    return read(_FETCHED)
 
 
 def _identifier(name: str) -> str:

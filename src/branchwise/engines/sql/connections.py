@@ -8,7 +8,6 @@ whatever happens. Passwords never get into messages.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,8 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.errors import DataError, quoted
-from branchwise.files.database import OverdueError, run_interruptibly
+from branchwise.errors import DataError
+from branchwise.files.database import OverdueError, no_table, run_interruptibly
 
 #: Adding and subtracting it rounds to whole numbers, half to even.
 _ROUNDING = 2**52
@@ -399,12 +398,8 @@ class Connection:
     def _suggest(self, table: str) -> None:
         self._recover()
         tables = [".".join(pieces) for pieces in self.tables()]
-        if table in tables:
-            return
-        close = difflib.get_close_matches(table, tables, 1)
-        meant = f" Did you mean {close[0]!r}?" if close else ""
-        listed = f"Its tables are {quoted(tables, 20)}" if tables else "It has no table"
-        raise DataError(f"{self.label} has no table {table!r}.{meant} {listed}.")
+        if table not in tables:
+            raise no_table(self.label, table, tables)
 
     def _recover(self) -> None:
         """Make the connection usable after an error."""

@@ -23,16 +23,15 @@ from branchwise.engines.sql.connections import (
 from branchwise.errors import DataError, ParameterError
 from branchwise.files.database import DUCKDB as DUCKDB_MARK
 from branchwise.files.database import SQLITE as SQLITE_MARK
-from branchwise.files.database import run_in_sqlite
-
-#: No other file, no network, no extension; the setting is irreversible.
-_SANDBOX = {
-    "enable_external_access": False,
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "python_enable_replacements": False,
-    "lock_configuration": True,
-}
+from branchwise.files.database import (
+    duckdb_reader,
+    import_duckdb,
+    is_one_select,
+    open_duckdb,
+    open_sqlite,
+    run_in_sqlite,
+    sqlite_tables,
+)
 
 
 class DuckDBConnection(Connection):
@@ -41,25 +40,16 @@ class DuckDBConnection(Connection):
     dialect = DUCKDB
 
     def __init__(self, native: Any, label: str, owned: bool) -> None:
-        import duckdb  # noqa: PLC0415  (an extra)
-
         super().__init__(native, label, owned)
-        self._duckdb = duckdb
+        self._duckdb = duckdb = import_duckdb(label)
         self.errors = (duckdb.Error,)
 
     @classmethod
     def opening(cls, path: str) -> DuckDBConnection:
         """Open a file for reading."""
         try:
-            import duckdb  # noqa: PLC0415
-        except ImportError:
-            raise ParameterError(
-                f"{path} is a DuckDB file, which needs duckdb: pip install "
-                "'branchwise[sql]'."
-            ) from None
-        try:
-            native = duckdb.connect(path, read_only=True, config=dict(_SANDBOX))
-        except duckdb.Error as error:
+            native = open_duckdb(path)
+        except import_duckdb(path).Error as error:
             reason = " ".join(str(error).split()).rstrip(".")
             raise DataError(f"{path} cannot be opened: {reason}.") from None
         return cls(native, path, owned=True)
@@ -112,10 +102,7 @@ class DuckDBConnection(Connection):
             return self._waited(lambda: self.native.sql(statement).to_arrow_table())
 
     def _reader(self, statement: str, values: Sequence[Any]) -> Any:
-        result = self.native.sql(statement, params=list(values))
-        # It has another name in DuckDB 1.
-        reader = getattr(result, "to_arrow_reader", None) or result.record_batch
-        return reader(PORTION)
+        return duckdb_reader(self.native.sql(statement, params=list(values)), PORTION)
 
     def _interrupt(self) -> None:
         self.native.interrupt()
@@ -123,8 +110,7 @@ class DuckDBConnection(Connection):
     def describe(self, source: str) -> list[Described]:
         """Return the columns of a source; raises what the driver does."""
         statement = f"SELECT * FROM {source} AS source LIMIT 0"  # noqa: S608
-        found = self.native.extract_statements(statement)
-        if len(found) != 1 or found[0].type.name != "SELECT":
+        if not is_one_select(self.native, statement):
             raise DataError(f"query must be one SELECT statement. Got {source!r}.")
         described = self.native.execute(f"DESCRIBE {statement}").fetchall()
         return [Described(str(row[0]), str(row[1])) for row in described]
@@ -159,12 +145,7 @@ class SQLiteConnection(Connection):
     @classmethod
     def opening(cls, path: str) -> SQLiteConnection:
         """Open a file for reading."""
-        import sqlite3  # noqa: PLC0415
-
-        where = f"{Path(path).resolve().as_uri()}?mode=ro"
-        native = sqlite3.connect(where, uri=True)
-        native.execute("PRAGMA trusted_schema = OFF")
-        return cls(native, path, owned=True)
+        return cls(open_sqlite(path), path, owned=True)
 
     def _start(self, writes: bool) -> bool:
         del writes
@@ -188,12 +169,9 @@ class SQLiteConnection(Connection):
 
     def tables(self) -> list[tuple[str, ...]]:
         """Return the names of all tables and views, other schemas' with the schema."""
-        found = self._execute(
-            "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND "
-            "name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
-            (),
-        )
-        return [(name,) for (name,) in found]
+        cursor = self.native.cursor()
+        cursor.row_factory = None  # the caller's connection may have one
+        return [(name,) for name in sqlite_tables(cursor)]
 
     def _is_lost(self, error: Exception) -> bool:
         return isinstance(error, self._programming_error) and "closed" in str(error)

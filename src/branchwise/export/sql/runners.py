@@ -22,6 +22,13 @@ from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner
 from branchwise.export.plan import Field, Plan, Row
 from branchwise.export.sql.dialects import DUCKDB, POSTGRESQL, SPARK, SQLITE, Dialect
+from branchwise.files.database import (
+    IN_MEMORY,
+    is_one_select,
+    open_duckdb,
+    open_sqlite,
+    restrict_sqlite,
+)
 
 #: Where a PostgreSQL server is that exports may be tried on.
 ADDRESS = "BRANCHWISE_POSTGRESQL"
@@ -83,45 +90,26 @@ Engine = Callable[[Trial], list[tuple[Any, ...]]]
 
 
 def _on_sqlite(trial: Trial) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(":memory:")) as database:
+    with closing(open_sqlite(IN_MEMORY)) as database:
         database.execute(trial.creation())
         database.executemany(trial.insertion("?"), trial.numbered())
-        # From here on it may only read; the driver rejects more than one statement.
-        database.set_authorizer(_only_reads)
-        return database.execute(trial.statement).fetchall()
-
-
-def _only_reads(action: int, _: str | None, function: str | None, *__: object) -> int:
-    """Allow what a SELECT needs, by SQLite's numbers: select, read, call, recurse."""
-    allowed = action in (20, 21, 31, 33) and function != "load_extension"
-    return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
-
-
-#: No file, no network, no extension, no variable of Python; and no way back.
-_LOCKED: dict[str, Any] = {
-    "enable_external_access": False,
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "python_enable_replacements": False,
-    "lock_configuration": True,
-}
+        restrict_sqlite(database)
+        rows: list[tuple[Any, ...]] = database.execute(trial.statement).fetchall()
+        return rows
 
 
 def _on_duckdb(trial: Trial) -> list[tuple[Any, ...]]:
-    import duckdb  # noqa: PLC0415
-
     kinds = {"text": "string", "number": "float64", "boolean": "bool"}
     types = {f"c{i}": kinds[f.kind] for i, f in enumerate(trial.plan.fields)}
     types = {"number": "int64", **types}
-    with closing(duckdb.connect(":memory:", config=_LOCKED)) as database:
+    with closing(open_duckdb(IN_MEMORY)) as database:
         database.execute(trial.creation())
         # One after the other, rows would take minutes.
         database.register("given to branchwise", table_of_rows(trial.numbered(), types))
         database.execute(
             f'INSERT INTO {trial.named} SELECT * FROM "given to branchwise"'  # noqa: S608
         )
-        found = database.extract_statements(trial.statement)
-        if [statement.type for statement in found] != [duckdb.StatementType.SELECT]:
+        if not is_one_select(database, trial.statement):
             raise ExportError("it is not one SELECT statement")
         rows: list[tuple[Any, ...]] = database.execute(trial.statement).fetchall()
         return rows
