@@ -25,11 +25,12 @@ from branchwise.engines.spark.cluster import mapped
 from branchwise.engines.sql.source import SqlRows, SqlTable
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.export.plan import Field, make_plan
-from branchwise.export.sql.dialects import DIALECTS, Dialect, Names
+from branchwise.export.sql.cases import Names
 from branchwise.export.verification import Exportable, exported, write
 from branchwise.files.atomic import atomic_write
 from branchwise.files.dataset import StreamedTable, TableChunk
 from branchwise.files.options import ENDINGS
+from branchwise.files.sql_dialects import Dialect
 from branchwise.files.write_table import FileFormat, chunk_writer, format_of_name
 from branchwise.model import Model
 from branchwise.text.conditions import word
@@ -337,7 +338,7 @@ def write_predictions(
     with _opened(table) as rows:
         query = _query(model, rows, keep, verify)
         connection = rows.connection
-        name = connection.dialect.named(*destination.split("."))
+        name = connection.dialect.quoted(*destination.split("."))
     connection.write(f"CREATE TABLE {name} AS {query}")
 
 
@@ -351,7 +352,7 @@ def _opened(table: SqlTable) -> AbstractContextManager[SqlRows]:
 
 def _query(model: Exportable, rows: SqlRows, keep: Sequence[str], verify: bool) -> str:
     model = model_of(model)
-    dialect = DIALECTS[rows.connection.dialect.name.lower()]
+    dialect = rows.connection.dialect
     options = {"dialect": dialect.name, "table": _ROWS}
     if verify:
         content, _ = exported(model, "sql", **options)
@@ -397,7 +398,7 @@ def _cell(rows: SqlRows, field: Field, dialect: Dialect) -> str:
             f"Column {field.name!r} is of type {cells.type}, whose text depends on the "
             "database. Cast it to text in a query, for fitting and for predicting."
         )
-    text = f"CAST({cells.raw} AS {dialect.types['text']})"
+    text = f"CAST({cells.raw} AS {dialect.types['t']})"
     marks = ", ".join(dialect.value(mark) for mark in rows.source.missing)
     return f"CASE WHEN {text} IN ({marks}) THEN NULL ELSE {text} END" if marks else text
 

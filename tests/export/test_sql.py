@@ -33,7 +33,7 @@ from branchwise.export.sql import (
 from branchwise.export.sql import (
     runners as sql_runners,
 )
-from branchwise.export.sql.dialects import DIALECTS
+from branchwise.files.sql_dialects import DIALECTS
 from mixed_trees import HOSTILE, random_models
 
 TEXT = ("a", "b")

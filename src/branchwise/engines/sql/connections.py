@@ -1,4 +1,4 @@
-"""Base class of database connections, SQL dialects, and parts of expressions.
+"""Base class of database connections, bound values, and parts of expressions.
 
 All reading is done in one transaction that sees one state of the table. Nothing is
 written but, where that is allowed, temporary tables, which are dropped at the end
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
@@ -19,102 +19,17 @@ from numpy.typing import NDArray
 
 from branchwise.errors import DataError
 from branchwise.files.database import OverdueError, no_table, run_interruptibly
+from branchwise.files.sql_dialects import POSTGRESQL, Dialect
 
 #: Adding and subtracting it rounds to whole numbers, half to even.
 _ROUNDING = 2**52
-
-
-@dataclass(frozen=True)
-class SqlDialect:
-    """The properties of a database that differ from others.
-
-    ``mark`` is where a value is bound that is of one of the ``types``. ``lists`` tells
-    whether whole columns of values can be bound. ``is_nan`` is the test for NaN, None
-    where there is none. ``grouping_sets`` tells whether one pass can group by several
-    columns; ``keep`` follows the name of a step that others are to share.
-    ``most_values`` is how many values a statement takes, and ``forced`` how a table is
-    joined that is to be looked up row by row. Up to ``nodes_in_case`` nodes CASE is
-    used in place of joins, nested for so many levels.
-    """
-
-    name: str
-    mark: str
-    types: Mapping[str, str]
-    lists: bool
-    text_key: str
-    is_nan: str | None = None
-    grouping_sets: bool = True
-    keep: str = "AS"
-    forced: str = "JOIN"
-    most_values: int | None = None
-    nodes_in_case: int = 10_000
-    levels_in_case: int = 300
-
-    def named(self, *pieces: str) -> str:
-        """Quote a name, also of several components."""
-        for piece in pieces:
-            if "\0" in piece:
-                raise DataError(
-                    f"{piece!r} cannot be the name of a table or column: it holds the "
-                    "character NUL. Rename it."
-                )
-        return ".".join('"' + piece.replace('"', '""') + '"' for piece in pieces)
-
-    def whole(self, most: int) -> str:
-        """Return the type for whole numbers up to ``most``."""
-        if self.grouping_sets and most < 2**15 - 2:
-            return "SMALLINT"
-        return self.types["i"]
-
-    def double(self, expression: str) -> str:
-        """Return the expression as float64."""
-        return f"CAST({expression} AS {self.types['f']})"
-
-    def as_text(self, expression: str) -> str:
-        """Return the expression as text that is compared by its bytes."""
-        return self.text_key.format(expression)
-
-
-DUCKDB = SqlDialect(
-    "DuckDB",
-    "${}",
-    {"i": "BIGINT", "f": "DOUBLE", "t": "VARCHAR"},
-    lists=True,
-    text_key='CAST({} AS VARCHAR) COLLATE "binary"',
-    is_nan="isnan({})",
-    # It evaluates a block of rows for every node.
-    nodes_in_case=16,
-)
-SQLITE = SqlDialect(
-    "SQLite",
-    "?{}",
-    {"i": "INTEGER", "f": "REAL", "t": "TEXT"},
-    lists=False,
-    # A plus removes the type affinity of a column in comparisons.
-    text_key="(+{}) COLLATE BINARY",
-    grouping_sets=False,
-    keep="AS MATERIALIZED",
-    forced="CROSS JOIN",
-    most_values=32_000,
-    # Its parser has a stack of a hundred entries.
-    levels_in_case=8,
-)
-POSTGRESQL = SqlDialect(
-    "PostgreSQL",
-    "${}",
-    {"i": "bigint", "f": "float8", "t": "text"},
-    lists=True,
-    text_key='CAST({} AS text) COLLATE "C"',
-    is_nan="{} = 'NaN'",
-    most_values=60_000,
-)
 
 
 @dataclass
 class Binder:
     """The values of one statement, in the order of their marks."""
 
-    dialect: SqlDialect
+    dialect: Dialect
     values: list[Any] = field(default_factory=list)
     _known: dict[tuple[type, Any], str] = field(default_factory=dict)
 
@@ -243,7 +158,7 @@ class Connection:
     its driver; ``timeout`` is the most seconds of a statement without a row.
     """
 
-    dialect: SqlDialect
+    dialect: Dialect
     errors: tuple[type[Exception], ...]
     timeout: float | None = None
 
@@ -298,7 +213,7 @@ class Connection:
 
     def create(self, name: str, columns: Sequence[tuple[str, str]]) -> str:
         """Create a temporary table; return its quoted name."""
-        table = self.dialect.named(name)
+        table = self.dialect.quoted(name)
         listed = ", ".join(f"{column} {kind}" for column, kind in columns)
         self._temporary.append(table)
         self.run(f"CREATE TEMPORARY TABLE {table} ({listed})")

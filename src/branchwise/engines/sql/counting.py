@@ -108,7 +108,7 @@ class Counting:
             body = self._in_one_pass(counted, sums)
         else:
             shared = '"branchwise counted"'
-            steps = [*steps, f"{shared} {dialect.keep} ({counted})"]
+            steps = [*steps, f"{shared} {dialect.keep_rows} ({counted})"]
             body = self._one_by_one(shared, sums)
         return f"WITH {', '.join(steps)} {body}" if steps else body
 

@@ -9,10 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from branchwise.engines.sql.connections import (
-    DUCKDB,
     PORTION,
-    POSTGRESQL,
-    SQLITE,
     Arrays,
     Connection,
     Described,
@@ -32,6 +29,7 @@ from branchwise.files.database import (
     run_in_sqlite,
     sqlite_tables,
 )
+from branchwise.files.sql_dialects import DUCKDB, POSTGRESQL, SQLITE
 
 
 class DuckDBConnection(Connection):

@@ -66,7 +66,7 @@ def _by_case(
         )
         rows = step_name("placed", first)
         written.append(
-            f"{rows} {dialect.keep} (SELECT * FROM ({positioned}) AS placed "  # noqa: S608
+            f"{rows} {dialect.keep_rows} (SELECT * FROM ({positioned}) AS placed "  # noqa: S608
             "WHERE node IS NOT NULL)"
         )
     return written, rows
@@ -156,7 +156,9 @@ class _Joins:
         conditions += ["w > 0"] if step.divides else []
         if conditions:
             body = f"SELECT * FROM ({body}) AS moved WHERE {' AND '.join(conditions)}"  # noqa: S608
-        keep = self.dialect.keep if number % _KEPT_EVERY == _KEPT_EVERY - 1 else "AS"
+        keep = (
+            self.dialect.keep_rows if number % _KEPT_EVERY == _KEPT_EVERY - 1 else "AS"
+        )
         return [*relations, f"{step_name('level', number)} {keep} ({body})"]
 
     def _routes(

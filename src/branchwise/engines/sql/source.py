@@ -217,7 +217,7 @@ class SqlEngine:
             raise DataError(
                 f"Level {len(self._steps)} of the tree needs a query with more than "
                 f"{self._writer.dialect.most_values:,} values, which "
-                f"{self._writer.dialect.name} does not take. Allow temporary tables "
+                f"{self._writer.dialect.title} does not take. Allow temporary tables "
                 "(temporary_tables=True), grow a smaller tree with max_depth, or leave "
                 "out columns with very many values."
             ) from None
@@ -428,10 +428,10 @@ def _relation(connection: Connection, table: SqlTable) -> tuple[str, list[Descri
         relation = f"({query}\n)"  # a comment may end it
         return relation, connection.opened(relation, None)
     name = str(table.table)
-    whole = connection.dialect.named(name)
+    whole = connection.dialect.quoted(name)
     if "." in name:
         # A dot may be part of a name, but seldom is.
-        pieces = connection.dialect.named(*name.split("."))
+        pieces = connection.dialect.quoted(*name.split("."))
         if not connection.has_table(name):
             return pieces, connection.opened(pieces, name)
     return whole, connection.opened(whole, name)

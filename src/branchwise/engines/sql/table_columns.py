@@ -17,17 +17,12 @@ import numpy as np
 from branchwise.data.arrow import as_dictionary, declared_table, declares_values
 from branchwise.data.columns import LARGEST_EXACT, Coded, RawColumn, raise_dates
 from branchwise.data.frames import Frame, read_vector
-from branchwise.engines.sql.connections import (
-    SQLITE,
-    Binder,
-    Connection,
-    Described,
-    SqlDialect,
-)
+from branchwise.engines.sql.connections import Binder, Connection, Described
 from branchwise.engines.sql.drivers import DuckDBConnection, PostgreSQLConnection
 from branchwise.errors import DataError
 from branchwise.files.parquet import typed_columns
 from branchwise.files.python_cells import column_of_cells
+from branchwise.files.sql_dialects import SQLITE, Dialect
 
 _WHOLE = frozenset(
     (
@@ -80,7 +75,7 @@ class Distinct:
     raw: RawColumn
 
 
-def number_of(dialect: SqlDialect, raw: str, type_name: str) -> str:
+def number_of(dialect: Dialect, raw: str, type_name: str) -> str:
     """Return the float64 of a cell, NULL where it is missing."""
     if type_name.startswith("DECIMAL(") or type_name in _LONG:
         digits = type_name.removeprefix("DECIMAL(").split(",")[0]
@@ -98,7 +93,7 @@ def typed_cells(
 ) -> Cells:
     """Return a column of a database where columns have types."""
     dialect = connection.dialect
-    raw = f"source.{dialect.named(name)}"
+    raw = f"source.{dialect.quoted(name)}"
     kind = "text"
     if not as_text:
         if type_name in _TRUTHS:
@@ -124,7 +119,7 @@ def loose_cells(
 ) -> list[Cells]:
     """Return the columns of SQLite, where every cell has a type of its own."""
     dialect = connection.dialect
-    raws = [f"source.{dialect.named(name)}" for name in names]
+    raws = [f"source.{dialect.quoted(name)}" for name in names]
     found = []
     for first in range(0, len(raws), _AT_A_TIME):
         chunk = raws[first : first + _AT_A_TIME]

@@ -12,8 +12,74 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from branchwise.export.plan import ABOVE, AT_MOST, STOP, Plan, PlanSplit
-from branchwise.export.sql.dialects import Dialect
+from branchwise.errors import ExportError
+from branchwise.export.plan import ABOVE, AT_MOST, STOP, Field, Plan, PlanSplit
+from branchwise.files.sql_dialects import WHOLE, Dialect
+from branchwise.text.conditions import word
+
+
+class Names:
+    """Gives names that no column of the tree has, nor any name given before."""
+
+    def __init__(self, plan: Plan, dialect: Dialect, table: str) -> None:
+        self._dialect = dialect
+        fields = [field.name for field in plan.fields]
+        dialect.distinct(fields)
+        self.table = dialect.named(table)
+        #: The columns of the table, made to compare as the model does.
+        self.compared = [
+            compared(dialect, field, f"{self.table}.{dialect.named(field.name)}")
+            for field in plan.fields
+        ]
+        self._taken = {dialect.folds(name) for name in [table, *fields]}
+        #: What steps of a query call these columns. To SQLite, true and false are
+        #: constants, and no names for what a step selects.
+        self.carried = [
+            self.new(f"column {name}")
+            if name.lower() in ("true", "false")
+            else dialect.named(name)
+            for name in fields
+        ]
+        self.prediction = self.new("prediction")
+        self.probabilities = [
+            self.new(f"probability of {word(c)}", f"probability {code + 1}")
+            for code, c in enumerate(plan.classes)
+        ]
+
+    def new(self, name: str, instead: str = "name") -> str:
+        """Return a name, quoted: ``instead`` if it cannot be one, changed if taken."""
+        if self._dialect.no_name(name) is not None:
+            name = instead
+        number, free = 1, name
+        while self._dialect.folds(free) in self._taken:
+            number += 1
+            free = f"{name} ({number})"
+            if self._dialect.no_name(free) is not None:
+                name = free = instead
+        self._taken.add(self._dialect.folds(free))
+        return self._dialect.named(free)
+
+
+def compared(dialect: Dialect, field: Field, written: str) -> str:
+    """Make a column compare as the model does."""
+    template = "{}"
+    if field.numeric:
+        template = dialect.number_column
+    elif field.kind == "text":
+        template = dialect.text_column
+    return template.format(written)
+
+
+def _values(dialect: Dialect, field: Field) -> list[str]:
+    """Write the values that a field may have."""
+    large = [v for v in field.values if isinstance(v, int) and abs(v) > WHOLE]
+    if large:
+        raise ExportError(
+            f"Column {field.name!r} has the value {large[0]}: whole numbers beyond "
+            "2**53 are the same as their neighbours in a column of floating-point "
+            "numbers. Use text for such numbers and fit again."
+        )
+    return [dialect.value(value) for value in field.values]
 
 
 @dataclass(frozen=True)
@@ -36,7 +102,7 @@ class Wording:
         self._plan = plan
         self._dialect = dialect
         self._columns = columns
-        self._values = [dialect.values_of(field) for field in plan.fields]
+        self._values = [_values(dialect, field) for field in plan.fields]
 
     def outcomes(self, split: PlanSplit) -> list[Outcome]:
         """Return where cases go, in the order of the branches, those that stop last."""
@@ -110,7 +176,7 @@ class Wording:
         above = f"{column} > {threshold}"
         if missing:  # where there is NaN, it is above every number
             return f"{above} OR {column} IS NULL"
-        nan = self._dialect.not_a_number
+        nan = self._dialect.is_nan
         if nan is None or self._plan.rejects_missing:
             return above
         return f"{above} AND NOT {nan.format(column)}"
@@ -130,13 +196,13 @@ class Wording:
         return f"{self._columns[index]} NOT IN ({', '.join(values)})"
 
     def _missing(self, index: int) -> str:
-        column, nan = self._columns[index], self._dialect.not_a_number
+        column, nan = self._columns[index], self._dialect.is_nan
         if nan is None or not self._plan.fields[index].numeric:
             return f"{column} IS NULL"
         return f"{column} IS NULL OR {nan.format(column)}"
 
     def _known(self, index: int) -> str:
-        column, nan = self._columns[index], self._dialect.not_a_number
+        column, nan = self._columns[index], self._dialect.is_nan
         if nan is None:
             return f"{column} IS NOT NULL"
         return f"{column} IS NOT NULL AND NOT {nan.format(column)}"

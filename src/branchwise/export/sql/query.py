@@ -11,20 +11,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from branchwise.data.schema import Value, ValueType
 from branchwise.data.ties import TIE
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Target
 from branchwise.export.code_writer import comment
 from branchwise.export.plan import EVERY_BRANCH, STOP, Node, Plan
-from branchwise.export.sql.cases import Cases, Wording, ends_at, sizes_and_depth
-from branchwise.export.sql.dialects import DIALECTS, Dialect, Names
+from branchwise.export.sql.cases import (
+    Cases,
+    Names,
+    Wording,
+    ends_at,
+    sizes_and_depth,
+)
 from branchwise.export.sql.runners import runners
+from branchwise.files.sql_dialects import DIALECTS, Dialect
 
 #: Ends and splits of one step: engines limit terms (1,000) and columns (1,664).
 _MOST_ENDS = 300
 _MOST_SPLITS = 900
 #: Splits on all paths to all ends: every case computes all of them.
 _MOST_FACTORS = 300_000
+
+
+#: What is compared in the place of missing values.
+_NOTHING: dict[ValueType, Value] = {"text": "", "number": 0.0, "boolean": False}
 
 
 @dataclass(frozen=True)
@@ -288,7 +299,11 @@ class _Query:
             f"{self._last}.{o}" for o in (names.prediction, *names.probabilities)
         ]
         same = [
-            self._dialect.same_cell(field, column, f"{self._last}.{name}")
+            self._dialect.same.format(
+                column,
+                f"{self._last}.{name}",
+                self._dialect.value(_NOTHING[field.kind]),
+            )
             for field, column, name in zip(
                 self._plan.fields, names.compared, names.carried, strict=True
             )

@@ -21,13 +21,19 @@ from branchwise.data.arrow import table_of_rows
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner
 from branchwise.export.plan import Field, Plan, Row
-from branchwise.export.sql.dialects import DUCKDB, POSTGRESQL, SPARK, SQLITE, Dialect
 from branchwise.files.database import (
     IN_MEMORY,
     is_one_select,
     open_duckdb,
     open_sqlite,
     restrict_sqlite,
+)
+from branchwise.files.sql_dialects import (
+    DUCKDB,
+    POSTGRESQL,
+    SPARK,
+    SQLITE,
+    Dialect,
 )
 
 #: Where a PostgreSQL server is that exports may be tried on.
@@ -62,7 +68,7 @@ class Trial:
         """Return the statement that makes the table."""
         columns = [f"{self.number} BIGINT"]
         for field in self.plan.fields:
-            kind = self.dialect.types[field.kind]
+            kind = self.dialect.column_types[field.kind]
             columns.append(f"{self.dialect.named(field.name)} {kind}")
         return f"CREATE TABLE {self.named} ({', '.join(columns)})"
 
@@ -137,7 +143,7 @@ def _on_spark(trial: Trial) -> list[tuple[Any, ...]]:
 
     session = SparkSession.builder.master("local[1]").getOrCreate()
     names = [trial.number, *(trial.dialect.named(f.name) for f in trial.plan.fields)]
-    kinds = ["BIGINT", *(trial.dialect.types[f.kind] for f in trial.plan.fields)]
+    kinds = ["BIGINT", *(trial.dialect.column_types[f.kind] for f in trial.plan.fields)]
     schema = ", ".join(f"{n} {k}" for n, k in zip(names, kinds, strict=True))
     frame = session.createDataFrame(list(trial.numbered()), schema)
     frame.createOrReplaceTempView(trial.named)

@@ -1,18 +1,16 @@
-"""SQL dialects: names, texts, numbers and comparisons."""
+"""SQL dialects: names, texts, numbers, comparisons, and what engines are good at."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 
 from branchwise.data.schema import Value, ValueType
-from branchwise.errors import ExportError
-from branchwise.export.plan import Field, Plan
-from branchwise.text.conditions import word
+from branchwise.errors import DataError, ExportError
 
 #: Whole numbers up to here are float64 without rounding.
 WHOLE = 2**53
@@ -89,21 +87,31 @@ class Dialect:
 
     ``number`` writes a float64 and ``text`` a text. ``number_column`` and
     ``text_column`` make a column compare as float64 and by code points, where it would
-    not of its own accord. ``not_a_number`` is the test for NaN, None where there is
-    none. ``same`` compares two columns of which both may be missing. ``keep`` follows
-    the name of a step that is to be computed once. ``truths`` are false and true.
+    not of its own accord. ``is_nan`` is the test for NaN, None where there is none.
+    ``same`` compares two columns of which both may be missing. ``keep`` follows the
+    name of a step that is to be computed once. ``truths`` are false and true.
     ``folds`` maps names to what the dialect takes for the same name; ``most_bytes`` is
     the length of a name, and ``forbidden`` what a name cannot hold. ``most_levels`` is
     the depth of a tree that the engine bears.
+
+    What follows is for counting rows in a database. ``mark`` is where a value is bound
+    that is of one of the ``types``. ``lists`` tells whether whole columns of values can
+    be bound. ``text_key`` makes text of any cell, compared by its bytes.
+    ``grouping_sets`` tells whether one pass can group by several columns;
+    ``keep_rows`` follows the name of rows that other steps are to share.
+    ``most_values`` is how many values a statement takes, and ``forced`` how a table is
+    joined that is to be looked up row by row. Up to ``nodes_in_case`` nodes CASE is
+    used in place of joins, nested for so many levels.
     """
 
     name: str
+    title: str
     number: Callable[[float], str]
     text: Callable[[str], str]
-    types: dict[ValueType, str]
+    column_types: Mapping[ValueType, str]
     number_column: str = "{}"
     text_column: str = "{}"
-    not_a_number: str | None = None
+    is_nan: str | None = None
     same: str = "{0} IS NOT DISTINCT FROM {1}"
     keep: str = "AS MATERIALIZED"
     greatest: str | None = "GREATEST"
@@ -113,9 +121,44 @@ class Dialect:
     most_bytes: int | None = None
     forbidden: str | None = None
     most_levels: int | None = None
+    mark: str = "${}"
+    types: Mapping[str, str] = field(default_factory=dict)
+    lists: bool = True
+    text_key: str = "{}"
+    grouping_sets: bool = True
+    keep_rows: str = "AS"
+    forced: str = "JOIN"
+    most_values: int | None = None
+    nodes_in_case: int = 10_000
+    levels_in_case: int = 300
+
+    def quoted(self, *pieces: str) -> str:
+        """Quote a name, also of several components."""
+        for piece in pieces:
+            if "\0" in piece:
+                raise DataError(
+                    f"{piece!r} cannot be the name of a table or column: it holds the "
+                    "character NUL. Rename it."
+                )
+        mark = self.quote
+        return ".".join(mark + p.replace(mark, mark * 2) + mark for p in pieces)
+
+    def whole(self, most: int) -> str:
+        """Return the type for whole numbers up to ``most``."""
+        if self.grouping_sets and most < 2**15 - 2:
+            return "SMALLINT"
+        return self.types["i"]
+
+    def double(self, expression: str) -> str:
+        """Return the expression as float64."""
+        return f"CAST({expression} AS {self.types['f']})"
+
+    def as_text(self, expression: str) -> str:
+        """Return the expression as text that is compared by its bytes."""
+        return self.text_key.format(expression)
 
     def named(self, name: str) -> str:
-        """Quote a name."""
+        """Quote the name of a column of the model, or say why it cannot be one."""
         reason = self.no_name(name)
         if reason is not None:
             raise ExportError(
@@ -123,7 +166,7 @@ class Dialect:
                 f"{self.name!r}: {reason}. Rename it and fit again, or choose another "
                 "dialect."
             )
-        return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
+        return self.quoted(name)
 
     def no_name(self, name: str) -> str | None:
         """Tell why a text cannot be a name; None if it can."""
@@ -161,32 +204,6 @@ class Dialect:
                 "Use text for such numbers and fit again."
             )
         return str(value)
-
-    def values_of(self, field: Field) -> list[str]:
-        """Write the values that a field may have."""
-        large = [v for v in field.values if isinstance(v, int) and abs(v) > WHOLE]
-        if large:
-            raise ExportError(
-                f"Column {field.name!r} has the value {large[0]}: whole numbers beyond "
-                "2**53 are the same as their neighbours in a column of floating-point "
-                "numbers. Use text for such numbers and fit again."
-            )
-        return [self.value(value) for value in field.values]
-
-    def column(self, field: Field, written: str) -> str:
-        """Make a column compare as the model does."""
-        template = "{}"
-        if field.numeric:
-            template = self.number_column
-        elif field.kind == "text":
-            template = self.text_column
-        return template.format(written)
-
-    def same_cell(self, field: Field, first: str, second: str) -> str:
-        """Compare two columns; missing is the same as missing."""
-        nothing: dict[ValueType, Value]
-        nothing = {"text": "", "number": 0.0, "boolean": False}
-        return self.same.format(first, second, self.value(nothing[field.kind]))
 
     def distinct(self, names: Sequence[str]) -> None:
         """Reject names that the dialect cannot distinguish."""
@@ -288,6 +305,7 @@ def _spark_number(number: float) -> str:
 
 ANSI = Dialect(
     "ansi",
+    "standard SQL",
     _ansi_number,
     _ansi_text,
     {"text": "VARCHAR(1000)", "number": "DOUBLE PRECISION", "boolean": "BOOLEAN"},
@@ -300,6 +318,7 @@ ANSI = Dialect(
 )
 SQLITE = Dialect(
     "sqlite",
+    "SQLite",
     _sqlite_number,
     _sqlite_text,
     {"text": "TEXT", "number": "NUMERIC", "boolean": "BOOLEAN"},
@@ -310,33 +329,54 @@ SQLITE = Dialect(
     greatest="MAX",
     truths=("0", "1"),
     folds=_ascii_folded,
+    mark="?{}",
+    types={"i": "INTEGER", "f": "REAL", "t": "TEXT"},
+    lists=False,
+    # A plus removes the type affinity of a column in comparisons.
+    text_key="(+{}) COLLATE BINARY",
+    grouping_sets=False,
+    keep_rows="AS MATERIALIZED",
+    forced="CROSS JOIN",
+    most_values=32_000,
+    # Its parser has a stack of a hundred entries.
+    levels_in_case=8,
 )
 DUCKDB = Dialect(
     "duckdb",
+    "DuckDB",
     _duckdb_number,
     _duckdb_text,
     {"text": "VARCHAR", "number": "DOUBLE", "boolean": "BOOLEAN"},
     text_column='{} COLLATE "binary"',
-    not_a_number="isnan({})",
+    is_nan="isnan({})",
     folds=_ascii_folded,
+    types={"i": "BIGINT", "f": "DOUBLE", "t": "VARCHAR"},
+    text_key='CAST({} AS VARCHAR) COLLATE "binary"',
+    # It evaluates a block of rows for every node.
+    nodes_in_case=16,
 )
 POSTGRESQL = Dialect(
     "postgresql",
+    "PostgreSQL",
     _postgresql_number,
     _postgresql_text,
     {"text": "text", "number": "float8", "boolean": "boolean"},
     text_column='{} COLLATE "C"',
-    not_a_number="{} = 'NaN'::float8",
+    is_nan="{} = 'NaN'::float8",
     # IS NOT DISTINCT FROM would compare every row with every case.
     same="(COALESCE({0}, {2}) = COALESCE({1}, {2}) AND ({0} IS NULL) = ({1} IS NULL))",
     most_bytes=63,
+    types={"i": "bigint", "f": "float8", "t": "text"},
+    text_key='CAST({} AS text) COLLATE "C"',
+    most_values=60_000,
 )
 SPARK = Dialect(
     "spark",
+    "Spark",
     _spark_number,
     _spark_text,
     {"text": "STRING", "number": "DOUBLE", "boolean": "BOOLEAN"},
-    not_a_number="isnan({})",
+    is_nan="isnan({})",
     same="{0} <=> {1}",
     keep="AS",
     quote="`",
@@ -347,45 +387,3 @@ SPARK = Dialect(
 )
 
 DIALECTS = {d.name: d for d in (ANSI, SQLITE, DUCKDB, POSTGRESQL, SPARK)}
-
-
-class Names:
-    """Gives names that no column of the tree has, nor any name given before."""
-
-    def __init__(self, plan: Plan, dialect: Dialect, table: str) -> None:
-        self._dialect = dialect
-        fields = [field.name for field in plan.fields]
-        dialect.distinct(fields)
-        self.table = dialect.named(table)
-        #: The columns of the table, made to compare as the model does.
-        self.compared = [
-            dialect.column(field, f"{self.table}.{dialect.named(field.name)}")
-            for field in plan.fields
-        ]
-        self._taken = {dialect.folds(name) for name in [table, *fields]}
-        #: What steps of a query call these columns. To SQLite, true and false are
-        #: constants, and no names for what a step selects.
-        self.carried = [
-            self.new(f"column {name}")
-            if name.lower() in ("true", "false")
-            else dialect.named(name)
-            for name in fields
-        ]
-        self.prediction = self.new("prediction")
-        self.probabilities = [
-            self.new(f"probability of {word(c)}", f"probability {code + 1}")
-            for code, c in enumerate(plan.classes)
-        ]
-
-    def new(self, name: str, instead: str = "name") -> str:
-        """Return a name, quoted: ``instead`` if it cannot be one, changed if taken."""
-        if self._dialect.no_name(name) is not None:
-            name = instead
-        number, free = 1, name
-        while self._dialect.folds(free) in self._taken:
-            number += 1
-            free = f"{name} ({number})"
-            if self._dialect.no_name(free) is not None:
-                name = free = instead
-        self._taken.add(self._dialect.folds(free))
-        return self._dialect.named(free)
