@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from branchwise.data.schema import Value, ValueType
 from branchwise.errors import ParameterError
 from branchwise.export.base import Options, Prediction, Runner, Target, run_program
 from branchwise.export.code_writer import (
     BraceSource,
+    ScriptSource,
     checked_name,
     comment,
     filled,
@@ -23,7 +24,7 @@ from branchwise.export.code_writer import (
     wrapped,
 )
 from branchwise.export.plan import Field, Plan, Row
-from branchwise.export.statements import OneOf, Piece, Table
+from branchwise.export.statements import OneOf, Table
 
 _TYPES: dict[ValueType, str] = {
     "text": "string",
@@ -50,7 +51,7 @@ def _array(items: Sequence[str]) -> str:
     return line if len(line) < 60 else "\n".join(["[", *wrapped(items, "    "), "]"])
 
 
-class JavaScriptSource(BraceSource):
+class JavaScriptSource(ScriptSource, BraceSource):
     """Writes the pieces of a plan in JavaScript."""
 
     equal = "==="
@@ -58,19 +59,10 @@ class JavaScriptSource(BraceSource):
     is_other = "{} === OTHER"
     is_nan = "Number.isNaN({})"
     constant = "const"
-
-    def function(self, piece: Piece, body: Iterable[str]) -> Iterator[str]:
-        """Yield the lines of a function, which take what they need from the cells."""
-        more = ", s0, todo" if self.plan.divides else ""
-        yield f"function part_{piece.number}(cells{more}) {{"
-        for field in piece.fields:
-            yield f"    const {self.names[field]} = cells[{field}];"
-        yield from body
-        yield from ("}", "")
-
-    def number(self, value: float) -> str:
-        """Write a number in a condition."""
-        return literal(value)
+    function_lines = ("function part_{}(cells{}) {{", "    const {} = cells[{}];", "}")
+    missing = "null"
+    other = "OTHER"
+    literal = staticmethod(literal)
 
     def value(self, field: int, code: int) -> str:
         """Write a value that fields are compared with."""
@@ -93,15 +85,9 @@ class JavaScriptSource(BraceSource):
 
     def lookup(self, table: Table) -> str:
         """Look a value up in a Map."""
-        values = self.plan.fields[table.field].values
-        entries = [
-            *zip(map(literal, values), table.of_codes, strict=True),
-            ("null", table.of_missing),
-            ("OTHER", table.of_other),
-        ]
-        written = [f"[{key}, {to}]" for key, to in entries if to is not None]
+        entries = self.entries(table, "[{}, {}]")
         name = f"TABLE_{table.node}"
-        self.tables.append(f"const {name} = new Map({_array(written)});")
+        self.tables.append(f"const {name} = new Map({_array(entries)});")
         return f"{name}.get({self.names[table.field]})"
 
     def everywhere(self, table: Table) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from branchwise.data.schema import Value, ValueType
 from branchwise.export.base import Options, Prediction, Runner, Target, run_program
 from branchwise.export.code_writer import (
-    Source,
+    ScriptSource,
     comment,
     filled,
     finite,
@@ -19,7 +19,7 @@ from branchwise.export.code_writer import (
     wrapped,
 )
 from branchwise.export.plan import Plan, Row
-from branchwise.export.statements import OneOf, Piece, Table
+from branchwise.export.statements import OneOf, Table
 
 _TYPES: dict[ValueType, str] = {"text": "str", "boolean": "bool", "number": "Real"}
 #: Directions of letters that would turn the line around them when it is shown.
@@ -47,7 +47,7 @@ def _tuple(items: Sequence[str]) -> str:
     return "\n".join(["(", *wrapped(items, "    "), ")"])
 
 
-class PythonSource(Source):
+class PythonSource(ScriptSource):
     """Writes the pieces of a plan in Python."""
 
     begin = ("if {}:", "elif {}:", "else:")
@@ -58,19 +58,10 @@ class PythonSource(Source):
     is_other = "{} is _OTHER"
     negation = "not "
     ascii_only = False
-
-    def function(self, piece: Piece, body: Iterable[str]) -> Iterator[str]:
-        """Yield the lines of a function, which take what they need from the cells."""
-        more = ", s0, todo" if self.plan.divides else ""
-        yield f"def _part_{piece.number}(cells{more}):"
-        for field in piece.fields:
-            yield f"    {self.names[field]} = cells[{field}]"
-        yield from body
-        yield from ("", "")
-
-    def number(self, value: float) -> str:
-        """Write a number in a condition."""
-        return literal(value)
+    function_lines = ("def _part_{}(cells{}):", "    {} = cells[{}]", "")
+    missing = "None"
+    other = "_OTHER"
+    literal = staticmethod(literal)
 
     def one_of(self, name: str, test: OneOf) -> str:
         """Write that a field has one of some values."""
@@ -103,15 +94,9 @@ class PythonSource(Source):
 
     def lookup(self, table: Table) -> str:
         """Look a value up in a dict."""
-        values = self.plan.fields[table.field].values
-        entries = [
-            *zip(map(literal, values), table.of_codes, strict=True),
-            ("None", table.of_missing),
-            ("_OTHER", table.of_other),
-        ]
-        written = [f"{key}: {to}" for key, to in entries if to is not None]
         name = f"_TABLE_{table.node}"
-        self.tables += [f"{name} = {{", *wrapped(written, "    "), "}"]
+        entries = self.entries(table, "{}: {}")
+        self.tables += [f"{name} = {{", *wrapped(entries, "    "), "}"]
         return f"{name}[{self.names[table.field]}]"
 
     def everywhere(self, table: Table) -> list[str]:

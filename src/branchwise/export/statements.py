@@ -27,47 +27,39 @@ _MOST_ARMS = 12
 
 
 @dataclass(frozen=True)
-class Known:
+class _OfField:
+    field: int
+
+
+class Known(_OfField):
     """The value of a numeric field is not missing."""
 
-    field: int
 
-
-@dataclass(frozen=True)
-class Missing:
+class Missing(_OfField):
     """The value of a field is missing."""
 
-    field: int
 
-
-@dataclass(frozen=True)
-class Other:
+class Other(_OfField):
     """The value of a field is none that training knew."""
 
-    field: int
-
 
 @dataclass(frozen=True)
-class UpTo:
+class _OfNumber(_OfField):
+    threshold: float
+
+
+class UpTo(_OfNumber):
     """A number is known and not above a threshold."""
 
-    field: int
-    threshold: float
 
-
-@dataclass(frozen=True)
-class Above:
+class Above(_OfNumber):
     """A number is known and above a threshold."""
 
-    field: int
-    threshold: float
-
 
 @dataclass(frozen=True)
-class OneOf:
+class OneOf(_OfField):
     """The value of a field has one of some codes."""
 
-    field: int
     codes: tuple[int, ...]
 
 
