@@ -41,17 +41,7 @@ def looks_like_arff(content: Buffer) -> bool:
 
 
 def open_arff(content: Buffer, label: str, reading: Reading) -> DeclaredRows:
-    """Read the header of an ARFF file, and its rows as text.
-
-    Parameters
-    ----------
-    content : bytes or StoredFile
-        The whole file.
-    label : str
-        Name in messages.
-    reading : Reading
-        The encoding, if it is given.
-    """
+    """Read the header of an ARFF file, and its rows as text."""
     content = as_utf8(content, label, reading.encoding, reading.most_bytes)
     check_binary(content, label)
     check_utf8(content, label)
@@ -360,19 +350,7 @@ def data_file_of(name: str) -> str:
 def open_c45(
     content: Buffer, label: str, names_path: str, reading: Reading
 ) -> DeclaredRows:
-    """Read the names, and the rows as text.
-
-    Parameters
-    ----------
-    content : bytes or StoredFile
-        The rows.
-    label : str
-        Name in messages.
-    names_path : str
-        The file that declares the columns.
-    reading : Reading
-        The encoding, if it is given.
-    """
+    """Read the names from the file that declares the columns, and the rows as text."""
     columns = read_names(names_path, reading)
     content = as_utf8(content, label, reading.encoding, reading.most_bytes)
     check_binary(content, label)

@@ -218,17 +218,7 @@ _CELL_BYTES = 40
 
 
 class _Database(ABC):
-    """A table or a query of a database file, which is opened for reading only.
-
-    Parameters
-    ----------
-    path : str
-        The file itself: a database cannot be read from a stream.
-    label : str
-        Name in messages.
-    reading : Reading
-        Which table or query.
-    """
+    """A table or a query of a database file, which is opened for reading only."""
 
     names: tuple[str, ...]
     declared: frozenset[str] = frozenset()

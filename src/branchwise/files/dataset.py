@@ -17,14 +17,13 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from branchwise.data.arrow import (
     declared_table,
-    declares_values,
     is_dataset,
     release_memory,
 )
@@ -32,16 +31,15 @@ from branchwise.data.frames import Frame, open_table
 from branchwise.data.schema import Column, check_names, columns_by_type
 from branchwise.errors import DataError, counted, quoted
 from branchwise.files.delimited import DelimitedFile
-from branchwise.files.formats import HEADED_FORMATS, known_format, with_names
-from branchwise.files.options import FORMATS, Reading
-from branchwise.files.parquet import (
-    ARROW,
-    pandas_index,
-    plain_texts,
-    record_batches,
-    typed_columns,
-    untyped,
+from branchwise.files.formats import known_format, with_names
+from branchwise.files.options import (
+    CHUNKED_FORMATS,
+    DELIMITED_FORMATS,
+    FORMATS,
+    HEADED_FORMATS,
+    Reading,
 )
+from branchwise.files.parquet import ArrowFile, ParquetFile, typed_columns, untyped
 from branchwise.files.raw_bytes import STANDARD_STREAM, contents
 from branchwise.files.read_table import (
     MISSING,
@@ -55,8 +53,6 @@ from branchwise.files.read_table import (
 
 #: Bytes of text that are parsed at a time.
 BLOCK_BYTES = 2**23
-
-_STREAMED = ("csv", "tsv", "parquet", "arrow")
 
 
 @dataclass(frozen=True)
@@ -201,81 +197,23 @@ class _Typed(ChunkFile):
 
     def __init__(self, path: str, how: ChunkOptions, file_format: str) -> None:
         super().__init__(path, how, file_format)
-        import pyarrow as pa  # noqa: PLC0415
-
-        try:
-            self._schema = self._read_schema()
-            names = self._schema.names
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise self._unreadable(error) from None
-        # The row labels of pandas are not a column of the user.
-        self.names = tuple(name for name in names if not pandas_index(name))
-        self._declared = frozenset(
-            field.name for field in self._schema if declares_values(field)
-        )
-
-    def _unreadable(self, error: Exception) -> DataError:
-        reason = " ".join(str(error).split()).rstrip(".")
-        return DataError(
-            f"{self.label} is not a whole {FORMATS[self._format]} file: {reason}. "
-            "Write or copy it again."
-        )
-
-    def _read_schema(self) -> Any:
-        from pyarrow import parquet  # noqa: PLC0415
-
-        if self._format == "parquet":
-            return parquet.read_schema(self.label)
-        with self._arrow_file() as file:
-            return file.schema
-
-    @contextmanager
-    def _arrow_file(self, fields: Sequence[int] = ()) -> Iterator[Any]:
-        """Open a file or a stream of Arrow, all columns of it or some."""
-        import pyarrow as pa  # noqa: PLC0415
-        from pyarrow import ipc  # noqa: PLC0415
-
-        options = ipc.IpcReadOptions(included_fields=list(fields) or None)
-        with pa.OSFile(self.label) as source:
-            is_file = source.read(len(ARROW[0])) == ARROW[0]
-            source.seek(0)
-            opened = ipc.open_file if is_file else ipc.open_stream
-            with opened(source, options=options) as file:
-                yield file
-
-    def _batches(self, wanted: Sequence[str], n_rows: int) -> Batches:
-        from pyarrow import parquet  # noqa: PLC0415
-
-        if self._format == "parquet":
-            # Text that is a dictionary in the file is read as such.
-            dictionaries = plain_texts(self._schema)
-            with parquet.ParquetFile(self.label, read_dictionary=dictionaries) as file:
-                yield from file.iter_batches(n_rows, columns=list(wanted))
-            return
-        fields = [self._schema.get_field_index(name) for name in wanted]
-        with self._arrow_file(fields) as file:
-            yield from record_batches(file)
+        opened = ParquetFile if file_format == "parquet" else ArrowFile
+        self._file = opened(path, path, how.reading.most_bytes)
+        self.names, self._declared = self._file.names, self._file.declared
 
     def _tables(self, wanted: Sequence[str], n_rows: int) -> Batches:
         import pyarrow as pa  # noqa: PLC0415
 
         waiting: list[Any] = []
-        with closing(self._batches(wanted, n_rows)) as batches:
-            while True:
-                try:
-                    batch = next(batches, None)
-                    if batch is not None:
-                        batch.validate(full=True)
-                        waiting.append(batch)
-                except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-                    raise self._unreadable(error) from None
+        with closing(self._file.batches(wanted, n_rows)) as batches:
+            for batch in batches:
+                waiting.append(batch)
                 # Small batches are joined: every chunk has an overhead.
-                enough = sum(batch.num_rows for batch in waiting) >= n_rows
-                if waiting and (enough or batch is None):
+                if sum(batch.num_rows for batch in waiting) >= n_rows:
                     yield pa.Table.from_batches(waiting)
                     waiting = []
-                if batch is None:
-                    return
+        if waiting:
+            yield pa.Table.from_batches(waiting)
 
     def chunks(self, wanted: Sequence[str], kept: Sequence[str]) -> Chunks:
         read = list(dict.fromkeys([*wanted, *kept]))
@@ -304,7 +242,7 @@ class _Typed(ChunkFile):
 
     def nothing(self, wanted: Sequence[str], kept: Sequence[str]) -> TableChunk:
         return self._typed_chunk(
-            self._schema.empty_table(), wanted, kept, _row_location(0)
+            self._file.schema.empty_table(), wanted, kept, _row_location(0)
         )
 
 
@@ -327,13 +265,13 @@ def open_chunk_file(path: str, how: ChunkOptions) -> ChunkFile:
             "it in a file first, or use engine='memory'."
         )
     file_format = how.reading.file_format or known_format(path)
-    if file_format not in _STREAMED:
+    if file_format not in CHUNKED_FORMATS:
         raise DataError(
             f"{path} is {FORMATS[file_format]}, which is not read in chunks. Give CSV, "
             "TSV, Parquet or Arrow files, or read it into memory: engine='memory'."
         )
     how.reading.check(file_format, path)
-    opened = _Delimited if file_format in ("csv", "tsv") else _Typed
+    opened = _Delimited if file_format in DELIMITED_FORMATS else _Typed
     file: ChunkFile = opened(path, how, file_format)
     check_width(path, len(file.names))
     return file

@@ -29,17 +29,7 @@ _SAMPLE_BYTES = 2**16
 
 
 class DelimitedFile:
-    """A table as delimited text, of which the header has been read.
-
-    Parameters
-    ----------
-    content : bytes or StoredFile
-        The whole file.
-    label : str
-        Name in messages.
-    reading : Reading
-        Separator, encoding and names, if they are given.
-    """
+    """A table as delimited text, of which the header has been read."""
 
     declared: frozenset[str] = frozenset()
 

@@ -19,7 +19,13 @@ from branchwise.files.arff import (
 )
 from branchwise.files.database import DUCKDB, SQLITE, DuckDBFile, SQLiteFile
 from branchwise.files.delimited import DelimitedFile
-from branchwise.files.options import COMPRESSED, ENDINGS, FORMATS, Reading
+from branchwise.files.options import (
+    COMPRESSED,
+    ENDINGS,
+    FORMATS,
+    TEXT_FORMATS,
+    Reading,
+)
 from branchwise.files.parquet import ARROW, PARQUET, ArrowFile, ParquetFile
 from branchwise.files.raw_bytes import (
     GZIP,
@@ -32,16 +38,15 @@ from branchwise.files.raw_bytes import (
 )
 from branchwise.files.workbook import OLD_EXCEL, ZIP, Workbook, is_workbook
 
-#: The formats whose cells are all text.
-TEXT_FORMATS = frozenset(("csv", "tsv", "arff", "c4.5"))
-#: The formats that may have column names in the first row.
-HEADED_FORMATS = frozenset(("csv", "tsv", "excel"))
-
 _TABS = tuple(ending for ending, file_format in ENDINGS.items() if file_format == "tsv")
 
 
 class Format(Protocol):
-    """Interface of an opened file."""
+    """Interface of an opened file.
+
+    Formats are opened with the bytes of the file, its name in messages, and the options
+    of reading; databases with the path, as they are not read from a stream.
+    """
 
     @property
     def label(self) -> str:
@@ -67,23 +72,10 @@ class Format(Protocol):
 def open_format(
     name: str, label: str, reading: Reading, further: bool
 ) -> tuple[str, Format]:
-    """Recognise the format of a file, and open it.
+    """Recognise the format of a file, open it, and return both.
 
-    Parameters
-    ----------
-    name : str
-        The file; ``-`` is standard input.
-    label : str
-        Name in messages.
-    reading : Reading
-        The options given by the user.
-    further : bool
-        Whether options that do not fit the format are ignored.
-
-    Returns
-    -------
-    tuple of str and Format
-        The format and the opened file.
+    ``name`` is the file, ``-`` standard input; ``label`` its name in messages.
+    ``further`` says that options which do not fit the format are ignored.
     """
     said = None if further else reading.file_format
     names_path = _names_path(name, reading, said)

@@ -51,16 +51,21 @@ WHITESPACE = "whitespace"
 #: The most bytes of standard input or of a decompressed file, by default.
 MOST_BYTES = 8 * 10**9
 
-_TEXT = frozenset(("csv", "tsv", "arff", "c4.5"))
-_DELIMITED = frozenset(("csv", "tsv"))
+DELIMITED_FORMATS = frozenset(("csv", "tsv"))
+#: The formats whose cells are all text.
+TEXT_FORMATS = DELIMITED_FORMATS | {"arff", "c4.5"}
+#: The formats that may have column names in the first row.
+HEADED_FORMATS = DELIMITED_FORMATS | {"excel"}
+#: The formats that can be read in chunks.
+CHUNKED_FORMATS = DELIMITED_FORMATS | {"parquet", "arrow"}
 _DATABASES = frozenset(("sqlite", "duckdb"))
 #: The formats that each option is for; other options are for all.
 _FOR: Mapping[str, frozenset[str]] = {
-    "separator": _DELIMITED,
-    "encoding": _TEXT,
-    "header": _DELIMITED | {"excel"},
-    "names": _DELIMITED | {"excel"},
-    "names_file": _DELIMITED | {"excel", "c4.5"},
+    "separator": DELIMITED_FORMATS,
+    "encoding": TEXT_FORMATS,
+    "header": HEADED_FORMATS,
+    "names": HEADED_FORMATS,
+    "names_file": HEADED_FORMATS | {"c4.5"},
     "sheet": frozenset(("excel",)),
     "table": _DATABASES,
     "query": _DATABASES,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Any
 
 from branchwise.data.arrow import (
@@ -124,19 +126,29 @@ def declared_columns(path: str) -> frozenset[str]:
     return frozenset(field.name for field in schema if declares_values(field))
 
 
-class _TypedFile:
-    """Base class of files with typed columns."""
+class TypedFile(ABC):
+    """A file with typed columns, read at once or in batches.
 
-    def __init__(self, label: str, schema: Any) -> None:
+    ``content`` are its bytes, or its path, which is faster; ``most_bytes`` bounds what
+    its columns take in memory if they are read at once.
+    """
+
+    format_name: str
+
+    def __init__(self, content: Buffer | str, label: str, most_bytes: int) -> None:
         self.label = label
+        self._content = content if isinstance(content, str) else in_memory(content)
+        self._most_bytes = most_bytes
+        with self._whole_file():
+            self.schema = self._read_schema()
         try:
-            names = schema.names
+            names = self.schema.names
         except UnicodeDecodeError:
             raise DataError(
                 f"{label} has column names that are not UTF-8 text. Rename the columns "
                 "where the file is made, and write it again."
             ) from None
-        self.declared = frozenset(f.name for f in schema if declares_values(f))
+        self.declared = frozenset(f.name for f in self.schema if declares_values(f))
         # The row labels of pandas are not a column of the user.
         self._kept = [at for at, name in enumerate(names) if not pandas_index(name)]
         self.names = tuple(names[at] for at in self._kept)
@@ -145,65 +157,107 @@ class _TypedFile:
         """Tell which row it is, counted from 1."""
         return f"row {row + 1:,}"
 
-
-class ParquetFile(_TypedFile):
-    """A table in Parquet.
-
-    Parameters
-    ----------
-    content : bytes or StoredFile
-        The whole file.
-    label : str
-        Name in messages.
-    most_bytes : int
-        The most bytes of its columns in memory.
-    """
-
-    def __init__(self, content: Buffer, label: str, most_bytes: int) -> None:
-        import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
-        from pyarrow import parquet  # noqa: PLC0415
-
-        content = in_memory(content)
-        self._most_bytes = most_bytes
-        try:
-            schema = parquet.read_schema(_source(content))
-            # Text that is a dictionary in the file is read as such.
-            self._file = parquet.ParquetFile(
-                _source(content), read_dictionary=plain_texts(schema)
-            )
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise _unreadable(label, "Parquet", error) from None
-        super().__init__(label, self._file.schema_arrow)
-
     def load(
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
     ) -> list[Any]:
         """Read columns as they are, those in ``text`` as text."""
-        import pyarrow as pa  # noqa: PLC0415
-
-        if self._decoded_size({self.names[i] for i in indices}) > self._most_bytes:
-            raise_size(self.label, self._most_bytes)
-        try:
-            table = self._file.read(columns=[self.names[index] for index in indices])
-            table.validate(full=True)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise _unreadable(self.label, "Parquet", error) from None
-        table = table.select([self.names[index] for index in indices])
+        with self._whole_file():
+            table = self._read(indices)
         positions = in_file_order(indices, text)
         return typed_columns(table, self.label, positions, missing)
 
-    def _decoded_size(self, names: Collection[str]) -> int:
-        """Return the memory that columns take, as far as the metadata tell.
+    def batches(self, names: Sequence[str], n_rows: int) -> Generator[Any, None, None]:
+        """Yield columns in batches, of at most so many rows if the format allows it."""
+        with self._whole_file(), closing(self._batches(names, n_rows)) as batches:
+            for batch in batches:
+                # Validated first: other methods may crash on a damaged batch.
+                batch.validate(full=True)
+                yield batch
 
-        Runs of a value take no space in the file, but in memory. The metadata of
-        columns are not read: pyarrow crashes if they are damaged.
-        """
-        fields = [field for field in self._file.schema_arrow if field.name in names]
-        width = sum(_width(field.type) for field in fields)
-        metadata = self._file.metadata
-        groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
-        # Dictionaries hold every text once.
-        return sum(g.num_rows * width + max(g.total_byte_size, 0) for g in groups)
+    @abstractmethod
+    def _read_schema(self) -> Any:
+        """Return the names and types of the columns."""
+
+    @abstractmethod
+    def _read(self, indices: Sequence[int]) -> Any:
+        """Return a table of columns; raise if they take too much memory."""
+
+    @abstractmethod
+    def _batches(self, names: Sequence[str], n_rows: int) -> Generator[Any, None, None]:
+        """Yield columns in batches."""
+
+    def _source(self) -> Any:
+        import pyarrow as pa  # noqa: PLC0415
+
+        if isinstance(self._content, str):
+            return pa.OSFile(self._content)
+        if isinstance(self._content, bytes):
+            return pa.BufferReader(self._content)
+        return pa.PythonFile(as_stream(self._content), mode="r")
+
+    @contextmanager
+    def _whole_file(self) -> Iterator[None]:
+        """Raise an error that names the file where it is damaged."""
+        import pyarrow as pa  # noqa: PLC0415
+
+        try:
+            yield
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise DataError(
+                f"{self.label} is not a whole {self.format_name} file: {reason}. Write "
+                "or copy it again."
+            ) from None
+
+
+class ParquetFile(TypedFile):
+    """A table in Parquet."""
+
+    format_name = "Parquet"
+
+    def _read_schema(self) -> Any:
+        from pyarrow import parquet  # noqa: PLC0415
+
+        return parquet.read_schema(self._opened_by())
+
+    def _opened_by(self) -> Any:
+        # A path is opened, and closed again, by pyarrow.
+        path = isinstance(self._content, str)
+        return self._content if path else self._source()
+
+    def _open(self) -> Any:
+        from pyarrow import parquet  # noqa: PLC0415
+
+        # Text that is a dictionary in the file is read as such.
+        dictionaries = plain_texts(self.schema)
+        return parquet.ParquetFile(self._opened_by(), read_dictionary=dictionaries)
+
+    def _read(self, indices: Sequence[int]) -> Any:
+        names = [self.names[index] for index in indices]
+        file = self._open()
+        if _decoded_size(file, set(names)) > self._most_bytes:
+            raise_size(self.label, self._most_bytes)
+        table = file.read(columns=names)
+        table.validate(full=True)
+        return table.select(names)
+
+    def _batches(self, names: Sequence[str], n_rows: int) -> Generator[Any, None, None]:
+        with self._open() as file:
+            yield from file.iter_batches(n_rows, columns=list(names))
+
+
+def _decoded_size(file: Any, names: Collection[str]) -> int:
+    """Return the memory that columns take, as far as the metadata tell.
+
+    Runs of a value take no space in the file, but in memory. The metadata of columns
+    are not read: pyarrow crashes if they are damaged.
+    """
+    fields = [field for field in file.schema_arrow if field.name in names]
+    width = sum(_width(field.type) for field in fields)
+    metadata = file.metadata
+    groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
+    # Dictionaries hold every text once.
+    return sum(g.num_rows * width + max(g.total_byte_size, 0) for g in groups)
 
 
 def _width(arrow_type: Any) -> int:
@@ -217,85 +271,46 @@ def _width(arrow_type: Any) -> int:
         return _INDEX
 
 
-class ArrowFile(_TypedFile):
-    """A table in Arrow's IPC format: a file (also Feather) or a stream.
+class ArrowFile(TypedFile):
+    """A table in Arrow's IPC format: a file (also Feather) or a stream."""
 
-    Parameters
-    ----------
-    content : bytes or StoredFile
-        The whole file.
-    label : str
-        Name in messages.
-    most_bytes : int
-        The most bytes of its columns in memory.
-    """
+    format_name = "Arrow"
 
-    def __init__(self, content: Buffer, label: str, most_bytes: int) -> None:
-        import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
+    def _read_schema(self) -> Any:
+        with self._open() as file:
+            return file.schema
 
-        self._content = in_memory(content)
-        self._most_bytes = most_bytes
-        self._is_file = content[:6] == ARROW[0]
-        try:
-            schema = self._open().schema
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise _unreadable(label, "Arrow", error) from None
-        super().__init__(label, schema)
+    @contextmanager
+    def _open(self, fields: Sequence[int] = ()) -> Iterator[Any]:
+        """Open all columns or some."""
+        from pyarrow import ipc  # noqa: PLC0415
 
-    def load(
-        self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
-    ) -> list[Any]:
-        """Read columns as they are, those in ``text`` as text."""
+        options = ipc.IpcReadOptions(included_fields=list(fields) or None)
+        with self._source() as source:
+            is_file = source.read(len(ARROW[0])) == ARROW[0]
+            source.seek(0)
+            opened = ipc.open_file if is_file else ipc.open_stream
+            with opened(source, options=options) as file:
+                yield file
+
+    def _read(self, indices: Sequence[int]) -> Any:
         import pyarrow as pa  # noqa: PLC0415
 
-        try:
-            table = self._read_all()
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise _unreadable(self.label, "Arrow", error) from None
-        table = table.select([self._kept[index] for index in indices])
-        positions = in_file_order(indices, text)
-        return typed_columns(table, self.label, positions, missing)
-
-    def _read_all(self) -> Any:
-        """Read the batches; raise if they take too much memory."""
-        import pyarrow as pa  # noqa: PLC0415
-
-        file = self._open()
         batches, size = [], 0
-        for batch in record_batches(file):
-            # Validated first: other methods may crash on a damaged batch.
-            batch.validate(full=True)
+        for batch in self.batches((), 0):
             batches.append(batch)
             size += batch.nbytes
             if size > self._most_bytes:
                 raise_size(self.label, self._most_bytes)
-        return pa.Table.from_batches(batches, file.schema)
+        table = pa.Table.from_batches(batches, self.schema)
+        return table.select([self._kept[index] for index in indices])
 
-    def _open(self) -> Any:
-        from pyarrow import ipc  # noqa: PLC0415
-
-        opened = ipc.open_file if self._is_file else ipc.open_stream
-        return opened(_source(self._content))
-
-
-def record_batches(file: Any) -> Iterator[Any]:
-    """Return the batches of an opened file or stream one by one."""
-    n_batches = getattr(file, "num_record_batches", None)
-    if n_batches is None:
-        return iter(file)
-    return map(file.get_batch, range(n_batches))
-
-
-def _source(content: Buffer) -> Any:
-    import pyarrow as pa  # noqa: PLC0415
-
-    if isinstance(content, bytes):
-        return pa.BufferReader(content)
-    return pa.PythonFile(as_stream(content), mode="r")
-
-
-def _unreadable(label: str, file_format: str, error: Exception) -> DataError:
-    reason = str(error).rstrip(".")
-    return DataError(
-        f"{label} is not a whole {file_format} file: {reason}. Write or copy it again."
-    )
+    def _batches(self, names: Sequence[str], n_rows: int) -> Generator[Any, None, None]:
+        del n_rows  # batches are as the file has them
+        fields = [self.schema.get_field_index(name) for name in names]
+        with self._open(fields) as file:
+            n_batches = getattr(file, "num_record_batches", None)
+            if n_batches is None:
+                yield from file
+            else:
+                yield from map(file.get_batch, range(n_batches))

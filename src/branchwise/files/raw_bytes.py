@@ -141,14 +141,8 @@ _MAYBE_TEXT = frozenset((b"GIF8", b"%PDF-", b"MZ", b"Rar!", b"BZh", b"FEA1"))
 def contents(name: str, label: str, most_bytes: int) -> Buffer:
     """Return the bytes of a file, decompressed, without reading them where possible.
 
-    Parameters
-    ----------
-    name : str
-        The file; ``-`` is standard input.
-    label : str
-        Name in messages.
-    most_bytes : int
-        The most bytes from a pipe or a compressed file.
+    ``name`` is the file, ``-`` standard input; ``label`` its name in messages.
+    ``most_bytes`` bounds what comes from a pipe or a compressed file.
     """
     content = _stored(name, label, most_bytes)
     if content[:2] == GZIP:
@@ -352,16 +346,8 @@ def as_utf8(
 ) -> Buffer:
     """Return a text in UTF-8; what is in UTF-8 already is left as it is, unchecked.
 
-    Parameters
-    ----------
-    content : bytes or StoredFile
-        The whole text.
-    label : str
-        Name in messages.
-    encoding : str or None
-        Its encoding; None is UTF-8, or what a byte order mark says.
-    most_bytes : int
-        The most bytes that it may have in UTF-8.
+    An encoding of None is UTF-8, or what a byte order mark says; ``most_bytes`` bounds
+    the text in UTF-8.
     """
     marked = next((name for mark, name in _MARKS if content[:4].startswith(mark)), None)
     encoding = encoding or marked or "utf-8"

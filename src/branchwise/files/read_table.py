@@ -17,8 +17,13 @@ from branchwise.data.arrow import as_list, converted, declared_table, is_text
 from branchwise.data.schema import check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.delimited import DelimitedFile
-from branchwise.files.formats import HEADED_FORMATS, TEXT_FORMATS, open_format
-from branchwise.files.options import Reading, make_reading
+from branchwise.files.formats import open_format
+from branchwise.files.options import (
+    HEADED_FORMATS,
+    TEXT_FORMATS,
+    Reading,
+    make_reading,
+)
 from branchwise.files.parquet import untyped
 from branchwise.files.raw_bytes import STANDARD_STREAM
 

@@ -315,17 +315,7 @@ def is_workbook(content: Buffer) -> bool:
 
 
 class Workbook:
-    """A sheet of a workbook, its first row the header.
-
-    Parameters
-    ----------
-    content : bytes or StoredFile
-        The whole file.
-    label : str
-        Name in messages.
-    reading : Reading
-        Which sheet, and the names if it has no header.
-    """
+    """A sheet of a workbook, its first row the header unless it has none."""
 
     declared: frozenset[str] = frozenset()
 

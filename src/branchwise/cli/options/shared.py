@@ -11,8 +11,12 @@ from typing import Protocol
 from branchwise.cli.options.declaration import argument, flag, option
 from branchwise.cli.support.streams import Reporter
 from branchwise.errors import ParameterError, quoted
-from branchwise.files.formats import HEADED_FORMATS
-from branchwise.files.options import WHITESPACE, Reading, make_reading
+from branchwise.files.options import (
+    HEADED_FORMATS,
+    WHITESPACE,
+    Reading,
+    make_reading,
+)
 from branchwise.files.read_table import MISSING, TableFile
 
 #: The heading of the reading options.
