@@ -71,10 +71,9 @@ ALLOWED = {
     # Text of exported code, which stays byte for byte the same.
     "src/branchwise/export/c.py": {"answer", "answers", "asks", "chances"},
     "src/branchwise/export/excel.py": {"answer", "reply"},
-    "src/branchwise/export/javascript.py": {"answer", "answers", "chances"},
     "src/branchwise/export/onnx.py": {"answered"},
     "src/branchwise/export/onnx_graph.py": {"answered"},
-    "src/branchwise/export/python.py": {"answer", "answers", "chance", "chances"},
+    "src/branchwise/export/script_writer.py": {"answer", "answers"},
     "src/branchwise/export/sql/query.py": {"answers", "replies", "reply"},
     "docs/export_onnx.md": {"answered"},
     "docs/export_sql.md": {"answers"},

@@ -132,14 +132,10 @@ def compile_and_run(
         "driver.c": _driver(plan, prefix).encode(),
         "rows": _serialised(plan, rows),
     }
+    compiled = [compiler() or "cc", *flags, "driver.c", "-o", "driver", "-lm"]
     # The folder is where programs start, and "." is not where they are looked for.
-    commands = [
-        [compiler() or "cc", *flags, "driver.c", "-o", "driver", "-lm"],
-        ["./driver"],
-    ]
-    return list(
-        _run_predictions(run_in_folder(commands, files, result="results"), plan)
-    )
+    results = run_in_folder([compiled, ["./driver"]], files, result="results")
+    return list(_run_predictions(results, plan))
 
 
 def _driver(plan: Plan, prefix: str) -> str:

@@ -38,6 +38,8 @@ from branchwise.text.conditions import listed, number, word
 #: What has a meaning in a comment of some language, or in a page around the program.
 _LOADED = set("\\*/<>&?`$")
 _WIDTH = 79
+
+
 #: Lower-case words with a meaning in C, C++, JavaScript or the headers of C; Python
 #: knows its own. Columns are named in lower case.
 _RESERVED = frozenset(
@@ -444,42 +446,3 @@ class BraceSource(Source):
     def assign(self, name: str, value: int) -> str:
         """Assign."""
         return f"{name} = {value};"
-
-
-class ScriptSource(Source):
-    """Writes the pieces of a plan in a language whose values are literals and maps.
-
-    ``function_lines`` are those that open a function, take a cell and close it.
-    """
-
-    function_lines: tuple[str, str, str]
-    missing: str
-    other: str
-
-    @staticmethod
-    @abstractmethod
-    def literal(value: Value) -> str:
-        """Write a value so that the language reads the same."""
-
-    def number(self, value: float) -> str:
-        """Write a number in a condition."""
-        return self.literal(value)
-
-    def function(self, piece: Piece, body: Iterable[str]) -> Iterator[str]:
-        """Yield the lines of a function, which take what they need from the cells."""
-        begin, take, end = self.function_lines
-        yield begin.format(piece.number, ", s0, todo" if self.plan.divides else "")
-        for field in piece.fields:
-            yield take.format(self.names[field], field)
-        yield from body
-        yield from (end, "")
-
-    def entries(self, table: Table, written: str) -> list[str]:
-        """Write where each value leads, if it is missing or other, too."""
-        values = self.plan.fields[table.field].values
-        pairs = [
-            *zip(map(self.literal, values), table.of_codes, strict=True),
-            (self.missing, table.of_missing),
-            (self.other, table.of_other),
-        ]
-        return [written.format(key, to) for key, to in pairs if to is not None]

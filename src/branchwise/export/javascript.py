@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import ClassVar
 
 from branchwise.data.schema import Value, ValueType
 from branchwise.errors import ParameterError
 from branchwise.export.base import Options, Prediction, Runner, Target, run_program
 from branchwise.export.code_writer import (
     BraceSource,
-    ScriptSource,
     checked_name,
     comment,
     filled,
@@ -23,14 +23,10 @@ from branchwise.export.code_writer import (
     whole_within_doubles,
     wrapped,
 )
-from branchwise.export.plan import Field, Plan, Row
+from branchwise.export.plan import Plan, Row
+from branchwise.export.script_writer import ScriptSource
 from branchwise.export.statements import OneOf, Table
 
-_TYPES: dict[ValueType, str] = {
-    "text": "string",
-    "boolean": "boolean",
-    "number": "number",
-}
 #: Names that a page or Node.js gives a meaning to.
 _TAKEN = re.compile(
     "module|exports|require|process|global|globalThis|window|document|location|name|"
@@ -63,6 +59,26 @@ class JavaScriptSource(ScriptSource, BraceSource):
     missing = "null"
     other = "OTHER"
     literal = staticmethod(literal)
+    sequence = staticmethod(_array)
+    declaration = ("const {} = ", ";")
+    brackets = ("[", "]")
+    piece_name = "part_{}"
+    after_function = "\n\n"
+    types: ClassVar[dict[ValueType, str]] = {
+        "text": '"string"',
+        "boolean": '"boolean"',
+        "number": '"number"',
+    }
+    untyped = "null"
+    set_of = "new Set({})"
+
+    def row(self, items: Sequence[str]) -> str:
+        """Write a row of the costs."""
+        return f"[{', '.join(items)}]"
+
+    def prediction(self, label: str, probabilities: Sequence[str]) -> str:
+        """Write the label and the probabilities of a node."""
+        return f"[{label}, {self.row(probabilities)}]"
 
     def value(self, field: int, code: int) -> str:
         """Write a value that fields are compared with."""
@@ -130,54 +146,15 @@ def write(plan: Plan, options: Options) -> bytes:
         *source.tables,
         "",
         *functions,
-        *_predictions(plan),
-        *_columns(plan),
+        *source.predictions(),
+        *source.columns(),
         "",
         reader(plan, text)
-        + _pieces(source)
+        + source.piece_list()
         + predictor(plan, len(source.pieces), text)
         + filled(text["tail"], names=", ".join(names), name=name),
     ]
     return "\n".join(lines).encode("ascii")
-
-
-def _predictions(plan: Plan) -> Iterator[str]:
-    yield "// What every node answers."
-    yield "const ANSWERS = ["
-    for position, node in enumerate(plan.nodes):
-        if node.number is not None:
-            prediction = literal(node.number)
-        else:
-            probabilities = ", ".join(map(literal, node.probabilities))
-            prediction = f"[{literal(plan.classes[node.label])}, [{probabilities}]]"
-        yield f"    {prediction},  // {position}"
-    yield "];"
-    if plan.divides and plan.costs is not None:
-        yield "// What it costs to answer (column) where something is true (row)."
-        costs = [f"[{', '.join(map(literal, row))}]" for row in plan.costs]
-        yield f"const COSTS = {_array(costs)};"
-
-
-def _columns(plan: Plan) -> Iterator[str]:
-    yield "// The types of the columns, and the values that training had."
-    yield f"const TYPES = {_array([_type(field) for field in plan.fields])};"
-    yield "const VALUES = ["
-    for field in plan.fields:
-        values = _array([literal(value) for value in field.values])
-        yield "    null," if field.numeric else f"    new Set({values}),"
-    yield "];"
-
-
-def _type(field: Field) -> str:
-    """Write a type; null where training had no value at all."""
-    return literal(_TYPES[field.kind]) if field.numeric or field.values else "null"
-
-
-def _pieces(source: JavaScriptSource) -> str:
-    """Write the list of the functions, if there is more than one."""
-    if len(source.pieces) == 1:
-        return ""
-    return f"const PARTS = {_array([f'part_{p.number}' for p in source.pieces])};\n\n"
 
 
 def _absent() -> str | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import ClassVar
 
 from branchwise.data.schema import Value, ValueType
 from branchwise.export.base import Options, Prediction, Runner, Target, run_program
 from branchwise.export.code_writer import (
-    ScriptSource,
     comment,
     filled,
     finite,
@@ -19,9 +19,9 @@ from branchwise.export.code_writer import (
     wrapped,
 )
 from branchwise.export.plan import Plan, Row
+from branchwise.export.script_writer import ScriptSource
 from branchwise.export.statements import OneOf, Table
 
-_TYPES: dict[ValueType, str] = {"text": "str", "boolean": "bool", "number": "Real"}
 #: Directions of letters that would turn the line around them when it is shown.
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 
@@ -62,6 +62,27 @@ class PythonSource(ScriptSource):
     missing = "None"
     other = "_OTHER"
     literal = staticmethod(literal)
+    sequence = staticmethod(_tuple)
+    declaration = ("_{} = ", "")
+    brackets = ("(", ")")
+    piece_name = "_part_{}"
+    after_function = "\n\n\n"
+    types: ClassVar[dict[ValueType, str]] = {
+        "text": "str",
+        "boolean": "bool",
+        "number": "Real",
+    }
+    untyped = "object"
+    set_of = "frozenset({})"
+
+    def row(self, items: Sequence[str]) -> str:
+        """Write a row of the costs."""
+        return _tuple(items)
+
+    def prediction(self, label: str, probabilities: Sequence[str]) -> str:
+        """Write the label and the probabilities of a node."""
+        comma = "," if len(probabilities) == 1 else ""
+        return f"({label}, ({', '.join(probabilities)}{comma}))"
 
     def one_of(self, name: str, test: OneOf) -> str:
         """Write that a field has one of some values."""
@@ -124,52 +145,14 @@ def write(plan: Plan, options: Options) -> bytes:  # noqa: ARG001
         *source.tables,
         *("", ""),
         *functions,
-        *_predictions(plan),
-        *_columns(plan),
+        *source.predictions(),
+        *source.columns(),
         *("", ""),
         reader(plan, text)
-        + _pieces(source)
+        + source.piece_list()
         + predictor(plan, len(source.pieces), text),
     ]
     return "\n".join(lines).encode()
-
-
-def _predictions(plan: Plan) -> Iterator[str]:
-    yield "# What every node answers."
-    yield "_ANSWERS = ("
-    for position, node in enumerate(plan.nodes):
-        if node.number is not None:
-            prediction = literal(node.number)
-        else:
-            probabilities = ", ".join(map(literal, node.probabilities))
-            comma = "," if len(node.probabilities) == 1 else ""
-            prediction = (
-                f"({literal(plan.classes[node.label])}, ({probabilities}{comma}))"
-            )
-        yield f"    {prediction},  # {position}"
-    yield ")"
-    if plan.divides and plan.costs is not None:
-        yield "# What it costs to answer (column) where something is true (row)."
-        yield f"_COSTS = {_tuple([_tuple([*map(literal, c)]) for c in plan.costs])}"
-
-
-def _columns(plan: Plan) -> Iterator[str]:
-    yield "# The types of the columns, and the values that training had."
-    types = [_TYPES[f.kind] if f.numeric or f.values else "object" for f in plan.fields]
-    yield f"_TYPES = {_tuple(types)}"
-    yield "_VALUES = ("
-    for field in plan.fields:
-        values = _tuple([literal(value) for value in field.values])
-        yield "    None," if field.numeric else f"    frozenset({values}),"
-    yield ")"
-
-
-def _pieces(source: PythonSource) -> str:
-    """Write the list of the functions, if there is more than one."""
-    if len(source.pieces) == 1:
-        return ""
-    names = [f"_part_{piece.number}" for piece in source.pieces]
-    return f"_PARTS = {_tuple(names)}\n\n\n"
 
 
 def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Prediction]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from branchwise.export.plan import ABOVE, AT_MOST, EVERY_BRANCH, STOP, Plan, PlanSplit
 
@@ -63,8 +64,7 @@ class OneOf(_OfField):
     codes: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Went:
+class Went(NamedTuple):
     """A :class:`Choose` before chose this branch (or STOP, or EVERY_BRANCH)."""
 
     level: int
@@ -76,8 +76,7 @@ Test = Known | Missing | Other | UpTo | Above | OneOf | Went
 Tests = tuple[Test, ...]
 
 
-@dataclass(frozen=True)
-class Go:
+class Go(NamedTuple):
     """The case goes to a node or a piece, with the share of a level."""
 
     to: int

@@ -315,12 +315,7 @@ def exported(
     Raises ExportError if the export and the model differ, if nothing on this machine
     can run it, and if there is no row to test.
     """
-    chosen = target_named(target)
-    all_options = chosen.options(options)
-    plan = make_plan(model.schema, model.tree, model.recipe)
-    content = chosen.write(plan, all_options)
-    sample = _sample(model, chosen, plan, rows)
-    done = _verified(model, chosen, plan, sample, content, all_options)
+    content, done = _verified(model, target, rows, options)
     if done.differences:
         raise ExportError(
             f"The export to {target!r} differs from the model, and is not written. "
@@ -359,12 +354,7 @@ def verify(
     **options : str
         The options of the export.
     """
-    chosen = target_named(target)
-    all_options = chosen.options(options)
-    plan = make_plan(model.schema, model.tree, model.recipe)
-    sample = _sample(model, chosen, plan, rows)
-    content = chosen.write(plan, all_options)
-    return _verified(model, chosen, plan, sample, content, all_options)
+    return _verified(model, target, rows, options)[1]
 
 
 def _sample(model: Exportable, target: Target, plan: Plan, rows: object) -> Sample:
@@ -378,13 +368,14 @@ def _sample(model: Exportable, target: Target, plan: Plan, rows: object) -> Samp
 
 
 def _verified(
-    model: Exportable,
-    target: Target,
-    plan: Plan,
-    sample: Sample,
-    content: bytes,
-    options: Options,
-) -> Verification:
+    model: Exportable, name: str, given_rows: object, given: Options
+) -> tuple[bytes, Verification]:
+    """Write an export and run it."""
+    target = target_named(name)
+    options = target.options(given)
+    plan = make_plan(model.schema, model.tree, model.recipe)
+    content = target.write(plan, options)
+    sample = _sample(model, target, plan, given_rows)
     leave_fractional = options.get("divided") == UNANSWERED
     predictions = model_predictions(
         model.schema, model.tree, model.recipe, sample, leave_fractional
@@ -402,7 +393,7 @@ def _verified(
         got = runner.run(content, plan, rows)
         ran.append(runner.name)
         differences += _differences(runner, plan, rows, wanted, got)
-    return Verification(
+    return content, Verification(
         target.name,
         len(rows),
         tuple(ran),

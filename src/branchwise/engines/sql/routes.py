@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,7 @@ SPLIT_OTHERS = -2
 NOWHERE = -1
 
 
-@dataclass(frozen=True)
-class Requested:
+class Requested(NamedTuple):
     """The splits of nodes: a column (-1: none) and a threshold (NaN: none)."""
 
     column: Ints
