@@ -16,11 +16,10 @@ from branchwise.cli.options.algorithm import (
     FOLDS,
     REPEATS,
     jobs_option,
-    option_of,
     seed_option,
 )
 from branchwise.cli.options.declaration import argument, option, takes
-from branchwise.cli.options.growing import Algorithm
+from branchwise.cli.options.growing import option_of
 from branchwise.cli.options.shared import OutputFormat, read_na_values
 from branchwise.cli.support.cross_validation import (
     OF_COLUMNS,
@@ -63,7 +62,7 @@ def evaluate(
     ),
     output_format: OutputFormat = shared.FORMAT,
     quiet: bool = shared.QUIET,
-    algorithm: Algorithm | None = EVALUATED_ALGORITHM,
+    algorithm: str | None = EVALUATED_ALGORITHM,
     regression: bool = EVALUATED_REGRESSION,
     compare: str | None = option(
         "--compare",

@@ -21,7 +21,7 @@ from branchwise.cli.options.engine import (
     engine_options,
     remote_source,
 )
-from branchwise.cli.options.growing import Algorithm, growing_options
+from branchwise.cli.options.growing import growing_options
 from branchwise.cli.options.shared import (
     OutputFormat,
     Table,
@@ -54,7 +54,7 @@ def fit(
     table_paths: list[str] = shared.TABLES,
     target: str = shared.TARGET,
     output: str | None = shared.MODEL_OUTPUT,
-    algorithm: Algorithm | None = ALGORITHM,
+    algorithm: str | None = ALGORITHM,
     regression: bool = REGRESSION,
     output_format: OutputFormat = shared.FORMAT,
     quiet: bool = shared.QUIET,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from enum import StrEnum
 from typing import Any
 
 from branchwise.cli.options import shared
-from branchwise.cli.options.algorithm import check_method, only_given
+from branchwise.cli.options.algorithm import check_effects
 from branchwise.cli.options.declaration import flag, option, takes
-from branchwise.cli.options.growing import Pruning
+from branchwise.cli.options.growing import declared, given_parameters, group
 from branchwise.cli.options.shared import (
     OutputFormat,
     check_without_table,
@@ -26,20 +25,13 @@ from branchwise.cli.support.streams import (
     print_json,
     print_lines,
 )
-from branchwise.cli.support.training import number_or_rule
 from branchwise.errors import ParameterError
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
 from branchwise.model import Model
+from branchwise.recipe import FIELDS, PARAMETERS, PRUNINGS, Pruning
 from branchwise.text.as_text import aligned
 
-#: Parameters of one method only.
-_ONLY_WITH = {
-    "confidence": Pruning.ERROR_BASED,
-    "raise_subtrees": Pruning.ERROR_BASED,
-    "tolerance": Pruning.REDUCED_ERROR,
-    "ccp_alpha": Pruning.COST_COMPLEXITY,
-}
 #: The columns of a pruning path, and what they are called in print.
 _PATH_COLUMNS = {
     "alpha": "alpha",
@@ -49,24 +41,35 @@ _PATH_COLUMNS = {
 }
 
 
-class Method(StrEnum):
-    """How a tree is made smaller."""
+#: Help that differs from that of branchwise fit.
+_HELP = {
+    "raise_subtrees": "error-based with --data: no subtree raising.",
+    "ccp_alpha": "cost-complexity: the complexity parameter, in units of impurity "
+    "(--path lists the effective values); or the one with the least error on --data, "
+    "or the largest within one standard error of that.",
+}
+#: The options of one pruning method each.
+pruning_options = group(
+    *(
+        declared(name, _HELP.get(name, ""), shows_default=name != "ccp_alpha")
+        for name, parameter in PARAMETERS.items()
+        if (parameter.only_with or ("",))[0] == "pruning" and name in FIELDS
+    )
+)
 
-    ERROR_BASED = "error-based"
-    REDUCED_ERROR = "reduced-error"
-    COST_COMPLEXITY = "cost-complexity"
 
-
-@takes(reading=shared.reading_options)
+@takes(pruning=pruning_options, reading=shared.reading_options)
 def prune(
+    *,
     model_path: str = shared.MODEL,
     output: str | None = shared.MODEL_OUTPUT,
-    method: Method | None = option(
+    method: Pruning | None = option(
         "--method",
         None,
         "The pruning method: by pessimistic error estimates (with --data, the "
         "training rows, also subtree raising), by the errors on the rows of "
         "--data, or by cost-complexity.",
+        choices=PRUNINGS,
     ),
     data_path: str | None = option(
         "--data",
@@ -83,29 +86,7 @@ def prune(
     weight: str | None = option(
         "--weight", "COLUMN", "The column of --data with the weight of each row."
     ),
-    confidence: float | None = option(
-        "--confidence",
-        "SHARE",
-        "error-based, Quinlan's -c as a share: the lower, the more is pruned; "
-        "up to 0.5.",
-        "0.25",
-    ),
-    no_raise_subtrees: bool = flag(
-        "--no-raise-subtrees", "error-based with --data: no subtree raising."
-    ),
-    tolerance: float | None = option(
-        "--tolerance",
-        "SHARE",
-        "reduced-error: the loss of accuracy allowed for each pruned subtree.",
-        "0",
-    ),
-    ccp_alpha: str | None = option(
-        "--ccp-alpha",
-        "NUMBER|best|1-se",
-        "cost-complexity: the complexity parameter, in units of impurity "
-        "(--path lists the effective values); or the one with the least error on "
-        "--data, or the largest within one standard error of that.",
-    ),
+    pruning: dict[str, Any],
     collapse: list[int] | None = option(
         "--collapse",
         "NODE",
@@ -130,7 +111,6 @@ def prune(
     missing: list[str] | None = shared.NA_VALUES,
     output_format: OutputFormat = shared.FORMAT,
     quiet: bool = shared.QUIET,
-    *,
     reading: Reading,
 ) -> None:
     """Make the tree of a model file smaller, without growing it again.
@@ -148,12 +128,7 @@ def prune(
       branchwise prune tree.json --method cost-complexity --ccp-alpha 1-se --data v.csv
       branchwise prune tree.json --collapse 3 --merge-same-leaves
     """
-    given = only_given(
-        confidence=confidence,
-        raise_subtrees=False if no_raise_subtrees else None,
-        tolerance=tolerance,
-        ccp_alpha=number_or_rule("--ccp-alpha", ccp_alpha),
-    )
+    given = given_parameters(pruning)
     changes = method is not None or bool(collapse) or merge_same_leaves
     _check_request(path, changes, output)
     _check_method(method, given)
@@ -211,10 +186,9 @@ def _check_request(path: bool, changes: bool, output: str | None) -> None:
         )
 
 
-def _check_method(method: Method | None, given: Mapping[str, Any]) -> None:
-    chosen = Pruning.NONE if method is None else Pruning(method.value)
-    check_method(chosen, given, "--method", _ONLY_WITH)
-    if method is Method.COST_COMPLEXITY and "ccp_alpha" not in given:
+def _check_method(method: Pruning | None, given: Mapping[str, Any]) -> None:
+    check_effects(given, {"pruning": method}, "--method")
+    if method == "cost-complexity" and "ccp_alpha" not in given:
         raise ParameterError(
             "--method cost-complexity needs --ccp-alpha. --path lists the effective "
             "values."
@@ -222,7 +196,7 @@ def _check_method(method: Method | None, given: Mapping[str, Any]) -> None:
 
 
 def _check_data(
-    method: Method | None,
+    method: Pruning | None,
     given: Mapping[str, Any],
     has_data: bool,
     path: bool,
@@ -230,7 +204,7 @@ def _check_data(
 ) -> None:
     """Reject rows that have no effect, and require rows that are needed."""
     by_rule = isinstance(given.get("ccp_alpha"), str)
-    if not has_data and (method is Method.REDUCED_ERROR or by_rule):
+    if not has_data and (method == "reduced-error" or by_rule):
         what = f"--ccp-alpha {given['ccp_alpha']}" if by_rule else f"--method {method}"
         raise ParameterError(
             f"{what} needs rows to prune with, other than those that the tree was "
@@ -241,7 +215,7 @@ def _check_data(
             "--no-raise-subtrees has no effect without --data: subtree raising needs "
             "the training rows."
         )
-    by_number = method is Method.COST_COMPLEXITY and not by_rule
+    by_number = method == "cost-complexity" and not by_rule
     if has_data and not path and (method is None or by_number):
         raise ParameterError(
             "--data has no effect unless --method is error-based or reduced-error, "
@@ -254,15 +228,15 @@ def _check_data(
 
 
 def _pruned(
-    model: Model, rows: KnownRows, method: Method, given: Mapping[str, Any]
+    model: Model, rows: KnownRows, method: Pruning, given: Mapping[str, Any]
 ) -> Model:
     parameters = dict(given)
-    if method is Method.ERROR_BASED and rows.X is None:
+    if method == "error-based" and rows.X is None:
         parameters["raise_subtrees"] = False
     if rows.weights is not None:
         parameters["sample_weight"] = rows.weights
     with nullcontext() if rows.file is None else located(rows.file):
-        return model.prune(method.value, rows.X, rows.y, **parameters)
+        return model.prune(method, rows.X, rows.y, **parameters)
 
 
 def _print_path(table: Any, output_format: OutputFormat) -> None:

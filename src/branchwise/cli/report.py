@@ -14,11 +14,10 @@ from branchwise.cli.options.algorithm import (
     ALGORITHM,
     REGRESSION,
     chosen_algorithm,
-    has_parameter,
+    full_name,
     seed_option,
 )
 from branchwise.cli.options.declaration import option, takes
-from branchwise.cli.options.growing import Algorithm
 from branchwise.cli.options.shared import (
     OutputFormat,
     read_na_values,
@@ -68,7 +67,7 @@ def report(
     output: str = option(
         "--output -o", "FILE", "The page to write; - is standard output.", default=...
     ),
-    algorithm: Algorithm | None = ALGORITHM,
+    algorithm: str | None = ALGORITHM,
     regression: bool = REGRESSION,
     title: str | None = shared.TITLE,
     output_format: OutputFormat = shared.FORMAT,
@@ -176,26 +175,13 @@ def _check_testing(test: str | None, cv: int | None, hold_out: float | None) -> 
 
 
 def _estimator(
-    algorithm: Algorithm, regression: bool, growth: Growth, rows: TrainingTable
+    algorithm: str, regression: bool, growth: Growth, rows: TrainingTable
 ) -> Any:
-    from branchwise.estimators.c45 import C45Classifier
-    from branchwise.estimators.cart import CARTClassifier, CARTRegressor
-    from branchwise.estimators.id3 import ID3Classifier
+    from branchwise.evaluation import candidate
 
-    kinds: Mapping[str, Any] = {
-        Algorithm.ID3: ID3Classifier,
-        Algorithm.C45: C45Classifier,
-        Algorithm.CART: CARTClassifier,
-    }
-    kind = CARTRegressor if regression else kinds[algorithm]
-    called = "cart --regression" if regression else algorithm.value
-    given = growth.parameters(rows.labels)
-    if given.get("pruning") == "none":
-        del given["pruning"]
-        if algorithm is Algorithm.C45:
-            given["prune"] = False
-    own = {name: value for name, value in given.items() if has_parameter(called, name)}
-    return kind(categories=rows.roles.categories or None, **own)
+    given = growth.parameters(rows.labels, full_name(algorithm, regression))
+    categories = rows.roles.categories or None
+    return candidate(algorithm, regression, categories=categories, **given)
 
 
 def _made(rows: TrainingTable, estimator: Any, **options: Any) -> Report:
@@ -248,7 +234,7 @@ def _commands(context: typer.Context, names: Mapping[str, str]) -> list[str]:
     grown = [words for name, words in given if name not in _OWN]
     if "algorithm" not in [name for name, _ in given]:
         regression = any(name == "regression" for name, _ in given)
-        grown.append(["--algorithm", chosen_algorithm(None, regression).value])
+        grown.append(["--algorithm", chosen_algorithm(None, regression)])
     return [
         shlex.join(["branchwise", "report", *_flat([words for _, words in given])]),
         shlex.join(["branchwise", "fit", *_flat(grown), "--output", "tree.json"]),

@@ -15,17 +15,11 @@ from branchwise.cli.options import shared
 from branchwise.cli.options.algorithm import (
     ALGORITHM,
     REGRESSION,
-    given_parameters,
-    option_of,
     recipe_of,
 )
 from branchwise.cli.options.declaration import flag, option, takes
-from branchwise.cli.options.growing import N_JOBS, VALIDATION, Algorithm, Probabilities
+from branchwise.cli.options.growing import given_parameters, growing_options, option_of
 from branchwise.cli.options.shared import read_na_values
-from branchwise.cli.support.cross_validation import (
-    Growth,
-    growth_options,
-)
 from branchwise.cli.support.models import (
     check_known_rows,
     check_two_streams,
@@ -74,7 +68,7 @@ _WITH_MODEL = ("class_weight", "priors")
 _NOT_PARAMETERS = ("regression", "categorical", "numeric", "ignore", "categories")
 
 
-@takes(growth=growth_options, reading=shared.reading_options)
+@takes(growth=growing_options, reading=shared.reading_options)
 def steps(
     table_path: str = shared.TABLE,
     target: str | None = option(
@@ -108,13 +102,11 @@ def steps(
         "The file to write; - is standard output.",
         "standard output",
     ),
-    algorithm: Algorithm | None = ALGORITHM,
+    algorithm: str | None = ALGORITHM,
     regression: bool = REGRESSION,
     quiet: bool = shared.QUIET,
-    n_jobs: int | None = N_JOBS,
-    validation: str | None = VALIDATION,
     *,
-    growth: Growth,
+    growth: dict[str, Any],
     reading: Reading,
 ) -> None:
     """Print the worked solution of splits: counts, entropies, gains, and the choice.
@@ -130,9 +122,8 @@ def steps(
       branchwise steps data.csv --model tree.json -o steps.tex
       branchwise steps data.csv -t price -a cart --regression --style markdown
     """
-    options = {**growth.options, "table_path": table_path, "target": target}
-    options |= {"algorithm": algorithm, "regression": regression, "reading": reading}
-    options |= {"validation": validation, "n_jobs": n_jobs}
+    options = dict(locals()) | growth
+    validation = growth["validation"]
     if model_path is None:
         _check_beyond_growth(options)
     wanted = _wanted(nodes)
@@ -168,7 +159,7 @@ def _check_beyond_growth(options: Mapping[str, Any]) -> None:
             "--unseen-policy has no effect here: the rows of a worked solution are "
             "those that the tree is grown from. Leave it out."
         )
-    if options["probabilities"] is Probabilities.LAPLACE:
+    if options["probabilities"] == "laplace":
         raise ParameterError(
             "--probabilities laplace has no effect here: the most probable class is "
             "the same as by frequencies. Leave it out."

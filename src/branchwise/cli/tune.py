@@ -15,12 +15,12 @@ from branchwise.cli.options.algorithm import (
     EVALUATION,
     FOLDS,
     chosen_algorithm,
+    full_name,
     jobs_option,
-    option_of,
     seed_option,
 )
 from branchwise.cli.options.declaration import flag, option, takes
-from branchwise.cli.options.growing import Algorithm
+from branchwise.cli.options.growing import option_of
 from branchwise.cli.options.shared import OutputFormat
 from branchwise.cli.show import size_of, write_model
 from branchwise.cli.support.cross_validation import (
@@ -87,7 +87,7 @@ def tune(
     ),
     output_format: OutputFormat = shared.FORMAT,
     quiet: bool = shared.QUIET,
-    algorithm: Algorithm | None = EVALUATED_ALGORITHM,
+    algorithm: str | None = EVALUATED_ALGORITHM,
     regression: bool = EVALUATED_REGRESSION,
     grid: list[str] | None = option(
         "--grid",
@@ -166,7 +166,7 @@ def tune(
     rows = read_fold_rows(
         table_path, target, growth, regression, reading, reporter, jobs
     )
-    estimator = _estimator(chosen.value, regression, rows, growth)
+    estimator = _estimator(chosen, regression, rows, growth)
     found = _searched_grid(
         estimator,
         rows,
@@ -253,7 +253,7 @@ def _kind(drawing: str) -> str:
 def _estimator(name: str, regression: bool, rows: ReadyRows, growth: Growth) -> Any:
     from branchwise.evaluation import candidate
 
-    given = growth.parameters(rows.labels)
+    given = growth.parameters(rows.labels, full_name(name, regression))
     return candidate(name, regression, categories=rows.categories, **given)
 
 

@@ -8,140 +8,55 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from branchwise.cli.options.declaration import flag, option
-from branchwise.cli.options.growing import Algorithm, Pruning
-from branchwise.cli.support.training import as_amount, number_or_rule, samples
+from branchwise.cli.options.growing import given_parameters, option_of
+from branchwise.cli.support.training import as_amount
 from branchwise.data.schema import Value
 from branchwise.data.target import learn_target
 from branchwise.errors import MOST_SEED, DataError, ParameterError, quoted
 from branchwise.files.read_table import TableFile
-from branchwise.recipe import C45, CART, FOR_NUMBERS, ID3, Recipe, named
-
-#: How messages name an algorithm; regression has another set of parameters.
-_ID3, _C45, _CART, _REGRESSION = "id3", "c4.5", "cart", "cart --regression"
-_ALGORITHMS = (_ID3, _C45, _CART, _REGRESSION)
-_CLASSIFIERS = (_ID3, _C45, _CART)
-_WITH_CHOICE = (_ID3, _CART, _REGRESSION)
-
-_RECIPES = {
-    _ID3: ID3,
-    _C45: C45,
-    _CART: CART,
-    _REGRESSION: replace(CART, criterion="variance"),
-}
-#: The algorithms that have a parameter, for those that not all have.
-_KNOWN_TO = {
-    "class_weight": _CLASSIFIERS,
-    "priors": _CLASSIFIERS,
-    "costs": _CLASSIFIERS,
-    "probabilities": _CLASSIFIERS,
-    "m": _CLASSIFIERS,
-    "criterion": _WITH_CHOICE,
-    "min_samples_branch": (_C45,),
-    "group_values": (_C45,),
-    "threshold": (_C45,),
-    "prune": (_C45,),
-    "confidence": _CLASSIFIERS,
-    "raise_subtrees": _CLASSIFIERS,
-}
-_CRITERIA = {
-    _ID3: named(("gain", "gain_ratio", "gini")),
-    _CART: named(("gini", "gain")),
-    _REGRESSION: named(FOR_NUMBERS),
-}
-#: Parameters of one pruning method only.
-ONLY_WITH = {
-    "confidence": Pruning.ERROR_BASED,
-    "raise_subtrees": Pruning.ERROR_BASED,
-    "tolerance": Pruning.REDUCED_ERROR,
-    "validation": Pruning.REDUCED_ERROR,
-    "validation_fraction": Pruning.REDUCED_ERROR,
-    "ccp_alpha": Pruning.COST_COMPLEXITY,
-}
-#: Options that are parameters of the estimators as they are given.
-_AS_THEY_ARE = (
-    "criterion",
-    "max_depth",
-    "max_leaf_nodes",
-    "min_gain",
-    "max_p_value",
-    "threshold",
-    "max_bins",
-    "pruning",
-    "confidence",
-    "tolerance",
-    "validation",
-    "validation_fraction",
-    "class_weight",
-    "priors",
-    "costs",
-    "probabilities",
-    "m",
+from branchwise.recipe import (
+    CRITERIA,
+    FIELDS,
+    PARAMETERS,
+    RECIPES,
+    Pruning,
+    Recipe,
+    pruning_of,
 )
-#: Options that are numbers of cases or shares.
-_CASES = ("min_samples_split", "min_samples_leaf", "min_samples_branch")
-#: Parameters that are switched off, not on.
-_NEGATED = ("prune", "raise_subtrees")
+
+#: The values of ``--algorithm``.
+ALGORITHMS = tuple(name for name in RECIPES if "--" not in name)
 
 
-def option_of(parameter: str) -> str:
-    """Name the option that sets a parameter of an estimator."""
-    renamed = {"missing": "missing-policy", "unseen": "unseen-policy"}
-    negation = "no-" if parameter in _NEGATED else ""
-    return f"--{negation}{renamed.get(parameter, parameter).replace('_', '-')}"
+def full_name(algorithm: str, regression: bool) -> str:
+    """Return the name of an algorithm in ``branchwise.recipe``."""
+    return f"{algorithm} --regression" if regression else algorithm
 
 
 def has_parameter(algorithm: str, parameter: str) -> bool:
     """Whether an algorithm has a parameter."""
-    return algorithm in _KNOWN_TO.get(parameter, _ALGORITHMS)
+    return algorithm in PARAMETERS[parameter].algorithms
 
 
 def recipe_of(
-    algorithm: Algorithm | None, regression: bool, options: Mapping[str, Any]
+    algorithm: str | None, regression: bool, options: Mapping[str, Any]
 ) -> Recipe:
     """Fill in a recipe with the growing options of a subcommand."""
     chosen = chosen_algorithm(algorithm, regression)
     return given_recipe(chosen, regression, given_parameters(options))
 
 
-def given_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are parameters of estimators, where they are given."""
-    plain = {name: options[name] for name in _AS_THEY_ARE}
-    cases = {name: samples(option_of(name), options[name]) for name in _CASES}
-    return only_given(
-        **plain,
-        **cases,
-        group_values=options["group_values"] or None,
-        missing=options["missing_policy"],
-        unseen=options["unseen_policy"],
-        prune=False if options["no_prune"] else None,
-        raise_subtrees=False if options["no_raise_subtrees"] else None,
-        ccp_alpha=number_or_rule("--ccp-alpha", options["ccp_alpha"]),
-    )
-
-
-def only_given(**parameters: Any) -> dict[str, Any]:
-    """Keep the parameters that are not None, choices as plain texts."""
-    return {
-        name: str(value) if isinstance(value, StrEnum) else value
-        for name, value in parameters.items()
-        if value is not None
-    }
-
-
-def given_recipe(
-    algorithm: Algorithm, regression: bool, given: Mapping[str, Any]
-) -> Recipe:
+def given_recipe(algorithm: str, regression: bool, given: Mapping[str, Any]) -> Recipe:
     """Fill in a recipe with the parameters that were given.
 
     Parameters
     ----------
-    algorithm : Algorithm
+    algorithm : str
         What to start from.
     regression : bool
         Whether numbers are to be predicted.
@@ -149,119 +64,94 @@ def given_recipe(
         Parameters of the estimators; those that are not in a recipe are checked
         all the same. Costs are left for when the classes are known.
     """
-    if regression and algorithm is not Algorithm.CART:
+    name = full_name(algorithm, regression)
+    if name not in RECIPES:
         raise ParameterError(
-            f"--regression applies only to --algorithm cart. Got {algorithm.value}: "
+            f"--regression applies only to --algorithm cart. Got {algorithm}: "
             "give --algorithm cart, too."
         )
-    name = _REGRESSION if regression else algorithm.value
     _check_unknown(name, given)
-    if (
-        name in (_CART, _REGRESSION)
-        and "pruning" not in given
-        and given.get("ccp_alpha") == 0
-    ):
+    if "pruning" in given and "prune" in given:
+        raise ParameterError(
+            "--no-prune and --pruning contradict each other. Give one of them."
+        )
+    if RECIPES[name].algorithm == "CART" and "pruning" not in given:
         # An alpha of 0 prunes nothing, as for the estimators.
-        given = {n: value for n, value in given.items() if n != "ccp_alpha"}
+        given = {n: v for n, v in given.items() if (n, v) != ("ccp_alpha", 0)}
     method = pruning_method(name, given)
-    check_method(method, given, "--pruning", ONLY_WITH)
+    check_effects(given, {**given, "pruning": method})
     _check_rows_to_prune_with(method, given)
-    if name == _REGRESSION and method is Pruning.ERROR_BASED:
+    if regression and method == "error-based":
         raise ParameterError(
             "--pruning error-based counts wrong classes, which --regression has none "
             "of. Use reduced-error or cost-complexity."
         )
-    if "m" in given and given.get("probabilities") != "m-estimate":
+    values = {n: v for n, v in given.items() if n in FIELDS and n != "costs"}
+    if "criterion" in given and given["criterion"] not in CRITERIA[name]:
         raise ParameterError(
-            "--m has no effect unless --probabilities is m-estimate. Give both or "
-            "neither."
+            f"--criterion must be one of {', '.join(CRITERIA[name])} with --algorithm "
+            f"{name}. Got {given['criterion']}."
         )
-    return _filled(name, method, given)
-
-
-def _filled(name: str, method: Pruning, given: Mapping[str, Any]) -> Recipe:
-    recipe = _RECIPES[name]
-    shared = {field.name for field in fields(recipe) if field.init} - {"costs"}
-    values = {n: v for n, v in given.items() if n in shared}
-    values["pruning"] = None if method is Pruning.NONE else method.value
-    if "criterion" in given:
-        values["criterion"] = _criterion(name, given["criterion"])
     if given.get("group_values"):
         values["branching"] = "groups"
-    return replace(recipe, **values)
-
-
-def _criterion(name: str, given: str) -> str:
-    if given not in _CRITERIA[name]:
-        allowed = ", ".join(_CRITERIA[name])
-        raise ParameterError(
-            f"--criterion must be one of {allowed} with --algorithm {name}. Got "
-            f"{given}."
-        )
-    return given
+    return replace(RECIPES[name], **values | {"pruning": method})
 
 
 def _check_unknown(name: str, given: Mapping[str, Any]) -> None:
     for parameter in given:
         if not has_parameter(name, parameter):
-            known = " or ".join(_KNOWN_TO[parameter])
+            known = " or ".join(PARAMETERS[parameter].algorithms)
             raise ParameterError(
                 f"{option_of(parameter)} applies only to --algorithm {known}. Got "
                 f"{name}: choose another algorithm, or leave the option out."
             )
 
 
-def pruning_method(name: str, given: Mapping[str, Any]) -> Pruning:
+def pruning_method(name: str, given: Mapping[str, Any]) -> Pruning | None:
     """Return how an algorithm prunes, with the parameters that were given."""
-    if "pruning" in given and "prune" in given:
-        raise ParameterError(
-            "--no-prune and --pruning contradict each other. Give one of them."
-        )
-    if "prune" in given:
-        return Pruning.NONE
-    if "pruning" in given:
-        return Pruning(given["pruning"])
-    if name == _C45:
-        return Pruning.ERROR_BASED
-    # ccp_alpha implies cost-complexity pruning, as for the estimators of CART.
-    implied = name in (_CART, _REGRESSION) and "ccp_alpha" in given
-    return Pruning.COST_COMPLEXITY if implied else Pruning.NONE
+    if given.get("pruning") == "none":
+        return None
+    return pruning_of(RECIPES[name], given)
 
 
-def check_method(
-    method: Pruning,
-    given: Mapping[str, Any],
-    option: str,
-    only_with: Mapping[str, Pruning],
+def has_effect(parameter: str, values: Mapping[str, Any]) -> bool:
+    """Whether a parameter has an effect with the values of others."""
+    needed = PARAMETERS[parameter].only_with
+    return needed is None or values.get(needed[0], FIELDS[needed[0]]) == needed[1]
+
+
+def check_effects(
+    given: Mapping[str, Any], values: Mapping[str, Any], method: str = "--pruning"
 ) -> None:
-    """Reject parameters of another pruning method.
+    """Reject parameters that have no effect.
 
     Parameters
     ----------
-    method : Pruning
-        The pruning method.
     given : dict
         The parameters.
-    option : str
-        The option that chooses the method.
-    only_with : dict
-        The one method that has a parameter.
+    values : dict
+        The same, with the pruning method that they choose.
+    method : str
+        The option that names this method.
     """
-    for parameter, needed in only_with.items():
-        if parameter in given and method is not needed:
-            raise ParameterError(
-                f"{option_of(parameter)} has no effect unless {option} is "
-                f"{needed.value}. Got {_described(method, given)}."
-            )
+    for parameter in given:
+        needed = PARAMETERS[parameter].only_with
+        if needed is None or has_effect(parameter, values):
+            continue
+        other, value = needed
+        got = values.get(other, FIELDS[other]) or "none"
+        if other == "pruning" and "prune" in given:
+            got = option_of("prune")
+        raise ParameterError(
+            f"{option_of(parameter)} has no effect unless "
+            f"{method if other == 'pruning' else option_of(other)} is {value}. "
+            f"Got {got}."
+        )
 
 
-def _described(method: Pruning, given: Mapping[str, Any]) -> str:
-    return "--no-prune" if "prune" in given else method.value
-
-
-def _check_rows_to_prune_with(method: Pruning, given: Mapping[str, Any]) -> None:
+def _check_rows_to_prune_with(method: str | None, given: Mapping[str, Any]) -> None:
     sources = [name for name in ("validation", "validation_fraction") if name in given]
-    if method is Pruning.REDUCED_ERROR and len(sources) != 1:
+    if method == "reduced-error" and len(sources) != 1:
         raise ParameterError(
             "--pruning reduced-error needs rows to prune with: either --validation "
             "FILE or --validation-fraction SHARE. Got "
@@ -367,7 +257,7 @@ def _from_file(file: TableFile, classes: Sequence[Value]) -> Costs:
 
 
 #: The algorithm of every subcommand, for classes.
-_DEFAULT = Algorithm.C45
+_DEFAULT = "c4.5"
 EVALUATION = "Fitting and testing"
 
 
@@ -377,8 +267,9 @@ ALGORITHM, EVALUATED_ALGORITHM = (
         None,
         "id3: one branch per value, by gain; c4.5: Quinlan's C4.5; cart: Breiman's "
         "two-way splits.",
-        f"{_DEFAULT}; with --regression {Algorithm.CART}",
+        f"{_DEFAULT}; with --regression cart",
         panel=panel,
+        choices=ALGORITHMS,
     )
     for panel in (None, EVALUATION)
 )
@@ -426,8 +317,6 @@ def jobs_option(default: int | None = None) -> Any:
     )
 
 
-def chosen_algorithm(given: Algorithm | None, regression: bool) -> Algorithm:
+def chosen_algorithm(given: str | None, regression: bool) -> str:
     """Return the algorithm: the one given, or the default."""
-    if given is not None:
-        return given
-    return Algorithm.CART if regression else _DEFAULT
+    return given or ("cart" if regression else _DEFAULT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
@@ -25,6 +25,7 @@ def option(
     *,
     default: Any = None,
     panel: str | None = None,
+    choices: Sequence[str] = (),
     **limits: Any,
 ) -> Any:
     """Declare an option.
@@ -43,9 +44,14 @@ def option(
         The default value; with ``...`` the option must be given.
     panel : str or None
         The heading that lists it in the help.
+    choices : sequence of str
+        The values to choose from, if there is a choice.
     **limits : object
         ``min`` and ``max`` of a number.
     """
+    if choices:
+        metavar = f"<{'|'.join(choices)}>"
+        limits["parser"] = functools.partial(_one_of, choices)
     has_default = default not in (None, False, ...)
     return typer.Option(
         default,
@@ -58,6 +64,13 @@ def option(
     )
 
 
+def _one_of(choices: Sequence[str], given: str) -> str:
+    if given not in choices:
+        known = ", ".join(map(repr, choices))
+        raise typer.BadParameter(f"{given!r} is not one of {known}.")
+    return given
+
+
 def flag(names: str, text: str, panel: str | None = None) -> Any:
     """Declare an option without a value, which is off unless given."""
     return option(names, None, text, default=False, panel=panel)
@@ -66,15 +79,15 @@ def flag(names: str, text: str, panel: str | None = None) -> Any:
 def takes(**groups: Callable[..., Any]) -> Callable[[Subcommand], Subcommand]:
     """Add groups of options to a subcommand.
 
-    The parameters of each function are options, which follow those of the
-    subcommand; what it makes of them is passed to the subcommand by its name.
+    The parameters of each function are options; what it makes of them is passed to
+    the subcommand as the parameter of this name, in whose place the help lists them.
     """
 
     def decorate(subcommand: Subcommand) -> Subcommand:
-        own = _parameters(subcommand)
-        parameters = {name: p for name, p in own.items() if name not in groups}
-        for group in groups.values():
-            parameters |= _parameters(group)
+        parameters: dict[str, inspect.Parameter] = {}
+        for name, parameter in _parameters(subcommand).items():
+            own = _parameters(groups[name]) if name in groups else {name: parameter}
+            parameters |= own
 
         @functools.wraps(subcommand)
         def run(**given: Any) -> None:

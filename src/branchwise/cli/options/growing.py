@@ -1,13 +1,16 @@
-"""The options of ``branchwise fit`` that are parameters of the estimators.
+"""The growing options: one for each parameter of ``branchwise.recipe.PARAMETERS``.
 
-None means not given: each algorithm has its own defaults, and an option that it does
-not have is an error only if it was given.
+An option that is not given is None: each algorithm has its own defaults, and an option
+that it does not have is an error only if it was given.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import typer
 
 from branchwise.cli.options.declaration import flag, option
 from branchwise.cli.options.shared import (
@@ -17,96 +20,88 @@ from branchwise.cli.options.shared import (
     NUMERIC,
     READING,
 )
+from branchwise.recipe import ALPHA_RULES, PARAMETERS, Parameter, default_text
 
-_BY_ALGORITHM = "by algorithm"
-
-
-class Algorithm(StrEnum):
-    """The algorithm that grows a tree."""
-
-    ID3 = "id3"
-    C45 = "c4.5"
-    CART = "cart"
+#: How the value of an option is read from the command line, by the kind of parameter.
+_TYPES: dict[str, type] = {"whole": int, "number": float, "flag": bool}
+#: Parameters of a table or of a run, not of a tree.
+_NOT_OF_TREES = ("weight", "n_jobs")
 
 
-class Criterion(StrEnum):
-    """The score of a split."""
-
-    GAIN = "gain"
-    ENTROPY = "entropy"
-    LOG_LOSS = "log_loss"
-    GAIN_RATIO = "gain_ratio"
-    GINI = "gini"
-    VARIANCE = "variance"
-    SQUARED_ERROR = "squared_error"
-    POISSON = "poisson"
+def key_of(parameter: Parameter) -> str:
+    """Return the name of an option among the arguments of a subcommand."""
+    return parameter.option.removeprefix("--").replace("-", "_")
 
 
-class Policy(StrEnum):
-    """What a missing value does at a split."""
-
-    BRANCH = "branch"
-    SPLIT = "split"
-    LARGEST = "largest"
-    LEARNED = "learned"
-    SURROGATE = "surrogate"
-    NODE = "node"
-    ERROR = "error"
+def option_of(parameter: str) -> str:
+    """Name the option that sets a parameter of an estimator."""
+    if parameter in PARAMETERS:
+        return PARAMETERS[parameter].option
+    return f"--{parameter.replace('_', '-')}"
 
 
-class Unseen(StrEnum):
-    """What an unseen category does at a split."""
+def declared(
+    name: str, text: str = "", panel: str | None = None, shows_default: bool = True
+) -> inspect.Parameter:
+    """Return the option of a parameter, as an argument of a subcommand.
 
-    BRANCH = "branch"
-    SPLIT = "split"
-    LARGEST = "largest"
-    NODE = "node"
-    ERROR = "error"
-
-
-class Pruning(StrEnum):
-    """The pruning method."""
-
-    NONE = "none"
-    ERROR_BASED = "error-based"
-    REDUCED_ERROR = "reduced-error"
-    COST_COMPLEXITY = "cost-complexity"
-
-
-class Threshold(StrEnum):
-    """Position of a threshold between two values."""
-
-    VALUE = "value"
-    MIDPOINT = "midpoint"
-
-
-class Probabilities(StrEnum):
-    """The estimate of class probabilities in a leaf."""
-
-    FREQUENCIES = "frequencies"
-    LAPLACE = "laplace"
-    M_ESTIMATE = "m-estimate"
-
-
-_WEIGHTS = "Weights, costs and probabilities"
-_GROWING = "Growing"
-_PRUNING = "Pruning"
-N_JOBS = option(
-    "--n-jobs",
-    "N",
-    "Threads to grow with, -1 is all cores; the tree is the same.",
-    "1",
-    panel=_GROWING,
-)
-VALIDATION = option(
-    "--validation",
-    "FILE",
-    "reduced-error: a table with rows to prune with.",
-    panel=_PRUNING,
-)
+    Parameters
+    ----------
+    name : str
+        The parameter.
+    text : str
+        The help, where it is not that of the parameter.
+    panel : str or None
+        The heading that lists it in the help.
+    shows_default : bool
+        Whether the help shows the default.
+    """
+    parameter = PARAMETERS[name]
+    allowed = parameter.allowed
+    text = text or _help(parameter)
+    kind = _TYPES.get(allowed.kind, str)
+    if kind is bool:
+        default = flag(parameter.option, text, panel)
+    else:
+        none = ("none",) if allowed.accepts and allowed.accepts(None) else ()
+        default = option(
+            parameter.option,
+            parameter.metavar,
+            text,
+            (shows_default and default_text(parameter)) or None,
+            panel=panel,
+            choices=(*none, *allowed.choices) if allowed.choices else (),
+            min=allowed.least,
+        )
+        kind = kind | None  # type: ignore[assignment]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(
+        key_of(parameter), keyword, default=default, annotation=kind
+    )
 
 
-def growing_options(
+def _help(parameter: Parameter) -> str:
+    """Return the help of an option, after the one algorithm that has it."""
+    text = parameter.off or parameter.help
+    if len(parameter.algorithms) != 1:
+        return text
+    if ": " in text:
+        return f"{parameter.algorithms[0]}, {text}"
+    return f"{parameter.algorithms[0]}: {text[0].lower()}{text[1:]}"
+
+
+def group(*options: inspect.Parameter) -> Callable[..., dict[str, Any]]:
+    """Return a group of options that are passed on by name."""
+
+    def given(**values: Any) -> dict[str, Any]:
+        return values
+
+    given.__signature__ = inspect.Signature(list(options))  # type: ignore[attr-defined]
+    return given
+
+
+def _columns(
+    *,
     categorical: list[str] | None = CATEGORICAL,
     numeric: list[str] | None = NUMERIC,
     ignore: list[str] | None = IGNORE,
@@ -117,194 +112,61 @@ def growing_options(
         "All possible values of a column, in order; may be repeated.",
         panel=READING,
     ),
-    criterion: Criterion | None = option(
-        "--criterion",
-        None,
-        "The score of a split: gain, gain_ratio or gini for id3 [gain]; gini "
-        "or gain for cart [gini]; variance or poisson for cart --regression "
-        "[variance]. entropy and log_loss are other names of gain, squared_error of "
-        "variance.",
-        _BY_ALGORITHM,
-        panel=_GROWING,
-    ),
-    max_depth: int | None = option(
-        "--max-depth",
-        "N",
-        "Maximum number of splits from the root to a leaf.",
-        "no limit",
-        panel=_GROWING,
-        min=0,
-    ),
-    max_leaf_nodes: int | None = option(
-        "--max-leaf-nodes",
-        "N",
-        "Maximum number of leaves; splits that reduce impurity most come first.",
-        "no limit",
-        panel=_GROWING,
-        min=1,
-    ),
-    min_samples_split: str | None = option(
-        "--min-samples-split",
-        "NUMBER",
-        "The fewest cases a node needs to be split; below 1, a share.",
-        "2",
-        panel=_GROWING,
-    ),
-    min_samples_leaf: str | None = option(
-        "--min-samples-leaf",
-        "NUMBER",
-        "The fewest cases each branch must get; below 1, a share. 1, for c4.5 0.",
-        _BY_ALGORITHM,
-        panel=_GROWING,
-    ),
-    min_samples_branch: str | None = option(
-        "--min-samples-branch",
-        "NUMBER",
-        "c4.5, Quinlan's -m: the fewest cases that at least two branches must "
-        "get; below 1, a share.",
-        "2",
-        panel=_GROWING,
-    ),
-    min_gain: float | None = option(
-        "--min-gain",
-        "NUMBER",
-        "The least gain (bits, with gain) that a split must bring.",
-        "0",
-        panel=_GROWING,
-        min=0,
-    ),
-    max_p_value: float | None = option(
-        "--max-p-value",
-        "NUMBER",
-        "Largest p-value of a split, such as 0.05: of a chi-square or F test, "
-        "Bonferroni-adjusted for the number of possible splits and of columns.",
-        "no test",
-        panel=_GROWING,
-    ),
-    group_values: bool = flag(
-        "--group-values",
-        "c4.5, Quinlan's -s: a branch may have several values.",
-        _GROWING,
-    ),
-    threshold: Threshold | None = option(
-        "--threshold",
-        None,
-        "c4.5: whether thresholds are values of the table or midpoints between "
-        "two values.",
-        "value",
-        panel=_GROWING,
-    ),
-    missing_policy: Policy | None = option(
-        "--missing-policy",
-        None,
-        "What a missing value does: takes its own branch (id3), goes down every "
-        "branch with a fraction of its weight (c4.5), takes the largest branch (cart), "
-        "the branch that scored better in training, or that of a surrogate split, "
-        "stops at the node, or is an error.",
-        _BY_ALGORITHM,
-        panel=_GROWING,
-    ),
-    unseen_policy: Unseen | None = option(
-        "--unseen-policy",
-        None,
-        "What an unseen category does; branch treats it as missing. id3: node, "
-        "c4.5: split, cart: largest.",
-        _BY_ALGORITHM,
-        panel=_GROWING,
-    ),
-    max_bins: int | None = option(
-        "--max-bins",
-        "N",
-        "Maximum number of bins of a numeric column; thresholds are between bins "
-        "only. Faster on long tables, no longer exact.",
-        "every threshold",
-        panel=_GROWING,
-        min=2,
-    ),
-    n_jobs: int | None = N_JOBS,
-    pruning: Pruning | None = option(
-        "--pruning",
-        None,
-        "The method of pruning after the tree is grown.",
-        "none; c4.5: error-based",
-        panel=_PRUNING,
-    ),
-    no_prune: bool = flag(
-        "--no-prune", "c4.5, J48's -U: leave the tree unpruned.", _PRUNING
-    ),
-    confidence: float | None = option(
-        "--confidence",
-        "SHARE",
-        "error-based, Quinlan's -c as a share: the lower, the more is pruned; up "
-        "to 0.5.",
-        "0.25",
-        panel=_PRUNING,
-    ),
-    no_raise_subtrees: bool = flag(
-        "--no-raise-subtrees", "error-based, J48's -S: no subtree raising.", _PRUNING
-    ),
-    tolerance: float | None = option(
-        "--tolerance",
-        "SHARE",
-        "reduced-error: the loss of accuracy allowed for each pruned subtree.",
-        "0",
-        panel=_PRUNING,
-    ),
-    validation: str | None = VALIDATION,
-    validation_fraction: float | None = option(
-        "--validation-fraction",
-        "SHARE",
-        "reduced-error: the share of the rows to hold out for pruning instead.",
-        panel=_PRUNING,
-    ),
-    ccp_alpha: str | None = option(
-        "--ccp-alpha",
-        "NUMBER|best|1-se",
-        "cost-complexity: the complexity parameter, in units of impurity; or "
-        "chosen by cross-validation: the best, or the largest within one standard "
-        "error of the best. cart needs no --pruning beside it.",
-        "0",
-        panel=_PRUNING,
-    ),
-    weight: str | None = option(
-        "--weight", "COLUMN", "The column with the weight of each row.", panel=_WEIGHTS
-    ),
-    class_weight: str | None = option(
-        "--class-weight",
-        "balanced|CLASS=NUMBER,...",
-        "Weights of the classes; those not named have 1.",
-        panel=_WEIGHTS,
-    ),
-    priors: str | None = option(
-        "--priors",
-        "CLASS=SHARE,...",
-        "Prior probabilities of the classes.",
-        "as in the table",
-        panel=_WEIGHTS,
-    ),
-    costs: str | None = option(
-        "--costs",
-        "FILE|TRUE:PREDICTED=COST,...",
-        "Costs of misclassification: a table with a row for each true class and "
-        "a column for each predicted class, or the pairs that do not cost 1.",
-        "1 each",
-        panel=_WEIGHTS,
-    ),
-    probabilities: Probabilities | None = option(
-        "--probabilities",
-        None,
-        "Class probabilities of a leaf: frequencies, Laplace (one more case for "
-        "every class), or m-estimate (--m more cases, distributed as in the root).",
-        "frequencies",
-        panel=_WEIGHTS,
-    ),
-    m: float | None = option(
-        "--m",
-        "NUMBER",
-        "Number of those cases, for --probabilities m-estimate.",
-        "2",
-        panel=_WEIGHTS,
-    ),
-) -> dict[str, Any]:
-    """Return the options of columns, growing, pruning and weights, by name."""
-    return dict(locals())
+) -> None:
+    """Declare the options of columns."""
+
+
+#: The options of columns, growing, pruning and weights.
+growing_options = group(
+    *inspect.signature(_columns, eval_str=True).parameters.values(),
+    *(declared(name, panel=p.group) for name, p in PARAMETERS.items() if p.group),
+)
+
+
+def given_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of estimators that options set."""
+    given = {}
+    for name, parameter in PARAMETERS.items():
+        if parameter.group and name not in _NOT_OF_TREES:
+            written = options.get(key_of(parameter))
+            if written is not None and written is not False:
+                given[name] = _value(parameter, written)
+    return given
+
+
+def _value(parameter: Parameter, written: Any) -> Any:
+    match parameter.allowed.kind:
+        case "flag":
+            return not parameter.off
+        case "cases":
+            return _cases(parameter.option, written)
+        case "alpha":
+            return _alpha(parameter.option, written)
+    return written
+
+
+def _cases(name: str, text: str) -> float:
+    """Read a number of cases or a share: 5 is five cases, 0.05 is a share."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{name} must be a whole number or a share between 0 and 1. Got {text!r}."
+        ) from None
+
+
+def _alpha(name: str, text: str) -> float | str:
+    """Read a complexity parameter: a number, or the rule that chooses it."""
+    if text in ALPHA_RULES:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        rules = " or ".join(ALPHA_RULES)
+        raise typer.BadParameter(
+            f"{name} must be a number, {rules}. Got {text!r}."
+        ) from None

@@ -15,17 +15,21 @@ from numpy.typing import NDArray
 
 from branchwise.cli.fit import roles_of
 from branchwise.cli.options.algorithm import (
-    ONLY_WITH,
+    ALGORITHMS,
     chosen_algorithm,
-    given_parameters,
+    full_name,
     given_recipe,
+    has_effect,
     has_parameter,
-    option_of,
     pruning_method,
     read_costs,
 )
 from branchwise.cli.options.declaration import leaving_out
-from branchwise.cli.options.growing import Algorithm, growing_options
+from branchwise.cli.options.growing import (
+    given_parameters,
+    growing_options,
+    option_of,
+)
 from branchwise.cli.options.shared import OutputFormat, read_na_values
 from branchwise.cli.support.models import located
 from branchwise.cli.support.streams import Reporter, print_json, print_lines
@@ -67,19 +71,25 @@ class Growth:
         """The parameters that were given, by the names of the estimators."""
         return given_parameters(self.options)
 
-    def check(self, algorithm: Algorithm, regression: bool) -> None:
+    def check(self, algorithm: str, regression: bool) -> None:
         """Reject options that the algorithm does not have."""
         given_recipe(algorithm, regression, self.given)
 
-    def parameters(self, labels: Any) -> dict[str, Any]:
-        """Return parameters for the estimators, classes by their names.
+    def parameters(self, labels: Any, algorithm: str) -> dict[str, Any]:
+        """Return the parameters for an estimator, classes by their names.
 
         Parameters
         ----------
         labels : pyarrow column
             The target, which tells the classes.
+        algorithm : str
+            The algorithm; parameters that it does not have are left out.
         """
         given = self.given
+        if given.get("pruning") == "none":
+            del given["pruning"]
+            given["prune"] = False
+        given = {n: v for n, v in given.items() if has_parameter(algorithm, n)}
         for name in ("class_weight", "priors"):
             read = by_class(option_of(name), given.get(name))
             if callable(read):
@@ -130,7 +140,7 @@ def read_fold_rows(
 class FoldOptions:
     """The algorithms to compare, and the folds."""
 
-    algorithm: Algorithm | None
+    algorithm: str | None
     regression: bool
     compare: str | None
     cv: int | None
@@ -142,7 +152,7 @@ class FoldOptions:
     def names(self) -> list[str]:
         """The algorithms, in order."""
         if self.compare is None:
-            return [chosen_algorithm(self.algorithm, self.regression).value]
+            return [chosen_algorithm(self.algorithm, self.regression)]
         return list(dict.fromkeys(name.strip() for name in self.compare.split(",")))
 
     def check(self) -> None:
@@ -225,12 +235,12 @@ def _remarks(comparison: Comparison) -> list[str]:
 
 def _check_options(growth: Growth, folds: FoldOptions) -> None:
     """Reject options that no algorithm has."""
-    algorithms = [Algorithm(n) for n in folds.names if n in set(Algorithm)]
+    algorithms = [name for name in folds.names if name in ALGORITHMS]
     if len(algorithms) == 1:
         growth.check(algorithms[0], folds.regression)
         return
     given = growth.given
-    taken = [_taken(_called(one, folds), given) for one in algorithms]
+    taken = [_taken(full_name(one, folds.regression), given) for one in algorithms]
     for parameter in given:
         if not any(parameter in own for own in taken):
             raise ParameterError(
@@ -242,12 +252,8 @@ def _check_options(growth: Growth, folds: FoldOptions) -> None:
 def _taken(called: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that have an effect on an algorithm."""
     own = {name: value for name, value in given.items() if has_parameter(called, name)}
-    method = pruning_method(called, own)
-    return {n: v for n, v in own.items() if ONLY_WITH.get(n, method) is method}
-
-
-def _called(algorithm: Algorithm, folds: FoldOptions) -> str:
-    return "cart --regression" if folds.regression else algorithm.value
+    values = own | {"pruning": pruning_method(called, own)}
+    return {n: v for n, v in own.items() if has_effect(n, values)}
 
 
 def _compared(
@@ -278,9 +284,10 @@ def _compared(
 def _estimator(name: str, rows: ReadyRows, growth: Growth, folds: FoldOptions) -> Any:
     from branchwise.evaluation import candidate
 
-    if name not in set(Algorithm):
+    if name not in ALGORITHMS:
         return candidate(name, folds.regression)
-    own = growth.parameters(rows.labels)
+    called = full_name(name, folds.regression)
+    own = growth.parameters(rows.labels, called)
     if folds.compare is not None:
-        own = _taken(_called(Algorithm(name), folds), own)
+        own = _taken(called, own)
     return candidate(name, folds.regression, categories=rows.categories, **own)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from branchwise.cli.options.shared import (
@@ -35,7 +34,6 @@ from branchwise.data.weights import check_each_weight, with_class_weights
 from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile, with_location
-from branchwise.recipe import ALPHA_RULES
 
 Weights = NDArray[np.float64]
 
@@ -177,35 +175,6 @@ def validation_rows(
                 f"training table: {quoted(unknown)}. Take these rows out."
             )
     return others.attributes, others.labels
-
-
-def number_or_rule(option: str, text: str | None) -> float | str | None:
-    """Read ccp_alpha: a number, or the rule that chooses it."""
-    if text is None or text in ALPHA_RULES:
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        rules = " or ".join(ALPHA_RULES)
-        raise typer.BadParameter(
-            f"{option} must be a number, {rules}. Got {text!r}."
-        ) from None
-
-
-def samples(option: str, text: str | None) -> float | None:
-    """Read a number of cases or a share: 5 is five cases, 0.05 is a share."""
-    if text is None:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise typer.BadParameter(
-            f"{option} must be a whole number or a share between 0 and 1. Got {text!r}."
-        ) from None
 
 
 def declared_categories(
