@@ -421,7 +421,7 @@ class Showing(ModelPredictions):
         max_values: int = PICTURED_VALUES,
     ) -> str:
         """Return the tree in DOT, for Graphviz; parameters as in :meth:`to_svg`."""
-        from branchwise.render.dot import dot_lines
+        from branchwise.render.diagrams import dot_lines
 
         return "\n".join(dot_lines(self.view(max_values), max_depth, max_nodes))
 
@@ -432,7 +432,7 @@ class Showing(ModelPredictions):
         max_values: int = PICTURED_VALUES,
     ) -> str:
         """Return the tree as a Mermaid flowchart; parameters as in :meth:`to_svg`."""
-        from branchwise.render.mermaid import mermaid_lines
+        from branchwise.render.diagrams import mermaid_lines
 
         return "\n".join(mermaid_lines(self.view(max_values), max_depth, max_nodes))
 

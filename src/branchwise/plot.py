@@ -116,13 +116,9 @@ def plot_tree(
         What to draw.
     ax : matplotlib axes or None
         Where to draw; by default on a figure of its own, as large as the tree needs.
-    max_depth : int or None
-        How many levels of splits to show.
-    max_nodes : int or None
-        How many nodes to show, those of upper levels first. What is left out is
-        counted in the picture.
-    max_values : int
-        How many values of a list to show before the rest is only counted.
+    max_depth, max_nodes, max_values : int or None
+        How many levels of splits, nodes and values of a list to show, as in
+        :meth:`Model.to_svg`.
     legend : bool
         Whether to tell which colour is which class.
 

@@ -236,15 +236,10 @@ def plot_learning_curve(
 
     Parameters
     ----------
-    estimator : estimator
-        What to fit.
-    X, y : table and sequence
-        The rows.
+    estimator, X, y, **options : object
+        As for :func:`branchwise.evaluation.learning_curve`.
     ax : matplotlib axes or None
         Where to draw; by default on a figure of its own.
-    **options : object
-        ``sizes``, ``cv``, ``seed``, ``scoring`` and ``n_jobs`` of
-        :func:`branchwise.evaluation.learning_curve`.
 
     Returns
     -------

@@ -176,52 +176,49 @@ def residual_chart(section: dict[str, Any], target: str) -> str:
 
 def pruning_chart(section: dict[str, Any]) -> str:
     """Draw errors against the size of the tree."""
-    trees = section["trees"]
-    leaves = [float(tree["leaves"]) for tree in trees]
-    training = [tree["training"] for tree in trees]
-    line = _tested("rows it has not seen", leaves, [tree["testing"] for tree in trees])
+    tested, trained, figures = _curves("leaves", section["trees"])
     shares = section["error"] == "share of errors"
-    figures = [0, *training, *line.ys, *line.low, *line.high]
-    scale = (
-        axis(section["error"], figures, percent_figure, least=0, most=1)
-        if shares
-        else axis(section["error"], figures, least=0)
-    )
+    number_format, most = (percent_figure, 1) if shares else (plain_figure, None)
     best = section["best"]["leaves"]
     return line_chart(
         "Pruning curve",
-        f"Errors by the number of leaves, from {int(max(leaves)):,} to "
-        f"{int(min(leaves)):,}; fewest with {best:,} leaves.",
-        axis("leaves", leaves, log=True),
-        scale,
-        [line, Series("training rows", leaves, training, dashed=True)],
+        f"Errors by the number of leaves, from {int(max(tested.xs)):,} to "
+        f"{int(min(tested.xs)):,}; fewest with {best:,} leaves.",
+        axis("leaves", tested.xs, log=True),
+        axis(section["error"], [0, *figures], number_format, least=0, most=most),
+        [tested, trained],
         (float(best), f"fewest errors: {best:,} leaves"),
     )
 
 
 def learning_chart(section: dict[str, Any]) -> str:
     """Draw scores against the number of training rows."""
-    sizes = section["sizes"]
-    rows = [float(size["rows"]) for size in sizes]
-    training = [size["training"] for size in sizes]
-    line = _tested("rows it has not seen", rows, [size["testing"] for size in sizes])
-    shares = section["score"] == "accuracy"
-    figures = [*training, *line.ys, *line.low, *line.high]
-    scale = (
-        axis("accuracy", figures, percent_figure, least=0, most=1)
-        if shares
-        else axis(section["score"], [max(v, -1.0) for v in figures], most=1)
-    )
-    if not shares:  # a single wild fold must not flatten all else
-        line = _bounded(line, scale.low)
+    tested, trained, figures = _curves("rows", section["sizes"])
+    if section["score"] == "accuracy":
+        scale = axis("accuracy", figures, percent_figure, least=0, most=1)
+    else:  # a single wild fold must not flatten all else
+        scale = axis(section["score"], [max(v, -1.0) for v in figures], most=1)
+        tested = _bounded(tested, scale.low)
     return line_chart(
         "Learning curve",
-        f"From {int(rows[0]):,} to {int(rows[-1]):,} rows; {section['score']} on rows "
-        f"not seen ends at {line.ys[-1]:.3f}.",
-        axis("rows to learn from", [0, *rows]),
+        f"From {int(tested.xs[0]):,} to {int(tested.xs[-1]):,} rows; "
+        f"{section['score']} on rows not seen ends at {tested.ys[-1]:.3f}.",
+        axis("rows to learn from", [0, *tested.xs]),
         scale,
-        [line, Series("training rows", rows, training, dashed=True)],
+        [tested, trained],
     )
+
+
+def _curves(
+    name: str, points: Sequence[dict[str, Any]]
+) -> tuple[Series, Series, list[float]]:
+    """Return the lines of unseen and of training rows, and all figures of both."""
+    xs = [float(point[name]) for point in points]
+    trained = Series(
+        "training rows", xs, [point["training"] for point in points], dashed=True
+    )
+    tested = _tested("rows it has not seen", xs, [one["testing"] for one in points])
+    return tested, trained, [*trained.ys, *tested.ys, *tested.low, *tested.high]
 
 
 def _tested(name: str, xs: Sequence[float], found: Sequence[dict[str, Any]]) -> Series:

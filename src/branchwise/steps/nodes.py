@@ -16,9 +16,9 @@ from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError
 from branchwise.grow.choose import few_values
 from branchwise.recipe import Recipe
+from branchwise.steps.candidates import Worked, ending, worked
 from branchwise.steps.numbers import Bars, Child, Ending, Group, NodeSteps
 from branchwise.steps.walk import Rows, Visit, visits
-from branchwise.steps.work import Worked, ending, worked
 from branchwise.text.conditions import (
     Condition,
     absent_values,

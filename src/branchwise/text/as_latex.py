@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from branchwise.text.blocks import (
-    Block,
-    Code,
-    Columns,
-    Figure,
-    Fold,
-    Formula,
-    Formulas,
-    Heading,
-    Items,
-    Notation,
-    Paragraph,
-    Table,
-)
+from branchwise.text import blocks as of
+from branchwise.text.blocks import Block, Formula, Notation, Table
 
 #: A term after so many begins a new line.
 _TERMS_A_LINE = 4
@@ -84,23 +72,23 @@ def _lines(blocks: Iterable[Block]) -> Iterator[str]:
 
 def _block(block: Block) -> Iterable[str]:
     match block:
-        case Heading(text, level):
+        case of.Heading(text, level):
             return [f"\\{_SECTIONS.get(level, 'paragraph')}*{{{escaped(text)}}}"]
-        case Paragraph(text) | Figure(_, text):
+        case of.Paragraph(text) | of.Figure(_, text):
             return [f"{escaped(text)}\\par"]
-        case Items():
+        case of.Items():
             items = [rf"\item {escaped(item)}" for item in block.items]
             return _within("enumerate" if block.numbered else "itemize", items)
-        case Formulas(formulas):
+        case of.Formulas(formulas):
             return _within("align*", [" \\\\\n".join(map(_formula, formulas))])
         case Table():
             return _within("center", _table(block))
-        case Code(lines):
+        case of.Code(lines):
             rows = [rf"\texttt{{{escaped(line)}}}\\" for line in lines]
             return _within("flushleft", rows)
-        case Fold(_, inner):
+        case of.Fold(_, inner):
             return _lines(inner)
-        case Columns(columns):
+        case of.Columns(columns):
             return (line for column in columns for line in _lines(column))
     return []
 

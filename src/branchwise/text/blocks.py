@@ -20,14 +20,6 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Paragraph:
-    """Some sentences; ``kind`` is their class in HTML."""
-
-    text: str
-    kind: str = ""
-
-
-@dataclass(frozen=True)
 class Items:
     """A list, numbered from ``first`` on or not; ``kind`` is its class in HTML."""
 
@@ -40,6 +32,14 @@ class Items:
         """Yield the items, each after its mark in plain text."""
         for number, item in enumerate(self.items, self.first):
             yield (f"{number}. " if self.numbered else "- "), item
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Some sentences; ``kind`` is their class in HTML."""
+
+    text: str
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,12 @@ class Code:
     lines: Sequence[str]
 
 
+class Html(str):
+    """HTML that a template has written; other formats leave it out."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Figure:
     """A chart, as SVG, and its caption; all that other formats have."""
@@ -77,33 +83,10 @@ class Figure:
     caption: str
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Groups of blocks, side by side where a page is wide enough."""
-
-    columns: Sequence[Sequence[Block]]
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Blocks that a page may collapse under a summary."""
-
-    summary: str
-    blocks: Sequence[Block]
-
-
-@dataclass(frozen=True)
-class Html:
-    """HTML that a template has written; other formats leave it out."""
-
-    markup: str
-
-
-@dataclass(frozen=True)
-class Name:
+class Name(str):
     """Words within a formula: of the user, or of the language."""
 
-    text: str
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -119,37 +102,6 @@ Piece = str | Name | Operation
 Term = tuple[Piece, ...]
 
 
-@dataclass(frozen=True)
-class Formula:
-    """``name(of) = terms = value``; terms bring their signs along."""
-
-    name: str
-    of: str
-    terms: Sequence[Term]
-    value: str
-
-
-@dataclass(frozen=True)
-class Formulas:
-    """Formulas, one a line."""
-
-    formulas: Sequence[Formula]
-
-
-Block = (
-    Heading
-    | Paragraph
-    | Items
-    | Table
-    | Code
-    | Figure
-    | Columns
-    | Fold
-    | Html
-    | Formulas
-)
-
-
 def fraction(top: str, bottom: str) -> Operation:
     """Return one amount over another."""
     return Operation("fraction", (top, bottom))
@@ -161,6 +113,16 @@ def log2(of: Piece) -> Operation:
 
 
 TIMES = Operation("times")
+
+
+@dataclass(frozen=True)
+class Formula:
+    """``name(of) = terms = value``; terms bring their signs along."""
+
+    name: str
+    of: str
+    terms: Sequence[Term]
+    value: str
 
 
 @dataclass(frozen=True)
@@ -178,7 +140,7 @@ class Notation:
     def piece(self, piece: Piece) -> str:
         """Write one piece."""
         if isinstance(piece, Name):
-            return self.name(piece.text)
+            return self.name(str(piece))
         if isinstance(piece, str):
             return self.figure(piece)
         return self.patterns[piece.kind].format(*map(self.piece, piece.operands))
@@ -186,3 +148,39 @@ class Notation:
     def terms(self, terms: Sequence[Term]) -> str:
         """Write terms one after the other."""
         return "".join(self.piece(piece) for term in terms for piece in term)
+
+
+@dataclass(frozen=True)
+class Formulas:
+    """Formulas, one a line."""
+
+    formulas: Sequence[Formula]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks that a page may collapse under a summary."""
+
+    summary: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Groups of blocks, side by side where a page is wide enough."""
+
+    columns: Sequence[Sequence[Block]]
+
+
+Block = (
+    Heading
+    | Paragraph
+    | Items
+    | Table
+    | Code
+    | Figure
+    | Columns
+    | Fold
+    | Html
+    | Formulas
+)
