@@ -148,7 +148,7 @@ def test_the_help_of_fit_has_headings():
         "Engines, for tables larger than memory:",
     ]
     options = [line.split()[0] for line in lines if line.startswith("  -")]
-    assert len(options) == len(set(options)) == 58
+    assert len(options) == len(set(options)) == 59
 
 
 def test_bad_usage(tmp_path):
@@ -268,6 +268,7 @@ OPTIONS = [
     ("id3", "--max-bins=4", {"max_bins": 4}),
     ("id3", "--max-leaf-nodes=3", {"max_leaf_nodes": 3}),
     ("id3", "--max-p-value=0.2", {"max_p_value": 0.2}),
+    ("cart", "--min-weight-fraction-leaf=0.1", {"min_weight_fraction_leaf": 0.1}),
     ("id3", "--priors=good=1,bad=9", {"priors": {"good": 1, "bad": 9}}),
     (
         "id3",

@@ -409,6 +409,7 @@ RECIPES = {
     "surrogates": replace(CART, missing="surrogate"),
     "learned": replace(CART, missing="learned"),
     "bins": replace(CART, max_bins=4),
+    "heavy leaves": replace(C45, min_weight_fraction_leaf=0.05),
 }
 
 

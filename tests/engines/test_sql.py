@@ -33,7 +33,9 @@ RECIPES = {
     "cart, learned": replace(CART, missing="learned"),
     "cart, surrogates": replace(CART, missing="surrogate"),
     "cart, bins": replace(CART, max_bins=5),
+    "cart, heavy leaves": replace(CART, min_weight_fraction_leaf=0.1),
     "regression": REGRESSION,
+    "regression, heavy leaves": replace(REGRESSION, min_weight_fraction_leaf=0.2),
     "regression, surrogates": replace(REGRESSION, missing="surrogate"),
     "regression, divided": replace(REGRESSION, missing="split", unseen="split"),
 }

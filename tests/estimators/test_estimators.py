@@ -40,35 +40,24 @@ from branchwise import (
 )
 from branchwise.tree.tree import Tree
 
-NO_ARRAY_API = {
-    "check_array_api_input": (
-        "the array API is not claimed: a table of text is no array of that standard"
-    ),
-}
-FULL_TREE = {
-    "check_class_weight_classifiers": (
-        "it wants a tree on noise to ignore classes of next to no weight, for which it "
-        "sets min_weight_fraction_leaf; a full tree splits as long as there is "
-        "anything to gain. With min_gain=0.001 the check passes"
-    ),
-}
-ROWS_ARE_DEALT_OUT = {
+FOLDS_OF_ROWS = {
     "check_sample_weight_equivalence_on_dense_data": (
-        "cross-validation deals out rows, so a row twice may be in two folds, a row "
-        "of weight 2 in one. With a price as a number the check passes"
+        "the folds of cross-validation are of rows, so a row twice may be in two "
+        "folds, a row of weight 2 is in one. With ccp_alpha as a number the check "
+        "passes"
     ),
 }
 #: Estimators, and why they fail the checks that they fail.
 CHECKED = [
-    (ID3Classifier(), FULL_TREE),
+    (ID3Classifier(), {}),
     (ID3Classifier(min_gain=0.001, missing="split", unseen="split"), {}),
     (C45Classifier(), {}),
     (C45Classifier(min_samples_branch=1), {}),
     (C45Classifier(group_values=True, prune=False), {}),
-    (CARTClassifier(), FULL_TREE),
+    (CARTClassifier(), {}),
     (CARTClassifier(min_gain=0.001, missing="learned"), {}),
     (CARTClassifier(criterion="log_loss", ccp_alpha=0.01, missing="surrogate"), {}),
-    (CARTClassifier(ccp_alpha="1-se"), ROWS_ARE_DEALT_OUT),
+    (CARTClassifier(ccp_alpha="1-se"), FOLDS_OF_ROWS),
     (CARTRegressor(), {}),
     (CARTRegressor(criterion="poisson", ccp_alpha=0.01), {}),
     (CARTRegressor(criterion="squared_error", missing="learned", max_leaf_nodes=8), {}),
@@ -77,7 +66,7 @@ CHECKED = [
 
 def expected_failures(estimator: Any) -> dict[str, str]:
     (reasons,) = [why for other, why in CHECKED if repr(other) == repr(estimator)]
-    return NO_ARRAY_API | reasons
+    return reasons
 
 
 @parametrize_with_checks(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, replace
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -79,6 +80,12 @@ def test_min_gain_with_gain_ratio() -> None:
     # The best cut by ratio may gain too little where another gains enough.
     for seed in range(2000, 2250):
         compare(seed, criterion="gain_ratio", min_gain=0.25)
+
+
+@pytest.mark.parametrize("missing", ["branch", "split", "largest", "node"])
+def test_min_weight_fraction_leaf(missing: str) -> None:
+    for seed, share in zip(range(3000, 3120), cycle([0.02, 0.1, 0.25, 0.5])):
+        compare(seed, min_weight_fraction_leaf=share, missing=missing)
 
 
 def test_random_tables_are_worth_comparing() -> None:

@@ -19,6 +19,7 @@ RECIPES = {
     "learned": replace(CART, missing="learned"),
     "bins": replace(CART, max_bins=4),
     "numbers": replace(CART, criterion="variance"),
+    "heavy leaves": replace(ID3, missing="split", min_weight_fraction_leaf=0.1),
 }
 
 

@@ -41,6 +41,14 @@ class Settings:
     min_gain: float = 0.0
     missing: str = "branch"
     unseen: str = "node"
+    min_weight_fraction_leaf: float = 0.0
+
+
+class Whole(NamedTuple):
+    """All cases of the training table, to which shares refer."""
+
+    n_cases: int
+    weight: Amount
 
 
 class Case(NamedTuple):
@@ -96,7 +104,8 @@ def fit(
         for row, label, weight in zip(rows, labels, given, strict=True)
         if weight > 0
     ]
-    return grow(cases, sorted(set(labels)), columns, settings, len(cases), 0)
+    whole = Whole(len(cases), weight_of(cases))
+    return grow(cases, sorted(set(labels)), columns, settings, whole, 0)
 
 
 def grow(
@@ -104,7 +113,7 @@ def grow(
     classes: list[str],
     columns: Columns,
     settings: Settings,
-    n_training: int,
+    whole: Whole,
     depth: int,
 ) -> Node:
     """Grow the tree of some cases: a leaf, or the best split and a tree per branch."""
@@ -115,14 +124,14 @@ def grow(
     node = Node(weights, cases_of(cases))
     pure = sum(weight > 0 for weight in weights.values()) < 2
     too_deep = settings.max_depth is not None and depth >= settings.max_depth
-    least = max(2, number_of_cases(settings.min_samples_split, n_training))
+    least = max(2, number_of_cases(settings.min_samples_split, whole.n_cases))
     if pure or too_deep or node.cases < least:
         return node
     admissible = [
         candidate
         for column in columns
         for candidate in admissible_splits(
-            cases, classes, column, columns[column], settings, n_training
+            cases, classes, column, columns[column], settings, whole
         )
     ]
     if not admissible:
@@ -130,9 +139,7 @@ def grow(
     best = first_best(admissible, [score(c, classes, settings) for c in admissible])
     node.column, node.threshold = best.column, best.threshold
     for key, branch in share_out(best, settings).items():
-        node.children[key] = grow(
-            branch, classes, columns, settings, n_training, depth + 1
-        )
+        node.children[key] = grow(branch, classes, columns, settings, whole, depth + 1)
     return node
 
 
@@ -149,14 +156,18 @@ def admissible_splits(
     column: str,
     values: Sequence[str] | None,
     settings: Settings,
-    n_training: int,
+    whole: Whole,
 ) -> list[Candidate]:
     """All the ways in which a column may split the cases, the lower cut first."""
-    least = number_of_cases(settings.min_samples_leaf, n_training)
+    least = number_of_cases(settings.min_samples_leaf, whole.n_cases)
+    light = settings.min_weight_fraction_leaf * whole.weight * (1 - RELATIVE_TIE)
 
     def admissible(candidate: Candidate) -> bool:
         return (
-            all(cases_of(branch) >= least for branch in candidate.branches.values())
+            all(
+                cases_of(branch) >= least and weight_of(branch) >= light
+                for branch in candidate.branches.values()
+            )
             and gain(candidate, classes, settings) >= settings.min_gain - ABSOLUTE_TIE
         )
 

@@ -230,6 +230,7 @@ def test_every_field_of_a_recipe_has_a_place():
         "costs": None,
         "probabilities": "frequencies",
         "m": 2.0,
+        "min_weight_fraction_leaf": 0.0,
     }
     numbers = {n for n, v in known.items() if type(v) in (int, float)}
     assert all(PARAMETERS[document.RECIPE_FIELDS[n]].allowed.is_number for n in numbers)
@@ -257,6 +258,7 @@ def test_every_field_of_a_recipe_has_a_place():
         ("probabilities", "m-estimate", {}),
         ("m", 3.5, {"probabilities": "m-estimate"}),
         ("max_bins", 255, {}),
+        ("min_weight_fraction_leaf", 0.1, {}),
     ],
 )
 def test_fields_are_written_where_they_say_something(tennis, field, value, others):
@@ -1158,6 +1160,7 @@ def test_infinite_numbers_are_refused():
         ("cut", "mean", "threshold must be 'midpoint' or 'value'. "),
         ("max_leaf_nodes", 0, "max_leaf_nodes must be None or a whole number of at "),
         ("min_significance", 2, "max_p_value must be None or a probability above 0 "),
+        ("min_weight_fraction_leaf", 0.6, "min_weight_fraction_leaf must be a share"),
         ("collapse", None, "collapse must be True or False. "),
         ("pruning", "hard", "pruning must be None or 'error-based' or "),
         ("pruning", {}, "pruning must be None or 'error-based' or "),

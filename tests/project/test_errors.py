@@ -1247,6 +1247,12 @@ CASES = [
         "pruning='cost-complexity'.",
     ),
     case(
+        "min_weight_fraction_leaf above a half",
+        lambda: CARTRegressor(min_weight_fraction_leaf=0.6).fit(_CELLS, [1.0, 2.0]),
+        ParameterError,
+        "min_weight_fraction_leaf must be a share from 0 up to 0.5. Got 0.6 instead.",
+    ),
+    case(
         "max_p_value of zero",
         lambda: ID3Classifier(max_p_value=0).fit(_CELLS, _LABELS),
         ParameterError,

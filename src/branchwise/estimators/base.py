@@ -100,6 +100,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     max_depth: int | None = None
     min_samples_split: float = 2
     min_samples_leaf: float = 1
+    min_weight_fraction_leaf: float = 0.0
     min_gain: float = 0.0
     categorical_features: object = "from_dtype"
     categories: Mapping[Any, Sequence[Any]] | None = None

@@ -56,7 +56,8 @@ class Judge:
 
     criterion: Criterion
     impurity_sums: ImpuritySums64
-    cases_in_leaf: float
+    #: Which branches are large enough, from their statistics and cases.
+    enough: Callable[[Floats, Floats], NDArray[np.bool_]]
     cases_in_branch: float
 
     def scores(
@@ -79,7 +80,7 @@ class Judge:
         )
         scores = self.criterion.score(candidates, self.impurity_sums)
         large = np.count_nonzero(cases >= self.cases_in_branch, axis=2) >= 2
-        enough = large & (cases.min(axis=2) >= self.cases_in_leaf)
+        enough = large & self.enough(branches, cases).all(axis=2)
         score = scores.score
         if bits:
             units = self.impurity_sums.of_bits(bits)

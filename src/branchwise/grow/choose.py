@@ -93,9 +93,18 @@ def best_splits(
     recipe: Recipe,
     impurity_sums: ImpuritySums64,
     n_training_cases: float,
+    training_weight: float,
 ) -> Splits:
     """Choose the split of every open node, or none where none is admissible."""
-    search = Search(source, columns, level, recipe, impurity_sums, n_training_cases)
+    search = Search(
+        source,
+        columns,
+        level,
+        recipe,
+        impurity_sums,
+        n_training_cases,
+        training_weight,
+    )
     return carried_out(search, verdicts(search))
 
 

@@ -198,6 +198,7 @@ def _by_levels(
     level = engine.totals()
     n_cases = cases_of(level, recipe)
     impurity_sums_at = impurity_sums_of(level, engine, recipe)
+    weight = weight_of(level, impurity_sums_at)
     pieces = Levels(len(level))
     depth = 0
     while True:
@@ -217,7 +218,13 @@ def _by_levels(
             break
         opened = Level(level.weights[open_nodes], level.cases[open_nodes])
         splits = best_splits(
-            engine, columns, opened, recipe, impurity_sums.at(open_nodes), n_cases
+            engine,
+            columns,
+            opened,
+            recipe,
+            impurity_sums.at(open_nodes),
+            n_cases,
+            weight,
         )
         if recipe.missing == "surrogate":
             from branchwise.grow.surrogates import with_surrogates  # noqa: PLC0415
@@ -277,6 +284,13 @@ def cases_of(root: Level, recipe: Recipe) -> float:
     """Return the number of cases that fractional limits refer to."""
     cases = root.weights if recipe.weights_are_cases else root.cases
     return float(cases.sum())
+
+
+def weight_of(
+    root: Level, impurity_sums_at: Callable[[Level], ImpuritySums64]
+) -> float:
+    """Return the weight of all cases, which fractional weights refer to."""
+    return float(impurity_sums_at(root).weight(root.weights).sum())
 
 
 def impurity_sums_of(

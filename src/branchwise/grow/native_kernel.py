@@ -27,7 +27,8 @@ def serves(recipe: Recipe) -> bool:
         and recipe.criterion_name in BUILT_IN
         and recipe.quinlan_thresholds == recipe.average_gain
         and not (recipe.quinlan_thresholds and recipe.criterion != "gain_ratio")
-        and recipe.max_p_value is None
+        and not recipe.tests_splits
+        and not recipe.min_weight_fraction_leaf
         and recipe.missing in UNSEEN_POLICIES
     )
     return known and available()

@@ -6,9 +6,10 @@ recipe, :class:`Search` computes a :class:`Scored` for each column, from which
 
 Candidates at a node are the columns that make at least two non-empty branches
 there (so one branch per value is possible at most once on a path), each branch with
-``min_samples_leaf`` cases. Unless missing values are a branch, or their side is
-learnt, a column is judged by its known cases, its gain scaled by their share
-(Quinlan 1993, section 3.2). C4.5 has further conditions: see ``grow/thresholds.py``.
+``min_samples_leaf`` cases and ``min_weight_fraction_leaf`` of the weight. Unless
+missing values are a branch, or their side is learnt, a column is judged by its known
+cases, its gain scaled by their share (Quinlan 1993, section 3.2). C4.5 has further
+conditions: see ``grow/thresholds.py``.
 """
 
 from __future__ import annotations
@@ -132,6 +133,7 @@ class Search:
     recipe: Recipe
     impurity_sums: ImpuritySums64
     n_training_cases: float
+    training_weight: float
 
     @cached_property
     def cases_in_leaf(self) -> float:
@@ -142,6 +144,18 @@ class Search:
     def cases_in_branch(self) -> float:
         """The fewest cases of two branches at least."""
         return self.recipe.cases_in_branch(self.n_training_cases)
+
+    @cached_property
+    def weight_in_leaf(self) -> float:
+        """The least weight of every branch."""
+        return self.recipe.weight_in_leaf(self.training_weight)
+
+    def enough(self, statistics: Floats, cases: Floats) -> NDArray[np.bool_]:
+        """Tell which branches have the cases and the weight that each must get."""
+        enough: NDArray[np.bool_] = cases >= self.cases_in_leaf
+        if self.weight_in_leaf:
+            enough &= self.impurity_sums.weight(statistics) >= self.weight_in_leaf
+        return enough
 
     @cached_property
     def min_gain(self) -> float:
@@ -169,7 +183,7 @@ class Search:
     def _log_ways(self, known: Counts, joined: Counts) -> Floats:
         """Return the logarithms of the numbers of groupings of the values."""
         n = len(self.level)
-        if self.recipe.branching == "values" or self.recipe.max_p_value is None:
+        if self.recipe.branching == "values" or not self.recipe.tests_splits:
             return np.zeros(n)
         from branchwise.grow.significance import log_groupings  # noqa: PLC0415
 
@@ -225,7 +239,7 @@ class Search:
         judge = Judge(
             Criterion.of(self.recipe),
             self.impurity_sums,
-            self.cases_in_leaf,
+            self.enough,
             self.cases_in_branch,
         )
         return grouped(
@@ -244,9 +258,10 @@ class Search:
             return result
         starts = run_starts(known.node)
         width = np.diff(starts, append=len(known.node))
-        fewest = np.minimum.reduceat(known.cases, starts)
+        enough = self.enough(known.weights, known.cases)
+        enough = np.logical_and.reduceat(enough, starts)
         large = np.add.reduceat(known.cases >= self.cases_in_branch, starts, dtype=int)
-        admissible = (width >= 2) & (large >= 2) & (fewest >= self.cases_in_leaf)
+        admissible = (width >= 2) & (large >= 2) & enough
         kept = known.select(np.repeat(admissible, width))
         self._score_into(result, kept, unknown)
         return result
@@ -313,11 +328,13 @@ class Search:
         admissible = thresholds.fewest_cases >= self.cases_on_a_side(thresholds)
         scoring = Criterion.of(self.recipe)
         admissible &= scoring.allows(thresholds.left) & scoring.allows(thresholds.right)
+        admissible &= self.enough(thresholds.left, thresholds.left_cases)
+        admissible &= self.enough(thresholds.right, thresholds.right_cases)
         if self.recipe.quinlan_thresholds:
             admissible &= thresholds.apart
         if self.recipe.missing == "branch" and len(unknown.node):
-            _, cases = unknown.totals(len(self.level))
-            few = (cases > 0) & (cases < self.cases_in_leaf)
+            weights, cases = unknown.totals(len(self.level))
+            few = (cases > 0) & ~self.enough(weights, cases)
             admissible &= ~few[thresholds.node]
         return admissible
 
@@ -373,10 +390,9 @@ class Search:
         """
         weights, cases = known.totals(len(self.level))
         missing_weights, missing_cases = unknown.totals(len(self.level))
-        least = max(self.cases_in_leaf, np.finfo(float).tiny)
-        able = np.flatnonzero(
-            nodes & (np.minimum(cases, missing_cases) >= least)
-        ).astype(np.intp)
+        both = (cases > 0) & (missing_cases > 0) & self.enough(weights, cases)
+        both &= self.enough(missing_weights, missing_cases)
+        able = np.flatnonzero(nodes & both).astype(np.intp)
         pairs = np.stack([weights[able], missing_weights[able]], axis=1)
         branches = Counts(
             np.repeat(able, 2),

@@ -207,6 +207,12 @@ JOBS = Allowed(
     "whole",
     "int or None",
 )
+WEIGHT_SHARE = Allowed(
+    "a share from 0 up to 0.5",
+    lambda v: _is_amount(v) and v <= 0.5,
+    "number",
+    "float",
+)
 CONFIDENCE = Allowed(
     "a number above 0 and up to 0.5",
     lambda v: _is_between(v, 0, 0.5),

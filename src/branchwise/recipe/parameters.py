@@ -38,6 +38,7 @@ from branchwise.recipe.allowed import (
     PROBABILITIES,
     PRUNINGS,
     UNSEEN_POLICIES,
+    WEIGHT_SHARE,
     Allowed,
     by_data,
     cases,
@@ -168,6 +169,14 @@ PARAMETERS = _table(
         "The fewest cases each branch must get; below 1, a share.",
         _GROWING,
         metavar="NUMBER",
+    ),
+    Parameter(
+        "min_weight_fraction_leaf",
+        WEIGHT_SHARE,
+        "The least share of the total weight of all cases that each branch must get; "
+        "without weights, of their number.",
+        _GROWING,
+        metavar="SHARE",
     ),
     Parameter(
         "min_samples_branch",

@@ -129,6 +129,7 @@ class Recipe:
     costs: tuple[tuple[float, ...], ...] | None = None
     probabilities: Probabilities = "frequencies"
     m: float = 2.0
+    min_weight_fraction_leaf: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "criterion", canonical(self.criterion))
@@ -189,6 +190,11 @@ class Recipe:
         return name
 
     @property
+    def tests_splits(self) -> bool:
+        """Whether splits must be significant."""
+        return self.max_p_value is not None
+
+    @property
     def weights_are_cases(self) -> bool:
         """Whether a row of weight 2 is two cases, as in C4.5, and not one that counts
         twice as much as others.
@@ -213,6 +219,10 @@ class Recipe:
     def cases_in_branch(self, n_cases: float) -> float:
         """``min_samples_branch`` as a number of cases."""
         return _nearly(_as_cases(self.min_samples_branch, n_cases))
+
+    def weight_in_leaf(self, total: float) -> float:
+        """``min_weight_fraction_leaf`` as a weight, of the total weight."""
+        return _nearly(self.min_weight_fraction_leaf * total)
 
 
 #: The fields of a recipe and their defaults, in the order of model files.

@@ -62,7 +62,7 @@ def bars_of(recipe: Recipe, training: Training, n_cases: float) -> Bars:
         _whole(recipe.cases_in_leaf(n_cases)),
         _whole(recipe.cases_in_branch(n_cases)),
         recipe.min_gain,
-        recipe.max_p_value,
+        recipe.min_weight_fraction_leaf,
         recipe.average_gain,
         recipe.quinlan_thresholds,
         recipe.branching,

@@ -22,6 +22,7 @@ Out = Literal[
     "no value",
     "one value",
     "few cases in a branch",
+    "light branch",
     "few large branches",
     "few missing",
     "no grouping",
@@ -187,7 +188,7 @@ class Bars:
     cases_in_leaf: float
     cases_in_branch: float
     min_gain: float
-    max_p_value: float | None
+    weight_share: float
     average_gain: bool
     quinlan_thresholds: bool
     branching: str
@@ -291,6 +292,8 @@ def _values_out(candidate: Candidate, visit: Visit) -> Out:
     cases = [group.weight if as_weights else group.cases for group in branches]
     if min(cases) < search.cases_in_leaf:
         return "few cases in a branch"
+    if min(group.weight for group in branches) < visit.weight_in_leaf:
+        return "light branch"
     large = sum(count >= search.cases_in_branch for count in cases)
     return "few large branches" if large < 2 else "no score"
 
@@ -307,6 +310,6 @@ def _numbers_out(candidate: Candidate, visit: Visit) -> Out:
     own_branch = recipe.missing == "branch" and missing is not None
     if own_branch and missing is not None:
         cases = missing.weight if recipe.weights_are_cases else missing.cases
-        if cases < visit.search.cases_in_leaf:
+        if cases < visit.search.cases_in_leaf or missing.weight < visit.weight_in_leaf:
             return "few missing"
     return "no threshold" if candidate.positions else "one value"

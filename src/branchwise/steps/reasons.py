@@ -14,10 +14,12 @@ _OUT = {
     "one value": "all cases here have the same value",
     "few large branches": "fewer than two branches would have the {branch} cases that "
     "min_samples_branch requires",
+    "light branch": "a branch would have less than {share} of the weight of all cases, "
+    "which min_weight_fraction_leaf requires",
     "few missing": "the branch of missing values would have fewer than the {leaf} "
-    "cases that min_samples_leaf requires",
+    "cases that min_samples_leaf requires{weight}",
     "no grouping": "no grouping of its values that was tried leaves enough cases "
-    "in the branches (min_samples_leaf requires {leaf})",
+    "in the branches (min_samples_leaf requires {leaf}{weight})",
     "no score": "the criterion gives it no score",
 }
 
@@ -40,11 +42,22 @@ def out_words(
         case "min_gain":
             return _below_min_gain(candidate, bars, figures)
         case "p-value":
-            return f"its p-value is above max_p_value={bars.max_p_value:g}"
+            limit = node.p_value.limit if node.p_value is not None else 1.0
+            return f"its p-value is above max_p_value={limit:g}"
         case other:
             return _OUT[other].format(
-                leaf=count(bars.cases_in_leaf), branch=count(bars.cases_in_branch)
+                leaf=count(bars.cases_in_leaf),
+                branch=count(bars.cases_in_branch),
+                weight=_weight_words(bars, " and min_weight_fraction_leaf {} "),
+                share=f"{bars.weight_share:g}",
             )
+
+
+def _weight_words(bars: Bars, words: str) -> str:
+    """Write what is required of the weight of a branch; empty if nothing is."""
+    if not bars.weight_share:
+        return ""
+    return words.format(f"{bars.weight_share:g}") + "of the weight of all cases"
 
 
 def _few_cases(candidate: Candidate, bars: Bars) -> str:
@@ -67,7 +80,8 @@ def _few_cases(candidate: Candidate, bars: Bars) -> str:
 def _no_threshold(candidate: Candidate, bars: Bars) -> str:
     least = cases_words(candidate.least_on_a_side or 0.0)
     apart = " between numbers that are told apart" if bars.quinlan_thresholds else ""
-    return f"no threshold{apart} leaves {least} on both sides"
+    weight = _weight_words(bars, " and {} ")
+    return f"no threshold{apart} leaves {least}{weight} on both sides"
 
 
 def _no_information(candidate: Candidate, figures: Figures) -> str:

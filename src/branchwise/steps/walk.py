@@ -20,7 +20,7 @@ from branchwise.engines.memory import Training
 from branchwise.engines.memory_engine import MemoryEngine
 from branchwise.errors import DataError
 from branchwise.grow.choose import Verdicts, carried_out, stops, verdicts
-from branchwise.grow.grow import cases_of, impurity_sums_of
+from branchwise.grow.grow import cases_of, impurity_sums_of, weight_of
 from branchwise.grow.protocol import Level
 from branchwise.grow.recount import prescribed_splits
 from branchwise.grow.search import Search
@@ -57,7 +57,8 @@ class Rows:
 class Visit:
     """Nodes of one level, and what the search says of them, row by row.
 
-    ``splits`` is what it would do with those that may be split.
+    ``splits`` is what it would do with those that may be split, ``unit`` the unit of
+    weights.
     """
 
     nodes: Ints
@@ -66,6 +67,12 @@ class Visit:
     search: Search
     found: Verdicts
     splits: Splits
+    unit: float
+
+    @property
+    def weight_in_leaf(self) -> float:
+        """The least weight of a branch, as the user's weights are."""
+        return self.search.weight_in_leaf * self.unit
 
     @cached_property
     def _first(self) -> tuple[list[int], list[int]]:
@@ -94,6 +101,7 @@ def visits(
     level = engine.totals()
     n_cases = cases_of(level, recipe)
     impurity_sums_at = impurity_sums_of(level, engine, recipe)
+    weight = weight_of(level, impurity_sums_at)
     nodes = np.zeros(1, dtype=np.intp)
     depth = 0
     while True:
@@ -106,9 +114,12 @@ def visits(
         if wanted[nodes].any():
             stop = stops(level, depth, recipe, n_cases, impurity_sums)
             columns = training.columns
-            search = Search(engine, columns, level, recipe, impurity_sums, n_cases)
+            search = Search(
+                engine, columns, level, recipe, impurity_sums, n_cases, weight
+            )
             found = verdicts(search)
-            yield Visit(nodes, level, stop, search, found, carried_out(search, found))
+            splits = carried_out(search, found)
+            yield Visit(nodes, level, stop, search, found, splits, rows.unit)
         first = tree.first_child[nodes]
         open_nodes = np.flatnonzero(upto[first + tree.n_children[nodes]] > upto[first])
         engine.retain(open_nodes)
