@@ -155,7 +155,8 @@ def _readable_as_text(table: pa.Table) -> bool:
 
 
 def _stays_text(text: str) -> bool:
-    return text.isascii() and text[:1].isalpha() and text.replace(" ", "").isalnum()
+    plain = text.isascii() and text[:1].isalpha() and text.replace(" ", "").isalnum()
+    return plain and text.lower() not in ("inf", "infinity", "nan")
 
 
 def check_sketches(case: Case) -> bool:

@@ -671,3 +671,13 @@ def test_rows_to_prune_with_may_be_much_smaller_than_what_is_predicted():
     assert model.prune("reduced-error", x, [0.0, 0.0, 1.0]).tree.n_leaves == 1
     errors = model.pruning_path(x, [0.0, 0.0, 1.0]).validation_error
     assert errors[-1] == pytest.approx(1e238 / 9)
+
+
+def test_predictions_of_smoothed_leaves_are_not_kept_for_nothing():
+    X, y, w = {"c": ["a", "b"]}, ["p", "q"], [4.6e-300, 4.1e-300]
+    options = {"pruning": "error-based", "raise_subtrees": False}
+    smoothed = CARTClassifier(probabilities="laplace")
+    whole = smoothed.fit(X, y, sample_weight=w).model_
+    smoothed.set_params(**options).fit(X, y, sample_weight=w)
+    later = whole.prune("error-based", raise_subtrees=False)
+    assert later.to_bytes() == smoothed.model_.to_bytes()

@@ -81,12 +81,19 @@ def pruned(
         coded = rows.encoded(schema, tree, recipe)
         return prune_by_validation(tree, coded, recipe), recipe
     if recipe.pruning == "error-based":
-        return _error_based(schema, tree, recipe, rows), recipe
+        tree = _error_based(schema, tree, recipe, rows)
+        return _without_predictions(tree, recipe), recipe
     tree, alpha = _cost_complexity(schema, tree, recipe, rows)
+    tree = _without_predictions(tree, recipe)
     if before.pruning == "cost-complexity":
         # The trees are nested: subtrees pruned at a higher alpha stay pruned.
         alpha = max(alpha, float(before.ccp_alpha))
     return tree, replace(recipe, ccp_alpha=alpha)
+
+
+def _without_predictions(tree: Tree, recipe: Recipe) -> Tree:
+    """Leave out predictions that follow from the weights; a model sets them again."""
+    return tree if recipe.costs is not None else replace(tree, prediction=None)
 
 
 def pruning_recipe(
