@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from branchwise.text.blocks import (
     Block,
@@ -43,9 +44,10 @@ def as_text(blocks: Iterable[Block], compact: bool = False) -> str:
     """
     lines: list[str] = []
     for block in blocks:
-        if lines and (not compact or isinstance(block, Heading)):
+        written = list(_text(block, compact))
+        if lines and written and (not compact or isinstance(block, Heading)):
             lines.append("")
-        lines += _text(block, compact)
+        lines += written
     return "\n".join(lines)
 
 
@@ -68,7 +70,7 @@ def _text(block: Block, compact: bool) -> Iterable[str]:
         case Fold(_, blocks):
             return [as_text(blocks, compact)] if blocks else []
         case Columns(columns):
-            return [as_text(blocks, compact) for blocks in columns]
+            return [as_text(chain.from_iterable(columns), compact)]
     return []
 
 
@@ -140,7 +142,7 @@ def _markdown(block: Block) -> Iterable[str]:
         case Fold(_, blocks):
             return [as_markdown(blocks)]
         case Columns(columns):
-            return ["\n\n".join(map(as_markdown, columns))]
+            return [as_markdown(chain.from_iterable(columns))]
     return []
 
 
