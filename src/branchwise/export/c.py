@@ -127,11 +127,9 @@ def compile_and_run(
     content: bytes, plan: Plan, rows: Sequence[Row], prefix: str, flags: Sequence[str]
 ) -> list[Prediction]:
     """Compile an export with its driver, run it, and return the predictions."""
-    files = {
-        "exported_tree.c": content,
-        "driver.c": _driver(plan, prefix).encode(),
-        "rows": _serialised(plan, rows),
-    }
+    driver = _driver(plan, prefix).encode()
+    files = {"exported_tree.c": content, "driver.c": driver}
+    files["rows"] = _serialised(plan, rows)
     compiled = [compiler() or "cc", *flags, "driver.c", "-o", "driver", "-lm"]
     # The folder is where programs start, and "." is not where they are looked for.
     results = run_in_folder([compiled, ["./driver"]], files, result="results")
@@ -320,8 +318,7 @@ def _positions(plan: Plan) -> list[tuple[str, int]]:
 def write(plan: Plan, options: Options) -> bytes:
     """Write a C file."""
     prefix = checked_name(options["name"], "c")
-    for field in plan.fields:
-        whole_within_doubles(field.values, "C")
+    whole_within_doubles([v for field in plan.fields for v in field.values], "C")
     source, strings = CSource(plan, prefix), Strings(prefix)
     functions = list(source.functions())
     columns = list(_reading(source, strings))

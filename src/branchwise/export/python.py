@@ -22,6 +22,7 @@ from branchwise.export.plan import Plan, Row
 from branchwise.export.script_writer import ScriptSource
 from branchwise.export.statements import OneOf, Table
 
+_TYPES: dict[ValueType, str] = {"text": "str", "boolean": "bool", "number": "Real"}
 #: Directions of letters that would turn the line around them when it is shown.
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 
@@ -58,22 +59,18 @@ class PythonSource(ScriptSource):
     is_other = "{} is _OTHER"
     negation = "not "
     ascii_only = False
-    function_lines = ("def _part_{}(cells{}):", "    {} = cells[{}]", "")
+    types: ClassVar[dict[ValueType, str]] = _TYPES
+    set_of = "frozenset({})"
+    untyped = "object"
     missing = "None"
     other = "_OTHER"
-    literal = staticmethod(literal)
-    sequence = staticmethod(_tuple)
-    declaration = ("_{} = ", "")
-    brackets = ("(", ")")
     piece_name = "_part_{}"
+    function_lines = ("def _part_{}(cells{}):", "    {} = cells[{}]", "")
     after_function = "\n\n\n"
-    types: ClassVar[dict[ValueType, str]] = {
-        "text": "str",
-        "boolean": "bool",
-        "number": "Real",
-    }
-    untyped = "object"
-    set_of = "frozenset({})"
+    brackets = ("(", ")")
+    declaration = ("_{} = ", "")
+    sequence = staticmethod(_tuple)
+    literal = staticmethod(literal)
 
     def row(self, items: Sequence[str]) -> str:
         """Write a row of the costs."""

@@ -291,16 +291,9 @@ def target_named(name: str) -> Target:
 
 
 def write(model: Exportable, target: str, **options: str) -> bytes:
-    """Return a model in another language or format.
+    """Return a model in another language or format, without running it.
 
-    Parameters
-    ----------
-    model : Model
-        What to export.
-    target : str
-        One of ``branchwise.export.TARGETS``.
-    **options : str
-        What the target lets choose: see ``docs/export.md``.
+    Parameters are those of :func:`verify`; ``docs/export.md`` lists the options.
     """
     chosen = target_named(target)
     plan = make_plan(model.schema, model.tree, model.recipe)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from branchwise.errors import ExportError
 from branchwise.export.plan import ABOVE, AT_MOST, STOP, Field, Plan, PlanSplit
@@ -266,8 +267,7 @@ _SHALLOW = 8
 _INDENT = "  "
 
 
-@dataclass(frozen=True)
-class _Piece:
+class _Piece(NamedTuple):
     """A node to be written after ``lead``, so many CASEs deep."""
 
     position: int
