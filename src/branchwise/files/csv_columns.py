@@ -26,24 +26,11 @@ _SAMPLE = 2**22
 
 @dataclass(frozen=True)
 class Parser:
-    """How the rows of a text are parsed.
+    """How the rows of a text in UTF-8, from ``start`` on, are parsed.
 
-    Parameters
-    ----------
-    content : bytes or StoredFile
-        The whole text, in UTF-8.
-    start : int
-        Where the rows begin.
-    width : int
-        The number of cells of a row.
-    delimiter : str
-        The delimiter of cells.
-    missing : tuple of str
-        The cells that are missing values.
-    quoted_marks : bool
-        Whether they are missing values in quotes, too.
-    has_quotes : bool
-        Whether there is any quotation mark.
+    ``width`` is the number of cells of a row. With ``quoted_na_values`` the cells that
+    are ``missing`` values are so in quotes, too; ``has_quotes`` tells whether there is
+    any quotation mark.
     """
 
     content: Buffer

@@ -86,26 +86,10 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 class Records:
     """Rows of delimited text in UTF-8.
 
-    Parameters
-    ----------
-    content : bytes or StoredFile
-        The whole text.
-    label : str
-        Name in messages.
-    names : tuple of str
-        The names of the columns.
-    delimiter : str
-        The delimiter of cells.
-    start : int
-        Where the rows begin.
-    lines_before : int
-        The number of lines before them.
-    header : str
-        Where the names are, for messages about the number of cells.
-    quoted_marks : bool
-        Whether NA values are missing in quotes, too.
-    numbers : sequence of int or None
-        The line of each row in the file, if rows were rewritten.
+    They begin at ``start``, after ``lines_before`` lines; ``header`` says where the
+    names are, for messages about the number of cells. With ``quoted_na_values`` NA
+    values are missing in quotes, too. ``numbers`` has the line of each row in the file,
+    if rows were rewritten.
     """
 
     content: Buffer

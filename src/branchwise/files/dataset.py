@@ -20,7 +20,7 @@ from collections.abc import (
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from branchwise.data.arrow import (
     declared_table,
@@ -43,12 +43,10 @@ from branchwise.files.parquet import ArrowFile, ParquetFile, typed_columns, unty
 from branchwise.files.raw_bytes import STANDARD_STREAM, contents
 from branchwise.files.read_table import (
     MISSING,
-    as_booleans,
-    as_numbers,
     check_header,
     check_width,
     with_location,
-    wrong_cell,
+    with_types,
 )
 
 #: Bytes of text that are parsed at a time.
@@ -85,37 +83,10 @@ Chunks = Generator[TableChunk, None, None]
 Batches = Generator[Any, None, None]
 
 
-class ChunkOptions(Protocol):
-    """How to read the files of a table."""
-
-    @property
-    def reading(self) -> Reading:
-        """Options of reading; by default they are inferred from the files."""
-
-    @property
-    def missing(self) -> Sequence[str]:
-        """The cells that are missing values."""
-
-    @property
-    def text_columns(self) -> Collection[str]:
-        """Columns that are read as text."""
-
-    @property
-    def number_columns(self) -> Collection[str]:
-        """Columns that must hold numbers."""
-
-    @property
-    def boolean_columns(self) -> Collection[str]:
-        """Columns that must hold "true" and "false"."""
-
-    def rows_of_chunk(self, n_columns: int) -> int:
-        """Return the number of rows of a chunk."""
-
-
 class ChunkFile:
     """One file of a table, of which the names of the columns are known."""
 
-    def __init__(self, path: str, how: ChunkOptions, file_format: str) -> None:
+    def __init__(self, path: str, how: StreamedTable, file_format: str) -> None:
         self.label = path
         self.names: tuple[str, ...] = ()
         self._how = how
@@ -143,20 +114,20 @@ class ChunkFile:
         as_is: Mapping[str, Any],
     ) -> TableChunk:
         """Build a chunk; text without values declared in the file has no order."""
-        columns = list(columns)
-        for at, name in enumerate(names):
-            if name in self._how.number_columns:
-                reject = wrong_cell(name, "numbers", self.label, location)
-                columns[at] = as_numbers(name, columns[at], self.label, reject)
-            elif name in self._how.boolean_columns:
-                reject = wrong_cell(name, "true or false", self.label, location)
-                columns[at] = as_booleans(columns[at], reject)
-        frame = open_table(declared_table(columns, names, self._declared))
+        how = self._how
+        converted = with_types(
+            dict(zip(names, columns, strict=True)),
+            how.number_columns,
+            how.boolean_columns,
+            self.label,
+            location,
+        )
+        frame = open_table(declared_table(converted, names, self._declared))
         return TableChunk(frame, self.label, location, as_is)
 
 
 class _Delimited(ChunkFile):
-    def __init__(self, path: str, how: ChunkOptions, file_format: str) -> None:
+    def __init__(self, path: str, how: StreamedTable, file_format: str) -> None:
         super().__init__(path, how, file_format)
         reading = with_names(how.reading)
         if file_format == "tsv" and reading.separator is None:
@@ -195,7 +166,7 @@ class _Delimited(ChunkFile):
 class _Typed(ChunkFile):
     """Parquet and Arrow: batches of typed columns."""
 
-    def __init__(self, path: str, how: ChunkOptions, file_format: str) -> None:
+    def __init__(self, path: str, how: StreamedTable, file_format: str) -> None:
         super().__init__(path, how, file_format)
         opened = ParquetFile if file_format == "parquet" else ArrowFile
         self._file = opened(path, path, how.reading.most_bytes)
@@ -257,7 +228,7 @@ def _slices(columns: Sequence[Any], n_rows: int) -> Iterator[tuple[int, list[Any
         yield begin, [column.slice(begin, n_rows) for column in columns]
 
 
-def open_chunk_file(path: str, how: ChunkOptions) -> ChunkFile:
+def open_chunk_file(path: str, how: StreamedTable) -> ChunkFile:
     """Open a file of a table whose format can be read in chunks."""
     if path == STANDARD_STREAM:
         raise DataError(

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from branchwise.errors import DataError
-from branchwise.files.arff import (
+from branchwise.files.arff import looks_like_arff, open_arff
+from branchwise.files.c45_files import (
     C45_ENDINGS,
     NAMES,
     data_file_of,
-    looks_like_arff,
     names_file_of,
-    open_arff,
     open_c45,
 )
 from branchwise.files.database import DUCKDB, SQLITE, DuckDBFile, SQLiteFile

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from branchwise.data.arrow import as_list, converted, declared_table, is_text
@@ -147,15 +147,13 @@ class TableFile:
         text = {index for index in indices if self.names[index] in as_text}
         columns = self._format.load(indices, text, missing)
         names = [self.names[index] for index in indices]
-        for at, name in enumerate(names):
-            if name in number_columns:
-                columns[at] = as_numbers(
-                    name, columns[at], self.label, self._wrong_cell(name, "numbers")
-                )
-            elif name in boolean_columns:
-                columns[at] = as_booleans(
-                    columns[at], self._wrong_cell(name, "true or false")
-                )
+        columns = with_types(
+            dict(zip(names, columns, strict=True)),
+            number_columns,
+            boolean_columns,
+            self.label,
+            self.location,
+        )
         return declared_table(columns, names, self._format.declared)
 
     def read_as_is(self) -> dict[str, list[Any]]:
@@ -163,9 +161,6 @@ class TableFile:
         table = self.read(missing=(), text_columns="all" if self.is_text else ())
         columns = untyped(table.columns)
         return dict(zip(table.column_names, map(as_list, columns), strict=True))
-
-    def _wrong_cell(self, name: str, what: str) -> Reject:
-        return wrong_cell(name, what, self.label, self.location)
 
 
 def check_width(label: str, n_columns: int) -> None:
@@ -205,7 +200,27 @@ def check_header(
         )
 
 
-def wrong_cell(
+def with_types(
+    columns: Mapping[str, Any],
+    numbers: Collection[str],
+    booleans: Collection[str],
+    label: str,
+    location: Callable[[int], str],
+) -> list[Any]:
+    """Return columns, some as numbers and some as booleans; raise for other cells."""
+    found = []
+    for name, column in columns.items():
+        if name in numbers:
+            reject = _wrong_cell(name, "numbers", label, location)
+            column = _as_numbers(name, column, label, reject)
+        elif name in booleans:
+            reject = _wrong_cell(name, "true or false", label, location)
+            column = _as_booleans(column, reject)
+        found.append(column)
+    return found
+
+
+def _wrong_cell(
     name: str, what: str, label: str, location: Callable[[int], str]
 ) -> Reject:
     """Return a function that makes the error of a cell of the wrong type."""
@@ -242,7 +257,7 @@ def with_location(
     )
 
 
-def as_booleans(column: Any, reject: Reject) -> Any:
+def _as_booleans(column: Any, reject: Reject) -> Any:
     """Return a column as booleans; raise unless cells are true or false."""
     import pyarrow as pa  # noqa: PLC0415
 
@@ -252,7 +267,7 @@ def as_booleans(column: Any, reject: Reject) -> Any:
     return converted(text, _truth, pa.bool_(), reject)
 
 
-def as_numbers(name: str, column: Any, label: str, reject: Reject) -> Any:
+def _as_numbers(name: str, column: Any, label: str, reject: Reject) -> Any:
     """Return a column as numbers; raise for other cells."""
     import pyarrow as pa  # noqa: PLC0415
 

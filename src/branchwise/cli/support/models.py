@@ -16,7 +16,7 @@ from branchwise.data.encode import check_absent, columns_for
 from branchwise.data.frames import open_table
 from branchwise.data.schema import Column, columns_by_type, value_type
 from branchwise.errors import DataError, ModelFileError, ParameterError
-from branchwise.files.arff import C45_ENDINGS
+from branchwise.files.c45_files import C45_ENDINGS
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import ENDINGS
 from branchwise.files.read_table import STANDARD_STREAM, TableFile, with_location
