@@ -83,8 +83,9 @@ def test_student_of_very_many_cases(level):
     """A model file may tell of 1e50 cases: no sum of so many terms."""
     below, above = student(level, 1e6), student(level, np.nextafter(1e6, 2e6))
     assert above == pytest.approx(below, rel=1e-8)
-    assert above == pytest.approx(stats.t.ppf((1 + level) / 2, 1e6), rel=1e-12)
-    assert student(level, 1e299) == NormalDist().inv_cdf((1 + level) / 2)
+    assert above == pytest.approx(stats.t.isf((1 - level) / 2, 1e6), rel=1e-12)
+    normal = -NormalDist().inv_cdf((1 - level) / 2)
+    assert student(level, 1e299) == pytest.approx(normal, rel=1e-12)
 
 
 def test_the_price_of_a_single_branch():

@@ -6,16 +6,16 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm, t
 from sklearn import metrics
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.schema import Value
-from branchwise.stats import share_interval
+from branchwise.stats import share_interval, student
 
 #: Names of scores, and the values that each can have.
 CLASS_SCORES: dict[str, tuple[float, float]] = {
@@ -253,7 +253,7 @@ def over_folds(values: Floats, ratio: float) -> Score:
     if len(known) < 2:
         return Score(mean, folds=folds)
     spread = math.sqrt((1 / len(known) + ratio) * float(known.var(ddof=1)))
-    reach = float(t.ppf((1 + LEVEL) / 2, len(known) - 1)) * spread
+    reach = student(LEVEL, len(known) - 1) * spread
     return Score(mean, mean - reach, mean + reach, folds)
 
 
@@ -270,7 +270,7 @@ def over_rows(values: Floats) -> Score:
     mean = float(values.mean())
     if len(values) < 2:
         return Score(mean)
-    z = float(norm.ppf((1 + LEVEL) / 2))
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
     reach = z * float(values.std(ddof=1)) / math.sqrt(len(values))
     return Score(mean, mean - reach, mean + reach)
 
