@@ -24,17 +24,24 @@ from branchwise import (
     fit_tree,
 )
 from branchwise.prune.error_based import Estimate
+from branchwise.rules import generalise
 from branchwise.rules.generalise import (
-    EXHAUSTIVE,
     Candidate,
     Coverage,
+    bits_of,
+    candidates,
+    count_bits,
+    error_rates,
+)
+from branchwise.rules.generalise import Cases as EncodedCases
+from branchwise.rules.generalise import rows_of as rows_of_bits
+from branchwise.rules.mdl_selection import (
+    EXHAUSTIVE,
     Subsets,
     _bits,
     _without_harm,
-    candidates,
     selected,
 )
-from branchwise.rules.generalise import Cases as EncodedCases
 from branchwise.rules.rule_list import RuleList, Source
 from branchwise.text.conditions import Condition
 from naive_rules import (
@@ -48,6 +55,7 @@ from naive_rules import (
     in_order,
     without_harm,
 )
+from row_by_row_rules import generalised_row_by_row
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -103,6 +111,56 @@ def cases_of(model: Model, X: Any, y: Any, weights: Any = None) -> EncodedCases:
     return EncodedCases(coverage, rows.labels, rows.weights)
 
 
+@pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 511, 513, 70_000, 300_001])
+@pytest.mark.parametrize("native", [True, False])
+def test_bit_sets_hold_and_count_rows(n_rows, native, monkeypatch):
+    if not native and hasattr(np, "bitwise_count"):
+        monkeypatch.delattr(np, "bitwise_count")
+    rng = np.random.default_rng(n_rows)
+    masks = [rng.random(n_rows) < share for share in (0.0, 0.01, 0.5, 1.0)]
+    bits = np.stack([bits_of(mask) for mask in masks])
+    assert count_bits(bits).tolist() == [mask.sum() for mask in masks]
+    for one, mask in zip(bits, masks, strict=True):
+        assert np.array_equal(rows_of_bits(one), np.flatnonzero(mask))
+
+
+@pytest.mark.parametrize("weighted", ["no", "whole", "zero", "fractions"])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("most_bytes", [2**26, 200])
+def test_rules_are_generalised_together_as_one_by_one(
+    seed, weighted, most_bytes, monkeypatch
+):
+    """All rules at once, on bit sets, as each by itself, counting rows."""
+    monkeypatch.setattr(generalise, "_MOST_BYTES", most_bytes)
+    monkeypatch.setattr(generalise, "_CHUNK_BYTES", most_bytes)
+    X, y = random_table(seed, n_rows=300)
+    rng = np.random.default_rng(seed)
+    weights = {
+        "no": np.ones(300),
+        "whole": rng.integers(1, 5, 300).astype(float),
+        "zero": rng.integers(0, 2, 300).astype(float),
+        "fractions": rng.random(300),
+    }[weighted]
+    model = grown(X, y, min_samples_branch=1)
+    classes = model.schema.classes
+    cases = cases_of(model, X, y, weights.tolist())
+    estimate = Estimate(0.25, cases.total)
+    expected: dict[Any, Any] = {}
+    for rule in model.rules():
+        label = classes.index(rule.label)
+        kept, rate, rows = generalised_row_by_row(rule, label, cases, estimate)
+        all_right = np.array([cases.weights[cases.labels == label].sum()])
+        bar = error_rates(estimate, np.array([cases.total]), all_right)[0]
+        if kept and rate <= bar:
+            key = label, frozenset(kept)
+            expected.setdefault(key, (kept, rule.node, rate, rows.tolist()))
+    got = candidates(model.rules(), classes, cases, estimate)
+    assert [(c.conditions, c.node, c.rate, c.rows.tolist()) for c in got] == list(
+        expected.values()
+    )
+    assert len(got) > 3  # else this would show nothing
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("confidence", [0.05, 0.25])
 def test_conditions_are_dropped_as_on_paper(seed, confidence):
@@ -128,7 +186,7 @@ def test_conditions_are_dropped_as_on_paper(seed, confidence):
     assert list(got) == list(expected)
     assert list(got.values()) == pytest.approx(list(expected.values()))
     for candidate in found:
-        covered = candidate.rows(len(y)).tolist()
+        covered = candidate.rows.tolist()
         assert covered == naive.of(candidate.conditions)
 
 
@@ -145,7 +203,7 @@ def test_the_subset_of_a_class_takes_the_fewest_bits(seed):
     for code, label in enumerate(model.schema.classes):
         places = [at for at, c in enumerate(found) if c.label == code][:8]
         some = [found[at].conditions for at in places]
-        rows = [found[at].rows(len(y)) for at in places]
+        rows = [found[at].rows for at in places]
         problem = Subsets(rows, bits[places], cases.labels == code, cases.weights)
         chosen = best_subset(some, bits[places].tolist(), label, naive)
         assert set(problem.best()) == chosen
@@ -221,7 +279,7 @@ def test_the_worst_rule_goes_before_the_first_harmful_one():
     cases = EncodedCases(cases_of(model, *random_table(0)).coverage, labels, np.ones(4))
 
     def rule(label: int, *rows: int) -> Candidate:
-        return Candidate((), label, 0, 0.0, np.packbits(np.isin(np.arange(4), rows)))
+        return Candidate((), label, 0, 0.0, bits_of(np.isin(np.arange(4), rows)))
 
     first, second = rule(1, 0), rule(0, 0, 1, 2, 3)
     assert _without_harm([first, second], 1, cases) == [first]

@@ -25,7 +25,8 @@ from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.grow.counts import add_up
 from branchwise.prune.error_based import Estimate
 from branchwise.recipe import Recipe
-from branchwise.rules.generalise import Candidate, Cases, Coverage, candidates, selected
+from branchwise.rules.generalise import Candidate, Cases, Coverage, candidates
+from branchwise.rules.mdl_selection import selected
 from branchwise.rules.rule import Rule, tree_rules
 from branchwise.rules.rule_set import Rules
 from branchwise.text.as_text import as_markdown, as_text
@@ -445,7 +446,7 @@ def generalised_rules(
 
 def _listed(candidate: Candidate, schema: Schema, cases: Cases) -> Rule:
     """Make a rule of a candidate, with its figures and in as few words as will do."""
-    rows = candidate.rows(len(cases.labels))
+    rows = candidate.rows
     weights = cases.weights[rows]
     case = (weights > 0).astype(np.float64)
 
