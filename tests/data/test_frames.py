@@ -9,6 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,8 +17,10 @@ import pyarrow as pa
 import pytest
 
 from branchwise import DataError, fit_tree
+from branchwise.data.columns import Numbers
 from branchwise.data.encode import learn_columns
 from branchwise.data.frames import open_table
+from branchwise.data.series import series_reader
 from branchwise.data.target import learn_target
 
 NA = None
@@ -691,3 +694,47 @@ def test_decimals_are_read_to_the_nearest_number():
     ):
         read = open_table(table).column(0)
         np.testing.assert_array_equal(read.values, wanted)
+
+
+PANDAS_COLUMNS = {
+    "int64": [3, 1, 2],
+    "int8": np.array([3, -1, 2], dtype=np.int8),
+    "uint64": np.array([3, 1, 2], dtype=np.uint64),
+    "inexact": np.array([3, 1, 2**60]),
+    "float64": [0.5, np.nan, 2.0],
+    "float32": np.array([0.1, np.nan, 2], dtype=np.float32),
+    "float16": np.array([0.5, np.nan, 2], dtype=np.float16),
+    "bool": [True, False, True],
+    "text": ["b", "a", "b"],
+    "text with missing": ["b", None, "b"],
+    "text as objects": pd.Series(["b", None, "b"], dtype=object),
+    "missing objects": pd.Series([np.nan, np.nan, np.nan], dtype=object),
+    "mixed objects": pd.Series(["a", 1, True], dtype=object),
+    "nullable int": pd.array([1, None, 2], dtype="Int64"),
+    "nullable bool": pd.array([True, None, False], dtype="boolean"),
+    "category": pd.Categorical(["b", "a", None], ["b", "a", "c"]),
+    "ordered": pd.Categorical(["b", "a", None], ["b", "a", "c"], ordered=True),
+    "string": pd.array(["b", None, "a"], dtype="string"),
+    "python string": pd.array(["b", None, "a"], dtype="string[python]"),
+    "dates": pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"]),
+    "bytes": pd.Series([b"a", b"b", b"c"], dtype=object),
+}
+
+
+@pytest.mark.parametrize("name", PANDAS_COLUMNS)
+def test_a_pandas_column_is_read_from_its_array_as_from_its_series(name):
+    table = pd.DataFrame({name: PANDAS_COLUMNS[name]})
+
+    def outcome(read):
+        try:
+            raw = read()
+        except DataError as error:
+            return str(error), error.row
+        if isinstance(raw, Numbers):
+            return raw.values.dtype, raw.values.tobytes()
+        types = [type(value) for value in raw.values]
+        return raw.codes.tolist(), raw.values, types, raw.declared, raw.ordered
+
+    series = nw.from_native(table[name], series_only=True)
+    expected = outcome(series_reader(f"Column {name!r}", series))
+    assert outcome(lambda: open_table(table).column(0)) == expected

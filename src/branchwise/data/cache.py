@@ -27,7 +27,7 @@ from branchwise.data.encoded_table import (
     LRUCache,
     n_bytes,
 )
-from branchwise.data.series import is_arrow_text
+from branchwise.data.series import column_arrays, is_arrow_text, is_of_pandas
 from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError
 from branchwise.threads import fork_safe_lock
@@ -153,7 +153,7 @@ def _fingerprint(X: object) -> _Fingerprint | None:
     if is_frame is None:
         return None
     if is_frame:
-        return _fingerprint_of("frame", table.columns.tolist(), _column_arrays(table))
+        return _fingerprint_of("frame", table.columns.tolist(), column_arrays(table))
     return _fingerprint_of("array", ["cells"], [table])
 
 
@@ -172,23 +172,11 @@ def _is_supported(given: Any, attribute: str, ndim: int) -> bool | None:
     """Whether an object is one of pandas; None if it is that of no supported type,
     has other dimensions or few rows.
     """  # noqa: D205
-    is_pandas = _is_of_pandas(given) and hasattr(type(given), attribute)
+    is_pandas = is_of_pandas(given) and hasattr(type(given), attribute)
     supported = is_pandas or type(given) is np.ndarray
     if not supported or given.ndim != ndim or len(given) < _FEW:
         return None
     return is_pandas
-
-
-def _is_of_pandas(given: object) -> bool:
-    return type(given).__module__.split(".")[0] == "pandas"
-
-
-def _column_arrays(table: Any) -> Iterable[Any]:
-    """Return the arrays of the columns of a pandas DataFrame."""
-    # The public methods build a series of every column, which takes ten times as long
-    # as the rest of a fingerprint; they are used where the private method is absent.
-    quick = getattr(table, "_iter_column_arrays", None)
-    return quick() if quick else (series.array for _, series in table.items())
 
 
 def _fingerprint_of(

@@ -30,7 +30,13 @@ from branchwise.data.columns import (
     shortened,
 )
 from branchwise.data.schema import Value
-from branchwise.data.series import series_reader, vector_reader
+from branchwise.data.series import (
+    column_arrays,
+    is_of_pandas,
+    pandas_reader,
+    series_reader,
+    vector_reader,
+)
 from branchwise.errors import DataError, ParameterError, counted, quoted
 
 _SMALL = 1000  # smaller integers may be used as codes
@@ -70,6 +76,8 @@ def open_table(X: object) -> Frame:
             "X is a sparse matrix; branchwise needs a table with values in its "
             "cells. Sparse data must be made dense first: X.toarray()."
         )
+    if is_of_pandas(X) and hasattr(type(X), "items") and hasattr(type(X), "columns"):
+        return _from_pandas(X)
     frame = _as_dataframe(X)
     if frame is None:
         return _from_foreign(X)
@@ -89,6 +97,18 @@ def open_table(X: object) -> Frame:
         )
     )
     return Frame(names, len(frame), named=True, readers=readers)
+
+
+def _from_pandas(table: Any) -> Frame:
+    names = tuple(str(name) for name in table.columns)
+    _check_names(names)
+    readers = tuple(
+        pandas_reader(_column(name), table, index, array)
+        for index, (name, array) in enumerate(
+            zip(names, column_arrays(table), strict=True)
+        )
+    )
+    return Frame(names, len(table), named=True, readers=readers)
 
 
 def _declared_columns(table: Any, n_columns: int) -> list[bool]:

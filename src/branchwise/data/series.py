@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -35,10 +35,51 @@ def series_reader(
 
     ``declared`` says that an Arrow dictionary lists the possible values in order.
     """
+    return _checking_text(what, lambda: _read_series(what, series, declared))
+
+
+def is_of_pandas(given: object) -> bool:
+    """Whether an object is one of pandas, which is not imported for that."""
+    return type(given).__module__.split(".")[0] == "pandas"
+
+
+def column_arrays(table: Any) -> Iterable[Any]:
+    """Return the arrays of the columns of a pandas DataFrame."""
+    # The public methods build a series of every column, which takes ten times as long;
+    # they are used where the private method is absent.
+    quick = getattr(table, "_iter_column_arrays", None)
+    return quick() if quick else (series.array for _, series in table.items())
+
+
+def pandas_reader(
+    what: str, table: Any, index: int, array: Any
+) -> Callable[[], RawColumn]:
+    """Return a function that reads a column of a pandas DataFrame, given its array.
+
+    It gives what its series would give, which takes longer to make than one row takes
+    to predict.
+    """
+    if _is_pandas_categorical(array):
+        return lambda: _read_pandas_categorical(what, array)
+    if is_arrow_text(array):
+        read = lambda: _read_texts(what, array.__arrow_array__())  # noqa: E731
+        return _checking_text(what, read)
+    if type(array) is np.ndarray and (
+        array.dtype.kind in "biu" or array.dtype in (np.float32, np.float64)
+    ):
+        return lambda: _read_array(what, array)
+    series: Any = table.iloc[:, index]
+    return series_reader(what, nw.from_native(series, series_only=True))
+
+
+def _checking_text(
+    what: str, read_column: Callable[[], RawColumn]
+) -> Callable[[], RawColumn]:
+    """Return a reader that names the column whose text is not UTF-8."""
 
     def read() -> RawColumn:
         try:
-            return _read_series(what, series, declared)
+            return read_column()
         except UnicodeDecodeError as error:
             raise DataError(
                 f"{what} has text that is not UTF-8: {shortened(error.object)}. Decode "
