@@ -20,11 +20,10 @@ import pyarrow.parquet
 
 import branchwise
 from branchwise import BranchwiseError, fit_tree, read_table
-from branchwise import predict as in_database
 from branchwise.engines.chunked import ChunkedTable
 from branchwise.engines.sql.source import SqlTable
 from branchwise.files.dataset import StreamedTable
-from branchwise.predict import predict
+from branchwise.predict import predict_rows
 from fit_cases import Case
 from fit_laws import known_rows
 from fit_tables import arrow_table, family, pandas_frame
@@ -221,7 +220,7 @@ def check_predict_elsewhere(case: Case) -> bool:
         path = f"{folder}/rows.parquet"
         pa.parquet.write_table(table, path)
         streamed = StreamedTable((path,), missing=(), chunk_rows=5)
-        batches = list(predict(model, streamed))
+        batches = list(predict_rows(model, streamed))
         got = np.concatenate([batch["prediction"] for batch in batches])
         same_bits(expected.tolist(), got.tolist(), "predictions for files")
         if len({name.lower() for name in table.column_names}) < table.num_columns:
@@ -229,7 +228,7 @@ def check_predict_elsewhere(case: Case) -> bool:
         numbered = table.append_column(ROW, pa.array(range(table.num_rows)))
         sql = SqlTable(_in_duckdb(numbered, folder), "stored", missing=())
         try:
-            got = sorted(in_database.predictions(model, sql, [ROW], verify=False))
+            got = sorted(predict_rows(model, sql, keep=[ROW], verify=False))
         except branchwise.ExportError:
             return True  # what SQL cannot say is refused
         same_bits(expected.tolist(), [each[1] for each in got], "predictions of DuckDB")

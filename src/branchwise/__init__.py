@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from branchwise.files.read_table import read_table
     from branchwise.fit import fit_tree
     from branchwise.model import Model, load, pruning_path
+    from branchwise.predict import predict_rows
     from branchwise.recipe import Recipe
 
 __version__ = "0.1.0"
@@ -44,6 +45,7 @@ __all__ = [
     "fit_tree",
     "inspect_table",
     "load",
+    "predict_rows",
     "pruning_path",
     "read_table",
 ]
@@ -67,6 +69,7 @@ _MODULES = {
     "files.read_table": ("read_table",),
     "fit": ("fit_tree",),
     "model": ("Model", "load", "pruning_path"),
+    "predict": ("predict_rows",),
     "recipe": ("Recipe",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

@@ -1,129 +1,195 @@
-"""Batch prediction: tables in files, in databases and on Spark."""
+""":func:`predict_rows`: the one way to predict for tables of any size and place."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
-from copy import deepcopy
-from dataclasses import dataclass, replace
-from os import PathLike
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol, get_args, overload
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints
-from branchwise.data.arrow import as_arrays, table_of, with_columns
-from branchwise.data.columns import RawColumn
-from branchwise.data.encode import columns_for
-from branchwise.data.frames import Frame
-from branchwise.data.schema import PLURAL, Column, Schema
-from branchwise.engines.base import model_of
-from branchwise.engines.spark.cluster import mapped
+from branchwise.data.columns import Numbers
+from branchwise.data.frames import open_table
+from branchwise.data.schema import PLURAL
+from branchwise.engines.base import engine_of, model_of
+from branchwise.engines.prediction import (
+    Batch,
+    Keep,
+    What,
+    checked_what,
+    kept_columns,
+    predicted_columns,
+    prediction_names,
+)
 from branchwise.engines.sql.source import SqlRows, SqlTable
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.export.plan import Field, make_plan
 from branchwise.export.sql.cases import Names
 from branchwise.export.verification import Exportable, exported, write
 from branchwise.files.atomic import atomic_write
-from branchwise.files.dataset import StreamedTable, TableChunk
+from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import ENDINGS
 from branchwise.files.sql_dialects import Dialect
 from branchwise.files.write_table import FileFormat, chunk_writer, format_of_name
-from branchwise.model import Model
-from branchwise.text.conditions import word
-from branchwise.tree.tree import Tree
-
-What = Literal["classes", "probabilities", "leaves"]
-#: Columns by name, of equal length.
-Batch = dict[str, NDArray[Any]]
 
 
-class Predicting(Protocol):
-    """The methods of a model that prediction needs."""
-
-    schema: Schema
-    tree: Tree
-
-    def predict(self, X: object) -> NDArray[np.generic]:
-        """Return the class, or the number, of each row."""
-
-    def predict_proba(self, X: object) -> Floats:
-        """Return the probabilities of the classes."""
-
-    def apply(self, X: object) -> Ints:
-        """Return the node that each row arrives at."""
-
-
-@overload
-def predict(
-    model: Predicting,
+def predict_rows(
+    model: Any,
     source: object,
-    output: None = None,
     what: What | Sequence[What] = "classes",
-    keep: bool = False,
-) -> Iterator[Batch]: ...
-
-
-@overload
-def predict(
-    model: Predicting,
-    source: object,
-    output: str | os.PathLike[str],
-    what: What | Sequence[What] = "classes",
-    keep: bool = False,
-    escape_formulas: bool = False,
-) -> int: ...
-
-
-def predict(
-    model: Predicting,
-    source: object,
+    *,
+    keep: Keep = False,
     output: str | os.PathLike[str] | None = None,
-    what: What | Sequence[What] = "classes",
-    keep: bool = False,
     escape_formulas: bool = False,
-) -> Iterator[Batch] | int:
-    """Predict for the rows of files that may be larger than memory.
+    verify: bool = True,
+    as_query: bool = False,
+) -> Any:
+    """Predict for all rows of a table, in memory or where they are.
 
     Parameters
     ----------
     model : Model
         What :func:`~branchwise.fit_tree` or :func:`~branchwise.load` returns, or an
         estimator that is fitted.
-    source : str, path, list of them, pyarrow dataset or StreamedTable
-        The files. Columns are found by name, and read as the model has learnt them.
-    output : str, path or None
-        The file to write: its name ends with .csv, .tsv, .json, .parquet, .arrow or
-        .feather. It is written atomically.
+    source : table, files, SqlTable, DataFrame of Dask or Spark
+        The rows, as :func:`~branchwise.fit_tree` takes them. Columns are found by name,
+        and read as the model has learnt them.
     what : {"classes", "probabilities", "leaves"} or several of them
         "classes" is the column ``prediction``, the class or the number; "probabilities"
         the columns ``probability of ...``, one for each class; "leaves" the column
-        ``leaf``, the number of the node.
-    keep : bool
-        Whether the columns of the table come before these, as they are in the files.
+        ``leaf``, the number of the node (not in databases). Of Dask one at a time.
+    keep : bool or sequence of str
+        Whether the columns of the table, or which of them, come before these; not for
+        Dask, where predictions have the index of the table.
+    output : str, path or None
+        Tables in memory and files: the file to write, whole or not at all; its name
+        ends with .csv, .tsv, .json, .parquet, .arrow or .feather. SqlTable: the table
+        to create (``schema.table`` for another schema), by a connection of the caller,
+        which is not committed where it is in a transaction.
     escape_formulas : bool
         Whether texts that a spreadsheet would treat as a formula (they begin with =,
         +, -, @, a tab or a carriage return) get an apostrophe in front, in a CSV or TSV
         file; numbers stay numbers.
+    verify : bool
+        SqlTable: whether the query is verified against the model first, in a local
+        database.
+    as_query : bool
+        SqlTable: whether to return the query, and not to run it.
 
     Returns
     -------
-    iterator of dict, or int
-        Without an output an iterator of dicts of arrays by name, each for a chunk of
-        rows; with one the number of rows written.
+    dict, iterator, DataFrame, str, int or None
+        A table in memory: a dict of arrays by name. Files: an iterator of such dicts,
+        each for a chunk of rows. With an output file the number of rows written.
+        SqlTable: an iterator of tuples, in the order of the database, which is not
+        defined; the query; or None with an output. Dask and Spark: a lazy table.
     """
-    table = StreamedTable.of(source)
-    batches_found = Predictions(model_of(model), table, what, keep)
+    model = model_of(model)
+    wanted = checked_what(model, what)
+    engine = engine_of(source)
+    _check_effects(engine, keep, output, escape_formulas, verify, as_query)
+    if engine == "sql":
+        return _in_database(model, source, wanted, keep, output, verify, as_query)
+    if engine == "spark":
+        from branchwise.engines.spark.predictions import (  # noqa: PLC0415
+            spark_predictions,
+        )
+
+        return spark_predictions(model, source, wanted, keep)
+    if engine == "dask":
+        from branchwise.engines.dask.source import dask_predictions  # noqa: PLC0415
+
+        return dask_predictions(model, source, wanted)
+    if engine == "memory":
+        return _in_memory(model, source, wanted, keep, output, escape_formulas)
+    return _in_files(model, source, wanted, keep, output, escape_formulas)
+
+
+def _check_effects(
+    engine: str,
+    keep: Keep,
+    output: object,
+    escape_formulas: bool,
+    verify: bool,
+    as_query: bool,
+) -> None:
+    """Reject parameters that have no effect on the kind of source."""
+    if engine != "sql":
+        for name, given in (("verify", not verify), ("as_query", as_query)):
+            if given:
+                raise ParameterError(
+                    f"{name} has no effect unless source is a SqlTable. Leave it out."
+                )
+    elif as_query and output is not None:
+        raise ParameterError(
+            "as_query returns the query, and output would run it. Give one of them."
+        )
+    if engine in ("dask", "spark") and output is not None:
+        raise ParameterError(
+            f"output has no effect on a {engine.capitalize()} table. Write the lazy "
+            "table that is returned."
+        )
+    if engine == "dask" and (keep if isinstance(keep, bool) else True):
+        raise ParameterError(
+            "keep has no effect on a Dask table: predictions have its index and "
+            "partitions. Join them."
+        )
+    if escape_formulas and (output is None or engine == "sql"):
+        raise ParameterError(
+            "escape_formulas has no effect without an output, which it is for. "
+            "Leave it out, or name a CSV or TSV file."
+        )
+
+
+def _in_memory(
+    model: Any,
+    table: object,
+    wanted: Sequence[What],
+    keep: Keep,
+    output: str | os.PathLike[str] | None,
+    escape_formulas: bool,
+) -> Batch | int:
+    """Predict for a table in memory."""
+    frame = open_table(table)
+    names = [n for what in wanted for n in prediction_names(model.schema, what)]
+    kept = kept_columns(keep, frame.names, "The table", names)
+    columns: Batch = {}
+    for name in kept:
+        raw = frame.column(frame.names.index(name))
+        if isinstance(raw, Numbers):
+            columns[name] = raw.values
+        else:
+            columns[name] = np.array([*raw.values, None], dtype=object)[raw.codes]
+    columns |= predicted_columns(model, frame, wanted)
     if output is None:
-        if escape_formulas:
-            raise ParameterError(
-                "escape_formulas has no effect without an output, which it is for. "
-                "Leave it out, or name a CSV or TSV file."
-            )
-        return batches_found.batches()
+        return columns
+    file_format = _format_of(output)
+    with (
+        atomic_write(output) as file,
+        chunk_writer(file, file_format, escape_formulas) as writer,
+    ):
+        writer.write({name: cells.tolist() for name, cells in columns.items()})
+    return frame.n_rows
+
+
+def _in_files(
+    model: Any,
+    source: Any,
+    wanted: Sequence[What],
+    keep: Keep,
+    output: str | os.PathLike[str] | None,
+    escape_formulas: bool,
+) -> Iterator[Batch] | int:
+    """Predict for the rows of files, chunk by chunk."""
+    from branchwise.engines.file_predictions import (  # noqa: PLC0415
+        FilePredictions,
+    )
+
+    table = StreamedTable.of(getattr(source, "table", source))
+    predictions = FilePredictions(model, table, wanted, keep)
+    if output is None:
+        return predictions.batches()
     file_format = _format_of(output)
     if Path(output).resolve() in {Path(path).resolve() for path in table.paths}:
         raise ParameterError(
@@ -131,130 +197,7 @@ def predict(
             "another name."
         )
     with atomic_write(output) as file:
-        return batches_found.write(file, file_format, escape_formulas=escape_formulas)
-
-
-class Predictions:
-    """The predictions of a model for the rows of files, in chunks."""
-
-    def __init__(
-        self,
-        model: Predicting,
-        table: StreamedTable,
-        what: What | Sequence[What] = "classes",
-        keep: bool = False,
-    ) -> None:
-        self._model = model
-        self._wanted = _checked(model, what)
-        self._keep = keep
-        names = table.names
-        self._own = columns_for(model.schema, names, table.label)
-        columns = model.schema.columns
-        # A tree without splits needs a column as well, to count the rows.
-        used = {columns[at].name for at in model.tree.used_columns or [0]}
-        read = {name: c for name, c in self._own.items() if c.name in used}
-        self._table = replace(table, ignore=(), only=list(read)).for_columns(read)
-        if keep:
-            self._check_double(names)
-
-    def _check_double(self, names: Sequence[str]) -> None:
-        double = [name for name in self.names if name in names]
-        if double:
-            raise DataError(
-                f"With keep there would be two columns {quoted(double)}: the table has "
-                "one of that name already. Rename it there, or do without keep."
-            )
-
-    @property
-    def names(self) -> list[str]:
-        """The columns that are added."""
-        named: dict[str, list[str]] = {
-            "classes": ["prediction"],
-            "probabilities": [
-                f"probability of {word(label)}" for label in self._model.schema.classes
-            ],
-            "leaves": ["leaf"],
-        }
-        return [name for what in self._wanted for name in named[what]]
-
-    def batches(self) -> Iterator[Batch]:
-        """Yield columns by name, chunk by chunk."""
-        for kept, added in self._chunks():
-            yield as_arrays(kept) | added
-
-    def write(
-        self,
-        file: BinaryIO,
-        file_format: FileFormat,
-        progress: Callable[[int], None] | None = None,
-        escape_formulas: bool = False,
-    ) -> int:
-        """Write a file; return its number of rows; ``progress`` is called with it."""
-        n_rows = 0
-        with chunk_writer(file, file_format, escape_formulas) as writer:
-            for kept, added in self._chunks():
-                writer.write(kept | added)
-                n_rows += len(next(iter(added.values())))
-                if progress is not None:
-                    progress(n_rows)
-        return n_rows
-
-    def _chunks(self) -> Iterator[tuple[dict[str, Any], Batch]]:
-        """Yield the columns that are kept, and those that are added."""
-        with closing(self._table.chunks(self._keep)) as chunks:
-            for chunk in chunks:
-                try:
-                    added = self._predicted_rows(chunk)
-                except DataError as error:
-                    raise chunk.located(error) from None
-                yield dict(chunk.as_is), added
-
-    def _predicted_rows(self, chunk: TableChunk) -> Batch:
-        rows = _framed(chunk.frame, self._own, self._model.schema)
-        found: list[NDArray[Any]] = []
-        for what in self._wanted:
-            if what == "probabilities":
-                found.extend(self._model.predict_proba(rows).T)
-            elif what == "leaves":
-                found.append(self._model.apply(rows))
-            else:
-                found.append(self._model.predict(rows))
-        return dict(zip(self.names, found, strict=True))
-
-
-@dataclass(frozen=True)
-class _Unread:
-    """Placeholder of a column that the tree does not split on."""
-
-    name: str
-
-    def __call__(self) -> RawColumn:
-        raise AssertionError(f"{self.name} is not read")
-
-
-def _framed(frame: Frame, own: Mapping[str, Column], schema: Schema) -> Frame:
-    """Return a frame that has all columns of a schema, in its order."""
-    readers = dict(zip(frame.names, frame.readers, strict=True))
-    return Frame(
-        tuple(column.name for column in own.values()),
-        frame.n_rows,
-        schema.named,
-        tuple(readers.get(name, _Unread(name)) for name in own),
-    )
-
-
-def _checked(model: Predicting, what: What | Sequence[What]) -> tuple[What, ...]:
-    wanted = (what,) if isinstance(what, str) else tuple(what)
-    if not wanted or not set(wanted) <= set(get_args(What)):
-        raise ParameterError(
-            f"what must be one or more of {quoted(get_args(What))}. Got {what!r}."
-        )
-    if "probabilities" in wanted and not model.schema.classes:
-        raise ParameterError(
-            "what='probabilities' needs a tree that predicts classes. Got one that "
-            "predicts numbers; use 'classes', which are its numbers."
-        )
-    return wanted
+        return predictions.write(file, file_format, escape_formulas=escape_formulas)
 
 
 def _format_of(output: str | os.PathLike[str]) -> FileFormat:
@@ -274,84 +217,51 @@ _ROWS = "rows of branchwise"
 _OTHER_TEXT = ("TIME", "INTERVAL", "timestamp", "timetz", "time", "interval")
 
 
-def prediction_query(
-    model: Exportable, table: SqlTable, keep: Sequence[str] = (), verify: bool = True
-) -> str:
-    """Return a query with the prediction for every row of a table.
-
-    Parameters
-    ----------
-    model : Model
-        The tree.
-    table : SqlTable
-        The rows; it must have the columns that the tree splits on.
-    keep : sequence of str
-        Columns of the table to return with the predictions, such as its key.
-    verify : bool
-        Whether the query is verified against the model first, in a local database.
-
-    Returns
-    -------
-    str
-        A SELECT: the columns to keep, the prediction, and the probabilities of classes.
-    """
-    with _opened(table) as rows:
-        return _query(model, rows, keep, verify)
-
-
-def predictions(
-    model: Exportable, table: SqlTable, keep: Sequence[str] = (), verify: bool = True
-) -> Iterator[tuple[Any, ...]]:
-    """Return the prediction for every row of a table; see :func:`prediction_query`.
-
-    The order of rows is that of the database, which is not defined: ``keep`` the
-    columns that identify rows.
-    """
-    with _opened(table) as rows:
-        query = _query(model, rows, keep, verify)
-        yield from rows.connection.rows(query)
-
-
-def write_predictions(
+def _in_database(
     model: Exportable,
-    table: SqlTable,
-    destination: str,
-    keep: Sequence[str] = (),
-    verify: bool = True,
-) -> None:
-    """Create a table with the predictions; the connection must allow writing.
-
-    Parameters
-    ----------
-    model, table, keep, verify
-        As in :func:`prediction_query`.
-    destination : str
-        The table to create; ``schema.table`` for another schema. There must be none of
-        that name. The caller's connection is not committed where it is in a
-        transaction.
-    """
-    if isinstance(table.database, (str, PathLike)):
+    table: Any,
+    wanted: Sequence[What],
+    keep: Keep,
+    output: str | os.PathLike[str] | None,
+    verify: bool,
+    as_query: bool,
+) -> Iterator[tuple[Any, ...]] | str | None:
+    """Predict in a database, by the SQL export."""
+    if not isinstance(table, SqlTable):
+        raise ParameterError(
+            f"source must be a SqlTable(database, table). Got {type(table).__name__}."
+        )
+    if "leaves" in wanted:
+        raise ParameterError(
+            "what='leaves' is not possible in a database, whose query has classes and "
+            "probabilities. Leave it out."
+        )
+    if output is not None and isinstance(table.database, (str, os.PathLike)):
         raise ParameterError(
             "Addresses are opened for reading only. To write predictions, pass a "
             "connection of your own that may write."
         )
-    with _opened(table) as rows:
-        query = _query(model, rows, keep, verify)
-        connection = rows.connection
-        name = connection.dialect.quoted(*destination.split("."))
+    with table.open() as rows:
+        query = _query(model, rows, wanted, keep, verify)
+    if as_query:
+        return query
+    if output is None:
+        return _fetched(table, query)
+    connection = rows.connection
+    name = connection.dialect.quoted(*os.fspath(output).split("."))
     connection.write(f"CREATE TABLE {name} AS {query}")
+    return None
 
 
-def _opened(table: SqlTable) -> AbstractContextManager[SqlRows]:
-    if not isinstance(table, SqlTable):
-        raise ParameterError(
-            f"table must be a SqlTable(database, table). Got {type(table).__name__}."
-        )
-    return table.open()
+def _fetched(table: SqlTable, query: str) -> Iterator[tuple[Any, ...]]:
+    with table.open() as rows:
+        yield from rows.connection.rows(query)
 
 
-def _query(model: Exportable, rows: SqlRows, keep: Sequence[str], verify: bool) -> str:
-    model = model_of(model)
+def _query(
+    model: Exportable, rows: SqlRows, wanted: Sequence[What], keep: Keep, verify: bool
+) -> str:
+    """Return a query: the columns to keep, then the predictions."""
     dialect = rows.connection.dialect
     options = {"dialect": dialect.name, "table": _ROWS}
     if verify:
@@ -359,20 +269,22 @@ def _query(model: Exportable, rows: SqlRows, keep: Sequence[str], verify: bool) 
     else:
         content = write(model, "sql", **options)
     plan = make_plan(model.schema, model.tree, model.recipe)
-    rows.check_names([*(field.name for field in plan.fields), *keep])
-    wanted = [
+    rows.check_names([field.name for field in plan.fields])
+    names = Names(plan, dialect, _ROWS)
+    found = {"classes": [names.prediction], "probabilities": names.probabilities}
+    added = [name for what in wanted for name in found[what]]
+    called = [name for what in wanted for name in prediction_names(model.schema, what)]
+    kept_names = kept_columns(keep, rows.names, rows.label, called)
+    cells = [
         f"{_cell(rows, field, dialect)} AS {dialect.named(field.name)}"
         for field in plan.fields
     ]
-    named = [(dialect.named(each), f"kept{at}") for at, each in enumerate(keep)]
-    wanted += [f"source.{name} AS {kept}" for name, kept in named]
-    cells = ", ".join(wanted) or "1 AS nothing"
-    given = f"SELECT {cells} FROM {rows.source.relation} AS source"  # noqa: S608
-    names = Names(plan, dialect, _ROWS)
+    named = [(dialect.named(each), f"kept{at}") for at, each in enumerate(kept_names)]
+    cells += [f"source.{name} AS {kept}" for name, kept in named]
+    selected = ", ".join(cells) or "1 AS nothing"
+    given = f"SELECT {selected} FROM {rows.source.relation} AS source"  # noqa: S608
     outputs = [f"predicted.{kept} AS {name}" for name, kept in named]
-    outputs += [
-        f"predicted.{each}" for each in (names.prediction, *names.probabilities)
-    ]
+    outputs += [f"predicted.{each}" for each in added]
     return (
         f"WITH {names.table} AS ({given}) SELECT {', '.join(outputs)} "  # noqa: S608
         f"FROM (\n{content.decode()}) AS predicted"
@@ -401,95 +313,3 @@ def _cell(rows: SqlRows, field: Field, dialect: Dialect) -> str:
     text = f"CAST({cells.raw} AS {dialect.types['t']})"
     marks = ", ".join(dialect.value(mark) for mark in rows.source.missing)
     return f"CASE WHEN {text} IN ({marks}) THEN NULL ELSE {text} END" if marks else text
-
-
-PREDICTIONS = ("classes", "probabilities", "leaves")
-_TYPES = {bool: "boolean", int: "long", float: "double", str: "string"}
-
-
-def spark_predict(model: Model, frame: Any, what: str = "classes") -> Any:
-    """Return a DataFrame with the predictions of a model as further columns.
-
-    Nothing is computed before the rows are collected or written.
-
-    Parameters
-    ----------
-    model : Model
-        The model, or an estimator that is fitted.
-    frame : pyspark.sql.DataFrame
-        The rows. Columns are found by name.
-    what : {"classes", "probabilities", "leaves"}
-        "classes" adds ``prediction``, the class or the number; "probabilities" adds
-        ``probability of ...`` for every class; "leaves" adds ``leaf``, the number of
-        the node.
-    """
-    model = model_of(model)
-    if not hasattr(frame, "mapInArrow"):
-        raise DataError(
-            f"frame must be a DataFrame of Spark. Got {type(frame).__name__}; use "
-            "model.predict for a table in memory."
-        )
-    added = _added(model, what)
-    names = [column.name for column in model.schema.columns]
-    absent = [name for name in names if name not in frame.columns]
-    if absent:
-        raise DataError(
-            f"The table lacks {quoted(absent)}, which the tree was fitted with. Its "
-            f"columns are {quoted(frame.columns, 20)}; rename or add what is lacking."
-        )
-    double = [name for name in added if name in frame.columns]
-    if double:
-        raise DataError(
-            f"There would be two columns {quoted(double)}: the table has one of that "
-            "name already. Rename it first."
-        )
-    # By position: Spark treats dots in names as access to fields.
-    numbered = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))
-    schema = deepcopy(numbered.schema)
-    for at, kind in enumerate(added.values()):
-        schema.add(f"added{at}", kind)
-    positions = {name: frame.columns.index(name) for name in names}
-    new = tuple(schema.names[len(frame.columns) :])
-    predicted_rows = mapped(numbered, _Predict(model, what, positions, new), schema)
-    return predicted_rows.toDF(*frame.columns, *added)
-
-
-def _added(model: Model, what: str) -> dict[str, str]:
-    """Return the columns that are added, with their types."""
-    if what not in PREDICTIONS:
-        raise ParameterError(
-            f"what must be one of {quoted(PREDICTIONS)}. Got {what!r}."
-        )
-    if what == "leaves":
-        return {"leaf": "long"}
-    classes = model.schema.classes
-    if what == "classes":
-        return {"prediction": _TYPES[type(classes[0])] if classes else "double"}
-    if not classes:
-        raise ParameterError(
-            "what='probabilities' needs a tree that predicts classes. Got one that "
-            "predicts numbers; use what='classes', which adds those."
-        )
-    return {f"probability of {word(label)}": "double" for label in classes}
-
-
-@dataclass(frozen=True)
-class _Predict:
-    """Adds columns to the batches of a partition."""
-
-    model: Model
-    what: str
-    positions: dict[str, int]
-    names: tuple[str, ...]
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        for batch in batches:
-            chosen = table_of(batch, self.positions)
-            yield with_columns(batch, self.names, self._predictions(chosen))
-
-    def _predictions(self, table: Any) -> list[Any]:
-        if self.what == "leaves":
-            return [self.model.apply(table)]
-        if self.what == "classes":
-            return [self.model.predict(table)]
-        return list(self.model.predict_proba(table).T)

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from branchwise import ParameterError, fit_tree
-from branchwise.predict import predict
+from branchwise.predict import predict_rows
 from command_line import output, run
 
 FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-x", "@SUM(A1)", "\tq", "\rq"]
@@ -52,7 +52,10 @@ def test_escaping_is_for_delimited_text(files):
         in complaint
     )
     model = fit_tree({"=x": [1, 2]}, ["=a", "b"])
-    assert predict(model, files / "t.csv", files / "o.csv", escape_formulas=True) == 11
+    written = predict_rows(
+        model, files / "t.csv", output=files / "o.csv", escape_formulas=True
+    )
+    assert written == 11
     assert "'=a" in (files / "o.csv").read_text()
     with pytest.raises(ParameterError, match="no effect without an output"):
-        predict(model, files / "t.csv", escape_formulas=True)
+        predict_rows(model, files / "t.csv", escape_formulas=True)

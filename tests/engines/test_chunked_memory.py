@@ -28,8 +28,8 @@ PREDICT = """
     import re, sys
     from pathlib import Path
     from branchwise import load
-    from branchwise.predict import predict
-    predict(load(sys.argv[2]), sys.argv[1], sys.argv[3])
+    from branchwise import predict_rows
+    predict_rows(load(sys.argv[2]), sys.argv[1], output=sys.argv[3])
     print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
 

@@ -46,7 +46,7 @@ dd = pytest.importorskip("dask.dataframe")
 
 from branchwise.engines.dask import source as dask_source  # noqa: E402
 from branchwise.engines.dask.cluster import ClientExecutor, LocalExecutor, executor_of  # noqa: E402
-from branchwise.engines.dask.source import DaskPartitions, DaskTable, predict  # noqa: E402
+from branchwise.engines.dask.source import DaskPartitions, DaskTable  # noqa: E402
 from branchwise.engines.dask.workers import (  # noqa: E402
     Fingerprint,
     Rejected,
@@ -55,6 +55,7 @@ from branchwise.engines.dask.workers import (  # noqa: E402
     encoded,
     held,
 )
+from branchwise.predict import predict_rows  # noqa: E402
 
 # One cluster is enough for a machine.
 pytestmark = pytest.mark.xdist_group("dask")
@@ -315,7 +316,7 @@ def test_arrays_with_targets_beside_them(client):
     model = of_table(place, CART, sample_weight=place.weight, ignore=[])
     assert model == fit_tree(X, y, CART, sample_weight=w, target_name="y")
     assert model.schema.names == ["x0", "x1", "x2"]
-    answers = predict(model, parted).compute()
+    answers = predict_rows(model, parted).compute()
     assert answers.tolist() == model.predict(X).tolist()
 
 
@@ -613,16 +614,17 @@ def test_predictions_where_the_rows_lie(client):
     table = some_table(90).set_index(pd.Index(np.arange(90) * 3, name="id"))
     model = in_memory(table, ID3)
     X = dd.from_pandas(table, npartitions=4)
-    classes = predict(model, X)
-    assert classes.name == "y"
+    classes = predict_rows(model, X)
+    assert classes.name == "prediction"
     assert classes.divisions == X.divisions
     assert classes.compute().tolist() == model.predict(table).tolist()
     assert classes.compute().index.equals(table.index)
-    leaves = predict(model, X, "leaves")
+    leaves = predict_rows(model, X, "leaves")
     assert leaves.dtype == np.intp
     assert leaves.compute().tolist() == model.apply(table).tolist()
-    shares = predict(model, X, "probabilities")
-    assert list(shares.columns) == list(model.schema.classes)
+    shares = predict_rows(model, X, "probabilities")
+    named = [f"probability of {label}" for label in model.schema.classes]
+    assert list(shares.columns) == named
     assert (shares.compute().to_numpy() == model.predict_proba(table)).all()
     # What is promised is what comes.
     for lazy in (classes, leaves, shares):
@@ -634,10 +636,10 @@ def test_predictions_for_arrays():
     X, y = rng.random((50, 3)), rng.integers(0, 3, 50)
     model = fit_tree(X, y, CART)
     parted = da.from_array(X, chunks=(20, 2))
-    shares = predict(model, parted, "probabilities")
+    shares = predict_rows(model, parted, "probabilities")
     assert shares.shape == (50, 3)
     assert (shares.compute() == model.predict_proba(X)).all()
-    leaves = predict(model, parted, "leaves")
+    leaves = predict_rows(model, parted, "leaves")
     assert leaves.shape == (50,)
     assert leaves.dtype == np.intp
     assert (leaves.compute() == model.apply(X)).all()
@@ -648,12 +650,16 @@ def test_predictions_of_numbers():
     table = pd.DataFrame({"x": rng.random(40)})
     model = fit_tree(table, pd.Series(rng.random(40), name="y"), RECIPES["numbers"])
     X = dd.from_pandas(table, npartitions=2)
-    numbers = predict(model, X)
+    numbers = predict_rows(model, X)
     assert numbers.dtype == np.float64
     assert numbers.compute(scheduler="sync").tolist() == model.predict(table).tolist()
     with pytest.raises(ParameterError, match="needs a tree that predicts classes"):
-        predict(model, X, "probabilities")
-    with pytest.raises(ParameterError, match="what must be one of 'classes'"):
-        predict(model, X, "answers")
-    with pytest.raises(DataError, match=r"Got DataFrame instead; use model\.predict"):
-        predict(model, table)
+        predict_rows(model, X, "probabilities")
+    with pytest.raises(ParameterError, match="what must be one or more of 'classes'"):
+        predict_rows(model, X, "answers")
+    with pytest.raises(ParameterError, match=r"for a Dask table\. Got 'classes', 'l"):
+        predict_rows(model, X, ["classes", "leaves"])
+    with pytest.raises(ParameterError, match="keep has no effect on a Dask table"):
+        predict_rows(model, X, keep=True)
+    with pytest.raises(ParameterError, match="output has no effect on a Dask table"):
+        predict_rows(model, X, output="out.csv")

@@ -12,12 +12,18 @@ import pytest
 from pyarrow import feather, parquet
 from typer.testing import CliRunner
 
-from branchwise import DataError, ID3Classifier, ParameterError, fit_tree
+from branchwise import (
+    BranchwiseError,
+    DataError,
+    ID3Classifier,
+    ParameterError,
+    fit_tree,
+)
 from branchwise.cli.main import app
 from branchwise.files import dataset as part_files
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.read_table import read_table
-from branchwise.predict import predict
+from branchwise.predict import predict_rows
 from branchwise.recipe import C45, CART, ID3
 
 
@@ -72,15 +78,15 @@ def test_answers_are_those_for_the_whole_table(name, form, files, monkeypatch):
     monkeypatch.setattr(part_files, "BLOCK_BYTES", 300)
     model, rows = fitted(name), rows_of()
     source = StreamedTable((str(files / f"data.{form}"),), chunk_rows=17)
-    found = joined(predict(model, source, what=["classes", "leaves"]))
+    found = joined(predict_rows(model, source, what=["classes", "leaves"]))
     assert list(found) == ["prediction", "leaf"]
     assert np.array_equal(found["prediction"], model.predict(rows))
     assert np.array_equal(found["leaf"], model.apply(rows))
     if name == "numbers":
         with pytest.raises(ParameterError, match="needs a tree that predicts classes"):
-            predict(model, source, what="probabilities")
+            predict_rows(model, source, what="probabilities")
         return
-    shares = joined(predict(model, source, what="probabilities"))
+    shares = joined(predict_rows(model, source, what="probabilities"))
     assert list(shares) == ["probability of n", "probability of p"]
     expected = model.predict_proba(rows)
     assert np.array_equal(np.column_stack(list(shares.values())), expected)
@@ -92,7 +98,9 @@ def test_files_are_written_part_by_part(form, keep, files):
     model = fitted("id3")
     path = files / f"answers.{form}"
     source = StreamedTable((str(files / "data.parquet"),), chunk_rows=17)
-    written = predict(model, source, path, ["classes", "probabilities"], keep)
+    written = predict_rows(
+        model, source, ["classes", "probabilities"], keep=keep, output=path
+    )
     assert written == 90
     if form == "json":
         table = pd.DataFrame(json.loads(path.read_text(encoding="utf-8")))
@@ -112,11 +120,11 @@ def test_files_are_written_part_by_part(form, keep, files):
 
 
 def test_columns_are_kept_as_text_has_them(files):
-    batch = joined(predict(fitted("id3"), files / "data.csv", keep=True))
+    batch = joined(predict_rows(fitted("id3"), files / "data.csv", keep=True))
     assert batch["zip"][:40].tolist() == rows_of()["zip"].fillna("")[:40].tolist()
     assert batch["kind"].tolist() == rows_of()["kind"].tolist()
     assert set(batch["sunny"]) == {"True", "False"}
-    typed = joined(predict(fitted("id3"), files / "data.parquet", keep=True))
+    typed = joined(predict_rows(fitted("id3"), files / "data.parquet", keep=True))
     assert typed["n"].dtype == np.int64
     assert typed["sunny"].tolist() == rows_of()["sunny"].tolist()
 
@@ -126,7 +134,7 @@ def test_columns_may_stand_in_another_order_in_every_file(files):
     model = fitted("id3")
     whole = pd.concat([rows_of(), rows_of(seed=1)], ignore_index=True)
     path = files / "out.csv"
-    assert predict(model, f"{files}/data*.parquet", path, keep=True) == 180
+    assert predict_rows(model, f"{files}/data*.parquet", output=path, keep=True) == 180
     table = pd.read_csv(path, dtype={"zip": str})
     expected = whole.assign(prediction=model.predict(whole))
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
@@ -139,7 +147,10 @@ def test_a_table_without_rows(files):
     for source in ("none.csv", "none.parquet"):
         for form in ("csv", "json", "parquet", "arrow"):
             path = files / f"out.{form}"
-            assert predict(model, files / source, path, keep=form == "csv") == 0
+            assert (
+                predict_rows(model, files / source, output=path, keep=form == "csv")
+                == 0
+            )
         assert json.loads((files / "out.json").read_text(encoding="utf-8")) == []
         kept = (files / "out.csv").read_text(encoding="utf-8").strip().split(",")
         assert kept[:4] == ["zip", "x", "sunny", "kind"]
@@ -150,10 +161,10 @@ def test_models_without_names_take_columns_in_their_order(files):
     model = fit_tree(rows_of()[["x"]].to_numpy(), rows_of()["y"])
     path = files / "one.csv"
     rows_of()[["x"]].to_csv(path, index=False)
-    found = joined(predict(model, path))["prediction"]
+    found = joined(predict_rows(model, path))["prediction"]
     assert np.array_equal(found, model.predict(rows_of()[["x"]].to_numpy()))
     with pytest.raises(DataError, match="a table of 1 columns without names"):
-        predict(model, files / "data.csv")
+        predict_rows(model, files / "data.csv")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +182,7 @@ def test_columns_that_are_not_as_they_were_learnt(change, complaint, files):
     path = files / "other.csv"
     table.to_csv(path, index=False)
     with pytest.raises(DataError, match=complaint):
-        list(predict(fitted("id3"), path))
+        list(predict_rows(fitted("id3"), path))
 
 
 def test_an_unseen_value_is_told_with_its_line(files):
@@ -180,18 +191,18 @@ def test_an_unseen_value_is_told_with_its_line(files):
     path = files / "other.csv"
     path.write_text("kind\na\na\nz\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"'z' in row 0.*\(Row 0 is line 4 of"):
-        list(predict(model, StreamedTable((str(path),), chunk_rows=2)))
+        list(predict_rows(model, StreamedTable((str(path),), chunk_rows=2)))
 
 
 def test_outputs_that_cannot_be(files):
     model = fitted("id3")
     with pytest.raises(ParameterError, match=r"output must be a file .* '.parquet'"):
-        predict(model, files / "data.csv", files / "out.xlsx")
+        predict_rows(model, files / "data.csv", output=files / "out.xlsx")
     with pytest.raises(ParameterError, match="what must be one or more of 'classes'"):
-        predict(model, files / "data.csv", what="class")
+        predict_rows(model, files / "data.csv", what="class")
     rows_of().assign(prediction="x").to_csv(files / "data.csv", index=False)
     with pytest.raises(DataError, match="two columns 'prediction'"):
-        predict(model, files / "data.csv", keep=True)
+        predict_rows(model, files / "data.csv", keep=True)
 
 
 def test_kept_columns_of_types_that_do_not_go_together(files):
@@ -201,9 +212,14 @@ def test_kept_columns_of_types_that_do_not_go_together(files):
     model = fit_tree(rows_of()[["x"]], rows_of()["y"])
     path = files / "out.parquet"
     with pytest.raises(DataError, match="'note' is of type int64 in some files and"):
-        predict(model, f"{files}/note*.parquet", path, keep=True)
+        predict_rows(model, f"{files}/note*.parquet", output=path, keep=True)
     assert not path.exists()
-    assert predict(model, f"{files}/note*.parquet", files / "out.csv", keep=True) == 4
+    assert (
+        predict_rows(
+            model, f"{files}/note*.parquet", output=files / "out.csv", keep=True
+        )
+        == 4
+    )
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "parquet", "arrow"])
@@ -224,7 +240,7 @@ def test_an_interruption_leaves_the_old_file(form, files, monkeypatch):
     source = StreamedTable((str(files / "data.parquet"),), chunk_rows=17)
     before = sorted(files.iterdir())
     with pytest.raises(KeyboardInterrupt):
-        predict(model, source, path)
+        predict_rows(model, source, output=path)
     assert path.read_bytes() == b"old"
     assert sorted(files.iterdir()) == before
 
@@ -280,7 +296,7 @@ def test_answers_do_not_write_over_the_rows(files):
     rows_of(30, 0).to_parquet(rows)
     before = rows.read_bytes()
     with pytest.raises(ParameterError, match=r"output would write over .*0\.parquet"):
-        predict(fitted("id3"), files / "new", rows)
+        predict_rows(fitted("id3"), files / "new", output=rows)
     arguments = ["predict", str(files / "model.json"), str(files / "new"), "-o", rows]
     done = CliRunner().invoke(app, [str(word) for word in arguments])
     assert done.exit_code == 2
@@ -292,8 +308,39 @@ def test_an_estimator_answers_as_its_model(files):
     rows = rows_of(30, 0)
     rows.to_parquet(files / "rows.parquet")
     estimator = ID3Classifier().fit(rows, rows.columns[-1])
-    (batch,) = predict(estimator, files / "rows.parquet")
-    (same,) = predict(estimator.model_, files / "rows.parquet")
+    (batch,) = predict_rows(estimator, files / "rows.parquet")
+    (same,) = predict_rows(estimator.model_, files / "rows.parquet")
     assert batch["prediction"].tolist() == same["prediction"].tolist()
     with pytest.raises(ParameterError, match=r"model must be what fit_tree .*Got str"):
-        predict("model.json", files / "rows.parquet")
+        predict_rows("model.json", files / "rows.parquet")
+
+
+def test_tables_in_memory_get_the_same_columns(files):
+    model, rows = fitted("id3"), rows_of()
+    every = ["classes", "probabilities", "leaves"]
+    (batch,) = predict_rows(model, files / "data.parquet", every)
+    found = predict_rows(model, rows, every)
+    assert list(found) == list(batch)
+    assert all(np.array_equal(found[name], batch[name]) for name in batch)
+    found = predict_rows(model, rows, keep=["kind", "x"])
+    assert list(found) == ["kind", "x", "prediction"]
+    assert found["kind"].tolist() == rows["kind"].tolist()
+    assert np.array_equal(found["x"], rows["x"], equal_nan=True)
+    path = files / "out.parquet"
+    assert predict_rows(model, rows, keep=["kind"], output=path) == len(rows)
+    assert read_table(path).column_names == ["kind", "prediction"]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"verify": False}, "verify has no effect unless source is a SqlTable"),
+        ({"as_query": True}, "as_query has no effect unless source is a SqlTable"),
+        ({"escape_formulas": True}, "escape_formulas has no effect without an output"),
+        ({"keep": ["zzz"]}, "no column 'zzz'"),
+    ],
+)
+def test_parameters_without_effect(options, complaint, files):
+    for source in (files / "data.csv", rows_of()):
+        with pytest.raises(BranchwiseError, match=complaint):
+            predict_rows(fitted("id3"), source, **options)

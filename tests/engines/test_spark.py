@@ -21,7 +21,7 @@ from branchwise.engines.spark import SparkTable
 from branchwise.engines.spark import cluster as spark_session
 from branchwise.engines.spark import source as engine
 from branchwise.engines.spark import workers as spark_workers
-from branchwise.predict import spark_predict as predict
+from branchwise.predict import predict_rows
 from branchwise.recipe import C45, CART, ID3
 from engine_tables import RECIPES, random_table
 from marked_files import models_of_marked_files
@@ -377,7 +377,7 @@ def test_answers_are_those_of_memory(spark):
     names = table.columns.tolist()
 
     def answered(what):
-        found = predict(model, frame, what).toArrow()
+        found = predict_rows(model, frame, what, keep=True).toArrow()
         assert found.column_names[: len(names)] == names
         assert len(found) == len(table)
         return found.select(names), found.drop_columns(names).to_pydict()
@@ -396,10 +396,10 @@ def test_answers_for_odd_names(spark):
     frame = spark.createDataFrame(table)
     model = fit_tree(frame, "y")
     for what in ("classes", "probabilities", "leaves"):
-        answered = predict(model, frame, what)
+        answered = predict_rows(model, frame, what, keep=True)
         assert answered.columns[:3] == ["a.b", "c`d", "y"]
         assert answered.count() == 8
-    rows = predict(model, frame).collect()
+    rows = predict_rows(model, frame, keep=True).collect()
     assert [row["prediction"] for row in rows] == [row["y"] for row in rows]
 
 
@@ -409,21 +409,25 @@ def test_numbers_and_trees_that_ask_nothing(spark):
     recipe = replace(CART, criterion="variance", max_depth=0)
     model = fit_tree(table, "y", recipe)
     frame = spark.createDataFrame(table)
-    rows = predict(model, frame).collect()
+    rows = predict_rows(model, frame, keep=True).collect()
     assert [row.prediction for row in rows] == [2.5] * 3
     with pytest.raises(ParameterError, match="predicts numbers"):
-        predict(model, frame, "probabilities")
+        predict_rows(model, frame, "probabilities", keep=True)
 
 
 def test_answers_that_cannot_be_had(spark):
     table = pd.DataFrame({"x": ["a", "b"], "y": ["n", "p"]})
     model = fit_tree(table, "y")
     with pytest.raises(DataError, match="lacks 'x'"):
-        predict(model, spark.createDataFrame([("a",)], "z string"))
+        predict_rows(model, spark.createDataFrame([("a",)], "z string"), keep=True)
     with pytest.raises(DataError, match="two columns 'prediction'"):
-        predict(model, spark.createDataFrame([("a", 1)], "x string, prediction int"))
-    with pytest.raises(ParameterError, match="what must be one of"):
-        predict(model, spark.createDataFrame(table), "class")
+        predict_rows(
+            model,
+            spark.createDataFrame([("a", 1)], "x string, prediction int"),
+            keep=True,
+        )
+    with pytest.raises(ParameterError, match="what must be one or more of"):
+        predict_rows(model, spark.createDataFrame(table), "class", keep=True)
 
 
 # ---- what travels ------------------------------------------------------------------

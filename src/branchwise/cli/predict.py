@@ -24,6 +24,8 @@ from branchwise.cli.support.streams import (
     keep_inputs,
     open_output,
 )
+from branchwise.engines.file_predictions import FilePredictions
+from branchwise.engines.prediction import What, predicted_columns
 from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.files.dataset import StreamedTable, files_of
 from branchwise.files.options import Reading
@@ -35,11 +37,6 @@ from branchwise.files.write_table import (
     unwritten_format,
     write_columns,
 )
-from branchwise.model import Model
-from branchwise.predict import Predictions, What
-from branchwise.text.conditions import word
-
-PREDICTION = "prediction"
 
 
 class TableFormat(StrEnum):
@@ -110,14 +107,14 @@ def predict(
             "--proba adds the probabilities of classes, and this model has none: it "
             "predicts numbers. Do without --proba."
         )
+    what: list[What] = ["classes", "probabilities"] if proba else ["classes"]
     na_values = read_na_values(missing)
     given = None if engine is None else EngineName(engine)
     if engine_for(table_paths, given) is not None:
         streamed = StreamedTable(files_of(table_paths), reading, na_values)
         keep_inputs({"-o": output}, *streamed.paths)
         columns_of(model, streamed, reporter)
-        what: list[What] = ["classes", "probabilities"] if proba else ["classes"]
-        predictions = Predictions(model, streamed, what, keep)
+        predictions = FilePredictions(model, streamed, what, keep)
         with (
             reporter.working(f"Reading {streamed.label}") as say,
             open_output(output) as stream,
@@ -137,7 +134,8 @@ def predict(
         say("Predicting")
         columns = file.read_as_is() if keep else {}
         with located(file):
-            added = _predicted(model, table, proba)
+            found = predicted_columns(model, table, what)
+        added = {name: cells.tolist() for name, cells in found.items()}
         _check_double(columns, added)
         say("Writing")
         with open_output(output) as stream:
@@ -179,15 +177,6 @@ def _check_misnamed(output_format: TableFormat | None, output: str | None) -> No
         f"{', '.join(TableFormat)}. Got {output!r}, whose ending means {meant}. "
         f"{advice}."
     )
-
-
-def _predicted(model: Model, table: Any, proba: bool) -> dict[str, list[Any]]:
-    added = {PREDICTION: model.predict(table).tolist()}
-    if proba:
-        shares = model.predict_proba(table)
-        for code, label in enumerate(model.schema.classes):
-            added[f"probability of {word(label)}"] = shares[:, code].tolist()
-    return added
 
 
 def _check_double(columns: dict[str, list[Any]], added: dict[str, list[Any]]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, get_args
 
 import dask
 import dask.array as da
@@ -22,11 +22,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints
+from branchwise.data.arrays import Ints
 from branchwise.data.columns import RawColumn
 from branchwise.data.frames import Frame
-from branchwise.data.schema import Schema
-from branchwise.engines.base import model_of
 from branchwise.engines.chunk import Below, Route, check_n_rows
 from branchwise.engines.dask.cluster import (
     Executor,
@@ -50,6 +48,7 @@ from branchwise.engines.dask.workers import (
 )
 from branchwise.engines.fit_plan import Plan, Task, attributes_of
 from branchwise.engines.level_engine import Job, PassEngine
+from branchwise.engines.prediction import What, predicted, prediction_names
 from branchwise.engines.remote import RemoteTable
 from branchwise.engines.scan import (
     Rescan,
@@ -60,8 +59,6 @@ from branchwise.engines.scan import (
 )
 from branchwise.errors import DataError, ParameterError, check_limit, counted, quoted
 from branchwise.tree.tree import Tree
-
-What = Literal["classes", "probabilities", "leaves"]
 
 
 class PartitionedTable:
@@ -171,54 +168,18 @@ def _n_chunks(collection: Any) -> int:
     return int(collection.npartitions)
 
 
-class Predicting(Protocol):
-    """The methods of a model that prediction needs."""
-
-    schema: Schema
-
-    def predict(self, X: object) -> NDArray[np.generic]:
-        """Return the class, or the number, of each row."""
-
-    def predict_proba(self, X: object) -> Floats:
-        """Return the probabilities of the classes."""
-
-    def apply(self, X: object) -> Ints:
-        """Return the node that each row arrives at."""
-
-    def to_bytes(self) -> bytes:
-        """Return the content of the model file."""
-
-
-def predict(model: Predicting, X: Any, what: What = "classes") -> Any:
+def dask_predictions(model: Any, X: Any, wanted: Sequence[What]) -> Any:
     """Predict lazily, on the workers that hold the rows.
 
-    Parameters
-    ----------
-    model : Model
-        What :func:`~branchwise.fit_tree` or :func:`~branchwise.load` returns, or an
-        estimator that is fitted. It is sent to each worker once.
-    X : dask.dataframe.DataFrame or dask.array.Array
-        The rows.
-    what : {"classes", "probabilities", "leaves"}, default="classes"
-        The class of each row, or the number where numbers are predicted; the
-        probability of each class; or the node that each row arrives at.
-
-    Returns
-    -------
-    Series, DataFrame or array of Dask
-        Lazy, with the partitions and the index of X: a Series, for probabilities a
-        DataFrame with a column for each class; arrays for an array.
+    The model is sent to each worker once. The result has the partitions and the index
+    of X: a Series, for probabilities a DataFrame; arrays for an array.
     """
-    model = model_of(model)
-    if what not in get_args(What):
+    if len(wanted) > 1:
         raise ParameterError(
-            f"what must be one of {quoted(get_args(What))}. Got {what!r}."
+            f"what must be one of {quoted(get_args(What))} for a Dask table. Got "
+            f"{quoted(wanted)}; predict them one by one."
         )
-    if what == "probabilities" and not model.schema.classes:
-        raise ParameterError(
-            "what='probabilities' needs a tree that predicts classes. Got one that "
-            "predicts numbers; use 'classes', which are its numbers."
-        )
+    what = wanted[0]
     token = dask.base.tokenize(model.to_bytes())
     sent = dask.delayed(model, name=f"branchwise-model-{token}", traverse=False)
     if isinstance(X, dd.DataFrame):
@@ -232,28 +193,24 @@ def predict(model: Predicting, X: Any, what: What = "classes") -> Any:
             f"{type(X).__name__} instead; use model.predict for a table in memory."
         )
     X = _whole_rows(X)
-    meta = _results(np.empty((0, X.shape[1]), X.dtype), model, what)
+    meta = predicted(model, np.empty((0, X.shape[1]), X.dtype), what)
     shape: dict[str, Any] = {"drop_axis": 1}
     if meta.ndim == 2:
         shape = {"chunks": (X.chunks[0], (meta.shape[1],))}
-    return X.map_blocks(_results, model=sent, what=what, meta=meta, **shape)
+    return X.map_blocks(_block_predictions, model=sent, what=what, meta=meta, **shape)
 
 
-def _results(rows: Any, model: Predicting, what: What) -> NDArray[Any]:
+def _block_predictions(rows: Any, model: Any, what: What) -> NDArray[Any]:
+    return predicted(model, rows, what)
+
+
+def _frame_predictions(rows: pd.DataFrame, model: Any, what: What) -> Any:
+    found = predicted(model, rows, what)
+    names = prediction_names(model.schema, what)
     if what == "probabilities":
-        return model.predict_proba(rows)
-    return model.predict(rows) if what == "classes" else model.apply(rows)
+        return pd.DataFrame(found, rows.index, names)
+    return pd.Series(found, rows.index, name=names[0])
 
-
-def _frame_predictions(rows: pd.DataFrame, model: Predicting, what: What) -> Any:
-    predicted = _results(rows, model, what)
-    if what == "probabilities":
-        return pd.DataFrame(predicted, rows.index, list(model.schema.classes))
-    name = model.schema.target if what == "classes" else "leaf"
-    return pd.Series(predicted, rows.index, name=name)
-
-
-__all__ = ["DaskTable", "What", "predict"]
 
 #: The most blocks of rows that are exchanged: each is a task.
 MOST_BLOCKS = 50_000
