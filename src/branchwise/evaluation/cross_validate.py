@@ -383,18 +383,12 @@ def tested(estimator: Any, table: Any, rows: Rows, split: Split) -> Fold:
     start = time.perf_counter()
     fitted = clone(estimator).fit(table[training], rows.labels[training], **extra)
     seconds = time.perf_counter() - start
-    return predicted_fold(
-        fitted, table[testing], testing, rows.classes, len(training), seconds
-    )
+    fold = predicted_fold(fitted, table[testing], testing, rows.classes, len(training))
+    return replace(fold, seconds=seconds)
 
 
 def predicted_fold(
-    fitted: Any,
-    table: Any,
-    testing: Ints,
-    classes: Sequence[Value],
-    n_training: int,
-    seconds: float = math.nan,
+    fitted: Any, table: Any, testing: Ints, classes: Sequence[Value], n_training: int
 ) -> Fold:
     """Predict the rows of a fold, which are at some positions among all rows."""
     leaves, depth = size_of(fitted)
@@ -408,7 +402,7 @@ def predicted_fold(
             probabilities = np.zeros((len(testing), len(classes)))
             known = class_codes(fitted.classes_, classes)
             probabilities[:, known] = fitted.predict_proba(table)
-    return Fold(testing, predicted, probabilities, leaves, depth, seconds, n_training)
+    return Fold(testing, predicted, probabilities, leaves, depth, math.nan, n_training)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from branchwise.render.picture import fitted, text_width
-from branchwise.render.svg import xml
+from branchwise.render.svg import n, xml
 
 #: A step between ticks is one of these, times a power of ten.
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -182,11 +182,6 @@ def label(
 def way(points: Sequence[tuple[float, float]]) -> str:
     """Write the path along some points."""
     return "M" + "L".join(f"{n(x)} {n(y)}" for x, y in points)
-
-
-def n(number: float) -> str:
-    """Write a coordinate."""
-    return f"{number:.1f}".removesuffix(".0")
 
 
 def words(kind: str, x: float, y: float, text: str) -> str:

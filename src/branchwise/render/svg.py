@@ -85,10 +85,10 @@ def svg_lines(
     height += legend_height + 2 * _MARGIN
     left = (width - picture.size[0]) / 2
     yield from _opening(picture.drawing, width, height)
-    yield f'<g transform="translate({_n(_MARGIN)} {_n(_MARGIN)})">'
+    yield f'<g transform="translate({n(_MARGIN)} {n(_MARGIN)})">'
     yield from (line for _, line in legend)
     yield "</g>"
-    yield f'<g transform="translate({_n(left)} {_n(_MARGIN + legend_height)})">'
+    yield f'<g transform="translate({n(left)} {n(_MARGIN + legend_height)})">'
     yield from _edges(picture)
     for index in range(len(picture.drawing)):
         yield from _node(picture, index)
@@ -101,8 +101,8 @@ def xml(text: str) -> str:
     return escape(_NOT_XML.sub("\ufffd", text), {'"': "&quot;"})
 
 
-def _n(number: float) -> str:
-    """Write a length."""
+def n(number: float) -> str:
+    """Write a coordinate or a length."""
     return f"{number:.1f}".removesuffix(".0")
 
 
@@ -115,15 +115,15 @@ def _opening(tree: Drawing, width: float, height: float) -> Iterator[str]:
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="branchwise" role="img" '
         f'aria-labelledby="{name}-title" aria-describedby="{name}-desc" '
-        f'width="{_n(width)}" height="{_n(height)}" '
-        f'viewBox="0 0 {_n(width)} {_n(height)}">'
+        f'width="{n(width)}" height="{n(height)}" '
+        f'viewBox="0 0 {n(width)} {n(height)}">'
     )
     yield f'<title id="{name}-title">{xml(title)}</title>'
     yield f'<desc id="{name}-desc">{xml(told)}</desc>'
     yield "<style>"
     yield from _styles()
     yield "</style>"
-    yield f'<rect class="page" width="{_n(width)}" height="{_n(height)}"/>'
+    yield f'<rect class="page" width="{n(width)}" height="{n(height)}"/>'
 
 
 def _styles() -> Iterator[str]:
@@ -199,8 +199,8 @@ def _edges(picture: Scene) -> Iterator[str]:
         x, y, end_x, end_y = picture.edge(index)
         middle = (y + end_y) / 2
         curve = (
-            f"M{_n(x)} {_n(y)}C{_n(x)} {_n(middle)} {_n(end_x)} {_n(middle)} "
-            f"{_n(end_x)} {_n(end_y)}"
+            f"M{n(x)} {n(y)}C{n(x)} {n(middle)} {n(end_x)} {n(middle)} "
+            f"{n(end_x)} {n(end_y)}"
         )
         if picture.drawing.left_out[index]:
             yield f'<path class="o" d="{curve}"/>'
@@ -212,7 +212,7 @@ def _edges(picture: Scene) -> Iterator[str]:
 def _node(picture: Scene, index: int) -> Iterator[str]:
     tree = picture.drawing
     left = picture.x[index] - picture.width[index] / 2
-    yield f'<g transform="translate({_n(left)} {_n(picture.y[index])})">'
+    yield f'<g transform="translate({n(left)} {n(picture.y[index])})">'
     yield f"<title>{xml(_hint(tree, index))}</title>"
     middle = picture.width[index] / 2
     if picture.label[index]:
@@ -229,14 +229,14 @@ def _node(picture: Scene, index: int) -> Iterator[str]:
 
 
 def _text(kind: str, x: float, y: float, text: str) -> str:
-    return f'<text class="{kind}" x="{_n(x)}" y="{_n(y)}">{xml(text)}</text>'
+    return f'<text class="{kind}" x="{n(x)}" y="{n(y)}">{xml(text)}</text>'
 
 
 def _rect(kind: str, x: float, y: float, width: float, height: float, r: float) -> str:
-    corner = f' rx="{_n(r)}"' if r else ""
+    corner = f' rx="{n(r)}"' if r else ""
     return (
-        f'<rect class="{kind}" x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" '
-        f'height="{_n(height)}"{corner}/>'
+        f'<rect class="{kind}" x="{n(x)}" y="{n(y)}" width="{n(width)}" '
+        f'height="{n(height)}"{corner}/>'
     )
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from branchwise.errors import BranchwiseError, check_seed, json_text
 from branchwise.estimators.c45 import C45Classifier
-from branchwise.files.atomic import atomic_write
 from branchwise.model import Model
+from branchwise.render.viewer import save_page
 from branchwise.report.inputs import Source, described, open_source, warnings_of
 from branchwise.report.page import changed, page, reproduction
 from branchwise.report.testing import (
@@ -59,9 +59,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page, whole or not at all."""
-        content = self.to_html().encode("utf-8")
-        with atomic_write(path) as file:
-            file.write(content)
+        save_page(path, self.to_html())
 
     def __repr__(self) -> str:
         return (
