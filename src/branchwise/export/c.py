@@ -205,8 +205,6 @@ class CSource(BraceSource):
         self.upper = prefix.upper()
         self.missing = f"{self.upper}_MISSING"
         self.other = f"{self.upper}_OTHER"
-        self.is_missing = f"{{}} == {self.missing}"
-        self.is_other = f"{{}} == {self.other}"
         self.order = [_order(field) for field in plan.fields]
         self.rank = [
             {code: rank for rank, code in enumerate(of_field)}

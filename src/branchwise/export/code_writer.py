@@ -214,8 +214,9 @@ class Source(ABC):
     either: str
     remark: str
     equal = "=="
-    is_missing: str
-    is_other: str
+    identity = "=="
+    missing: str
+    other: str
     is_nan = "isnan({})"
     negation: str
     ascii_only = True
@@ -249,9 +250,10 @@ class Source(ABC):
         if isinstance(test, Known):
             return self.negation + self.is_nan.format(name)
         if isinstance(test, Other):
-            return self.is_other.format(name)
-        numeric = self.plan.fields[test.field].numeric
-        return (self.is_nan if numeric else self.is_missing).format(name)
+            return f"{name} {self.identity} {self.other}"
+        if self.plan.fields[test.field].numeric:
+            return self.is_nan.format(name)
+        return f"{name} {self.identity} {self.missing}"
 
     @abstractmethod
     def one_of(self, name: str, test: OneOf) -> str:

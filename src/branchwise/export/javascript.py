@@ -50,9 +50,7 @@ def _array(items: Sequence[str]) -> str:
 class JavaScriptSource(ScriptSource, BraceSource):
     """Writes the pieces of a plan in JavaScript."""
 
-    equal = "==="
-    is_missing = "{} === null"
-    is_other = "{} === OTHER"
+    equal = identity = "==="
     is_nan = "Number.isNaN({})"
     constant = "const"
     function_lines = ("function part_{}(cells{}) {{", "    const {} = cells[{}];", "}")

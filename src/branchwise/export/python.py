@@ -55,8 +55,7 @@ class PythonSource(ScriptSource):
     end = None
     either = " or "
     remark = "#"
-    is_missing = "{} is None"
-    is_other = "{} is _OTHER"
+    identity = "is"
     negation = "not "
     ascii_only = False
     types: ClassVar[dict[ValueType, str]] = _TYPES

@@ -28,8 +28,6 @@ class ScriptSource(Source):
     types: ClassVar[Mapping[ValueType, str]]
     untyped: str
     set_of: str
-    missing: str
-    other: str
 
     @staticmethod
     @abstractmethod
