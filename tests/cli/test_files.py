@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from branchwise import datasets, load
-from branchwise.cli.options.shared import TableSource, reading_options
+from branchwise.cli.options.shared import reading_options
 from branchwise.files.options import FORMATS, make_reading
 from command_line import output, refusal, run, usage_error
 
@@ -42,7 +42,7 @@ def write(tmp_path):
 
 
 def test_the_options_are_those_of_the_library():
-    assert [source.value for source in TableSource] == list(FORMATS)
+    assert f"--from <{'|'.join(FORMATS)}>" in output("schema", "--help")
     options = inspect.signature(reading_options).parameters
     known = make_reading.__code__.co_varnames[: make_reading.__code__.co_argcount]
     assert {name.replace("no_header", "header") for name in options} == set(known)

@@ -8,18 +8,14 @@ import numpy as np
 import typer
 
 from branchwise.cli.options import shared
-from branchwise.cli.options.declaration import flag, option, takes
+from branchwise.cli.options.declaration import flag, takes
 from branchwise.cli.options.shared import (
     TextFormat,
     check_without_table,
     read_na_values,
 )
 from branchwise.cli.support.models import check_two_streams, open_model, read_for_model
-from branchwise.cli.support.rows import (
-    print_written,
-    true_classes,
-    true_numbers,
-)
+from branchwise.cli.support.rows import print_written, true_classes, true_numbers
 from branchwise.cli.support.streams import Reporter
 from branchwise.errors import DataError, ParameterError
 from branchwise.explain.diff import ModelDiff, Side, diff_models
@@ -36,9 +32,7 @@ def diff(
     old_path: str = shared.MODEL,
     new_path: str = shared.MODEL,
     table_path: str | None = shared.OPTIONAL_TABLE,
-    target: str | None = option(
-        "--target -t",
-        "COLUMN",
+    target: str | None = shared.target_option(
         "The column of TABLE with the true classes or numbers.",
         "the target of the new model, if TABLE has it",
     ),

@@ -54,19 +54,15 @@ def evaluate(
     table_path: str | None = argument(
         "TABLE", "The rows to test the model on.", default=None
     ),
-    target: str | None = option(
-        "--target -t",
-        "COLUMN",
-        "The column with the true classes or numbers.",
-        "the target of the model",
+    target: str | None = shared.target_option(
+        "The column with the true classes or numbers.", "the target of the model"
     ),
     output_format: OutputFormat = shared.FORMAT,
     quiet: bool = shared.QUIET,
     algorithm: str | None = EVALUATED_ALGORITHM,
     regression: bool = EVALUATED_REGRESSION,
     compare: str | None = option(
-        "--compare",
-        "NAME,...",
+        "--compare NAME,...",
         "Algorithms to compare: id3, c4.5, cart, sklearn. Each growing option "
         "is passed to the algorithms that have it.",
         panel=EVALUATION,
@@ -74,8 +70,7 @@ def evaluate(
     cv: int | None = FOLDS,
     repeats: int | None = REPEATS,
     hold_out: float | None = option(
-        "--hold-out",
-        "SHARE",
+        "--hold-out SHARE",
         "In place of folds: the share of the rows to test on.",
         panel=EVALUATION,
     ),

@@ -9,10 +9,7 @@ from branchwise.cli.options import shared
 from branchwise.cli.options.declaration import option, takes
 from branchwise.cli.options.shared import TextFormat
 from branchwise.cli.support.models import check_two_streams, located, open_model
-from branchwise.cli.support.rows import (
-    print_written,
-    read_rows,
-)
+from branchwise.cli.support.rows import print_written, read_rows
 from branchwise.cli.support.streams import Reporter
 from branchwise.explain.explanation import Explanation
 from branchwise.files.options import Reading
@@ -23,12 +20,10 @@ def explain(
     model_path: str = shared.MODEL,
     table_path: str | None = shared.OPTIONAL_TABLE,
     row: int | None = option(
-        "--row", "N", "The row to explain, counted from 0.", "all", min=0
+        "--row N", "The row to explain, counted from 0.", "all", min=0
     ),
     settings: list[str] | None = shared.SETTINGS,
-    level: float = option(
-        "--level", None, "The confidence of the intervals.", default=0.95
-    ),
+    level: float = option("--level", "The confidence of the intervals.", default=0.95),
     missing: list[str] | None = shared.NA_VALUES,
     output_format: TextFormat = shared.TEXT_FORMAT,
     quiet: bool = shared.QUIET,

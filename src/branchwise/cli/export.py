@@ -7,22 +7,14 @@ from collections.abc import Sequence
 from branchwise import export as exports
 from branchwise.cli.options import shared
 from branchwise.cli.options.declaration import flag, option, takes
-from branchwise.cli.options.shared import (
-    check_without_table,
-    read_na_values,
-)
+from branchwise.cli.options.shared import check_without_table, read_na_values
 from branchwise.cli.support.models import (
     check_two_streams,
     located,
     open_model,
     read_for_model,
 )
-from branchwise.cli.support.streams import (
-    Reporter,
-    check_output,
-    keep_inputs,
-    open_output,
-)
+from branchwise.cli.support.streams import Reporter, check_outputs, open_output
 from branchwise.errors import ParameterError
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
@@ -34,16 +26,14 @@ _TARGETS = "|".join(exports.TARGETS)
 @takes(reading=shared.reading_options)
 def export(
     model_path: str = shared.MODEL,
-    to: str = option("--to", _TARGETS, "The language or format.", default=...),
+    to: str = option(f"--to {_TARGETS}", "The language or format.", default=...),
     output: str | None = shared.OUTPUT,
     option: list[str] | None = option(
-        "--option",
-        "NAME=VALUE",
+        "--option NAME=VALUE",
         "What the target lets choose, such as dialect=sqlite; may be repeated.",
     ),
     verify: str | None = option(
-        "--verify",
-        "TABLE",
+        "--verify TABLE",
         "Rows to verify the export with, in place of generated edge cases.",
     ),
     no_verify: bool = flag("--no-verify", "Write without running the export."),
@@ -71,8 +61,7 @@ def export(
     target = exports.target_named(to)
     check_two_streams(MODEL=model_path, TABLE=verify)
     _check_binary_on_screen(target.name, target.binary, output)
-    check_output(output)
-    keep_inputs({"-o": output}, model_path, verify)
+    check_outputs({"-o": output}, model_path, verify)
     model = open_model(model_path)
     options = _options(option or ())
     if no_verify:

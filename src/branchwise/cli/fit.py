@@ -22,14 +22,10 @@ from branchwise.cli.options.engine import (
     remote_source,
 )
 from branchwise.cli.options.growing import growing_options
-from branchwise.cli.options.shared import (
-    OutputFormat,
-    Table,
-    read_na_values,
-)
+from branchwise.cli.options.shared import OutputFormat, Table, read_na_values
 from branchwise.cli.show import report_model, size_of, write_model
 from branchwise.cli.support.models import check_known_rows, check_two_streams, located
-from branchwise.cli.support.streams import Reporter, check_output, keep_inputs
+from branchwise.cli.support.streams import Reporter, check_outputs
 from branchwise.cli.support.training import (
     Roles,
     TrainingTable,
@@ -89,8 +85,7 @@ def fit(
     recipe = recipe_of(algorithm, regression, options)
     reporter = Reporter(quiet)
     check_two_streams(TABLE=table_paths[0], **{"--validation": validation})
-    check_output(output)
-    keep_inputs({"-o": output}, *table_paths, validation)
+    check_outputs({"-o": output}, *table_paths, validation)
     check_known_rows(table_paths[0], "--validation", validation)
     remote = engine_for(table_paths, engines["engine"]) is not None
     if not remote:

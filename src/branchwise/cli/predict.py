@@ -8,9 +8,7 @@ from typing import Any, cast
 from branchwise.cli.options import shared
 from branchwise.cli.options.declaration import flag, option, takes
 from branchwise.cli.options.engine import EngineName, engine_for
-from branchwise.cli.options.shared import (
-    read_na_values,
-)
+from branchwise.cli.options.shared import read_na_values
 from branchwise.cli.support.models import (
     check_two_streams,
     columns_of,
@@ -20,8 +18,7 @@ from branchwise.cli.support.models import (
 )
 from branchwise.cli.support.streams import (
     Reporter,
-    check_output,
-    keep_inputs,
+    check_outputs,
     open_output,
 )
 from branchwise.engines.file_predictions import FilePredictions
@@ -70,11 +67,10 @@ def predict(
     ),
     missing: list[str] | None = shared.NA_VALUES,
     output_format: TableFormat | None = option(
-        "--format", None, "How to write.", "by the name of FILE, or csv"
+        "--format", "How to write.", "by the name of FILE, or csv"
     ),
     engine: PredictEngine | None = option(
         "--engine",
-        None,
         "Read all rows into memory, or in chunks: CSV, TSV, Parquet and Arrow "
         "files of any size. The predictions are the same.",
         "chunked for patterns and folders, else memory",
@@ -99,8 +95,7 @@ def predict(
     reporter = Reporter(quiet)
     written = _table_format(output_format, output)
     check_two_streams(MODEL=model_path, TABLE=table_paths[0])
-    check_output(output)
-    keep_inputs({"-o": output}, model_path, *table_paths)
+    check_outputs({"-o": output}, model_path, *table_paths)
     model = open_model(model_path)
     if proba and model.tree.is_regression:
         raise ParameterError(
@@ -112,7 +107,7 @@ def predict(
     given = None if engine is None else EngineName(engine)
     if engine_for(table_paths, given) is not None:
         streamed = StreamedTable(files_of(table_paths), reading, na_values)
-        keep_inputs({"-o": output}, *streamed.paths)
+        check_outputs({"-o": output}, *streamed.paths)
         columns_of(model, streamed, reporter)
         predictions = FilePredictions(model, streamed, what, keep)
         with (

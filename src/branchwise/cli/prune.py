@@ -20,8 +20,7 @@ from branchwise.cli.support.models import check_two_streams, located, open_model
 from branchwise.cli.support.rows import KnownRows, read_known_rows
 from branchwise.cli.support.streams import (
     Reporter,
-    check_output,
-    keep_inputs,
+    check_outputs,
     print_json,
     print_lines,
 )
@@ -65,31 +64,26 @@ def prune(
     output: str | None = shared.MODEL_OUTPUT,
     method: Pruning | None = option(
         "--method",
-        None,
         "The pruning method: by pessimistic error estimates (with --data, the "
         "training rows, also subtree raising), by the errors on the rows of "
         "--data, or by cost-complexity.",
         choices=PRUNINGS,
     ),
     data_path: str | None = option(
-        "--data",
-        "TABLE",
+        "--data TABLE",
         "A table with the columns of the model and the target: the training "
         "rows for error-based, other rows for reduced-error and --path.",
     ),
-    target: str | None = option(
-        "--target -t",
-        "COLUMN",
+    target: str | None = shared.target_option(
         "The column of --data with the true classes or numbers.",
         "the target of the model",
     ),
     weight: str | None = option(
-        "--weight", "COLUMN", "The column of --data with the weight of each row."
+        "--weight COLUMN", "The column of --data with the weight of each row."
     ),
     pruning: dict[str, Any],
     collapse: list[int] | None = option(
-        "--collapse",
-        "NODE",
+        "--collapse NODE",
         "Make a leaf of a node; may be repeated. branchwise show --nodes "
         "tells the numbers.",
     ),
@@ -140,8 +134,7 @@ def prune(
     check_without_table(reading, "--data", data_path, missing=missing, target=target)
     reporter = Reporter(quiet)
     check_two_streams(MODEL=model_path, **{"--data": data_path})
-    check_output(output)
-    keep_inputs({"-o": output}, data_path)  # a model may be pruned in its place
+    check_outputs({"-o": output}, data_path)  # a model may be pruned in its place
     model = open_model(model_path)
     with reporter.working(f"Reading {data_path or model_path}") as say:
         rows = KnownRows(model)

@@ -18,24 +18,13 @@ from branchwise.cli.options.algorithm import (
     seed_option,
 )
 from branchwise.cli.options.declaration import option, takes
-from branchwise.cli.options.shared import (
-    OutputFormat,
-    read_na_values,
-)
+from branchwise.cli.options.shared import OutputFormat, read_na_values
 from branchwise.cli.show import size_of
-from branchwise.cli.support.cross_validation import (
-    Growth,
-    growth_options,
-)
-from branchwise.cli.support.models import (
-    check_known_rows,
-    check_two_streams,
-    located,
-)
+from branchwise.cli.support.cross_validation import Growth, growth_options
+from branchwise.cli.support.models import check_known_rows, check_two_streams, located
 from branchwise.cli.support.streams import (
     Reporter,
-    check_output,
-    keep_inputs,
+    check_outputs,
     open_output,
     print_json,
 )
@@ -64,8 +53,8 @@ def report(
     context: typer.Context,
     table_path: str = shared.TABLE,
     target: str = shared.TARGET,
-    output: str = option(
-        "--output -o", "FILE", "The page to write; - is standard output.", default=...
+    output: str = shared.output_option(
+        "The page to write; - is standard output.", default=...
     ),
     algorithm: str | None = ALGORITHM,
     regression: bool = REGRESSION,
@@ -73,22 +62,17 @@ def report(
     output_format: OutputFormat = shared.FORMAT,
     quiet: bool = shared.QUIET,
     test: str | None = option(
-        "--test",
-        "FILE",
-        "A table with other rows to test the tree with.",
-        panel=_TESTING,
+        "--test FILE", "A table with other rows to test the tree with.", panel=_TESTING
     ),
     cv: int | None = option(
-        "--cv",
-        "N",
+        "--cv N",
         "In place of other rows: the number of folds.",
         "10; for long tables --hold-out 0.3",
         panel=_TESTING,
         min=2,
     ),
     hold_out: float | None = option(
-        "--hold-out",
-        "SHARE",
+        "--hold-out SHARE",
         "In place of either: the share of the rows to test with.",
         panel=_TESTING,
     ),
@@ -115,8 +99,7 @@ def report(
     growth.check(chosen, regression)
     _check_testing(test, cv, hold_out)
     check_two_streams(TABLE=table_path, **{"--test": test})
-    check_output(output)
-    keep_inputs({"-o": output}, table_path, test)
+    check_outputs({"-o": output}, table_path, test)
     check_known_rows(table_path, "--test", test)
     if output_format is OutputFormat.JSON and output == STANDARD_STREAM:
         raise ParameterError(

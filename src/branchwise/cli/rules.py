@@ -9,10 +9,7 @@ from typing import Any
 
 from branchwise.cli.options import shared
 from branchwise.cli.options.declaration import option, takes
-from branchwise.cli.options.shared import (
-    check_without_table,
-    read_na_values,
-)
+from branchwise.cli.options.shared import check_without_table, read_na_values
 from branchwise.cli.support.models import check_two_streams, located, open_model
 from branchwise.cli.support.rows import KnownRows, read_known_rows
 from branchwise.cli.support.streams import (
@@ -56,55 +53,48 @@ def rules(
     model_path: str = shared.MODEL,
     simplify: bool | None = option(
         "--simplify/--no-simplify",
-        None,
-        "Two bounds on a number as one condition, most values of a column by "
-        "those that are not among them.",
+        "Two bounds on a number as one condition, most values of a column by those "
+        "that are not among them.",
         "--simplify",
     ),
     label: str | None = option(
-        "--class", "CLASS", "Only the rules that predict this class."
+        "--class CLASS", "Only the rules that predict this class."
     ),
     sort: Order | None = option(
         "--sort",
-        None,
-        "As the tree has them; or those first that cover most cases, or are "
-        "right most often.",
+        "As the tree has them; or those first that cover most cases, or are right "
+        "most often.",
         "tree",
     ),
     generalise: str | None = option(
-        "--generalise",
-        "TABLE",
+        "--generalise TABLE",
         "Make a rule list with fewer and shorter rules, as C4.5rules does, "
         "with the rows that the tree was grown from.",
         panel=_GENERALISING,
     ),
     test: str | None = option(
-        "--test", "TABLE", "Other rows, to count errors on, too.", panel=_GENERALISING
+        "--test TABLE", "Other rows, to count errors on, too.", panel=_GENERALISING
     ),
-    target: str | None = option(
-        "--target -t",
-        "COLUMN",
+    target: str | None = shared.target_option(
         "The column with the true classes.",
         "the target of the model",
         panel=_GENERALISING,
     ),
     weight: str | None = option(
-        "--weight",
-        "COLUMN",
+        "--weight COLUMN",
         "The column with the weights of the rows.",
         panel=_GENERALISING,
     ),
     confidence: float | None = option(
-        "--confidence",
-        "NUMBER",
-        "The confidence level of pruning conditions, above 0, up to 0.5: the "
-        "lower, the fewer conditions stay.",
+        "--confidence NUMBER",
+        "The confidence level of pruning conditions, above 0, up to 0.5: the lower, "
+        "the fewer conditions stay.",
         "that of the model",
         panel=_GENERALISING,
     ),
     missing: list[str] | None = shared.NA_VALUES,
     output_format: RulesFormat = option(
-        "--format", None, "How to write the rules.", default=RulesFormat.TEXT
+        "--format", "How to write the rules.", default=RulesFormat.TEXT
     ),
     quiet: bool = shared.QUIET,
     *,

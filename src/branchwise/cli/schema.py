@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.cli.options import shared
-from branchwise.cli.options.declaration import option, takes
+from branchwise.cli.options.declaration import takes
 from branchwise.cli.options.shared import (
     OutputFormat,
     categorical_names,
@@ -42,11 +42,9 @@ _LONGEST = 40
 @takes(reading=shared.reading_options)
 def schema(
     table_path: str = shared.TABLE,
-    target: str | None = option(
-        "--target -t",
-        "COLUMN",
+    target: str | None = shared.target_option(
         "The column to predict: also warns of classes with one row, and of "
-        "columns that decide the class all alone.",
+        "columns that decide the class all alone."
     ),
     categorical: list[str] | None = shared.CATEGORICAL,
     numeric: list[str] | None = shared.NUMERIC,

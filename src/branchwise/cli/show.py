@@ -13,8 +13,7 @@ from branchwise.cli.options.shared import OutputFormat
 from branchwise.cli.support.models import open_model
 from branchwise.cli.support.streams import (
     Reporter,
-    check_output,
-    keep_inputs,
+    check_outputs,
     open_output,
     print_json,
     print_lines,
@@ -67,7 +66,6 @@ def show(
     model_path: str = shared.MODEL,
     style: Style | None = option(
         "--style -s",
-        None,
         "Text in Quinlan's format, with lines, or as a Markdown list; a "
         "picture: SVG, PNG, DOT for Graphviz, or a Mermaid flowchart; or a page to "
         "explore.",
@@ -75,11 +73,10 @@ def show(
     ),
     rules: bool = flag("--rules", "One rule for each leaf, not the tree."),
     max_depth: int | None = option(
-        "--max-depth", "N", "How many levels to show.", "all", min=0
+        "--max-depth N", "How many levels to show.", "all", min=0
     ),
     max_nodes: int | None = option(
-        "--max-nodes",
-        "N",
+        "--max-nodes N",
         "How many nodes a picture has; the others are counted in it.",
         "all",
         min=1,
@@ -125,8 +122,7 @@ def show(
     text = output_format is OutputFormat.JSON or rules or nodes
     style = _style_of(output, style, text)
     _check_idle(_shown_is(output_format, rules, nodes, style), given)
-    check_output(output)
-    keep_inputs({"-o": output}, model_path)
+    check_outputs({"-o": output}, model_path)
     model = open_model(model_path)
     if output_format is OutputFormat.JSON:
         print_json(described(model), output)

@@ -12,11 +12,7 @@ import typer
 
 from branchwise.cli.fit import fit_rows, roles_of
 from branchwise.cli.options import shared
-from branchwise.cli.options.algorithm import (
-    ALGORITHM,
-    REGRESSION,
-    recipe_of,
-)
+from branchwise.cli.options.algorithm import ALGORITHM, REGRESSION, recipe_of
 from branchwise.cli.options.declaration import flag, option, takes
 from branchwise.cli.options.growing import given_parameters, growing_options, option_of
 from branchwise.cli.options.shared import read_na_values
@@ -29,8 +25,7 @@ from branchwise.cli.support.models import (
 from branchwise.cli.support.rows import read_known_rows
 from branchwise.cli.support.streams import (
     Reporter,
-    check_output,
-    keep_inputs,
+    check_outputs,
     open_output,
     style_of_file,
 )
@@ -71,36 +66,29 @@ _NOT_PARAMETERS = ("regression", "categorical", "numeric", "ignore", "categories
 @takes(growth=growing_options, reading=shared.reading_options)
 def steps(
     table_path: str = shared.TABLE,
-    target: str | None = option(
-        "--target -t",
-        "COLUMN",
-        "The column to predict; with --model, the target of the model.",
+    target: str | None = shared.target_option(
+        "The column to predict; with --model, the target of the model."
     ),
     model_path: str | None = option(
-        "--model",
-        "MODEL",
+        "--model MODEL",
         "A model file, grown from this very table. Without it, a tree is "
         "grown with the options below, as branchwise fit does.",
     ),
     nodes: list[str] | None = option(
-        "--node",
-        "N|all",
-        "The node to work out, or all of them; may be repeated. branchwise "
-        "show --nodes tells the numbers.",
+        "--node N|all",
+        "The node to work out, or all of them; may be repeated. branchwise show "
+        "--nodes tells the numbers.",
         "0, the root",
     ),
     style: Style | None = option(
-        "--style", None, "How to write it.", "by the ending of the file, else text"
+        "--style", "How to write it.", "by the ending of the file, else text"
     ),
     digits: int = option(
-        "--digits", "N", "The decimals of figures.", default=DIGITS, min=1, max=15
+        "--digits N", "The decimals of figures.", default=DIGITS, min=1, max=15
     ),
     reveal: bool = flag("--reveal", "html: fold nothing away."),
-    output: str | None = option(
-        "--output -o",
-        "FILE",
-        "The file to write; - is standard output.",
-        "standard output",
+    output: str | None = shared.output_option(
+        "The file to write; - is standard output.", "standard output"
     ),
     algorithm: str | None = ALGORITHM,
     regression: bool = REGRESSION,
@@ -130,8 +118,7 @@ def steps(
     check_two_streams(
         TABLE=table_path, **{"--model": model_path, "--validation": validation}
     )
-    check_output(output)
-    keep_inputs({"-o": output}, table_path, model_path, validation)
+    check_outputs({"-o": output}, table_path, model_path, validation)
     if output is None or output == STANDARD_STREAM:
         style = style or Style.TEXT
     else:

@@ -32,8 +32,7 @@ from branchwise.cli.support.cross_validation import (
 from branchwise.cli.support.models import located
 from branchwise.cli.support.streams import (
     Reporter,
-    check_output,
-    keep_inputs,
+    check_outputs,
     open_output,
     print_json,
     print_lines,
@@ -63,26 +62,20 @@ class Method(StrEnum):
 def tune(
     table_path: str = shared.TABLE,
     target: str = shared.TARGET,
-    output: str | None = option(
-        "--output -o",
-        "FILE",
+    output: str | None = shared.output_option(
         "The model file to write: the best parameters, fitted to all rows; - "
-        "is standard output.",
+        "is standard output."
     ),
     results_path: str | None = option(
-        "--results",
-        "FILE",
-        "A CSV file with all candidates and the scores of every fold.",
+        "--results FILE", "A CSV file with all candidates and the scores of every fold."
     ),
     plot_path: str | None = option(
-        "--plot",
-        "FILE",
+        "--plot FILE",
         "A drawing (.png, .svg, .pdf) of the scores against each parameter; "
         "needs branchwise[plot].",
     ),
     resume: str | None = option(
-        "--resume",
-        "FILE",
+        "--resume FILE",
         "Save every finished fit to this file; if it exists, continue from it.",
     ),
     output_format: OutputFormat = shared.FORMAT,
@@ -90,26 +83,23 @@ def tune(
     algorithm: str | None = EVALUATED_ALGORITHM,
     regression: bool = EVALUATED_REGRESSION,
     grid: list[str] | None = option(
-        "--grid",
-        "NAME=VALUE,...",
-        "The values of a parameter, such as max_depth=2,4,none; may be "
-        "repeated; all combinations are candidates.",
+        "--grid NAME=VALUE,...",
+        "The values of a parameter, such as max_depth=2,4,none; may be repeated; all "
+        "combinations are candidates.",
         "depth, cases, criterion and pruning",
         panel=_TRYING,
     ),
     method: Method = option(
         "--method",
-        None,
         "Grid search, or successive halving: all candidates on few rows, the "
         "best third on three times as many, and so on.",
         default=Method.GRID,
         panel=_TRYING,
     ),
     scoring: str | None = option(
-        "--scoring",
-        "NAME",
-        "One of scikit-learn's scorers, such as balanced_accuracy, "
-        "neg_log_loss or roc_auc_ovr.",
+        "--scoring NAME",
+        "One of scikit-learn's scorers, such as balanced_accuracy, neg_log_loss or "
+        "roc_auc_ovr.",
         "accuracy; with --regression r2",
         panel=_TRYING,
     ),
@@ -155,12 +145,8 @@ def tune(
             "--one-se has no effect without -o: it says which tree is written. Give -o "
             "FILE, or leave it out."
         )
-    check_output(output)
-    check_output(results_path, "--results", "results.csv")
-    check_output(plot_path, "--plot", "tune.png")
-    check_output(resume, "--resume", "tune.state")
     written = {"-o": output, "--results": results_path, "--plot": plot_path}
-    keep_inputs(written | {"--resume": resume}, table_path)
+    check_outputs(written | {"--resume": resume}, table_path)
     if plot_path is not None:
         _check_drawing(plot_path, wanted)
     rows = read_fold_rows(

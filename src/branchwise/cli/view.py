@@ -9,16 +9,12 @@ from pathlib import Path
 
 from branchwise.cli.options import shared
 from branchwise.cli.options.declaration import flag, option, takes
-from branchwise.cli.options.shared import (
-    check_without_table,
-    read_na_values,
-)
+from branchwise.cli.options.shared import check_without_table, read_na_values
 from branchwise.cli.support.models import check_two_streams, open_model
 from branchwise.cli.support.rows import read_known_rows
 from branchwise.cli.support.streams import (
     Reporter,
-    check_output,
-    keep_inputs,
+    check_outputs,
     open_output,
 )
 from branchwise.errors import DataError, ParameterError, counted
@@ -35,16 +31,12 @@ _WITH_SCREEN = ("darwin", "win32", "cygwin")
 @takes(reading=shared.reading_options)
 def view(
     model_path: str = shared.MODEL,
-    output: str | None = option(
-        "--output -o",
-        "FILE",
-        "The page to write; - is standard output.",
-        "the model's name, ending in .html",
+    output: str | None = shared.output_option(
+        "The page to write; - is standard output.", "the model's name, ending in .html"
     ),
     title: str | None = shared.TITLE,
     data: str | None = option(
-        "--data",
-        "TABLE",
+        "--data TABLE",
         "The table that the tree was grown from: nodes then show what every "
         "column would have gained.",
     ),
@@ -69,8 +61,7 @@ def view(
     reporter = Reporter(quiet)
     model = open_model(model_path)
     target = output if output is not None else _beside(model_path)
-    check_output(target)
-    keep_inputs({"-o": target}, model_path, data)
+    check_outputs({"-o": target}, model_path, data)
     if data is None:
         page = model.to_html(title=title)
     else:

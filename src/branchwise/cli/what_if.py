@@ -10,11 +10,7 @@ from branchwise.cli.options import shared
 from branchwise.cli.options.declaration import flag, option, takes
 from branchwise.cli.options.shared import TextFormat
 from branchwise.cli.support.models import check_two_streams, open_model
-from branchwise.cli.support.rows import (
-    print_written,
-    read_rows,
-    split_pair,
-)
+from branchwise.cli.support.rows import print_written, read_rows, split_pair
 from branchwise.cli.support.streams import Reporter
 from branchwise.data.schema import Value
 from branchwise.errors import ParameterError
@@ -29,47 +25,36 @@ _LIMITS = "Constraints and costs of changes"
 def what_if(
     model_path: str = shared.MODEL,
     table_path: str | None = shared.OPTIONAL_TABLE,
-    row: int | None = option("--row", "N", "The row, counted from 0.", "0", min=0),
+    row: int | None = option("--row N", "The row, counted from 0.", "0", min=0),
     settings: list[str] | None = shared.SETTINGS,
     target: str | None = option(
-        "--target",
-        "CLASS|RANGE",
+        "--target CLASS|RANGE",
         'The wanted class; for numbers a range: ">= 10" or "10 to 20".',
         "any other class",
     ),
     immutable: list[str] | None = option(
-        "--immutable",
-        "COLUMN",
+        "--immutable COLUMN",
         "A column that must stay as it is; may be repeated.",
         panel=_LIMITS,
     ),
     cost: list[str] | None = option(
-        "--cost",
-        "COLUMN=COST",
+        "--cost COLUMN=COST",
         "What a change of a column costs, in place of 1; may be repeated.",
         panel=_LIMITS,
     ),
     monotone: list[str] | None = option(
-        "--monotone",
-        "COLUMN=up|down",
+        "--monotone COLUMN=up|down",
         "A column that may only go up, or only down; may be repeated.",
         panel=_LIMITS,
     ),
     whole: list[str] | None = option(
-        "--whole",
-        "COLUMN",
-        "A column of whole numbers; may be repeated.",
-        panel=_LIMITS,
+        "--whole COLUMN", "A column of whole numbers; may be repeated.", panel=_LIMITS
     ),
     allow_missing: bool = flag(
         "--allow-missing", "Allow known values to become missing.", panel=_LIMITS
     ),
     how_many: int = option(
-        "--how-many",
-        "N",
-        "Number of changes to find, one per leaf.",
-        default=1,
-        min=1,
+        "--how-many N", "Number of changes to find, one per leaf.", default=1, min=1
     ),
     missing: list[str] | None = shared.NA_VALUES,
     output_format: TextFormat = shared.TEXT_FORMAT,

@@ -264,7 +264,6 @@ EVALUATION = "Fitting and testing"
 ALGORITHM, EVALUATED_ALGORITHM = (
     option(
         "--algorithm -a",
-        None,
         "id3: one branch per value, by gain; c4.5: Quinlan's C4.5; cart: Breiman's "
         "two-way splits.",
         f"{_DEFAULT}; with --regression cart",
@@ -278,11 +277,10 @@ REGRESSION, EVALUATED_REGRESSION = (
     for panel in (None, EVALUATION)
 )
 FOLDS = option(
-    "--cv", "N", "Number of folds, stratified by class.", "10", panel=EVALUATION, min=2
+    "--cv N", "Number of folds, stratified by class.", "10", panel=EVALUATION, min=2
 )
 REPEATS = option(
-    "--repeats",
-    "N",
+    "--repeats N",
     "How many times cross-validation is repeated, each time with other folds.",
     "1",
     panel=EVALUATION,
@@ -293,8 +291,7 @@ REPEATS = option(
 def seed_option(panel: str, default: int | None = None) -> Any:
     """Declare ``--seed``, listed under a heading."""
     return option(
-        "--seed",
-        "N",
+        "--seed N",
         "Random seed of the folds.",
         "0",
         default=default,
@@ -307,8 +304,7 @@ def seed_option(panel: str, default: int | None = None) -> Any:
 def jobs_option(default: int | None = None) -> Any:
     """Declare ``--jobs``."""
     return option(
-        "--jobs",
-        "N",
+        "--jobs N",
         "Number of fits that run in parallel, -1 is one for each core; the result is "
         "the same.",
         "1" if default is None else None,

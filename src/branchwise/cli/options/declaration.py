@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
 Subcommand = Callable[..., None]
+_Group = TypeVar("_Group", bound=Callable[..., Any])
 
 
 def argument(metavar: str, text: str, default: Any = ...) -> Any:
@@ -19,7 +20,6 @@ def argument(metavar: str, text: str, default: Any = ...) -> Any:
 
 def option(
     names: str,
-    metavar: str | None,
     text: str,
     shown: str | None = None,
     *,
@@ -33,9 +33,7 @@ def option(
     Parameters
     ----------
     names : str
-        Its names, with spaces between them: ``--output -o``.
-    metavar : str or None
-        What stands for the value in the help; None is what typer writes.
+        Its names and what stands for its value in the help: ``--output -o FILE``.
     text : str
         The help.
     shown : str or None
@@ -49,13 +47,16 @@ def option(
     **limits : object
         ``min`` and ``max`` of a number.
     """
+    words = names.split()
+    flags = [word for word in words if word.startswith("-")]
+    metavar = " ".join(words[len(flags) :]) or None
     if choices:
         metavar = f"<{'|'.join(choices)}>"
         limits["parser"] = functools.partial(_one_of, choices)
     has_default = default not in (None, False, ...)
     return typer.Option(
         default,
-        *names.split(),
+        *flags,
         metavar=metavar,
         help=text,
         show_default=shown or has_default,
@@ -73,7 +74,18 @@ def _one_of(choices: Sequence[str], given: str) -> str:
 
 def flag(names: str, text: str, panel: str | None = None) -> Any:
     """Declare an option without a value, which is off unless given."""
-    return option(names, None, text, default=False, panel=panel)
+    return option(names, text, default=False, panel=panel)
+
+
+def listed_under(panel: str) -> Callable[[_Group], _Group]:
+    """List the options of a group under a heading of the help."""
+
+    def decorate(group: _Group) -> _Group:
+        for parameter in inspect.signature(group).parameters.values():
+            parameter.default.rich_help_panel = panel
+        return group
+
+    return decorate
 
 
 def takes(**groups: Callable[..., Any]) -> Callable[[Subcommand], Subcommand]:

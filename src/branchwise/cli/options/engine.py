@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from branchwise.cli.options.declaration import flag, option
+from branchwise.cli.options.declaration import flag, listed_under, option
 from branchwise.cli.options.shared import read_na_values
-from branchwise.cli.support.streams import keep_inputs
+from branchwise.cli.support.streams import check_outputs
 from branchwise.cli.support.training import Roles
 from branchwise.data.schema import check_names
 from branchwise.engines.base import source_class
@@ -30,52 +30,40 @@ class EngineName(StrEnum):
     SPARK = "spark"
 
 
+@listed_under(_PANEL)
 def engine_options(
     engine: EngineName | None = option(
         "--engine",
-        None,
         "The engine that counts the rows: all rows in memory, chunks of files, a "
         "database, Dask or Spark. The tree is the same. By default chunked for "
         "patterns and folders, sql for database URLs, else memory.",
-        panel=_PANEL,
     ),
     max_exact: int | None = option(
-        "--max-exact",
-        "NUMBER",
+        "--max-exact NUMBER",
         "The most distinct numbers of a column that are counted exactly; 10,000 unless "
         "given. A column with more is split between bins.",
-        panel=_PANEL,
     ),
     no_cache: bool = flag(
-        "--no-cache", "chunked: read the files again at every level.", _PANEL
+        "--no-cache", "chunked: read the files again at every level."
     ),
     temporary_folder: str | None = option(
-        "--temporary-folder",
-        "FOLDER",
+        "--temporary-folder FOLDER",
         "chunked: the folder of encoded rows.",
-        panel=_PANEL,
     ),
     temporary_tables: bool = flag(
         "--temporary-tables",
         "sql: allow temporary tables, which make deep trees faster.",
-        _PANEL,
     ),
     timeout: float | None = option(
-        "--timeout",
-        "SECONDS",
+        "--timeout SECONDS",
         "sql: seconds that a query may run without returning a row; "
         "3600 unless given, inf for no limit.",
-        panel=_PANEL,
     ),
     scheduler: str | None = option(
-        "--scheduler",
-        "ADDRESS",
+        "--scheduler ADDRESS",
         "dask: the scheduler, such as tcp://host:8786.",
-        panel=_PANEL,
     ),
-    master: str | None = option(
-        "--master", "URL", "spark: the master, such as local[2].", panel=_PANEL
-    ),
+    master: str | None = option("--master URL", "spark: the master, such as local[2]."),
 ) -> dict[str, Any]:
     """Return the options of engines, by name."""
     return dict(locals())
@@ -165,7 +153,7 @@ def remote_source(
     if engine is EngineName.SQL:
         return _in_database(paths, reading, na_values, options)
     table = StreamedTable(files_of(list(paths)), reading, na_values)
-    keep_inputs({"-o": options["output"]}, *table.paths)  # those of patterns, too
+    check_outputs({"-o": options["output"]}, *table.paths)  # those of patterns, too
     if engine is EngineName.CHUNKED:
         return _in_files(table, options, say)
     return _in_frame(engine, table, options)

@@ -65,8 +65,7 @@ def declared(
     else:
         none = ("none",) if allowed.accepts and allowed.accepts(None) else ()
         default = option(
-            parameter.option,
-            parameter.metavar,
+            f"{parameter.option} {parameter.metavar or ''}",
             text,
             (shows_default and default_text(parameter)) or None,
             panel=panel,
@@ -107,8 +106,7 @@ def _columns(
     ignore: list[str] | None = IGNORE,
     missing: list[str] | None = NA_VALUES,
     categories: list[str] | None = option(
-        "--categories",
-        "COLUMN=A,B,...",
+        "--categories COLUMN=A,B,...",
         "All possible values of a column, in order; may be repeated.",
         panel=READING,
     ),

@@ -6,12 +6,13 @@ import csv
 import re
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
-from branchwise.cli.options.declaration import argument, flag, option
+from branchwise.cli.options.declaration import argument, flag, listed_under, option
 from branchwise.cli.support.streams import Reporter
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.options import (
+    FORMATS,
     HEADED_FORMATS,
     WHITESPACE,
     Reading,
@@ -50,46 +51,52 @@ OPTIONAL_TABLE = argument(
 MODEL = argument(
     "MODEL", "A model file, written by branchwise fit; - is standard input."
 )
-TARGET = option("--target -t", "COLUMN", "The column to predict.", default=...)
-OUTPUT = option("--output -o", "FILE", "Where to write to; - is standard output.", "-")
+
+
+def target_option(text: str, shown: str | None = None, **more: Any) -> Any:
+    """Declare ``--target``."""
+    return option("--target -t COLUMN", text, shown, **more)
+
+
+def output_option(text: str, shown: str | None = None, **more: Any) -> Any:
+    """Declare ``--output``."""
+    return option("--output -o FILE", text, shown, **more)
+
+
+TARGET = target_option("The column to predict.", default=...)
+OUTPUT = output_option("Where to write to; - is standard output.", "-")
 #: The output of a subcommand that makes a model.
-MODEL_OUTPUT = option(
-    "--output -o",
-    "FILE",
+MODEL_OUTPUT = output_option(
     "The model file to write, - is standard output. Without it, the tree is printed.",
 )
-TITLE = option("--title", "TEXT", "The heading of the page.", "what is predicted")
-FORMAT = option("--format", None, "How to write the result.", default=OutputFormat.TEXT)
-TEXT_FORMAT = option("--format", None, "How to write it.", default=TextFormat.TEXT)
+TITLE = option("--title TEXT", "The heading of the page.", "what is predicted")
+FORMAT = option("--format", "How to write the result.", default=OutputFormat.TEXT)
+TEXT_FORMAT = option("--format", "How to write it.", default=TextFormat.TEXT)
 QUIET = flag("--quiet -q", "No notes and no progress bar.")
 SETTINGS = option(
-    "--set",
-    "COLUMN=VALUE",
+    "--set COLUMN=VALUE",
     "A cell of the row; may be repeated. Without a TABLE, all others are missing; with "
     "one, it takes the place of the cell there.",
 )
 NA_VALUES = option(
-    "--missing",
-    "TEXT",
+    "--missing TEXT",
     "A cell that counts as missing, in place of '?'; may be repeated. Empty cells "
     "always do.",
     panel=READING,
 )
 CATEGORICAL = option(
-    "--categorical",
-    "COLUMN",
+    "--categorical COLUMN",
     "A column whose numbers are names, taken as they are written (007); may be "
     "repeated; all is every column.",
     panel=READING,
 )
 NUMERIC = option(
-    "--numeric",
-    "COLUMN",
+    "--numeric COLUMN",
     "A column that must hold numbers; may be repeated.",
     panel=READING,
 )
 IGNORE = option(
-    "--ignore", "COLUMN", "A column to leave out; may be repeated.", panel=READING
+    "--ignore COLUMN", "A column to leave out; may be repeated.", panel=READING
 )
 
 
@@ -134,84 +141,54 @@ def categorical_names(
     return column_names(file, given)
 
 
-class TableSource(StrEnum):
-    """File formats, as named by ``--from``."""
-
-    CSV = "csv"
-    TSV = "tsv"
-    ARFF = "arff"
-    C45 = "c4.5"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-    EXCEL = "excel"
-    SQLITE = "sqlite"
-    DUCKDB = "duckdb"
-
-
 _NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
 
 
+@listed_under(READING)
 def reading_options(
-    file_format: TableSource | None = option(
-        "--from", None, "The file format, if the name does not tell it.", panel=READING
+    file_format: str | None = option(
+        "--from",
+        "The file format, if the name does not tell it.",
+        choices=tuple(FORMATS),
     ),
     separator: str | None = option(
-        "--separator",
-        "CHARACTER",
+        "--separator CHARACTER",
         f"The separator of CSV cells; also tab, or {WHITESPACE} for runs of spaces "
         "and tabs.",
-        panel=READING,
     ),
     encoding: str | None = option(
-        "--encoding", "NAME", "The encoding of text, such as cp1252.", panel=READING
+        "--encoding NAME", "The encoding of text, such as cp1252."
     ),
     no_header: bool = flag(
         "--no-header",
         "The first line is a row; columns are x0, x1, ...",
-        panel=READING,
     ),
     names: str | None = option(
-        "--names", "A,B,...", "The names of columns without a header.", panel=READING
+        "--names A,B,...", "The names of columns without a header."
     ),
     names_file: str | None = option(
-        "--names-file",
-        "FILE",
+        "--names-file FILE",
         "A file with these names, one a line, or a C4.5 names file.",
-        panel=READING,
     ),
     sheet: str | None = option(
-        "--sheet",
-        "NAME",
+        "--sheet NAME",
         "The sheet of a workbook, or its number from 1.",
-        panel=READING,
     ),
-    table: str | None = option(
-        "--table", "NAME", "The table of a database.", panel=READING
-    ),
+    table: str | None = option("--table NAME", "The table of a database."),
     query: str | None = option(
-        "--query", "SELECT", "What to select from a database, in SQL.", panel=READING
+        "--query SELECT", "What to select from a database, in SQL."
     ),
     max_size: str | None = option(
-        "--max-size",
-        "SIZE",
+        "--max-size SIZE",
         "The maximum size of piped or decompressed input; 8GB unless given.",
-        panel=READING,
     ),
 ) -> Reading:
     """Return how a table is read."""
-    return make_reading(
-        None if file_format is None else str(file_format),
-        separator=separator,
-        encoding=encoding,
-        header=not no_header,
-        names=None if names is None else next(csv.reader([names]), []),
-        names_file=names_file,
-        sheet=sheet,
-        table=table,
-        query=query,
-        max_size=max_size,
-        flags=True,
-    )
+    options = dict(locals())
+    header = not options.pop("no_header")
+    if names is not None:
+        options["names"] = next(csv.reader([names]), [])
+    return make_reading(**options, header=header, flags=True)
 
 
 def remark_header(file: TableFile, reading: Reading, reporter: Reporter) -> None:

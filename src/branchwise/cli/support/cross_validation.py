@@ -25,19 +25,11 @@ from branchwise.cli.options.algorithm import (
     read_costs,
 )
 from branchwise.cli.options.declaration import leaving_out
-from branchwise.cli.options.growing import (
-    given_parameters,
-    growing_options,
-    option_of,
-)
+from branchwise.cli.options.growing import given_parameters, growing_options, option_of
 from branchwise.cli.options.shared import OutputFormat, read_na_values
 from branchwise.cli.support.models import located
 from branchwise.cli.support.streams import Reporter, print_json, print_lines
-from branchwise.cli.support.training import (
-    Roles,
-    by_class,
-    read_training,
-)
+from branchwise.cli.support.training import Roles, by_class, read_training
 from branchwise.data.encoded_table import EncodedTable
 from branchwise.data.target import learn_target
 from branchwise.errors import ParameterError, quoted

@@ -84,18 +84,7 @@ class Reporter:
 
     @contextmanager
     def counting(self, task: str) -> Iterator[Callable[[int, int], None]]:
-        """Show how much is done, if the work takes more than a second on a terminal.
-
-        Parameters
-        ----------
-        task : str
-            What is being done.
-
-        Yields
-        ------
-        callable
-            Takes how many things are done, and how many there are.
-        """
+        """Show how much is done; yields a function of the number done and of all."""
         with self._bar(task, "MofNCompleteColumn", "TimeRemainingColumn") as update:
             yield lambda done, total: update(completed=done, total=total)
 
@@ -204,45 +193,27 @@ def style_of_file(
     return own
 
 
-def check_output(
-    path: str | None, option: str = "-o", example: str = "tree.json"
-) -> None:
-    """Reject a path that cannot be written, before any work is done.
+#: What a file that an option names may be called.
+_EXAMPLES = {"--results": "results.csv", "--plot": "tune.png", "--resume": "tune.state"}
+
+
+def check_outputs(outputs: Mapping[str, str | None], *inputs: str | None) -> None:
+    """Reject files that cannot be written, before any work is done.
 
     Parameters
     ----------
-    path : str or None
-        The file to write; None is none, or standard output.
-    option : str
-        The option that names it.
-    example : str
-        What such a file may be called.
+    outputs : dict
+        The files to write, by the options that name them; None is none, or standard
+        output. None may be an input, or another output.
+    *inputs : str or None
+        The files that are read.
     """
-    if path is None or path == STANDARD_STREAM:
-        return
-    final = Path(path).resolve()
-    if final.is_dir():
-        raise DataError(
-            f"{path!r} is a directory. Give the name of a file with {option}, such as "
-            f"{path.rstrip('/')}/{example}."
-        )
-    if not final.parent.is_dir():
-        raise DataError(
-            f"There is no directory {str(final.parent)!r} to write {final.name!r} to. "
-            f"Make it first, or choose another directory with {option}."
-        )
-    if not is_device(final) and not os.access(final.parent, os.W_OK):
-        raise DataError(
-            f"{str(final.parent)!r} allows no new files. Choose another directory "
-            f"with {option}."
-        )
-
-
-def keep_inputs(outputs: Mapping[str, str | None], *inputs: str | None) -> None:
-    """Reject options that overwrite an input, or another output."""
     taken: dict[Path, str] = {}
     for option, path in outputs.items():
-        if path is None or path == STANDARD_STREAM or is_device(Path(path)):
+        if path is None or path == STANDARD_STREAM:
+            continue
+        _check_folder(path, option)
+        if is_device(Path(path)):
             continue
         final = Path(path).resolve()
         for given in inputs:
@@ -257,6 +228,25 @@ def keep_inputs(outputs: Mapping[str, str | None], *inputs: str | None) -> None:
                 "name of its own."
             )
         taken[final] = option
+
+
+def _check_folder(path: str, option: str) -> None:
+    final = Path(path).resolve()
+    if final.is_dir():
+        raise DataError(
+            f"{path!r} is a directory. Give the name of a file with {option}, such as "
+            f"{path.rstrip('/')}/{_EXAMPLES.get(option, 'tree.json')}."
+        )
+    if not final.parent.is_dir():
+        raise DataError(
+            f"There is no directory {str(final.parent)!r} to write {final.name!r} to. "
+            f"Make it first, or choose another directory with {option}."
+        )
+    if not is_device(final) and not os.access(final.parent, os.W_OK):
+        raise DataError(
+            f"{str(final.parent)!r} allows no new files. Choose another directory "
+            f"with {option}."
+        )
 
 
 def print_lines(lines: Iterable[str], path: str | None = None) -> None:
