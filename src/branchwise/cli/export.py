@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from branchwise import export as exports
 from branchwise.cli.options import shared
 from branchwise.cli.options.declaration import flag, option, takes
-from branchwise.cli.options.shared import check_without_table, read_na_values
+from branchwise.cli.options.shared import (
+    check_without_table,
+    read_na_values,
+    split_entry,
+)
 from branchwise.cli.support.models import (
     check_two_streams,
     located,
@@ -85,12 +89,12 @@ def _check_binary_on_screen(name: str, binary: bool, output: str | None) -> None
 def _options(given: Sequence[str]) -> dict[str, str]:
     options = {}
     for entry in given:
-        name, equals, value = entry.partition("=")
-        if not equals:
+        split = split_entry(entry)
+        if split is None:
             raise ParameterError(
                 f"--option takes NAME=VALUE, such as dialect=sqlite. Got {entry!r}."
             )
-        options[name] = value
+        options[split[0]] = split[1]
     return options
 
 

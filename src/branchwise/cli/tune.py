@@ -21,7 +21,7 @@ from branchwise.cli.options.algorithm import (
 )
 from branchwise.cli.options.declaration import flag, option, takes
 from branchwise.cli.options.growing import option_of
-from branchwise.cli.options.shared import OutputFormat
+from branchwise.cli.options.shared import OutputFormat, split_entry
 from branchwise.cli.show import size_of, write_model
 from branchwise.cli.support.cross_validation import (
     Growth,
@@ -187,7 +187,7 @@ def _grid(given: Sequence[str] | None) -> dict[str, list[Any]] | None:
         return None
     grid: dict[str, list[Any]] = {}
     for entry in given:
-        name, _, values = entry.partition("=")
+        name, values = split_entry(entry) or (entry, "")
         name = name.strip().replace("-", "_")
         listed = [value.strip() for value in values.split(",")]
         if not name or not all(listed):

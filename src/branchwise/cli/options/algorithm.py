@@ -14,6 +14,7 @@ from typing import Any
 
 from branchwise.cli.options.declaration import flag, option
 from branchwise.cli.options.growing import given_parameters, option_of
+from branchwise.cli.options.shared import splits
 from branchwise.cli.support.training import as_amount
 from branchwise.data.schema import Value
 from branchwise.data.target import learn_target
@@ -216,9 +217,7 @@ def _from_pairs(given: str, classes: Sequence[Value]) -> Costs:
 
 def _split_pair(pair: str, names: Sequence[str]) -> tuple[str, str]:
     """Split at the colon that has a class on both sides, for a name may have one."""
-    pieces = pair.split(":")
-    for at in range(1, len(pieces)):
-        true, prediction = ":".join(pieces[:at]), ":".join(pieces[at:])
+    for true, prediction in splits(pair, ":"):
         if true in names and prediction in names:
             return true, prediction
     raise ParameterError(

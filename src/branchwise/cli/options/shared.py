@@ -132,6 +132,23 @@ def column_names(file: Table, given: Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def splits(entry: str, sign: str = "=") -> list[tuple[str, str]]:
+    """Return the ways to split an entry at a sign, of which it may have several."""
+    pieces = entry.split(sign)
+    positions = range(1, len(pieces))
+    return [(sign.join(pieces[:at]), sign.join(pieces[at:])) for at in positions]
+
+
+def split_entry(entry: str, names: Sequence[str] = ()) -> tuple[str, str] | None:
+    """Split ``NAME=VALUE``, after a known name if there is one, else at the first =.
+
+    None is an entry without =.
+    """
+    ways = splits(entry)
+    known = [way for way in ways if way[0] in names]
+    return next(iter(known or ways), None)
+
+
 def categorical_names(
     file: Table, given: Sequence[str] | None, others: Sequence[str]
 ) -> list[str]:

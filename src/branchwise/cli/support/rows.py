@@ -17,6 +17,7 @@ from branchwise.cli.options.shared import (
     TextFormat,
     check_without_table,
     read_na_values,
+    split_entry,
 )
 from branchwise.cli.support.models import read_for_model
 from branchwise.cli.support.streams import Reporter, print_lines
@@ -102,19 +103,18 @@ def _checked_row(row: int, n_rows: int, file: TableFile) -> int:
 
 def split_pair(option: str, entry: str, names: Sequence[str]) -> tuple[str, str]:
     """Split ``COLUMN=VALUE``; the name may contain ``=``."""
-    positions = [at for at, sign in enumerate(entry) if sign == "="]
-    for at_sign in positions:
-        if entry[:at_sign] in names:
-            return entry[:at_sign], entry[at_sign + 1 :]
-    if not positions:
+    split = split_entry(entry, names)
+    if split is None:
         raise ParameterError(
             f"{option} must be COLUMN=VALUE. Got {entry!r}; put it in quotes if it "
             "has spaces."
         )
-    raise ParameterError(
-        f"{option} must name a column of the tree. Got {entry[: positions[0]]!r}; the "
-        f"columns are {quoted(names, 20)}."
-    )
+    if split[0] not in names:
+        raise ParameterError(
+            f"{option} must name a column of the tree. Got {split[0]!r}; the columns "
+            f"are {quoted(names, 20)}."
+        )
+    return split
 
 
 def _typed_cells(

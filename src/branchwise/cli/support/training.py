@@ -15,6 +15,7 @@ from branchwise.cli.options.shared import (
     categorical_names,
     column_names,
     remark_header,
+    split_entry,
 )
 from branchwise.cli.support.hints import (
     has_no_value,
@@ -183,31 +184,20 @@ def declared_categories(
     """Read ``--categories`` such as ``color=y,g,b``."""
     declared: dict[str, list[str]] = {}
     for entry in given or ():
-        name, values = _split_entry(entry, file.names)
-        if name is None:
+        split = split_entry(entry, file.names)
+        if split is None:
             raise ParameterError(
                 "--categories must be a column, = and its values with commas between "
                 f"them, such as color=red,green. Got {entry!r}."
             )
+        name, values = split
         file.check_names([name])
         if name in declared:
             raise ParameterError(
                 f"--categories names {name!r} twice. Give all its values at once."
             )
-        declared[name] = values
+        declared[name] = next(csv.reader([values]), [])
     return declared
-
-
-def _split_entry(entry: str, names: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Split at the first = whose left side is a column, for a name may have one."""
-    pieces = entry.split("=")
-    ways = [
-        ("=".join(pieces[:at]), "=".join(pieces[at:])) for at in range(1, len(pieces))
-    ]
-    for name, values in ways:
-        if name in names:
-            return name, next(csv.reader([values]), [])
-    return (ways[0][0], []) if ways else (None, [])
 
 
 def _check_target(labels: Any, roles: Roles, file: TableFile) -> None:
