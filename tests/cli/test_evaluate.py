@@ -134,6 +134,14 @@ def test_classes_by_name():
     assert found["confusion_matrix"] == wanted.confusion.tolist()
 
 
+@pytest.mark.parametrize("algorithm", ["id3", "c4.5", "cart"])
+def test_no_pruning_is_a_choice(algorithm):
+    table = datasets.path("weather")
+    given = ["evaluate", table, "-t", "play", "-a", algorithm, "--cv", "2"]
+    off = "--no-prune" if algorithm == "c4.5" else "--quiet"
+    assert output(*given, "--pruning", "none") == output(*given, off)
+
+
 def test_notes_go_to_standard_error(votes):
     path, target = votes
     code, out, err = run("evaluate", path, "-t", target, "--cv", 2)
