@@ -27,13 +27,13 @@ from branchwise.recipe import (
     BUILT_IN,
     FIELDS,
     FOR_NUMBERS,
-    PARAMETERS,
     Policy,
     Probabilities,
     Pruning,
     Recipe,
     canonical,
     named,
+    parameters_section,
     pruning_of,
     unpruned,
 )
@@ -75,13 +75,12 @@ def documented(estimator: _Estimator) -> _Estimator:
     """Add all parameters and attributes to the docstring, before the examples."""
     if estimator.__doc__ is None:  # python -OO
         return estimator
-    lines = ["Parameters", "----------"]
-    own = inspect.signature(estimator).parameters
-    for name, declared in PARAMETERS.items():
-        if name in own:
-            lines.append(f"{name} : {declared.type}, default={own[name].default!r}")
-            lines.append(textwrap.indent(textwrap.fill(declared.help, 80), " " * 4))
-    sections = textwrap.indent("\n".join([*lines, "", _ATTRIBUTES]), " " * 4)
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(estimator).parameters.items()
+    }
+    sections = f"{parameters_section(defaults)}\n\n{_ATTRIBUTES}"
+    sections = textwrap.indent(sections, " " * 4)
     text, examples, rest = estimator.__doc__.partition("    Examples\n")
     estimator.__doc__ = f"{text}{sections}\n{examples}{rest}"
     return estimator
@@ -184,6 +183,8 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             validation_fraction=self.validation_fraction,
         )
         schema = self.model_.schema
+        if schema.classes:
+            self.classes_ = schema.class_array
         self.n_features_in_ = len(schema.columns)
         if schema.named:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
@@ -321,19 +322,6 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
                 f"criterion {criterion!r} is for numbers, and this estimator predicts "
                 f"classes. Use CARTRegressor, or {quoted(named(BUILT_IN))}."
             )
-
-    def fit(
-        self,
-        X: object,
-        y: object,
-        sample_weight: object = None,
-        *,
-        validation: tuple[object, object] | None = None,
-    ) -> Self:
-        """Grow the tree; see :class:`TreeEstimator` for the parameters."""
-        super().fit(X, y, sample_weight, validation=validation)
-        self.classes_ = self.model_.schema.class_array
-        return self
 
     def _labels(self, y: object) -> object:
         return FINGERPRINTS.known_labels(_one_dimensional(y))

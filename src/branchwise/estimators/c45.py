@@ -23,14 +23,9 @@ class C45Classifier(TreeClassifier):
     --------
     >>> from branchwise import C45Classifier, datasets
     >>> golf = datasets.load("tennis")
-    >>> print(C45Classifier().fit(golf.X, golf.y).model_)
-    outlook = cloudy: yes (4)
-    outlook = rainy:
-    |   wind = strong: no (2)
-    |   wind = weak: yes (3)
-    outlook = sunny:
-    |   humidity = high: no (3)
-    |   humidity = normal: yes (2)
+    >>> tree = C45Classifier(min_samples_branch=1).fit(golf.X, golf.y)
+    >>> tree.get_n_leaves(), tree.predict(golf.X)[:3].tolist()
+    (5, ['no', 'no', 'yes'])
     """
 
     _algorithm = C45

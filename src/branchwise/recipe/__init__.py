@@ -21,7 +21,7 @@ from branchwise.recipe.allowed import (
     canonical,
     named,
 )
-from branchwise.recipe.parameters import PARAMETERS, Parameter
+from branchwise.recipe.parameters import PARAMETERS, Parameter, parameters_section
 from branchwise.recipe.recipe import (
     C45,
     CART,
@@ -65,6 +65,7 @@ __all__ = [
     "canonical",
     "default_text",
     "named",
+    "parameters_section",
     "pruning_of",
     "unpruned",
 ]

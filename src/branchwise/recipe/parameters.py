@@ -19,6 +19,8 @@ the order of ``branchwise fit --help``. Everything else about a parameter is der
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from branchwise.errors import ParameterError
@@ -116,6 +118,16 @@ class Parameter:
             raise ParameterError(
                 f"{self.name} must be {allowed.words}. Got {value!r} instead."
             )
+
+
+def parameters_section(defaults: Mapping[str, object]) -> str:
+    """Return the section of a docstring that explains parameters."""
+    lines = ["Parameters", "----------"]
+    for name, declared in PARAMETERS.items():
+        if name in defaults:
+            lines.append(f"{name} : {declared.type}, default={defaults[name]!r}")
+            lines.append(textwrap.indent(textwrap.fill(declared.help, 80), " " * 4))
+    return "\n".join(lines)
 
 
 def _table(*parameters: Parameter) -> dict[str, Parameter]:

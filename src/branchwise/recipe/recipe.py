@@ -9,6 +9,7 @@ that are given.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -29,7 +30,7 @@ from branchwise.recipe.allowed import (
     is_whole,
     named,
 )
-from branchwise.recipe.parameters import PARAMETERS, Parameter
+from branchwise.recipe.parameters import PARAMETERS, Parameter, parameters_section
 
 #: Fractional cases may be less than one; C4.5 has another limit for them.
 _FRACTIONAL = cases(0)
@@ -39,69 +40,7 @@ _FRACTIONAL = cases(0)
 class Recipe:
     """The parameters of growing and pruning a tree.
 
-    Parameters
-    ----------
-    algorithm : {"ID3", "C4.5", "CART"}
-        Its name in views, exports and model files.
-    criterion : {"gain", "gain_ratio", "gini"} or callable
-        The score of splits; "entropy" and "log_loss" are other names of "gain",
-        "squared_error" of "variance", and are replaced by them. A callable gets the
-        class weights of k nodes, shape (k, classes), and of their branches, shape
-        (k, branches, classes), and returns k scores, the higher the better.
-    max_depth : int or None
-        The largest number of splits from the root to a leaf; None is no limit, 0 the
-        root alone.
-    min_samples_split : int or float
-        The least number of cases of a node that is split; a float is a share of the
-        training cases.
-    min_samples_leaf : int or float
-        The least number of cases in each branch of a split; a float is a share.
-    min_gain : float
-        The least gain of a split.
-    max_bins : int or None
-        The most bins, of about equal size, between which a numeric column is split;
-        None considers every exact threshold.
-    min_samples_branch : int or float
-        The least number of cases in at least two branches of a split (Quinlan's -m); a
-        float is a share, 0 is no limit.
-    quinlan_thresholds : bool
-        Whether thresholds are chosen as in C4.5: by gain, with enough cases on each
-        side, and the gain reduced for the number of thresholds.
-    average_gain : bool
-        Whether a split must gain about as much as splits of the node do on average.
-    threshold : {"midpoint", "value"}
-        Whether a threshold is the midpoint between two neighbouring numbers of the
-        node, or the largest number of the training table that is not above it.
-    missing, unseen : {"branch", "split", "largest", "node", "error"}
-        What happens to a missing value, and to one that training did not have.
-        ``missing`` may also be "learned" or "surrogate" where branching is "two-way".
-    branching : {"values", "groups", "two-way"}
-        Whether a category column has one branch per value, one per group of values,
-        or two branches.
-    max_leaf_nodes : int or None
-        The most leaves; splits with the largest impurity decrease come first.
-    max_p_value : float or None
-        The largest p-value of a split, by a chi-square test that accounts for the
-        number of values and of columns; splits with a larger one are not made.
-    collapse : bool
-        Whether subtrees that err no less than a leaf become leaves.
-    pruning : {"error-based", "reduced-error", "cost-complexity"} or None
-        The method of pruning after growth.
-    confidence, raise_subtrees
-        Error-based pruning: the probability that the true error is above its estimate,
-        and whether a branch may replace its parent.
-    ccp_alpha : float, "best" or "1-se"
-        Cost-complexity pruning: the complexity parameter, in units of impurity, or the
-        rule by which cross-validation chooses it.
-    tolerance : float
-        Reduced-error pruning: by how much the accuracy may decrease.
-    costs : tuple of tuples or None
-        The cost of the prediction j where class i is true, a row for each class i.
-    probabilities : {"frequencies", "laplace", "m-estimate"}
-        How weights become probabilities: as they are, with one case more for every
-        class, or with ``m`` cases more in the proportions of the root.
-    m : float
-        The number of these cases.
+    Other names of criteria are replaced by our own; costs become tuples.
     """
 
     algorithm: str = "ID3"
@@ -227,6 +166,9 @@ class Recipe:
 
 #: The fields of a recipe and their defaults, in the order of model files.
 FIELDS: dict[str, Any] = {field.name: field.default for field in fields(Recipe)}
+
+if Recipe.__doc__ is not None:  # python -OO
+    Recipe.__doc__ += "\n" + textwrap.indent(parameters_section(FIELDS), " " * 4)
 
 
 def unpruned(recipe: Recipe) -> Recipe:
