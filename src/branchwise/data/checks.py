@@ -253,14 +253,12 @@ def _empty(subject: _Subject) -> Finding | None:
 
 
 def _constant(subject: _Subject) -> Finding | None:
-    rows = subject.n_rows
-    if rows < 2 or subject.n_values != 1 or subject.n_known < rows:
-        return None
-    return subject.finding(
-        "constant",
-        "has the same value in every row.",
-        "No tree can split on it: leave it out.",
-    )
+    complete = subject.n_known >= subject.n_rows >= 2
+    if complete and subject.n_values == 1:
+        problem = "has the same value in every row."
+        advice = "No tree can split on it: leave it out."
+        return subject.finding("constant", problem, advice)
+    return None
 
 
 def _mostly_missing(subject: _Subject) -> Finding | None:

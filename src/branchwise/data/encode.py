@@ -7,6 +7,7 @@ unsupported cells, with the column and the row.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -345,7 +346,7 @@ def _check_unseen(column: Column, raw: RawColumn, codes: NDArray[Any]) -> None:
 def _all_finite(values: NDArray[np.float64]) -> bool:
     """Whether no number is missing or infinite; takes no memory, unlike a mask."""
     extremes = values.min(initial=0.0), values.max(initial=0.0)  # NaN if one is
-    return bool(np.isfinite(extremes).all())
+    return all(map(math.isfinite, extremes))
 
 
 def _check_infinite(name: str, raw: Numbers) -> None:

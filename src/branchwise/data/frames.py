@@ -261,6 +261,8 @@ def _from_columns(columns: Mapping[Any, Any]) -> Frame:
 
 
 def _as_sized(what: str, values: Any) -> Any:
+    if type(values) is list:  # checked first, because most are, and this is fast
+        return values
     if isinstance(values, (str, bytes, Mapping, AbstractSet)) or not (
         hasattr(values, "__len__") or hasattr(values, "__array__")
     ):

@@ -226,15 +226,23 @@ class Encode(PartitionTask):
 
 
 @dataclass(frozen=True)
-class Request(PartitionTask):
-    """Runs a job on chunks."""
+class _JobTask(PartitionTask):
+    """A task whose job was sent without its plan."""
 
     plan: Shipped
     job: Shipped
 
+    def received(self) -> Any:
+        """Return the job with its plan."""
+        return received(self.job.value, self.plan.value)
+
+
+class Request(_JobTask):
+    """Runs a job on chunks."""
+
     def objects(self, batches: Iterable[Any]) -> list[tuple[int, bytes]]:
         """Return the result of a partition."""
-        job = received(self.job.value, self.plan.value)
+        job = self.received()
         return _merged(_requested(job, chunk) for _, chunk in deserialised(batches))
 
 
@@ -261,16 +269,15 @@ class Merge(PartitionTask):
 # ---- rows grouped by node ------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class SliceByBatch(PartitionTask):
-    """Splits chunks by the buckets of the open nodes of their rows."""
+class SliceByBatch(_JobTask):
+    """Splits chunks by the buckets of the open nodes of their rows.
 
-    plan: Shipped
-    route_and_bucket: Shipped
+    The job is a route, and the bucket of each open node.
+    """
 
     def objects(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
         """Split the rows of a partition."""
-        route, bucket_of = received(self.route_and_bucket.value, self.plan.value)
+        route, bucket_of = self.received()
         outcome = Outcome(0)
         for _, chunk in deserialised(batches):
             if isinstance(chunk, BranchwiseError):
@@ -283,16 +290,12 @@ class SliceByBatch(PartitionTask):
         yield REPORT, serialised(outcome)
 
 
-@dataclass(frozen=True)
-class GrowBelow(PartitionTask):
+class GrowBelow(_JobTask):
     """Grows the subtrees of open nodes from their rows, bucket by bucket."""
-
-    plan: Shipped
-    below: Shipped
 
     def objects(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
         """Grow the subtrees of the nodes of some buckets."""
-        below = received(self.below.value, self.plan.value)
+        below = self.received()
         for bucket, things in groupby(deserialised(batches), key=itemgetter(0)):
             pieces = [thing for _, thing in things]
             if bucket == REPORT:
