@@ -15,11 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import model_selection
 from sklearn.base import BaseEstimator
-from sklearn.inspection import permutation_importance
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.encode import encode_columns
-from branchwise.data.schema import Columns
 from branchwise.errors import DataError, ParameterError
 from branchwise.evaluation.algorithms import BASELINE, candidate
 from branchwise.evaluation.cross_validate import Rows, evaluated, predicted_fold
@@ -27,8 +24,13 @@ from branchwise.evaluation.folds import FoldAssignment
 from branchwise.evaluation.metrics import (
     Fold,
     over_folds,
-    r_squared,
     wilson,
+)
+from branchwise.evaluation.permutation import (
+    FoldTest,
+    permutation_drops,
+    plain_score,
+    some_rows,
 )
 from branchwise.evaluation.results import Evaluation
 from branchwise.model import Model
@@ -47,54 +49,6 @@ SET_ASIDE = 0.3
 _SHOWN_POINTS = 1500
 _GROUPS = 5
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-
-
-@dataclass(frozen=True)
-class FoldTest:
-    """A tree, and rows that it was not grown from.
-
-    ``rows`` are their positions among all rows that are tested.
-    """
-
-    model: Model
-    rows: Ints
-    test: Rows
-    n_training: int
-
-    @property
-    def used(self) -> list[int]:
-        """The columns that the tree splits on."""
-        return self.model.tree.used_columns
-
-    def encoded(self, chosen: Ints | None = None) -> Columns:
-        """Return the columns that the tree splits on, encoded."""
-        model, table = self.model, self.test.table
-        allow = model.recipe.unseen != "error"
-        picked = table if chosen is None else table[chosen]
-        return encode_columns(picked, model.schema, self.used, allow_unseen=allow)
-
-    def predictions(self, data: Columns) -> NDArray[Any]:
-        """Return the codes of the classes, or the numbers, of encoded rows."""
-        walker = self.model.walker
-        if self.model.tree.is_regression:
-            return walker.numbers(walker.walk(data))
-        return walker.classify(data).astype(np.intp)
-
-    def tested(self) -> Fold:
-        """Return the predictions for all rows."""
-        data, tree = self.encoded(), self.model.tree
-        probabilities = None
-        if not tree.is_regression:
-            probabilities = self.model.walker.distribution(self.model.walker.walk(data))
-        return Fold(
-            self.rows,
-            self.predictions(data),
-            probabilities,
-            float(tree.n_leaves),
-            float(tree.max_depth),
-            math.nan,
-            self.n_training,
-        )
 
 
 @dataclass(frozen=True)
@@ -318,7 +272,7 @@ def importances(
     drops: list[Floats] = []
     for at, fold_test in enumerate(fold_tests):
         say(f"Shuffling columns: tree {at + 1} of {len(fold_tests)}")
-        drops.append(_drops(fold_test, n_columns, limit, shuffles, seed))
+        drops.append(permutation_drops(fold_test, n_columns, limit, shuffles, seed))
     all_drops = np.concatenate(drops, axis=1)
     largest = max(len(fold_test.test) for fold_test in fold_tests)
     impurity = model.feature_importances
@@ -340,49 +294,6 @@ def importances(
             for at, column in enumerate(model.schema.columns)
         ],
     }
-
-
-def _drops(
-    fold_test: FoldTest, n_columns: int, limit: int, shuffles: int, seed: int
-) -> Floats:
-    """Return by how much the score drops, column by column, shuffle by shuffle."""
-    found = np.zeros((n_columns, shuffles))
-    used = fold_test.used
-    if not used:
-        return found
-    chosen = _some(len(fold_test.test), limit, seed)
-    shuffled = _Shuffled(fold_test, fold_test.encoded(chosen))
-    # A cell holds the row that it is taken from: shuffling permutes these rows.
-    positions = np.tile(np.arange(len(chosen))[:, np.newaxis], (1, len(used)))
-    result = permutation_importance(
-        shuffled,
-        positions,
-        fold_test.test.target[chosen],
-        scoring=_score,
-        n_repeats=shuffles,
-        random_state=seed,
-    )
-    found[used] = result.importances
-    return found
-
-
-class _Shuffled(BaseEstimator):  # type: ignore[misc]
-    """A fitted tree that predicts rows whose cells come from different rows."""
-
-    def __init__(self, fold_test: FoldTest, data: Columns) -> None:
-        self.fold_test = fold_test
-        self.data = data
-
-    def fit(self) -> Self:
-        """Do nothing: the tree is fitted."""
-        return self
-
-    def predict(self, positions: Ints) -> NDArray[Any]:
-        """Predict rows, each cell taken from its position."""
-        cells = list(self.data.data)
-        for at, column in enumerate(self.fold_test.used):
-            cells[column] = cells[column][positions[:, at]]
-        return self.fold_test.predictions(Columns(len(positions), tuple(cells)))
 
 
 class _Growing(BaseEstimator):  # type: ignore[misc]
@@ -409,15 +320,6 @@ class _Growing(BaseEstimator):  # type: ignore[misc]
         return fold_test.predictions(fold_test.encoded())
 
 
-def _score(estimator: Any, positions: Ints, truth: NDArray[Any]) -> float:
-    """Return the accuracy; of numbers the share of their variance explained."""
-    predictions = estimator.predict(positions)
-    if predictions.dtype.kind != "f":
-        return float((predictions == truth).mean())
-    score = r_squared(truth, predictions)
-    return float((truth == predictions).all()) if math.isnan(score) else score
-
-
 def learning_curve(source: Source, model: Model, seed: int, say: Say) -> dict[str, Any]:
     """Grow trees from more and more of the rows, and test them on others.
 
@@ -425,7 +327,7 @@ def learning_curve(source: Source, model: Model, seed: int, say: Say) -> dict[st
     """
     rows = source.rows
     most = MOST_LEARNT_ROWS // (SLOWER if source.numbers else 1)
-    chosen = _some(len(rows), most, seed)
+    chosen = some_rows(len(rows), most, seed)
     some = Rows(rows.table, rows.target[chosen], rows.classes)
     alike = np.bincount(some.target).max() if rows.classes else len(chosen)
     assignment = FoldAssignment(cv=int(max(2, min(_FOLDS, alike))), seed=seed)
@@ -438,7 +340,7 @@ def learning_curve(source: Source, model: Model, seed: int, say: Say) -> dict[st
         some.target,
         train_sizes=sizes[sizes <= smallest],
         cv=splits,
-        scoring=_score,
+        scoring=plain_score,
         shuffle=True,
         random_state=seed,
         error_score="raise",
@@ -509,11 +411,3 @@ def _plain(values: Floats, ratio: float) -> dict[str, float | None]:
     score = over_folds(np.asarray(values, dtype=np.float64), ratio)
     found = {"mean": score.mean, "low": score.low, "high": score.high}
     return {name: None if math.isnan(v) else v for name, v in found.items()}
-
-
-def _some(n_rows: int, limit: int, seed: int) -> Ints:
-    """Return so many rows, in order; always the same."""
-    if n_rows <= limit:
-        return np.arange(n_rows)
-    picked = np.random.default_rng(seed).choice(n_rows, limit, replace=False)
-    return np.sort(picked)
