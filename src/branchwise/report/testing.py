@@ -85,8 +85,7 @@ def plan_for(
             hold_out = SET_ASIDE
             note = (
                 f"With more than {most:,} rows a hold-out replaces {USUAL_FOLDS} "
-                f"folds. For cross-validation give cv={USUAL_FOLDS}, or --cv "
-                f"{USUAL_FOLDS} on the command line."
+                f"folds. For cross-validation set cv to {USUAL_FOLDS}."
             )
         else:
             cv = max(2, min(USUAL_FOLDS, _most_alike(source.rows)))
