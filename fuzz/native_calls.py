@@ -24,6 +24,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ import numpy as np
 
 from _hostile import mutated, pick
 from branchwise.data.schema import Column, Columns
+from branchwise.data.target import measure
 from branchwise.data.weights import weigh
 from branchwise.grow import native_kernel as native
 from branchwise.prune.error_based import prune_native
@@ -131,6 +133,31 @@ def grow_arguments(rng: np.random.Generator) -> tuple[dict[str, Any], tuple[Any,
     return given, source
 
 
+def numbers_call(rng: np.random.Generator) -> Call:
+    """Return a call of growth from numbers."""
+    columns, data = a_table(rng)
+    recipe = replace(
+        a_recipe(rng),
+        criterion=str(rng.choice(["variance", "poisson"])),
+        branching=str(rng.choice(["values", "two-way"])),  # type: ignore[arg-type]
+        algorithm="CART",
+        missing=str(rng.choice(["branch", "largest", "node"])),  # type: ignore[arg-type]
+        pruning=None,
+        quinlan_thresholds=False,
+        average_gain=False,
+        collapse=False,
+    )
+    y = rng.choice([rng.random(data.n_rows), rng.integers(0, 4, data.n_rows)]) + 1.0
+    y *= 10.0 ** float(rng.choice([0, 0, 30, -30]))
+    weights = rng.random(data.n_rows) + 0.1 if rng.random() < 0.4 else None
+    grid = weigh(weights, data.n_rows, False)
+    threads = int(rng.choice([1, 1, 2]))
+    source = (columns, data, measure(y, grid), grid, recipe, threads)
+    given = recorded(native.grow_numbers, *source)
+    given["options"]["worth_sharing"] = int(rng.choice([1, 1 << 18]))
+    return "grow_numbers", given
+
+
 def grow_call(rng: np.random.Generator) -> Call:
     """Return a call of growth."""
     return "grow", grow_arguments(rng)[0]
@@ -197,6 +224,7 @@ def cells_call(rng: np.random.Generator) -> Call:
 
 MAKERS = (grow_call, grow_call, prune_call, walk_call, tally_call, texts_call)
 MAKERS = (*MAKERS, cells_call, grow_call, prune_call, prune_call, walk_call)
+MAKERS = (*MAKERS, numbers_call, numbers_call)
 
 
 # ---- calls that it would not make -----------------------------------------------

@@ -102,24 +102,30 @@ inline Column read_column(Arrays& arrays, nb::handle data, const std::string& na
     return column;
 }
 
-// Codes, numbers, labels and classes, all of them within bounds.
-inline void read_rows(Table& table, Arrays& arrays, const nb::list& columns,
-                      const std::vector<uint32_t>& n_codes, nb::handle labels, int64_t n_classes) {
-    check_whole("n_classes", n_classes, 1, most_codes);
-    const auto given = arrays.vector<uint32_t>(labels, "labels");
-    if (given.size() < 1 || given.size() > most_rows)
-        refuse("labels must have between 1 and 2**31 - 1 entries");
-    table.n_rows = given.size();
-    table.n_classes = int(n_classes);
-    table.labels = given.data();
-    if (largest(table.labels, table.n_rows) >= uint32_t(n_classes))
-        refuse("labels must be below n_classes");
+// Codes and numbers, all of them within bounds.
+inline void read_columns(Table& table, Arrays& arrays, const nb::list& columns,
+                         const std::vector<uint32_t>& n_codes, size_t n_rows) {
+    if (n_rows < 1 || n_rows > most_rows)
+        refuse("columns must have between 1 and 2**31 - 1 rows, as many as labels or values");
+    table.n_rows = n_rows;
     const nb::tuple cells = items_of(columns);
     if (n_codes.size() != cells.size()) refuse("columns must have one entry for each of n_codes");
     if (cells.size() > most_codes) refuse("columns must be fewer than 2**31");
     for (size_t j = 0; j < n_codes.size(); ++j)
         table.columns.push_back(
             read_column(arrays, cells[j], item("columns", j), n_codes[j], table.n_rows));
+}
+
+// The same with labels and classes.
+inline void read_rows(Table& table, Arrays& arrays, const nb::list& columns,
+                      const std::vector<uint32_t>& n_codes, nb::handle labels, int64_t n_classes) {
+    check_whole("n_classes", n_classes, 1, most_codes);
+    const auto given = arrays.vector<uint32_t>(labels, "labels");
+    read_columns(table, arrays, columns, n_codes, given.size());
+    table.n_classes = int(n_classes);
+    table.labels = given.data();
+    if (largest(table.labels, table.n_rows) >= uint32_t(n_classes))
+        refuse("labels must be below n_classes");
 }
 
 // Tables by code and class may have so many cells: in proportion to the rows, unless

@@ -14,6 +14,11 @@ namespace branchwise {
 
 constexpr double no_score = -std::numeric_limits<double>::infinity();
 
+// The lowest score that is equal to the best.
+inline double least_of_equals(double top, double resolution) {
+    return std::isfinite(top) ? top - std::max(std::fabs(top) * tie, resolution) : top;
+}
+
 // Scores of one node's candidates are compared with the same total and noise.
 struct Scale {
     double total;       // weight of the node
@@ -44,9 +49,7 @@ struct Scale {
     bool enough(int64_t drop) const { return min_gain == 0 || gain(drop) >= min_gain - resolution; }
 
     // Scores from this on are as good as the best.
-    double least(double top) const {
-        return std::isfinite(top) ? top - std::max(std::fabs(top) * tie, resolution) : top;
-    }
+    double least(double top) const { return least_of_equals(top, resolution); }
 };
 
 // The best that a column can do at a node. `boundary` is the last rank at most the threshold;
@@ -108,6 +111,16 @@ inline double fewest_on_a_side(double known_cases, const Problem& problem) {
 inline double midpoint(double low, double high) {
     const double middle = low / 2 + high / 2;
     return middle < low || middle >= high ? low : middle;
+}
+
+// Between two neighbouring numbers, or at the largest number of the table that is not above that.
+inline void set_threshold(Candidate& candidate, const std::vector<double>& values, uint32_t low,
+                          uint32_t high, const Problem& problem) {
+    candidate.boundary = low;
+    candidate.threshold = midpoint(values[low], values[high]);
+    if (problem.threshold_at_value)
+        candidate.threshold =
+            *std::prev(std::upper_bound(values.begin(), values.end(), candidate.threshold));
 }
 
 // The first of the largest branches.

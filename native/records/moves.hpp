@@ -36,10 +36,10 @@ struct Branches {
     }
 };
 
-template <typename W>
+template <typename W, typename Target = uint32_t>
 class Mover {
   public:
-    Mover(const Problem& problem, const Records<W>& records, ThreadPool& pool)
+    Mover(const Problem& problem, const Records<W, Target>& records, ThreadPool& pool)
         : problem_(problem),
           records_(records),
           pool_(pool),
@@ -70,7 +70,7 @@ class Mover {
     void find_branches_of_list(const RecordJob& job, size_t j, const Branches& made,
                                const BranchOf& branch_of) {
         branch_.assign(job.n, branch_of_missing(made));
-        const Ranked* entry = records_.ranked(job, records_.slot(j));
+        const Ranked<Target>* entry = records_.ranked(job, records_.slot(j));
         for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i)
             branch_[entry[i].position] = branch_of(entry[i].rank);
         count_records(made);
@@ -100,6 +100,9 @@ class Mover {
         }
     }
 
+    // The branch of a record; the number after the last one: none of them, or all.
+    uint32_t branch(size_t record) const { return branch_[record]; }
+
     // Records of a branch.
     size_t rows(size_t branch) const { return rows_[branch]; }
 
@@ -123,7 +126,7 @@ class Mover {
 
     // Where the next record of a branch goes. Those of leaves go nowhere, all to the
     // same place: which children are leaves is anybody's guess, so there is no branch.
-    struct Target {
+    struct Destination {
         uint8_t* next;
         size_t step;
     };
@@ -180,18 +183,18 @@ class Mover {
 
     // Whole records first, then parts of others.
     void move_records(const RecordJob& job, const std::vector<RecordJob>& children) {
-        targets_.assign(children.size() + 1, {nobodys_.data(), 0});
+        destinations_.assign(children.size() + 1, {nobodys_.data(), 0});
         for (size_t b = 0; b < children.size(); ++b)
             if (children[b].arena)
-                targets_[b] = {records_.first_to_write(children[b]), records_.size()};
+                destinations_[b] = {records_.first_to_write(children[b]), records_.size()};
         const size_t size = records_.size();
         const uint8_t* record = records_.first(job);
         const uint32_t* branch = branch_.data();
-        Target* const targets = targets_.data();
+        Destination* const destinations = destinations_.data();
         for (const uint32_t* last = branch + job.n; branch < last; ++branch, record += size) {
-            Target& target = targets[*branch];
-            uint8_t* const out = target.next;
-            target.next = out + target.step;
+            Destination& destination = destinations[*branch];
+            uint8_t* const out = destination.next;
+            destination.next = out + destination.step;
             copy_record(record, out, size);
         }
         const Part* part = parts_.data();
@@ -199,8 +202,8 @@ class Mover {
             record = records_.first(job) + i * size;
             for (size_t b = 0; b < children.size(); ++b, ++part) {
                 if (!(part->weight > 0) || !children[b].arena) continue;
-                uint8_t* const out = targets[b].next;
-                targets[b].next = out + size;
+                uint8_t* const out = destinations[b].next;
+                destinations[b].next = out + size;
                 copy_record(record, out, size);
                 store<int64_t>(out + records_.layout().weight, part->weight);
                 store<int64_t>(out + records_.layout().share, part->share);
@@ -228,15 +231,15 @@ class Mover {
     }
 
     void move_ranked(const RecordJob& job, size_t slot, std::vector<RecordJob>& children) const {
-        std::vector<Ranked*> out(children.size(), nullptr);
+        std::vector<Ranked<Target>*> out(children.size(), nullptr);
         for (size_t b = 0; b < children.size(); ++b)
             if (children[b].arena) out[b] = records_.ranked(children[b], slot);
-        const std::vector<Ranked*> begin = out;
-        const Ranked* entry = records_.ranked(job, slot);
-        const auto put = [&](uint64_t to, const Ranked& from) {
-            *out[to >> 32]++ = {from.rank, uint32_t(to), from.label};
+        const std::vector<Ranked<Target>*> begin = out;
+        const Ranked<Target>* entry = records_.ranked(job, slot);
+        const auto put = [&](uint64_t to, const Ranked<Target>& from) {
+            *out[to >> 32]++ = {from.rank, uint32_t(to), from.target};
         };
-        for (const Ranked* last = entry + job.n_ranked[slot]; entry < last; ++entry) {
+        for (const Ranked<Target>* last = entry + job.n_ranked[slot]; entry < last; ++entry) {
             const uint64_t to = places_[entry->position];
             if (to == nowhere) continue;
             if (!(to & in_parts)) {
@@ -252,7 +255,7 @@ class Mover {
     }
 
     const Problem& problem_;
-    const Records<W>& records_;
+    const Records<W, Target>& records_;
     ThreadPool& pool_;
     const size_t classes_;
 
@@ -264,7 +267,7 @@ class Mover {
     std::vector<double> fractions_;     // of every branch, for these
     std::vector<Part> parts_;           // of these, branch by branch
     std::vector<size_t> rows_, next_;   // of every branch
-    std::vector<Target> targets_;
+    std::vector<Destination> destinations_;
     std::vector<uint64_t> places_, part_places_;  // where records, and parts of them, went
 };
 

@@ -4,23 +4,24 @@
 
 #pragma once
 
-#include "core/grower.hpp"
-#include "records/moves.hpp"
+#include "records/record_tree.hpp"
 #include "records/scoring.hpp"
 #include "records/small_node.hpp"
 
 namespace branchwise {
 
 template <typename W>
-class RecordGrower : public Grower {
+class RecordGrower : public RecordTree<W, uint32_t> {
+    using Base = RecordTree<W, uint32_t>;
+
   public:
-    using Job = RecordJob;
+    using Base::work;
+    using typename Base::Job;
 
     RecordGrower(const Problem& problem, const Impurities& impurities, const Numbers& numbers,
                  ThreadPool& pool)
-        : Grower(problem, pool, size_t(problem.n_classes)),
+        : Base(problem, numbers, pool, size_t(problem.n_classes)),
           impurities_(impurities),
-          records_(problem, numbers),
           joint_(problem, records_),
           small_node_(problem, records_),
           entropy_(impurities),
@@ -28,26 +29,18 @@ class RecordGrower : public Grower {
                        (problem.weights_are_cases && problem.weights)),
           estimates_(ImpurityBounds::serve(problem, impurities) &&
                      problem.branching == Branching::values),
-          mover_(problem, records_, pool),
           classes_(width_) {
         for (unsigned member = 0; member < pool.size(); ++member)
             scorers_.emplace_back(problem, impurities, records_, joint_);
-        branch_of_code_.resize(records_.most_codes());
-        candidates_.resize(problem.columns.size());
         totals_.resize(classes_);
     }
-    RecordGrower(const RecordGrower&) = delete;  // its parts refer to one another
-    RecordGrower& operator=(const RecordGrower&) = delete;
-
-    size_t work(const Job& job) const { return job.n * (job.alive->size() + 1); }
 
     // Make the root, an open node unless it is a leaf.
     void plant(std::vector<Job>& jobs) {
-        // About as many as a deep tree has, so that arrays need not grow and be copied.
-        if (pool_.size() == 1) reserve_nodes(problem_.n_rows, most_reserved);
-        add_nodes(1);
-        std::fill_n(weights_of(0), classes_, 0.0);
-        Job root = records_.make_root(grown_.weights.data(), pool_);
+        add_root();
+        Job root = records_.make_root(pool_, [&](uint32_t row) { return problem_.labels[row]; });
+        for (uint32_t row : records_.rows())
+            weights_of(0)[problem_.labels[row]] += records_.row_weight(row);
         grown_.nodes[0].cases = double(root.n);
         if (is_open(0, 0)) jobs.push_back(std::move(root));
     }
@@ -75,7 +68,24 @@ class RecordGrower : public Grower {
     }
 
   private:
-    static constexpr size_t most_reserved = size_t(1) << 27;
+    using Base::add_nodes;
+    using Base::add_root;
+    using Base::add_sides;
+    using Base::branch_of_code_;
+    using Base::candidates_;
+    using Base::find_branches;
+    using Base::grown_;
+    using Base::made_;
+    using Base::may_be_split;
+    using Base::mover_;
+    using Base::open_children;
+    using Base::pool_;
+    using Base::problem_;
+    using Base::record_branches;
+    using Base::records_;
+    using Base::side_of;
+    using Base::weights_of;
+    using Base::width_;
 
     bool is_open(int64_t node, int64_t depth) const {
         int present = 0;
@@ -224,17 +234,12 @@ class RecordGrower : public Grower {
     void carry_out(const Weighed<W>& node, size_t j, std::vector<Job>& stack) {
         const Job& job = node.job;
         make_branches(node, j);
-        if (records_.is_list(j)) {
-            mover_.find_branches_of_list(job, j, made_,
-                                         [&](uint32_t rank) { return side_of(j, rank); });
-        } else {
-            branch_of_code_[records_.missing_code(j)] = mover_.branch_of_missing(made_);
-            mover_.find_branches(job, j, made_, branch_of_code_);
-        }
+        find_branches(job, j);
         mover_.divide(job, made_);
         const int64_t first = add_nodes(made_.count());
         record_branches(job, j, first);
-        open_children(job, j, first, made_.count(), stack);
+        const auto opens = [&](int64_t node, int64_t depth) { return is_open(node, depth); };
+        open_children(job, j, first, opens, stack);
     }
 
     // Into made_; where codes lead is noted in branch_of_code_.
@@ -258,26 +263,15 @@ class RecordGrower : public Grower {
         made_.cases[branch] += cases;
     }
 
-    // Branches of a threshold, or one of all known numbers.
-    void add_sides(size_t j) {
-        const bool untruncated = std::isnan(candidates_[j].threshold);
-        made_.add(untruncated ? both_sides : 0, classes_);
-        if (!untruncated) made_.add(1, classes_);
-    }
-
-    uint32_t side_of(size_t j, uint32_t rank) const {
-        return !std::isnan(candidates_[j].threshold) && rank > candidates_[j].boundary;
-    }
-
     void make_sides_of_list(const Job& job, size_t j) {
         add_sides(j);
-        const Ranked* entry = records_.ranked(job, records_.slot(j));
+        const Ranked<uint32_t>* entry = records_.ranked(job, records_.slot(j));
         const uint8_t* base = records_.first(job);
         for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i) {
             const uint32_t side = side_of(j, entry[i].rank);
             const uint8_t* record = base + entry[i].position * records_.size();
             const auto weight = double(records_.weight(record));
-            made_.weights[side * classes_ + entry[i].label] += weight;
+            made_.weights[side * classes_ + entry[i].target] += weight;
             made_.size[side] += weight;
             made_.cases[side] += records_.share(record);
         }
@@ -353,87 +347,20 @@ class RecordGrower : public Grower {
         made_.cases[to] += missing_cases;
     }
 
-    void record_branches(const Job& job, size_t j, int64_t first) {
-        Split split;
-        split.column = int32_t(j);
-        split.threshold = candidates_[j].threshold;
-        split.missing_to = made_.missing_to;
-        split.unseen_to = unseen_route(problem_, made_.largest, made_.missing_to);
-        record_split(job.node, split, first, made_.count());
-        const auto at = size_t(first);
-        std::copy(made_.weights.begin(), made_.weights.end(), &grown_.weights[at * classes_]);
-        for (size_t b = 0; b < made_.count(); ++b) {
-            grown_.nodes[at + b].code = made_.code[b];
-            // Where cases are not fractional, every record is one.
-            grown_.nodes[at + b].cases =
-                problem_.fractions ? made_.cases[b] : double(mover_.rows(b));
-        }
-    }
-
-    // Give the children that may be split their records; the others need none.
-    void open_children(const Job& job, size_t j, int64_t first, size_t n_branches,
-                       std::vector<Job>& stack) {
-        children_.clear();
-        children_.resize(n_branches);
-        size_t needed = 0;
-        for (size_t b = 0; b < n_branches; ++b) {
-            children_[b].node = first + int64_t(b);
-            if (is_open(children_[b].node, job.depth + 1)) children_[b].n = mover_.rows(b);
-            needed += children_[b].n;
-        }
-        if (!needed) return;
-        Job place = records_.place_for_children(job, needed);
-        const auto alive = still_alive(job, j);
-        for (size_t b = n_branches; b-- > 0;) {
-            Job& child = children_[b];
-            if (!child.n) continue;
-            child.depth = job.depth + 1;
-            child.n_ranked.assign(records_.n_lists(), 0);
-            child.alive = alive;
-            if (pool_.size() == 1)
-                records_.put_on_top(child, place);
-            else
-                records_.put_in_range(child, place, needed);
-        }
-        mover_.move(job, children_);
-        for (size_t b = n_branches; b-- > 0;)
-            if (children_[b].n) stack.push_back(std::move(children_[b]));
-    }
-
-    // The columns that vary; a category is not tested twice.
-    std::shared_ptr<const std::vector<uint32_t>> still_alive(const Job& job, size_t tested) const {
-        std::vector<uint32_t> alive;
-        alive.reserve(job.alive->size());
-        for (uint32_t j : *job.alive)
-            if (candidates_[j].varies && (j != tested || may_be_tested_again(j)))
-                alive.push_back(j);
-        return std::make_shared<const std::vector<uint32_t>>(std::move(alive));
-    }
-
-    bool may_be_tested_again(size_t j) const {
-        return records_.is_numeric(j) || problem_.branching != Branching::values;
-    }
-
     const Impurities& impurities_;
-    const Records<W> records_;
     JointCounts<W> joint_;  // of the node that is being split
     SmallNode<W> small_node_;
     NodeEntropy entropy_;
     const bool may_be_thin_;  // a value of a column, of fewer cases than a leaf must have
     const bool estimates_;
     std::vector<ColumnScorer<W>> scorers_;  // one for each thread of the pool
-    Mover<W> mover_;
     const size_t classes_;
 
     // Scratch, kept between nodes.
     std::vector<W> totals_;               // class weights
     std::vector<uint32_t> present_;       // classes that have some
-    std::vector<Candidate> candidates_;   // by column
     std::vector<uint32_t> open_columns_;  // that are to be scored
     std::vector<Bounds> bounds_;          // by column
-    std::vector<Job> children_;
-    Branches made_;
-    std::vector<uint32_t> branch_of_code_;
 };
 
 }  // namespace branchwise

@@ -25,7 +25,7 @@ struct RecordJob {
     std::shared_ptr<const std::vector<uint32_t>> alive;  // columns; siblings have the same
 };
 
-template <typename W>
+template <typename W, typename Target = uint32_t>
 class Records {
   public:
     static constexpr bool weighted = std::is_same<W, double>::value;
@@ -77,8 +77,9 @@ class Records {
     uint8_t* first_to_write(const RecordJob& job) const {
         return job.arena->records[job.side].data() + job.begin * layout_.size;
     }
-    Ranked* ranked(const RecordJob& job, size_t slot) const {
-        return job.arena->ranked[job.side].data() + slot * job.arena->capacity + job.begin;
+    Ranked<Target>* ranked(const RecordJob& job, size_t slot) const {
+        auto* first = reinterpret_cast<Ranked<Target>*>(job.arena->ranked[job.side].data());
+        return first + slot * job.arena->capacity + job.begin;
     }
 
     // ---- a record --------------------------------------------------------------
@@ -117,17 +118,22 @@ class Records {
 
     // ---- the root --------------------------------------------------------------
 
-    // All rows with weight, in order; their class weights are added to `weights`.
-    RecordJob make_root(double* weights, ThreadPool& pool) const {
+    // The rows with weight, in order.
+    const std::vector<uint32_t>& rows() const { return numbers_.rows; }
+    double row_weight(uint32_t row) const { return problem_.weights ? problem_.weights[row] : 1.0; }
+
+    // All of them; target_of(row) is what sorted numbers take with them.
+    template <typename TargetOf>
+    RecordJob make_root(ThreadPool& pool, const TargetOf& target_of) const {
         RecordJob root;
         root.n = numbers_.rows.size();
         take_arena(root);
         const size_t cells = root.n * problem_.columns.size();
         const size_t blocks = (root.n + block - 1) / block;
         pool.each(blocks, cells, [&](size_t i, unsigned) { fill_records(root, i * block); });
-        for (uint32_t row : numbers_.rows) weights[problem_.labels[row]] += row_weight(row);
         root.n_ranked.assign(lists_.size(), 0);
-        pool.each(lists_.size(), cells, [&](size_t slot, unsigned) { fill_ranked(root, slot); });
+        pool.each(lists_.size(), cells,
+                  [&](size_t slot, unsigned) { fill_ranked(root, slot, target_of); });
         std::vector<uint32_t> alive(problem_.columns.size());
         std::iota(alive.begin(), alive.end(), 0);
         root.alive = std::make_shared<const std::vector<uint32_t>>(std::move(alive));
@@ -137,7 +143,8 @@ class Records {
     // Two buffers of its own for a node of job.n records.
     void take_arena(RecordJob& job) const {
         job.end = problem_.fractions ? job.n + job.n / 2 : job.n;
-        job.arena = std::make_shared<Arena>(job.end, layout_.size, lists_.size());
+        job.arena =
+            std::make_shared<Arena>(job.end, layout_.size, lists_.size(), sizeof(Ranked<Target>));
         job.side = 0;
         job.begin = job.other = 0;
     }
@@ -182,8 +189,6 @@ class Records {
   private:
     // Rows that are filled column by column while they are in the cache.
     static constexpr size_t block = 256;
-
-    double row_weight(uint32_t row) const { return problem_.weights ? problem_.weights[row] : 1.0; }
 
     void fill_records(const RecordJob& root, size_t begin) const {
         const size_t n = std::min(block, root.n - begin);
@@ -237,15 +242,16 @@ class Records {
         for (size_t i = 0; i < n; ++i) store<Code>(at + i * step, Code(code_of(i)));
     }
 
-    void fill_ranked(RecordJob& root, size_t slot) const {
+    template <typename TargetOf>
+    void fill_ranked(RecordJob& root, size_t slot, const TargetOf& target_of) const {
         const std::vector<Numbered>& sorted = numbers_.sorted[lists_[slot]];
         const std::vector<double>& values = numbers_.values[lists_[slot]];
         root.n_ranked[slot] = uint32_t(sorted.size());
-        Ranked* out = ranked(root, slot);
+        Ranked<Target>* out = ranked(root, slot);
         uint32_t rank = 0;
         for (size_t i = 0; i < sorted.size(); ++i) {
             while (values[rank] != number_of(sorted[i].key)) ++rank;
-            out[i] = {rank, sorted[i].position, problem_.labels[numbers_.rows[sorted[i].position]]};
+            out[i] = {rank, sorted[i].position, target_of(numbers_.rows[sorted[i].position])};
         }
     }
 

@@ -2,7 +2,7 @@
 //
 // A record holds label, weight and case (if weighted), the codes of all categorical
 // columns and the ranks of numeric ones with few distinct numbers, so counting reads
-// memory in order. Other numeric columns are lists of (rank, position, label) sorted by
+// memory in order. Other numeric columns are lists of (rank, position, target) sorted by
 // rank, split stably so that they stay sorted.
 //
 // There are two buffers. A node lies in one of them, its children are written to the
@@ -26,10 +26,12 @@
 
 namespace branchwise {
 
+// `target` is the label of the record, or the number that is predicted.
+template <typename Target>
 struct Ranked {
     uint32_t rank;
     uint32_t position;  // of the record, from the node's begin
-    uint32_t label;
+    Target target;
 };
 
 // The numeric columns, ranked: the rank of a number is its place among the distinct
@@ -115,12 +117,12 @@ struct RecordLayout {
 struct Arena {
     size_t capacity;
     Array<uint8_t> records[2];
-    Array<Ranked> ranked[2];
+    Array<uint64_t> ranked[2];  // entries of so many words
 
-    Arena(size_t rows, size_t record_size, size_t n_numeric) : capacity(rows) {
+    Arena(size_t rows, size_t record_size, size_t n_lists, size_t entry_size) : capacity(rows) {
         for (int side : {0, 1}) {
             records[side].resize(rows * record_size);
-            ranked[side].resize(rows * n_numeric);
+            ranked[side].resize((rows * n_lists * entry_size + 7) / 8);
         }
     }
 };

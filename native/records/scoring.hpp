@@ -245,7 +245,7 @@ class ColumnScorer {
 
     // Class weights of the known numbers, into known_; returns whether they differ.
     bool count_list(const Scored<W>& node, size_t slot) {
-        const Ranked* entry = records_.ranked(node.job, slot);
+        const Ranked<uint32_t>* entry = records_.ranked(node.job, slot);
         const size_t n = node.job.n_ranked[slot];
         const bool varies = n > 0 && entry[0].rank != entry[n - 1].rank;
         if (n == node.job.n) {
@@ -259,10 +259,10 @@ class ColumnScorer {
         for (size_t i = 0; i < n; ++i) {
             if constexpr (weighted) {
                 const uint8_t* record = base + entry[i].position * records_.size();
-                known_[entry[i].label] += records_.weight(record);
+                known_[entry[i].target] += records_.weight(record);
                 known_cases_ += records_.share(record);
             } else {
-                ++known_[entry[i].label];
+                ++known_[entry[i].target];
             }
         }
         return varies;

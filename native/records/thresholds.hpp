@@ -54,7 +54,7 @@ class ThresholdSweep {
     }
 
     void sweep_list(const Records<W>& records, const RecordJob& job, size_t slot) {
-        const Ranked* entry = records.ranked(job, slot);
+        const Ranked<uint32_t>* entry = records.ranked(job, slot);
         if constexpr (!weighted) {
             if (problem_.criterion == Criterion::gain && impurities_.has_table_for(job.n) &&
                 fewest_ < 4e9 && !problem_.quinlan && problem_.weight_in_leaf <= 0)
@@ -64,10 +64,10 @@ class ThresholdSweep {
         for (size_t i = 0; i + 1 < job.n_ranked[slot]; ++i) {
             if constexpr (weighted) {
                 const uint8_t* record = base + entry[i].position * records.size();
-                to_left(entry[i].label, records.weight(record));
+                to_left(entry[i].target, records.weight(record));
                 left_cases_ += records.share(record);
             } else {
-                to_left(entry[i].label, 1);
+                to_left(entry[i].target, 1);
                 left_cases_ += 1;
             }
             if (entry[i].rank != entry[i + 1].rank)
@@ -106,18 +106,11 @@ class ThresholdSweep {
             }
             candidate.score = scale_->score(candidate.drop, best->information);
         }
-        candidate.boundary = best->rank;
-        candidate.threshold = place(midpoint((*values_)[best->rank], (*values_)[best->next]));
+        set_threshold(candidate, *values_, best->rank, best->next, problem_);
     }
 
   private:
     static constexpr bool weighted = Records<W>::weighted;
-
-    // The threshold, or the largest number of the table that is not above it.
-    double place(double threshold) const {
-        if (!problem_.threshold_at_value) return threshold;
-        return *std::prev(std::upper_bound(values_->begin(), values_->end(), threshold));
-    }
 
     struct Threshold {
         double score;
@@ -178,7 +171,7 @@ class ThresholdSweep {
     }
 
     // The common case in a tight loop: rows that count as one, scored by gain.
-    void sweep_list_of_ones(const Ranked* entry, size_t n) {
+    void sweep_list_of_ones(const Ranked<uint32_t>* entry, size_t n) {
         const int64_t* table = impurities_.table();
         W* left = left_.data();
         W* right = right_.data();
@@ -186,7 +179,7 @@ class ThresholdSweep {
         int64_t inner = right_inner_;
         int64_t most = -1;
         for (uint32_t i = 0; i + 1 < n; ++i) {
-            const uint32_t c = entry[i].label;
+            const uint32_t c = entry[i].target;
             inner += table[left[c] + 1] - table[left[c]] + table[right[c] - 1] - table[right[c]];
             ++left[c];
             --right[c];

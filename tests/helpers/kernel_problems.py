@@ -57,6 +57,7 @@ def random_problem(seed: int):
         min_samples_split=int(rng.choice([2, 2, 5])),
         min_samples_leaf=int(rng.choice([1, 1, 3])),
         min_gain=float(rng.choice([0.0, 0.0, 0.05])),
+        min_weight_fraction_leaf=float(rng.choice([0.0, 0.0, 0.0, 0.1])),
         missing=POLICIES[int(rng.integers(0, 4))],
         unseen=POLICIES[int(rng.integers(0, 4))],
     )

@@ -54,8 +54,7 @@ class Moments64(ImpuritySums64):
         self.bits = _POISSON_BITS if poisson else _VARIANCE_BITS
         self.unit = 2.0**-self.bits
         self._table = None
-        power = scale.unit if poisson else 2 * scale.unit
-        self.gain_unit = max(math.ldexp(1.0, power), math.ulp(0.0))
+        self.gain_unit = gain_unit(scale, "poisson" if poisson else "variance")
         self._scale = scale
         self._variance = scale.variances(moments)
         mean = scale.means(moments, unit=False)
@@ -143,6 +142,12 @@ class Moments64(ImpuritySums64):
         weight = statistics[..., 0]
         total: Floats = statistics[..., 1] + statistics[..., 2]
         return np.where(weight > 0, weight, 1.0), total
+
+
+def gain_unit(scale: Scale, criterion: object) -> float:
+    """Return a gain of 1 in the unit of the target."""
+    power = scale.unit if criterion == "poisson" else 2 * scale.unit
+    return max(math.ldexp(1.0, power), math.ulp(0.0))
 
 
 def mean_order(statistics: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,10 +10,18 @@ import numpy as np
 
 from branchwise.data.arrays import Ints
 from branchwise.data.schema import Column, Columns
+from branchwise.data.target import Quantities
 from branchwise.data.weights import WeightGrid
 from branchwise.grow.choose import few_values
 from branchwise.grow.criteria import SERIES, ImpuritySums64
-from branchwise.native import available, extension, optional_array, plain_arrays
+from branchwise.grow.moments import gain_unit
+from branchwise.native import (
+    available,
+    extension,
+    optional_array,
+    plain_array,
+    plain_arrays,
+)
 from branchwise.recipe import BUILT_IN, UNSEEN_POLICIES, Recipe
 from branchwise.tree.tree import Tree
 
@@ -22,15 +31,16 @@ WORTH_SHARING = 1 << 18
 
 def serves(recipe: Recipe) -> bool:
     """Whether the native kernel supports this recipe and is to be used."""
-    known = (
-        isinstance(recipe.criterion, str)
-        and recipe.criterion_name in BUILT_IN
-        and recipe.quinlan_thresholds == recipe.average_gain
-        and not (recipe.quinlan_thresholds and recipe.criterion != "gain_ratio")
-        and not recipe.tests_splits
-        and not recipe.min_weight_fraction_leaf
-        and recipe.missing in UNSEEN_POLICIES
-    )
+    if recipe.is_regression:
+        known = recipe.branching != "groups" and not recipe.quinlan_thresholds
+    else:
+        known = (
+            isinstance(recipe.criterion, str)
+            and recipe.criterion_name in BUILT_IN
+            and recipe.quinlan_thresholds == recipe.average_gain
+            and not (recipe.quinlan_thresholds and recipe.criterion != "gain_ratio")
+        )
+    known &= not recipe.tests_splits and recipe.missing in UNSEEN_POLICIES
     return known and available()
 
 
@@ -54,10 +64,18 @@ def table_arguments(
 ) -> dict[str, Any]:
     """Return the arguments of the extension that are a table with its target."""
     return {
-        "columns": plain_arrays(data.data),
-        "n_codes": [column.missing_code + 1 for column in columns],
+        **_cells(columns, data, grid),
         "labels": labels.astype(np.uint32),
         "n_classes": n_classes,
+    }
+
+
+def _cells(
+    columns: Sequence[Column], data: Columns, grid: WeightGrid
+) -> dict[str, Any]:
+    return {
+        "columns": plain_arrays(data.data),
+        "n_codes": [column.missing_code + 1 for column in columns],
         "weights": optional_array(grid.weights),
     }
 
@@ -82,9 +100,49 @@ def grow_native(
     progress: Callable[[int], None] | None = None,
 ) -> Tree:
     """Grow the same tree as the reference."""
+    options = {
+        **_options(columns, grid, recipe, n_threads),
+        "min_gain": float(recipe.min_gain),
+        "bits": ImpuritySums64(grid.total, grid.whole, table=False).bits,
+        "total": float(grid.total),
+        "whole": grid.whole,
+    }
     arrays = extension().grow(
         **table_arguments(columns, data, labels, n_classes, grid),
-        options=_options(columns, grid, recipe, n_threads),
+        options=options,
+        progress=progress,
+    )
+    return Tree(**arrays)
+
+
+def grow_numbers(
+    columns: Sequence[Column],
+    data: Columns,
+    target: Quantities,
+    grid: WeightGrid,
+    recipe: Recipe,
+    n_threads: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Tree:
+    """Grow the same tree as the reference from rows that have numbers.
+
+    The weights of its nodes are their moments.
+    """
+    scale, values = target.scale, target.values
+    if grid.weights is not None:
+        # Rows without weight are absent, and their numbers may be anything.
+        values = np.where(grid.weights > 0, values, 0.0)
+    options = {
+        **_options(columns, grid, recipe, n_threads),
+        "min_gain": float(recipe.min_gain / gain_unit(scale, recipe.criterion)),
+        "sum_exponents": [float(exponent) for exponent in scale.sums.exponents],
+        "square_exponents": [float(exponent) for exponent in scale.squares.exponents],
+        "case_bits": math.frexp(scale.n_cases)[1],
+    }
+    arrays = extension().grow_numbers(
+        **_cells(columns, data, grid),
+        values=plain_array(values),
+        options=options,
         progress=progress,
     )
     return Tree(**arrays)
@@ -104,18 +162,14 @@ def _options(
         "cases_to_split": float(recipe.cases_to_split(n_cases)),
         "cases_in_leaf": float(recipe.cases_in_leaf(n_cases)),
         "cases_in_branch": float(recipe.cases_in_branch(n_cases)),
-        "weight_in_leaf": 0.0,
+        "weight_in_leaf": float(recipe.weight_in_leaf(grid.total)),
         "branching": recipe.branching,
         "quinlan": recipe.quinlan_thresholds,
         "threshold_at_value": recipe.threshold == "value",
         "few_values": few_values(columns, n_cases).tolist(),
-        "min_gain": float(recipe.min_gain),
         "missing": recipe.missing,
         "unseen": recipe.unseen,
-        "bits": ImpuritySums64(grid.total, grid.whole, table=False).bits,
         "series": list(SERIES),
-        "total": float(grid.total),
-        "whole": grid.whole,
         "n_threads": n_threads,
         "worth_sharing": WORTH_SHARING,
     }

@@ -49,7 +49,7 @@ class Below:
         The thresholds of C4.5 are numbers of the whole table.
         """
         anywhere = recipe.threshold == "value" and bool(plan.values)
-        if anywhere or not native.serves(recipe):
+        if anywhere or recipe.is_regression or not native.serves(recipe):
             return False
         return native.holds(plan.schema.columns, plan.n_classes, 0)  # of a small node
 

@@ -200,25 +200,28 @@ def _whole(
     progress: Progress | None,
 ) -> Tree:
     """Grow a tree without pruning it."""
+    target = training.prepared(grid)
+    columns, data = training.columns, training.data
     if native.serves(recipe) and _native_holds(training):
-        tree = native.grow_native(
-            training.columns,
-            training.data,
-            training.target.astype(np.intp, copy=False),
-            training.n_classes,
-            grid,
-            recipe,
-            threads,
-            progress,
-        )
-        return finished(tree, None, grid)
+        if isinstance(target, Classes):
+            labels, n_classes = target.labels, target.n_classes
+            tree = native.grow_native(
+                columns, data, labels, n_classes, grid, recipe, threads, progress
+            )
+            return finished(tree, None, grid)
+        if not grid.fractions:
+            tree = native.grow_numbers(
+                columns, data, target, grid, recipe, threads, progress
+            )
+            return finished(tree, target.scale, grid)
     engine = training.engine(grid)
-    tree = grow(engine, training.columns, recipe, progress)
+    tree = grow(engine, columns, recipe, progress)
     return finished(tree, engine.scale, grid)
 
 
 def _native_holds(training: Training) -> bool:
-    return native.holds(training.columns, training.n_classes, training.data.n_rows)
+    n_classes = max(training.n_classes, 1)
+    return native.holds(training.columns, n_classes, training.data.n_rows)
 
 
 def in_bins(

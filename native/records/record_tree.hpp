@@ -1,0 +1,134 @@
+// What growers over records have in common, whatever is predicted: carrying out a split.
+//
+// W is uint32_t where every row counts as one, double where rows have weights. Target is what
+// sorted numbers take with them: a label, or the number that is predicted.
+
+#pragma once
+
+#include "core/grower.hpp"
+#include "records/moves.hpp"
+
+namespace branchwise {
+
+template <typename W, typename Target>
+class RecordTree : public Grower {
+  public:
+    using Job = RecordJob;
+
+    RecordTree(const RecordTree&) = delete;  // its parts refer to one another
+    RecordTree& operator=(const RecordTree&) = delete;
+
+    size_t work(const Job& job) const { return job.n * (job.alive->size() + 1); }
+
+  protected:
+    RecordTree(const Problem& problem, const Numbers& numbers, ThreadPool& pool, size_t width)
+        : Grower(problem, pool, width),
+          records_(problem, numbers),
+          mover_(problem, records_, pool),
+          candidates_(problem.columns.size()),
+          branch_of_code_(records_.most_codes()) {}
+
+    // About as many nodes as a deep tree has, so that arrays need not grow and be copied.
+    void add_root() {
+        constexpr size_t most_reserved = size_t(1) << 27;
+        if (pool_.size() == 1) reserve_nodes(problem_.n_rows, most_reserved);
+        add_nodes(1);
+        std::fill_n(weights_of(0), width_, 0.0);
+    }
+
+    // Branches of a threshold, or one of all known numbers.
+    void add_sides(size_t j) {
+        const bool untruncated = std::isnan(candidates_[j].threshold);
+        made_.add(untruncated ? both_sides : 0, width_);
+        if (!untruncated) made_.add(1, width_);
+    }
+
+    uint32_t side_of(size_t j, uint32_t rank) const {
+        return !std::isnan(candidates_[j].threshold) && rank > candidates_[j].boundary;
+    }
+
+    // Find the branch of every record of a node.
+    void find_branches(const Job& job, size_t j) {
+        if (records_.is_list(j)) {
+            mover_.find_branches_of_list(job, j, made_,
+                                         [&](uint32_t rank) { return side_of(j, rank); });
+        } else {
+            branch_of_code_[records_.missing_code(j)] = mover_.branch_of_missing(made_);
+            mover_.find_branches(job, j, made_, branch_of_code_);
+        }
+    }
+
+    void record_branches(const Job& job, size_t j, int64_t first) {
+        Split split;
+        split.column = int32_t(j);
+        split.threshold = candidates_[j].threshold;
+        split.missing_to = made_.missing_to;
+        split.unseen_to = unseen_route(problem_, made_.largest, made_.missing_to);
+        record_split(job.node, split, first, made_.count());
+        const auto at = size_t(first);
+        std::copy(made_.weights.begin(), made_.weights.end(), &grown_.weights[at * width_]);
+        for (size_t b = 0; b < made_.count(); ++b) {
+            grown_.nodes[at + b].code = made_.code[b];
+            // Where cases are not fractional, every record is one.
+            grown_.nodes[at + b].cases =
+                problem_.fractions ? made_.cases[b] : double(mover_.rows(b));
+        }
+    }
+
+    // Give the children that may be split their records; the others need none.
+    template <typename IsOpen>
+    void open_children(const Job& job, size_t j, int64_t first, const IsOpen& is_open,
+                       std::vector<Job>& stack) {
+        const size_t n_branches = made_.count();
+        children_.clear();
+        children_.resize(n_branches);
+        size_t needed = 0;
+        for (size_t b = 0; b < n_branches; ++b) {
+            children_[b].node = first + int64_t(b);
+            if (is_open(children_[b].node, job.depth + 1)) children_[b].n = mover_.rows(b);
+            needed += children_[b].n;
+        }
+        if (!needed) return;
+        Job place = records_.place_for_children(job, needed);
+        const auto alive = still_alive(job, j);
+        for (size_t b = n_branches; b-- > 0;) {
+            Job& child = children_[b];
+            if (!child.n) continue;
+            child.depth = job.depth + 1;
+            child.n_ranked.assign(records_.n_lists(), 0);
+            child.alive = alive;
+            if (pool_.size() == 1)
+                records_.put_on_top(child, place);
+            else
+                records_.put_in_range(child, place, needed);
+        }
+        mover_.move(job, children_);
+        for (size_t b = n_branches; b-- > 0;)
+            if (children_[b].n) stack.push_back(std::move(children_[b]));
+    }
+
+    // The columns that vary; a category is not tested twice.
+    std::shared_ptr<const std::vector<uint32_t>> still_alive(const Job& job, size_t tested) const {
+        std::vector<uint32_t> alive;
+        alive.reserve(job.alive->size());
+        for (uint32_t j : *job.alive)
+            if (candidates_[j].varies && (j != tested || may_be_tested_again(j)))
+                alive.push_back(j);
+        return std::make_shared<const std::vector<uint32_t>>(std::move(alive));
+    }
+
+    bool may_be_tested_again(size_t j) const {
+        return records_.is_numeric(j) || problem_.branching != Branching::values;
+    }
+
+    const Records<W, Target> records_;
+    Mover<W, Target> mover_;
+
+    // Scratch, kept between nodes.
+    std::vector<Candidate> candidates_;  // by column
+    std::vector<Job> children_;
+    Branches made_;
+    std::vector<uint32_t> branch_of_code_;
+};
+
+}  // namespace branchwise

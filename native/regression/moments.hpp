@@ -1,0 +1,260 @@
+// Weighted impurities of numbers at one node: native implementation of
+// branchwise/grow/moments.py, the same basic IEEE operations in the same order.
+//
+// A group of rows has a weight and the sum of its numbers, in limbs that add up exactly
+// (branchwise/data/exact_sums.py). Before it is scored its sum becomes a distance from the mean
+// of the node, rounded once, to two limbs of the node; these add up exactly from there on.
+
+#pragma once
+
+#include <vector>
+
+#include "core/choose.hpp"
+#include "regression/wide.hpp"
+
+namespace branchwise {
+
+inline void two_sum(double a, double b, double& total, double& rest) {
+    total = a + b;
+    const double of_b = total - a;
+    rest = (a - (total - of_b)) + (b - of_b);
+}
+
+inline void two_product(double a, double b, double& product, double& rest) {
+    product = a * b;
+    const double wide_a = splitter * a, wide_b = splitter * b;
+    const double a_high = wide_a - (wide_a - a), b_high = wide_b - (wide_b - b);
+    const double a_low = a - a_high, b_low = b - b_high;
+    rest = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + (a_low * b_low);
+}
+
+// How numbers are counted; see Scale in branchwise/data/target.py.
+struct NumberScale {
+    static constexpr size_t most_limbs = 40;
+
+    int weight_step = 0;             // exponents of powers of two
+    std::vector<int> sums, squares;  // of the limbs
+    int spare = 0;                   // bits of the number of cases
+    const double* values = nullptr;  // by row: the number, in its unit
+    bool poisson = false;
+    std::vector<double> sum_steps, square_steps;  // these powers themselves
+    Array<double> moments;                        // by row: weight, limbs of the sum and of squares
+
+    size_t width() const { return 1 + sums.size() + squares.size(); }
+    const double* row(uint32_t row) const { return &moments[row * width()]; }
+
+    // From the values and weights of rows.
+    void find_moments(const Table& table) {
+        for (int exponent : sums) sum_steps.push_back(std::ldexp(1.0, exponent));
+        for (int exponent : squares) square_steps.push_back(std::ldexp(1.0, exponent));
+        moments.resize(table.n_rows * width());
+        for (size_t i = 0; i < table.n_rows; ++i)
+            find_moments(values[i], table.weights ? &table.weights[i] : nullptr,
+                         &moments[i * width()]);
+    }
+
+  private:
+    void find_moments(double value, const double* weight, double* out) const {
+        double* const sum = out + 1;
+        double* const square = sum + sums.size();
+        std::fill_n(sum, sums.size() + squares.size(), 0.0);
+        double high, low;
+        two_product(value, value, high, low);
+        if (!weight) {
+            out[0] = 1.0;
+            add_limbs(value, sum_steps, sum);
+            add_limbs(high, square_steps, square);
+            add_limbs(low, square_steps, square);
+            return;
+        }
+        out[0] = *weight;
+        add_product(*weight, value, sum_steps, sum);
+        add_product(*weight, high, square_steps, square);
+        add_product(*weight, low, square_steps, square);
+    }
+
+    static void add_product(double a, double b, const std::vector<double>& steps, double* to) {
+        double product, rest;
+        two_product(a, b, product, rest);
+        add_limbs(product, steps, to);
+        add_limbs(rest, steps, to);
+    }
+
+    static void add_limbs(double term, const std::vector<double>& steps, double* to) {
+        for (size_t at = 0; at < steps.size(); ++at) {
+            const double limb = std::rint(term / steps[at]) * steps[at];
+            to[at] += limb;
+            term -= limb;
+        }
+    }
+};
+
+// Moments that contradict one another may make anything; none is beyond these.
+inline double bounded(double number) {
+    constexpr double most = 4e18;
+    return number > -most ? std::min(number, most) : -most;
+}
+
+// A group of rows in terms of the criterion: its weight and its distance, in two limbs.
+struct Distance {
+    double weight = 0, high = 0, low = 0;
+
+    double total() const { return high + low; }
+    void operator+=(const Distance& other) {
+        weight += other.weight;
+        high += other.high;
+        low += other.low;
+    }
+    Distance operator-(const Distance& other) const {
+        return {weight - other.weight, high - other.high, low - other.low};
+    }
+};
+
+class NodeMoments {
+  public:
+    NodeMoments(const NumberScale& scale, const std::vector<double>& series)
+        : scale_(scale), series_(series) {}
+
+    // For the node that has these moments.
+    void centre_at(const double* moments) {
+        find_mean(moments);
+        find_scale(moments, unknown);
+    }
+
+    // The same in two steps, for who adds up squared distances from the mean in between: they tell
+    // the variance nearly, which will do unless it is next to a power of two.
+    void find_mean(const double* moments) {
+        weight_ = moments[0];
+        const Whole whole = read(moments);
+        mean_ = ratio(whole.sum, whole.weight, 1, scale_.sums.back() - scale_.weight_step);
+        mean_ = (whole.negative ? -mean_ : mean_) + 0.0;
+        centre_ = scale_.poisson ? 0.0 : mean_;
+    }
+    void find_scale(const double* moments, double squares) {
+        int widest = 0, size = 0;
+        if (scale_.poisson) {
+            std::frexp(mean_ * weight_, &size);
+            exponent_ = size;
+        } else {
+            const double above = std::nextafter(std::fabs(mean_), HUGE_VAL) - std::fabs(mean_);
+            int bits, other;
+            const double off = squares * (weight_ + 64) * std::numeric_limits<double>::epsilon();
+            std::frexp(squares - off, &bits);
+            std::frexp(squares + off, &other);
+            const bool known = squares >= least_squares && above * above * weight_ <= off / 4;
+            if (!known || bits != other)
+                std::frexp((variance(moments) + above * above) * weight_, &bits);
+            size = (bits + (bits > 0)) / 2;  // rounded up
+            exponent_ = 2 * size;
+            std::frexp(weight_, &bits);
+            widest = (bits - (bits < 0 && bits % 2)) / 2 + 1;  // rounded down
+        }
+        factor_ = std::ldexp(1.0, -size);
+        step_ = std::ldexp(1.0, widest - moment_bits);
+        low_step_ = step_ * std::ldexp(1.0, scale_.spare - moment_bits);
+        bits_ = scale_.poisson ? poisson_bits : variance_bits;
+        unit_ = std::ldexp(1.0, -bits_);
+        fixed_ = std::ldexp(1.0, bits_);
+        resolution_ = double(moment_noise_units) * unit_ / weight_;
+    }
+
+    double centre() const { return centre_; }
+    double factor() const { return factor_; }
+    double weight() const { return weight_; }
+
+    // Of a group with this weight and these limbs of its sum.
+    Distance distance(double weight, const double* sums) const {
+        double limbs[NumberScale::most_limbs];
+        const size_t n = scale_.sums.size();
+        std::copy_n(sums, n, limbs);
+        for (size_t at = n; at-- > 1;) {
+            const double above = scale_.sum_steps[at - 1];
+            const double carried = std::floor(limbs[at] / above + 0.5) * above;
+            limbs[at] -= carried;
+            limbs[at - 1] += carried;
+        }
+        double total, rest, left;
+        two_product(-centre_, weight, total, rest);
+        for (size_t at = 0; at < n; ++at) {
+            two_sum(total, limbs[at], total, left);
+            rest += left;
+        }
+        total *= factor_;
+        rest *= factor_;
+        const double high = std::rint(total / step_) * step_;
+        const double low = std::rint(((total - high) + rest) / low_step_) * low_step_;
+        return {weight, high, low};
+    }
+
+    // Weight times impurity of a group, up to a constant that all splits of the node share.
+    int64_t impurity(const Distance& group) const {
+        const double weight = group.weight > 0 ? group.weight : 1.0;
+        const double total = group.total();
+        const double amount =
+            scale_.poisson ? total * log2_basic(total / weight, series_.data(), int(series_.size()))
+                           : total * (total / weight);
+        return -int64_t(bounded(std::rint(amount * fixed_)));
+    }
+
+    // A leaf must not predict a rate of 0.
+    bool allows(const Distance& group) const { return !scale_.poisson || group.total() > 0; }
+
+    // What a decrease of the impurity is worth; the same for all nodes `in_units`.
+    double scaled(int64_t drop) const { return double(drop) * unit_; }
+    double gain(int64_t drop) const { return double(drop) * unit_ / weight_; }
+    double in_units(double amount) const { return std::ldexp(amount, exponent_); }
+    double resolution() const { return resolution_; }
+
+  private:
+    static constexpr double unknown = -1.0;
+    static constexpr double least_squares = 1e-280;  // of normal numbers
+
+    struct Whole {
+        Wide sum;
+        bool negative;
+        uint64_t weight;
+    };
+
+    static Wide add_up(const double* limbs, const std::vector<int>& exponents, bool& negative) {
+        Wide above, below;
+        for (size_t at = 0; at < exponents.size(); ++at) {
+            const double steps = std::ldexp(std::fabs(limbs[at]), -exponents[at]);
+            const auto whole = uint64_t(bounded(steps));
+            (limbs[at] < 0 ? below : above).add(whole, exponents[at] - exponents.back());
+        }
+        negative = above.less_than(below);
+        return negative ? below.minus(above) : above.minus(below);
+    }
+
+    Whole read(const double* moments) const {
+        Whole whole;
+        whole.sum = add_up(moments + 1, scale_.sums, whole.negative);
+        const double steps = std::ldexp(moments[0], -scale_.weight_step);
+        whole.weight = std::clamp<uint64_t>(uint64_t(bounded(steps)), 1, uint64_t(1) << 53);
+        return whole;
+    }
+
+    // In the unit squared, rounded once; 0 where all numbers are equal.
+    double variance(const double* moments) const {
+        const Whole whole = read(moments);
+        bool negative;
+        const Wide squares = add_up(moments + 1 + scale_.sums.size(), scale_.squares, negative);
+        Wide weight;
+        weight.add(whole.weight, 0);
+        const int once = scale_.sums.back() - scale_.weight_step;
+        const int twice = scale_.squares.back() - scale_.weight_step;
+        const int low = std::min(twice, 2 * once);
+        const Wide above = squares.times(weight).shifted(twice - low);
+        const Wide below = whole.sum.times(whole.sum).shifted(2 * once - low);
+        if (negative || above.less_than(below)) return 0.0;
+        return ratio(above.minus(below), whole.weight, 2, low);
+    }
+
+    const NumberScale& scale_;
+    const std::vector<double>& series_;
+    double weight_ = 0, mean_ = 0, centre_ = 0, factor_ = 0, step_ = 0, low_step_ = 0;
+    double unit_ = 0, fixed_ = 0, resolution_ = 0;
+    int exponent_ = 0, bits_ = 0;
+};
+
+}  // namespace branchwise

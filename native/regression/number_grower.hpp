@@ -1,0 +1,320 @@
+// Growth over records whose target is a number: variance and Poisson's criterion.
+//
+// W is uint32_t where every row counts as one, double where rows have weights. The weights of a
+// node are its moments; records have the number of their row in the place of a label.
+
+#pragma once
+
+#include "records/record_tree.hpp"
+#include "regression/number_bounds.hpp"
+#include "regression/number_scoring.hpp"
+
+namespace branchwise {
+
+template <typename W>
+class NumberGrower : public RecordTree<W, double> {
+    using Base = RecordTree<W, double>;
+
+  public:
+    using Base::work;
+    using typename Base::Job;
+
+    NumberGrower(const Problem& problem, const NumberScale& scale, const Numbers& numbers,
+                 ThreadPool& pool)
+        : Base(problem, numbers, pool, scale.width()),
+          scale_(scale),
+          moments_(scale, problem.series) {
+        for (unsigned member = 0; member < pool.size(); ++member)
+            scorers_.emplace_back(problem, scale, records_);
+        if constexpr (!weighted) plain_ = std::make_unique<PlainScorer>(problem, records_);
+        groups_.resize(pool.size());
+    }
+
+    // Make the root, an open node unless it is a leaf.
+    void plant(std::vector<Job>& jobs) {
+        add_root();
+        Job root = records_.make_root(pool_, [&](uint32_t row) { return scale_.values[row]; });
+        Values values;
+        for (uint32_t row : records_.rows()) {
+            add_moments(weights_of(0), row);
+            values.add(scale_.values[row]);
+        }
+        grown_.nodes[0].cases = double(root.n);
+        if (is_open(0, 0, values.several)) jobs.push_back(std::move(root));
+    }
+
+    // Split an open node, or leave it a leaf; its open children are added to the jobs.
+    void split(Job& job, std::vector<Job>& stack) {
+        std::fill(candidates_.begin(), candidates_.end(), Candidate());
+        open_columns_ = *job.alive;
+        centre_at(job);
+        const NumberNode node{job, moments_, weights_of(job.node) + 1,
+                              grown_.nodes[size_t(job.node)].cases};
+        int best = -1;
+        if constexpr (!weighted)
+            if (!scale_.poisson) best = best_by_bounds(node);
+        if (best < 0) {
+            pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
+                candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
+            });
+            best = first_best(moments_.in_units(moments_.resolution()));
+        }
+        if (best >= 0) carry_out(node, size_t(best), stack);
+    }
+
+  private:
+    using Base::add_nodes;
+    using Base::add_root;
+    using Base::add_sides;
+    using Base::branch_of_code_;
+    using Base::candidates_;
+    using Base::find_branches;
+    using Base::grown_;
+    using Base::made_;
+    using Base::may_be_split;
+    using Base::mover_;
+    using Base::open_children;
+    using Base::pool_;
+    using Base::problem_;
+    using Base::record_branches;
+    using Base::records_;
+    using Base::side_of;
+    using Base::weights_of;
+    using Base::width_;
+
+    static constexpr bool weighted = NumberRecords<W>::weighted;
+
+    // Whether there are several numbers.
+    struct Values {
+        double first = std::numeric_limits<double>::quiet_NaN();
+        bool several = false;
+
+        void add(double number) {
+            if (std::isnan(first)) first = number;
+            several = several || number != first;
+        }
+    };
+
+    void add_moments(double* to, uint32_t row) const {
+        const double* moments = scale_.row(row);
+        for (size_t k = 0; k < width_; ++k) to[k] += moments[k];
+    }
+
+    // Whether depth and cases allow a node to be split, and its numbers differ.
+    bool is_open(int64_t node, int64_t depth, bool differ) const {
+        const double cases = grown_.nodes[size_t(node)].cases;
+        return differ && may_be_split(cases_for_bars(problem_, weights_of(node)[0], cases), depth);
+    }
+
+    void centre_at(const Job& job) {
+        const double* moments = weights_of(job.node);
+        if (weighted || scale_.poisson) return moments_.centre_at(moments);
+        moments_.find_mean(moments);
+        distances_.resize(job.n);
+        const double centre = moments_.centre();
+        const uint8_t* record = records_.first(job);
+        double squares = 0;
+        for (size_t i = 0; i < job.n; ++i, record += records_.size()) {
+            distances_[i] = scale_.values[records_.label(record)] - centre;
+            squares += distances_[i] * distances_[i];
+        }
+        moments_.find_scale(moments, squares);
+        squares_ = squares * moments_.factor() * moments_.factor();
+        const double factor = moments_.factor();
+        all_ = {sum_in_steps(job.n, 0.0, factor, [&](size_t i) { return distances_[i]; }),
+                double(job.n)};
+        for (double& distance : distances_) distance *= factor;
+    }
+
+    // Leave those columns open that may be the best. Returns the best one if the first of them
+    // is certain to be as good as any; otherwise -1, and it is left open, too.
+    int best_by_bounds(const NumberNode& node) {
+        const Job& job = node.job;
+        find_bounds(job);
+        const bool cut_short = open_columns_.size() < job.alive->size();
+        double top = no_score;
+        for (const NumberBounds& bounds : bounds_) top = std::max(top, bounds.least);
+        const double least = top > no_score ? top - surely_apart(top) : top;
+        // What the columns after the first may do.
+        double others = cut_short ? most_to_gain() : no_score;
+        size_t n_left = 0;
+        for (size_t i = 0; i < bounds_.size(); ++i) {
+            const uint32_t j = open_columns_[i];
+            candidates_[j].varies = bounds_[i].varies;
+            if (bounds_[i].most == no_score || bounds_[i].most < least) continue;
+            if (n_left > 0) others = std::max(others, bounds_[i].most);
+            open_columns_[n_left++] = j;
+        }
+        open_columns_.resize(n_left);
+        if (problem_.min_gain > 0 && cut_short) open_columns_ = *job.alive;
+        if (n_left == 0 || problem_.min_gain > 0) return -1;
+        const uint32_t j = open_columns_.front();
+        const double own = score_first(node, j);
+        const bool certain =
+            own > no_score && (others == no_score || own >= others - surely_equal(others));
+        if (certain) return int(j);
+        if (cut_short) open_columns_ = *job.alive;
+        return -1;
+    }
+
+    // What a split without any impurity in its branches would gain, at most.
+    double most_to_gain() const {
+        return squares_ * (1 + (all_.n + 64) * 0x1p-52) - all_.square() + 0x1p-60;
+    }
+
+    // Of all open columns, or up to one that leaves nothing to gain.
+    void find_bounds(const Job& job) {
+        plain_->count(job, open_columns_, distances_.data());
+        bounds_.assign(open_columns_.size(), NumberBounds());
+        if (pool_.shares(work(job))) {
+            pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
+                bounds_[i] = plain_->bounds(job, open_columns_[i], all_, moments_, groups_[member]);
+            });
+            return;
+        }
+        const double most = most_to_gain();
+        double before = no_score;
+        for (size_t i = 0; i < open_columns_.size(); ++i) {
+            bounds_[i] = plain_->bounds(job, open_columns_[i], all_, moments_, groups_[0]);
+            if (bounds_[i].least >= most - surely_equal(most) &&
+                before < bounds_[i].least - surely_apart(most)) {
+                open_columns_.resize(i + 1);
+                bounds_.resize(i + 1);
+                return;
+            }
+            before = std::max(before, bounds_[i].most);
+        }
+    }
+
+    // What a column drops at least, its candidate being set; no score if that is not certain.
+    double score_first(const NumberNode& node, uint32_t j) {
+        const Job& job = node.job;
+        Candidate& candidate = candidates_[j];
+        if (!records_.is_list(j) ||
+            (problem_.missing == Policy::branch && job.n_ranked[records_.slot(j)] < job.n)) {
+            candidate = scorers_[0].score(node, j);
+            return candidate.score > no_score ? moments_.scaled(candidate.drop) : no_score;
+        }
+        const PlainScorer::Certain found = plain_->certain_threshold(job, j, all_, moments_);
+        if (found.last == PlainScorer::none) return no_score;
+        const Ranked<double>* entry = records_.ranked(job, records_.slot(j)) + found.last;
+        set_threshold(candidate, records_.values(j), entry[0].rank, entry[1].rank, problem_);
+        return found.least;
+    }
+
+    int first_best(double resolution) const {
+        double top = no_score;
+        for (const Candidate& candidate : candidates_) top = std::max(top, candidate.score);
+        if (top == no_score) return -1;
+        const double least = least_of_equals(top, resolution);
+        for (size_t j = 0; j < candidates_.size(); ++j)
+            if (candidates_[j].score >= least) return int(j);
+        return -1;
+    }
+
+    void carry_out(const NumberNode& node, size_t j, std::vector<Job>& stack) {
+        const Job& job = node.job;
+        make_branches(node, j);
+        find_branches(job, j);
+        add_up_children(job);
+        const int64_t first = add_nodes(made_.count());
+        record_branches(job, j, first);
+        const auto opens = [&](int64_t child, int64_t depth) {
+            return is_open(child, depth, differ_[size_t(child - first)].several);
+        };
+        open_children(job, j, first, opens, stack);
+    }
+
+    // Into made_; where codes lead is noted in branch_of_code_.
+    void make_branches(const NumberNode& node, size_t j) {
+        made_.clear();
+        double known = 0;
+        if (records_.is_list(j)) {
+            add_sides(j);
+            const auto* entry = records_.ranked(node.job, records_.slot(j));
+            const uint8_t* base = records_.first(node.job);
+            for (size_t i = 0; i < node.job.n_ranked[records_.slot(j)]; ++i) {
+                const uint8_t* record = base + entry[i].position * records_.size();
+                made_.size[side_of(j, entry[i].rank)] += double(records_.weight(record));
+            }
+        } else {
+            make_groups(node, j);
+        }
+        for (double size : made_.size) known += size;
+        const double missing = node.moments.weight() - known;
+        if (missing > 0 && problem_.missing == Policy::branch) {
+            made_.missing_branch = int32_t(made_.count());
+            made_.add(no_code, width_);
+            made_.size.back() = missing;
+        }
+        made_.largest = largest_branch(made_.size);
+        made_.missing_to = missing_route(problem_, made_.largest, made_.missing_branch);
+    }
+
+    void make_groups(const NumberNode& node, size_t j) {
+        const std::vector<Group>& groups = scorers_[0].group_values(node, j);
+        if (records_.is_numeric(j)) {
+            add_sides(j);
+            for (const Group& group : groups) {
+                branch_of_code_[group.code] = side_of(j, group.code);
+                made_.size[branch_of_code_[group.code]] += group.distance.weight;
+            }
+            return;
+        }
+        const std::vector<uint32_t>& branches = scorers_[0].branches();
+        std::vector<std::vector<uint32_t>> codes(scorers_[0].n_branches());
+        for (size_t b = 0; b < codes.size(); ++b) made_.add(no_code, width_);
+        for (size_t g = 0; g < groups.size(); ++g) {
+            branch_of_code_[groups[g].code] = branches[g];
+            codes[branches[g]].push_back(groups[g].code);
+            made_.size[branches[g]] += groups[g].distance.weight;
+        }
+        for (size_t b = 0; b < codes.size(); ++b)
+            made_.code[b] =
+                codes[b].size() == 1 ? int32_t(codes[b][0]) : grown_.add_group(std::move(codes[b]));
+    }
+
+    // The moments of the branches, into made_: those of the one with the most records are what
+    // the others leave of the node's, unless some records go nowhere.
+    void add_up_children(const Job& job) {
+        const size_t n = made_.count();
+        size_t most = 0;
+        for (size_t b = 1; b < n; ++b)
+            if (mover_.rows(b) > mover_.rows(most)) most = b;
+        const bool all = mover_.rows(n) == 0;
+        made_.weights.assign(n * width_, 0.0);
+        differ_.assign(n, Values());
+        const uint8_t* record = records_.first(job);
+        for (size_t i = 0; i < job.n; ++i, record += records_.size()) {
+            const uint32_t branch = mover_.branch(i);
+            if (branch == n) continue;
+            const uint32_t row = records_.label(record);
+            if (!differ_[branch].several) differ_[branch].add(scale_.values[row]);
+            if (all && branch == most) continue;
+            add_moments(&made_.weights[branch * width_], row);
+        }
+        if (!all) return;
+        const double* whole = weights_of(job.node);
+        for (size_t k = 0; k < width_; ++k) {
+            double left = whole[k];
+            for (size_t b = 0; b < n; ++b) left -= made_.weights[b * width_ + k];
+            made_.weights[most * width_ + k] = left;
+        }
+    }
+
+    const NumberScale& scale_;
+    NodeMoments moments_;
+    std::vector<NumberScorer<W>> scorers_;  // one for each thread of the pool
+    std::unique_ptr<PlainScorer> plain_;
+
+    // Scratch, kept between nodes.
+    std::vector<uint32_t> open_columns_;      // that are to be scored
+    std::vector<double> distances_;           // of the node's rows, scaled
+    Plain all_;                               // their number and sum
+    double squares_ = 0;                      // the sum of their squares
+    std::vector<NumberBounds> bounds_;        // of open columns
+    std::vector<std::vector<Plain>> groups_;  // one list for each thread
+    std::vector<Values> differ_;              // by branch
+};
+
+}  // namespace branchwise

@@ -1,0 +1,176 @@
+"""Regression in the compiled kernel equals the reference to the last bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from branchwise import CARTRegressor, Recipe
+from branchwise import native as loader
+from branchwise.data.schema import Column, Columns
+from branchwise.data.target import measure
+from branchwise.data.weights import weigh
+from branchwise.engines.memory_engine import MemoryEngine
+from branchwise.grow import native_kernel as native
+from branchwise.grow.criteria import SERIES
+from branchwise.grow.grow import grow
+from branchwise.recipe import CART
+from branchwise.train.train import finished
+from number_problems import random_number_problem, same_numbers
+
+_native = pytest.importorskip(
+    "branchwise._native", reason="installed without the compiled extension"
+)
+
+REGRESSION = replace(CART, criterion="variance")
+
+
+def both(columns, data, y, grid, recipe, threads=1):
+    """The trees of the reference and of the compiled kernel."""
+    target = measure(y, grid)
+    engine = MemoryEngine(columns, data, target, grid)
+    reference = grow(engine, columns, recipe)
+    twin = native.grow_numbers(columns, data, target, grid, recipe, threads)
+    return tuple(finished(tree, target.scale, grid) for tree in (reference, twin))
+
+
+def check_tables(seeds):
+    for seed in seeds:
+        problem = random_number_problem(seed)
+        threads = 2 if seed % 10 == 0 else 1
+        same_numbers(*both(*problem, threads), (seed, problem[-1]))
+
+
+def test_same_tree_on_random_tables():
+    check_tables(range(10_000, 10_150))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_same_tree_on_5000_random_tables(part):
+    check_tables(range(part, 5000, 10))
+
+
+def large_table(n=20_000, weighted=False):
+    rng = np.random.default_rng(1)
+    columns = [Column(f"n{j}", "numeric", (), j == 1) for j in range(3)]
+    cells = [rng.normal(size=n), rng.normal(size=n), rng.integers(0, 50, n) / 4]
+    cells[1][rng.random(n) < 0.1] = np.nan
+    columns += [Column("a", "categorical", tuple(range(20)), False)]
+    columns += [Column("b", "categorical", tuple(range(300)), False)]
+    cells += [rng.integers(0, 20, n).astype(np.uint8)]
+    cells += [rng.integers(0, 300, n).astype(np.uint16)]
+    y = cells[0] + np.sin(cells[2]) + cells[3] % 3 + rng.normal(size=n)
+    weights = rng.random(n) if weighted else None
+    return columns, Columns(n, tuple(cells)), y, weigh(weights, n, False)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("missing", ["largest", "branch"])
+def test_same_tree_on_a_larger_table_with_any_number_of_threads(
+    weighted, missing, monkeypatch
+):
+    monkeypatch.setattr(native, "WORTH_SHARING", 1 << 10)
+    problem = large_table(4000, weighted)
+    recipe = replace(REGRESSION, missing=missing, max_depth=9)
+    reference, one = both(*problem, recipe)
+    same_numbers(reference, one, "one thread")
+    target = measure(problem[2], problem[3])
+    for threads in (2, 3, 7):
+        shared = native.grow_numbers(*problem[:2], target, problem[3], recipe, threads)
+        same_numbers(one, finished(shared, target.scale, problem[3]), threads)
+
+
+def test_same_model_in_bins(monkeypatch):
+    columns, data, y, _ = large_table(3000)
+    X = {column.name: cells for column, cells in zip(columns, data.data, strict=True)}
+    models = []
+    for kernel in ("reference", "native"):
+        monkeypatch.setenv(loader.VARIABLE, kernel)
+        fitted = CARTRegressor(max_bins=16, max_depth=6).fit(X, y)
+        models.append(fitted.model_.to_bytes())
+    assert models[0] == models[1]
+
+
+def test_recipes_that_are_left_to_the_reference():
+    assert native.serves(REGRESSION)
+    assert native.serves(Recipe(criterion="poisson"))
+    for changed in (
+        {"branching": "groups"},
+        {"missing": "learned"},
+        {"missing": "surrogate"},
+        {"max_p_value": 0.05},
+    ):
+        assert not native.serves(replace(REGRESSION, **changed))
+
+
+def growth(**changed):
+    """Arguments of growth from four rows, some of them changed."""
+    options = {
+        "fractions": False,
+        "weight_step": 1.0,
+        "case_step": 1.0,
+        "weights_are_cases": False,
+        "criterion": "variance",
+        "max_depth": 9,
+        "cases_to_split": 2.0,
+        "cases_in_leaf": 1.0,
+        "cases_in_branch": 0.0,
+        "weight_in_leaf": 0.0,
+        "branching": "two-way",
+        "quinlan": False,
+        "threshold_at_value": False,
+        "few_values": [True],
+        "min_gain": 0.0,
+        "missing": "largest",
+        "unseen": "largest",
+        "series": list(SERIES),
+        "n_threads": 1,
+        "worth_sharing": 1,
+        "sum_exponents": [-48.0],
+        "square_exponents": [-48.0],
+        "case_bits": 3,
+    }
+    given = {
+        "columns": [np.array([0.5, 1, 2, 3])],
+        "n_codes": [1],
+        "values": np.array([0.25, 0.5, 0.5, -0.5]),
+        "weights": None,
+        "options": options,
+        "progress": None,
+    }
+    for name, value in changed.items():
+        (options if name in options else given)[name] = value
+    return given
+
+
+def test_the_border_takes_good_arrays():
+    tree = _native.grow_numbers(**growth())
+    assert tree["weights"].shape == (5, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("values", np.array([0.25, 2.0, 0.5, -0.5])),
+        ("values", np.full(4, np.nan)),
+        ("values", np.empty(0)),
+        ("columns", [np.zeros(3)]),
+        ("criterion", "gini"),
+        ("branching", "groups"),
+        ("fractions", True),
+        ("quinlan", True),
+        ("sum_exponents", []),
+        ("sum_exponents", [-48.5]),
+        ("sum_exponents", [-1060.0]),
+        ("sum_exponents", [0.0, -60.0]),
+        ("square_exponents", [-48.0, -40.0]),
+        ("case_bits", 100),
+        ("weights", np.full(4, 0.5)),
+    ],
+)
+def test_the_border_refuses(name, value):
+    with pytest.raises((ValueError, TypeError), match=name.split("_")[-1]):
+        _native.grow_numbers(**growth(**{name: value}))
