@@ -14,7 +14,7 @@ from branchwise.estimators import base
 from peers import OURS, Peer
 
 # A fit that is timed for the second time must not remember the first one.
-base.FINGERPRINTS = Fingerprints(room=0)
+base.FINGERPRINTS = Fingerprints(cache_size=0)
 
 Action = Callable[[], Any]
 
