@@ -195,6 +195,15 @@ def test_cells_far_apart_are_refused_before_memory_is_taken(tmp_path, far):
     assert "cells so far apart" in complaint
 
 
+@pytest.mark.parametrize("position", ["BDISCRETE2", "AAAAA1", "A" + "9" * 10])
+def test_positions_that_no_sheet_has(position, tmp_path):
+    """Readers keep some bits of them, which may be a cell very far away."""
+    pytest.importorskip("python_calamine")
+    path = tmp_path / "t.xlsx"
+    sheet(FIRST + f'<row r="2"><c r="{position}"><v>2</v></c></row>', path)
+    assert "no sheet has a cell at" in error(path)
+
+
 def test_cells_within_bounds_are_read(tmp_path):
     pytest.importorskip("python_calamine")
     path = tmp_path / "near.xlsx"

@@ -162,6 +162,8 @@ _CHUNK = 2**20
 _LONGEST_TAG = 2**24
 _LETTERS = re.compile(rb"""[\s:]r\s*=\s*["']([A-Za-z]{1,4})\d""")
 _NUMBER = re.compile(rb"""[\s:]r\s*=\s*["'][A-Za-z]{0,4}(\d{1,9})""")
+#: Positions that no sheet has, and that readers reduce to others.
+_BEYOND = re.compile(rb"""[\s:]r\s*=\s*["'](?:[A-Za-z]{5,}\d|[A-Za-z]{0,4}\d{10})""")
 _ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
 _CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
 
@@ -170,6 +172,8 @@ def cells_of_xml(file: IO[bytes]) -> int:
     """Return a bound of the cells that a sheet of an .xlsx file spans."""
     last_row = last_column = rows = unnamed = 0
     for piece in _pieces(file):
+        if beyond := _BEYOND.search(piece):
+            raise ValueError(f"no sheet has a cell at {beyond[0][-40:].decode()}")
         rows += len(_ROW.findall(piece))
         last_row = max(last_row, *map(int, set(_NUMBER.findall(piece))), 0)
         letters = _LETTERS.findall(piece)
