@@ -7,6 +7,15 @@ from dataclasses import dataclass
 
 from branchwise.data.schema import Schema
 from branchwise.errors import counted
+from branchwise.steps.choice import (
+    afterwards,
+    cases_words,
+    child_words,
+    choice,
+    ending_words,
+    out_words,
+    whole_words,
+)
 from branchwise.steps.formulas import (
     SHOWN_TERMS,
     Figures,
@@ -17,15 +26,6 @@ from branchwise.steps.formulas import (
     symbol,
 )
 from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps
-from branchwise.steps.reasons import (
-    afterwards,
-    cases_words,
-    child_words,
-    choice,
-    ending_words,
-    out_words,
-    whole_words,
-)
 from branchwise.text.blocks import (
     Block,
     Fold,
