@@ -67,6 +67,8 @@ def _plainer(case: Case, allowed: set[str], weighted: bool) -> Case:
 def check_naive(case: Case) -> bool:
     """ID3 and C4.5 grow the trees of the plain implementations."""
     case = replace(case, y=[f"class {label}" for label in case.y])
+    if 0 < case.parameters.get("min_gain", 0) < 1e-9:
+        return False  # below what the plain implementations tell from no gain
     if case.estimator == "ID3Classifier":
         case = _plainer(case, NAIVE, weighted=True)
         plain = _plain_table(case)

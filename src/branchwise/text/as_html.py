@@ -60,7 +60,11 @@ def markup(html: str) -> Markup:
 @cache
 def asset(path: str) -> Markup:
     """Return a style sheet or a script of ours, by its path within the package."""
-    return markup((files("branchwise") / path).read_text(encoding="utf-8"))
+    return markup(_text_of(path))
+
+
+def _text_of(path: str) -> str:
+    return (files("branchwise") / path).read_text(encoding="utf-8")
 
 
 def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
@@ -84,12 +88,13 @@ def _hashes(texts: Sequence[str]) -> str:
 def _environment() -> Environment:
     from jinja2 import (  # noqa: PLC0415
         Environment,
-        PackageLoader,
+        FunctionLoader,
         StrictUndefined,
     )
 
     environment = Environment(
-        loader=PackageLoader("branchwise", ""),
+        # Not PackageLoader, which does not find the files of an editable installation.
+        loader=FunctionLoader(_text_of),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
