@@ -8,6 +8,9 @@ BIN    := $(VENV)/bin
 # Developers are to see what a compiler complains about.
 export BRANCHWISE_REQUIRE_KERNEL = 1
 
+# Tests start many processes: let them share compiled modules.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-all test-lowest lint bench parity sanitize fuzz fuzz-native screenshots notebooks clean
 
 demo: $(VENV)/.installed

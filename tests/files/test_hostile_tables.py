@@ -426,6 +426,15 @@ def test_old_workbooks_with_circles_are_refused(tmp_path):
     assert "is not a whole workbook" in error(path)
 
 
+@pytest.mark.parametrize("field", [40, 44, 64, 72])
+def test_old_workbooks_that_count_too_many_sectors_are_refused(tmp_path, field):
+    path = tmp_path / "t.xls"
+    content = bytearray(old_workbook(number_at(0, 0)))
+    struct.pack_into("<I", content, field, 2**25)
+    path.write_bytes(content)
+    assert "counts 33,554,432 sectors, more than the file has" in error(path)
+
+
 def test_binary_workbooks_are_read(tmp_path):
     path = tmp_path / "t.xlsb"
     cells = binary_row(0) + binary_text(0, "a") + binary_text(1, "b")
