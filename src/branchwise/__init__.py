@@ -15,9 +15,12 @@ if TYPE_CHECKING:
         ModelFileError,
         ParameterError,
     )
-    from branchwise.estimators.c45 import C45Classifier
-    from branchwise.estimators.cart import CARTClassifier, CARTRegressor
-    from branchwise.estimators.id3 import ID3Classifier
+    from branchwise.estimators import (
+        C45Classifier,
+        CARTClassifier,
+        CARTRegressor,
+        ID3Classifier,
+    )
     from branchwise.files.read_table import read_table
     from branchwise.fit import fit_tree
     from branchwise.model import Model, load, pruning_path
@@ -63,9 +66,12 @@ _MODULES = {
         "ModelFileError",
         "ParameterError",
     ),
-    "estimators.c45": ("C45Classifier",),
-    "estimators.cart": ("CARTClassifier", "CARTRegressor"),
-    "estimators.id3": ("ID3Classifier",),
+    "estimators": (
+        "C45Classifier",
+        "CARTClassifier",
+        "CARTRegressor",
+        "ID3Classifier",
+    ),
     "files.read_table": ("read_table",),
     "fit": ("fit_tree",),
     "model": ("Model", "load", "pruning_path"),

@@ -17,10 +17,13 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from branchwise.data.columns import Numbers
 from branchwise.data.encoded_table import EncodedTable
 from branchwise.errors import ParameterError, quoted
+from branchwise.estimators import (
+    C45Classifier,
+    CARTClassifier,
+    CARTRegressor,
+    ID3Classifier,
+)
 from branchwise.estimators.base import TreeEstimator
-from branchwise.estimators.c45 import C45Classifier
-from branchwise.estimators.cart import CARTClassifier, CARTRegressor
-from branchwise.estimators.id3 import ID3Classifier
 
 #: Every comparison has it: the most frequent class, or the mean.
 BASELINE = "baseline"

@@ -13,10 +13,13 @@ from sklearn.model_selection import ParameterGrid
 
 from branchwise.data.schema import Value
 from branchwise.errors import ParameterError, quoted
+from branchwise.estimators import (
+    C45Classifier,
+    CARTClassifier,
+    CARTRegressor,
+    ID3Classifier,
+)
 from branchwise.estimators.base import TreeEstimator
-from branchwise.estimators.c45 import C45Classifier
-from branchwise.estimators.cart import CARTClassifier, CARTRegressor
-from branchwise.estimators.id3 import ID3Classifier
 from branchwise.evaluation.trials import candidate_key
 
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from branchwise.errors import BranchwiseError, check_seed, json_text
-from branchwise.estimators.c45 import C45Classifier
+from branchwise.estimators import C45Classifier
 from branchwise.model import Model
 from branchwise.render.viewer import save_page
 from branchwise.report.inputs import Source, described, open_source, warnings_of
