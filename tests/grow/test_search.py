@@ -27,7 +27,7 @@ from branchwise import (
     plot,
 )
 from branchwise.evaluation import SearchResults, learning_curve, search
-from branchwise.evaluation.grids import candidates, check_scoring, default_grid
+from branchwise.evaluation.algorithms import candidates, check_scoring, default_grid
 from branchwise.evaluation.trials import Trial
 from branchwise.evaluation.tune import SearchInterrupted
 

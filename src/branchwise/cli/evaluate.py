@@ -42,7 +42,7 @@ from branchwise.files.read_table import TableFile
 from branchwise.model import Model
 
 if TYPE_CHECKING:
-    from branchwise.evaluation.model_scores import NumberScores
+    from branchwise.evaluation.results import NumberScores
 
 
 @takes(growth=growth_options, reading=shared.reading_options)
@@ -188,7 +188,7 @@ def _compared_classes(
     truth: Truth, predicted: Any, model: Model, target: str, file: TableFile
 ) -> _Compared:
     from branchwise.evaluation.metrics import class_codes
-    from branchwise.evaluation.model_scores import ClassScores
+    from branchwise.evaluation.results import ClassScores
 
     known, given = model.schema.classes, truth.codes >= 0
     codes = class_codes(predicted[given], known)
@@ -205,7 +205,7 @@ def _compared_classes(
 def _compared_numbers(
     truth: NDArray[np.float64], predicted: Any, target: str, file: TableFile
 ) -> _Compared:
-    from branchwise.evaluation.model_scores import NumberScores
+    from branchwise.evaluation.results import NumberScores
 
     known = ~np.isnan(truth)
     scores = NumberScores.compare(truth[known], predicted[known].astype(np.float64))

@@ -22,12 +22,12 @@ from branchwise.errors import DataError, ParameterError
 from branchwise.evaluation.algorithms import (
     BASELINE,
     candidate,
+    check_scoring,
     is_regression,
     prepared,
     size_of,
 )
 from branchwise.evaluation.folds import FoldAssignment, Split
-from branchwise.evaluation.grids import check_scoring
 from branchwise.evaluation.metrics import (
     CLASS_SCORES,
     NUMBER_SCORES,

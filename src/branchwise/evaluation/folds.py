@@ -62,12 +62,7 @@ class FoldAssignment:
     def splits(self, target: NDArray[Any], by_class: bool) -> list[Split]:
         """Return the training and test rows of every fold, stratified by class.
 
-        Parameters
-        ----------
-        target : array
-            The class codes, or numbers, of the rows.
-        by_class : bool
-            Whether they are classes.
+        ``target`` has class codes, if they are to be balanced by class, or numbers.
         """
         if self.hold_out is not None:
             return [self._pieces(target, by_class, float(self.hold_out))]

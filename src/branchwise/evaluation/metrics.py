@@ -174,6 +174,22 @@ def brier_by_row(true: Ints, probabilities: Floats) -> Floats:
     return squared / 2 if probabilities.shape[1] == 2 else squared
 
 
+#: The number of bins of predicted probabilities.
+_BINS = 10
+
+
+def _binned(true: Ints, probabilities: Floats) -> tuple[Ints, Floats, Floats]:
+    """Return bin and probability of each prediction, and whether it is right."""
+    prediction = probabilities.argmax(axis=1)
+    probability = probabilities[np.arange(len(true)), prediction]
+    position = np.clip(np.ceil(probability * _BINS) - 1, 0, _BINS - 1)
+    return (
+        position.astype(np.intp),
+        probability,
+        (prediction == true).astype(np.float64),
+    )
+
+
 @dataclass(frozen=True)
 class Reliability:
     """Calibration: the share of right predictions, by their probability.
@@ -189,18 +205,14 @@ class Reliability:
     share_right: Floats
 
     @classmethod
-    def of(cls, true: Ints, probabilities: Floats, n_bins: int = 10) -> Reliability:
+    def of(cls, true: Ints, probabilities: Floats) -> Reliability:
         """Sort the predictions into bins."""
-        prediction = probabilities.argmax(axis=1)
-        probability = probabilities[np.arange(len(true)), prediction]
-        edges = np.linspace(0.0, 1.0, n_bins + 1)
-        position = np.clip(np.ceil(probability * n_bins) - 1, 0, n_bins - 1).astype(
-            np.intp
-        )
-        rows = np.bincount(position, minlength=n_bins)
+        position, probability, right = _binned(true, probabilities)
+        rows = np.bincount(position, minlength=_BINS)
         some = np.maximum(rows, 1)
-        mean_probability = np.bincount(position, probability, n_bins) / some
-        share_right = np.bincount(position, prediction == true, n_bins) / some
+        mean_probability = np.bincount(position, probability, _BINS) / some
+        share_right = np.bincount(position, right, _BINS) / some
+        edges = np.linspace(0.0, 1.0, _BINS + 1)
         return cls(edges, rows, mean_probability, share_right)
 
     @property
@@ -236,14 +248,9 @@ class Score:
 
 
 def over_folds(values: Floats, ratio: float) -> Score:
-    """Average the scores of folds.
+    """Average the scores of folds, NaN where there is none.
 
-    Parameters
-    ----------
-    values : array
-        A score for each fold; NaN where it is not defined.
-    ratio : float
-        Rows for testing to rows for fitting.
+    ``ratio`` is that of rows for testing to rows for fitting.
     """
     folds = tuple(float(value) for value in values)
     known = values[~np.isnan(values)]
@@ -282,20 +289,13 @@ _DRAWS = 200
 def bounds(scored: Callable[[Floats], Floats], n_rows: int) -> tuple[Floats, Floats]:
     """Return the bounds of scores over draws of rows with replacement.
 
-    Parameters
-    ----------
-    scored : callable
-        Takes how often each row counts, and returns an array of scores.
-    n_rows : int
-        How many rows there are.
+    ``scored`` takes how often each row counts, and returns an array of scores.
     """
     random = np.random.default_rng(0)
     draws = []
     for _ in range(_DRAWS):
-        resampled = random.integers(n_rows, size=n_rows)
-        draws.append(
-            scored(np.bincount(resampled, minlength=n_rows).astype(np.float64))
-        )
+        counts = np.bincount(random.integers(n_rows, size=n_rows), minlength=n_rows)
+        draws.append(scored(counts.astype(np.float64)))
     shares = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # what is never defined
@@ -324,10 +324,7 @@ class WeighedClasses:
             self._areas = [
                 _Area(true == code, probabilities[:, code]) for code in codes
             ]
-            prediction = probabilities.argmax(axis=1)
-            probability = probabilities[np.arange(len(true)), prediction]
-            position = np.clip(np.ceil(probability * 10) - 1, 0, 9).astype(np.intp)
-            self._bins = position, probability, (prediction == true).astype(np.float64)
+            self._bins = _binned(true, probabilities)
 
     def __call__(self, counts: Floats) -> Floats:
         """Score the rows, each as often as it counts."""
@@ -348,7 +345,7 @@ class WeighedClasses:
 
     def _error(self, counts: Floats) -> float:
         position, probability, right = self._bins  # type: ignore[misc]
-        differences = np.bincount(position, counts * (probability - right), 10)
+        differences = np.bincount(position, counts * (probability - right), _BINS)
         return float(np.abs(differences).sum() / counts.sum())
 
 

@@ -110,7 +110,8 @@ class SearchDisplay:
 
     def plot(self, ax: Any = None) -> SearchDisplay:
         """Draw, on new axes or on those given, one for each panel."""
-        self.axes_ = axes_for(len(self.panels)) if ax is None else _listed(ax)
+        given = np.ravel(np.asarray(ax, dtype=object)).tolist()
+        self.axes_ = axes_for(len(self.panels)) if ax is None else given
         if len(self.axes_) != len(self.panels):
             names = ", ".join(panel.name for panel in self.panels)
             raise ParameterError(
@@ -145,10 +146,10 @@ def plot_search(search: Any, ax: Any = None) -> Any:
 
 def _panel(name: str, trials: list[Any], best: Any, table: Any) -> _Panel:
     """Find, for each value of a parameter, the candidate that represents it."""
-    others = {key: value for key, value in best.items() if key != name}
     order = np.argsort(np.asarray(table["rank_test_score"]), kind="stable").tolist()
     chosen: dict[Any, int] = {}
-    for at in [*[k for k in order if _without(trials[k], name) == others], *order]:
+    near = [at for at in order if {**trials[at], name: None} == {**best, name: None}]
+    for at in [*near, *order]:
         if name in trials[at]:
             chosen.setdefault(repr(trials[at][name]), at)
     rows = sorted(chosen.values(), key=lambda at: _sort_key(trials[at][name]))
@@ -159,10 +160,6 @@ def _panel(name: str, trials: list[Any], best: Any, table: Any) -> _Panel:
             spread = np.asarray(table[f"std_{piece}_score"], dtype=np.float64)[rows]
             panel.scores[piece] = mean, spread
     return panel
-
-
-def _without(parameters: Any, name: str) -> dict[str, Any]:
-    return {key: value for key, value in parameters.items() if key != name}
 
 
 def _sort_key(value: Any) -> tuple[int, float, str]:
@@ -178,15 +175,20 @@ def _draw_panel(panel: _Panel, ax: Any, best: dict[str, Any]) -> None:
     # Values are evenly spaced: depths and alphas rarely are by themselves.
     position = np.arange(len(panel.values))
     for piece, (mean, spread) in panel.scores.items():
-        (line,) = ax.plot(position, mean, "o-", label=piece)
-        colour = line.get_color()
-        ax.fill_between(position, mean - spread, mean + spread, color=colour, alpha=0.2)
+        _draw_band(ax, piece, position, mean, spread)
     if panel.name in best and best[panel.name] in panel.values:
         at = panel.values.index(best[panel.name])
         ax.axvline(at, linestyle=":", color="grey", label="best")
     ax.set_xticks(position, [_shown(value) for value in panel.values])
     ax.set_xlabel(panel.name)
     ax.legend()
+
+
+def _draw_band(ax: Any, name: str, x: Any, mean: Floats, spread: Floats) -> None:
+    """Draw a line of means with a band of one deviation to each side."""
+    (line,) = ax.plot(x, mean, "o-", label=name)
+    colour = line.get_color()
+    ax.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.2)
 
 
 def _shown(value: Any) -> str:
@@ -214,14 +216,7 @@ class LearningCurveDisplay:
         curve = self.curve
         for piece, scores in (("train", curve.train), ("test", curve.test)):
             mean, spread = scores.mean(axis=1), scores.std(axis=1)
-            (line,) = self.ax_.plot(curve.sizes, mean, "o-", label=piece)
-            self.ax_.fill_between(
-                curve.sizes,
-                mean - spread,
-                mean + spread,
-                color=line.get_color(),
-                alpha=0.2,
-            )
+            _draw_band(self.ax_, piece, curve.sizes, mean, spread)
         self.ax_.set_xlabel("training rows")
         self.ax_.set_ylabel(curve.scoring)
         self.ax_.legend()
@@ -248,8 +243,3 @@ def plot_learning_curve(
     """
     display = LearningCurveDisplay.from_estimator(estimator, X, y, **options)
     return display.plot(ax).ax_
-
-
-def _listed(ax: Any) -> list[Any]:
-    every: list[Any] = np.ravel(np.asarray(ax, dtype=object)).tolist()
-    return every

@@ -1,15 +1,17 @@
-"""Results of evaluations and comparisons: objects, text and plain values."""
+"""Results of evaluations and comparisons, and scores of a model: text, plain values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import metrics
 
+from branchwise.data.arrays import Floats, Ints
 from branchwise.data.schema import Value
 from branchwise.errors import ParameterError, quoted
 from branchwise.evaluation.folds import FoldAssignment
@@ -18,7 +20,9 @@ from branchwise.evaluation.metrics import (
     SIZES,
     Reliability,
     Score,
+    confusion,
     over_folds,
+    r_squared,
 )
 from branchwise.text.as_text import as_text
 from branchwise.text.blocks import Block, Paragraph, Table
@@ -34,6 +38,20 @@ _CONFUSION = (
 _RELIABILITY = "calibration: share of right predictions, by predicted probability"
 
 
+class _Tables:
+    """Results that are written as blocks."""
+
+    def _blocks(self) -> Iterator[Block]:
+        raise NotImplementedError
+
+    def lines(self) -> list[str]:
+        """Write all tables, line by line."""
+        return as_text(self._blocks()).split("\n")
+
+    def __str__(self) -> str:
+        return as_text(self._blocks())
+
+
 @dataclass(frozen=True)
 class ClassReport:
     """Precision, recall and F1 of one class."""
@@ -46,7 +64,7 @@ class ClassReport:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(_Tables):
     """Scores of an algorithm on rows that it was not fitted to.
 
     ``evaluation["accuracy"]`` is a score with its interval; ``scores`` has all of
@@ -95,18 +113,15 @@ class Evaluation:
             return OVER_FOLDS
         return OF_CLASSES if self.classes else OF_NUMBERS
 
-    def lines(self) -> list[str]:
-        """Write all tables."""
-        return as_text(self._blocks()).split("\n")
-
     def _blocks(self) -> Iterator[Block]:
         yield Paragraph(
             f"{self.name}: {self.assignment.described()}, {self.n_rows:,} rows"
         )
-        rows = [
-            [name, *_described(score, 1 if name in SIZES else 4)]
-            for name, score in self.scores.items()
-        ]
+        rows = []
+        for name, score in self.scores.items():
+            digits = 1 if name in SIZES else 4
+            span, deviation = _interval(score, digits), _figure(score.deviation, digits)
+            rows.append([name, _figure(score.mean, digits), span, deviation])
         yield Table(["score", "mean", "95 % interval", "deviation"], rows)
         if self.classes:
             yield _class_table(self.classes)
@@ -119,17 +134,13 @@ class Evaluation:
 
     def document(self) -> dict[str, Any]:
         """Return the results as a dictionary."""
+        folds = asdict(self.assignment)
+        if self.assignment.hold_out is not None:
+            folds["cv"] = None
         told: dict[str, Any] = {
             "algorithm": self.name,
             "rows": self.n_rows,
-            "folds": {
-                "cv": None
-                if self.assignment.hold_out is not None
-                else self.assignment.cv,
-                "repeats": self.assignment.repeats,
-                "hold_out": self.assignment.hold_out,
-                "seed": self.assignment.seed,
-            },
+            "folds": folds,
             "interval": self.interval,
             "scores": {
                 name.lower().replace(" ", "_"): _plain(score)
@@ -149,12 +160,9 @@ class Evaluation:
             told["calibration"] = _plain_bins(self.reliability)
         return told
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(_Tables):
     """Evaluations of several algorithms on the same folds, by name."""
 
     evaluations: Mapping[str, Evaluation]
@@ -185,41 +193,26 @@ class Comparison:
         pairs = np.array(one.folds) - np.array(two.folds)
         return over_folds(pairs, self[name].assignment.ratio)
 
-    def lines(self) -> list[str]:
-        """Write one line for each algorithm, and the differences from the first."""
-        return as_text(self._blocks()).split("\n")
-
     def _blocks(self) -> Iterator[Block]:
         first = next(iter(self.evaluations.values()))
         yield Paragraph(f"{first.assignment.described()}, {first.n_rows:,} rows; means")
         names = list(first.scores)
-        body = [
-            [
-                one.name,
-                *(
-                    _figure(one.scores[name].mean, 1 if name in SIZES else 4)
-                    for name in names
-                ),
-                _time(one.seconds),
-            ]
-            for one in self.evaluations.values()
-        ]
+        body = []
+        for one in self.evaluations.values():
+            digits = {name: 1 if name in SIZES else 4 for name in names}
+            means = [_figure(one.scores[name].mean, digits[name]) for name in names]
+            body.append([one.name, *means, _time(one.seconds)])
         yield Table(["algorithm", *names, "fit"], body)
         main = names[0]
         yield Paragraph(f"{main}, and its difference from that of {first.name}")
         rows = []
         for one in self.evaluations.values():
-            mean_difference = self.difference(one.name, first.name, main)
-            own = one.name == first.name
-            rows.append(
-                [
-                    one.name,
-                    _figure(one[main].mean),
-                    _interval(one[main]),
-                    "" if own else f"{mean_difference.mean:+.4g}",
-                    "" if own else _interval(mean_difference),
-                ]
-            )
+            beside = ["", ""]
+            if one.name != first.name:
+                difference = self.difference(one.name, first.name, main)
+                beside = [f"{difference.mean:+.4g}", _interval(difference)]
+            score = one[main]
+            rows.append([one.name, _figure(score.mean), _interval(score), *beside])
         head = ["algorithm", main, "95 % interval", "difference", "95 % interval"]
         yield Table(head, rows)
 
@@ -240,9 +233,6 @@ class Comparison:
                 if name != first
             ],
         }
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
 
 def _class_table(reports: Sequence[ClassReport]) -> Table:
@@ -283,14 +273,6 @@ def _reliability_table(found: Reliability) -> Table:
         for at in np.flatnonzero(found.rows)
     ]
     return Table(head, body)
-
-
-def _described(score: Score, digits: int) -> list[str]:
-    return [
-        _figure(score.mean, digits),
-        _interval(score, digits),
-        _figure(score.deviation, digits),
-    ]
 
 
 def _figure(value: float, digits: int = 4) -> str:
@@ -335,3 +317,124 @@ def _plain_bins(found: Reliability) -> list[dict[str, Any]]:
         }
         for at, (rows, mean, right) in enumerate(bins)
     ]
+
+
+_AVERAGES = ("macro avg", "weighted avg")
+_SCORES = ("precision", "recall", "f1-score")
+
+
+@dataclass(frozen=True)
+class ClassScores(_Tables):
+    """How the classes that a model predicts compare with the true ones.
+
+    ``labels`` are the classes of the model, then those that it does not know.
+    """
+
+    labels: Sequence[Value]
+    rows: int
+    correct: int
+    report: dict[str, dict[str, float]]
+    confusion: NDArray[np.int64]
+
+    @classmethod
+    def compare(
+        cls, true: Ints, predicted: Ints, labels: Sequence[Value], n_known: int
+    ) -> ClassScores:
+        """Compare the codes of classes; of the labels the model knows the first."""
+        every = np.arange(len(labels))
+        report = metrics.classification_report(
+            true,
+            predicted,
+            labels=every,
+            target_names=[str(code) for code in every],
+            output_dict=True,
+            zero_division=0,
+        )
+        # Classes that the tree does not have are never predicted.
+        matrix = confusion(true, predicted, len(labels))[:, :n_known]
+        correct = int((true == predicted).sum())
+        return cls(labels, len(true), correct, report, matrix)
+
+    @property
+    def accuracy(self) -> float:
+        """The share of rows whose class is predicted right."""
+        return self.correct / self.rows
+
+    def _blocks(self) -> Iterator[Block]:
+        share = f"{self.correct:,} of {self.rows:,} rows"
+        yield Paragraph(f"accuracy {self.accuracy:.4f} ({share})")
+        names = [word(label) for label in self.labels]
+        keys = [*map(str, range(len(names))), *_AVERAGES]
+        rows = [
+            _row(name, self.report[key])
+            for name, key in zip([*names, *_AVERAGES], keys, strict=True)
+        ]
+        yield Table(["class", *_SCORES, "rows"], rows)
+        yield from confusion_blocks(names, self.confusion)
+
+    def document(self) -> dict[str, Any]:
+        """Return the scores in plain values."""
+        return {
+            "rows": self.rows,
+            "correct": self.correct,
+            "accuracy": self.accuracy,
+            "classes": [
+                {"class": label, **_plain_report(self.report[str(at)])}
+                for at, label in enumerate(self.labels)
+            ],
+            "macro_average": _plain_report(self.report["macro avg"]),
+            "weighted_average": _plain_report(self.report["weighted avg"]),
+            "confusion_matrix": {
+                "true": list(self.labels),
+                "predicted": list(self.labels[: self.confusion.shape[1]]),
+                "rows": self.confusion.tolist(),
+            },
+        }
+
+
+def _row(name: str, scores: dict[str, float]) -> list[str]:
+    figures = [f"{scores[score]:.4f}" for score in _SCORES]
+    return [name, *figures, f"{int(scores['support']):,}"]
+
+
+def _plain_report(report: dict[str, float]) -> dict[str, Any]:
+    scores = {name: report[key] for name, key in zip(OF_CLASS, _SCORES, strict=True)}
+    return {**scores, "rows": int(report["support"])}
+
+
+@dataclass(frozen=True)
+class NumberScores(_Tables):
+    """Scores of predicted numbers.
+
+    ``r2`` is the share of the variance that is explained, None where the true
+    numbers do not vary; the errors are in the unit of the numbers.
+    """
+
+    rows: int
+    r2: float | None
+    mean_absolute_error: float
+    root_mean_squared_error: float
+
+    @classmethod
+    def compare(cls, true: Floats, predicted: Floats) -> NumberScores:
+        """Compare numbers."""
+        r2 = r_squared(true, predicted)
+        return cls(
+            len(true),
+            None if math.isnan(r2) else r2,
+            float(metrics.mean_absolute_error(true, predicted)),
+            math.sqrt(metrics.mean_squared_error(true, predicted)),
+        )
+
+    def _blocks(self) -> Iterator[Block]:
+        rows = [
+            ["mean absolute error", f"{self.mean_absolute_error:.5g}"],
+            ["root mean squared error", f"{self.root_mean_squared_error:.5g}"],
+            ["rows", f"{self.rows:,}"],
+        ]
+        first = ["R^2", "-" if self.r2 is None else f"{self.r2:.4f}"]
+        yield Table(first, rows, words=(0, 1))
+
+    def document(self) -> dict[str, Any]:
+        """Return the scores in plain values."""
+        return asdict(self)

@@ -22,6 +22,7 @@ from branchwise.text.conditions import number
 
 #: Scores that differ by less are equal; then the smaller tree is better.
 _TIE = 1e-12
+_MEANS = ("mean_test", "std_test", "mean_train", "std_train")
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,17 @@ class Trial:
     def error(self) -> float:
         """The standard error of the mean test score, as if folds were independent."""
         return float(self.test.std(ddof=1)) / math.sqrt(len(self.test))
+
+    @property
+    def means(self) -> list[float]:
+        """Mean and deviation of the test scores, then of the train scores."""
+        found = (self.test.mean(), self.test.std(), self.train.mean(), self.train.std())
+        return [float(value) for value in found]
+
+    def told(self, names: Sequence[str]) -> list[str]:
+        """Write the values of parameters; nothing for those that it does not have."""
+        own = self.parameters
+        return [said(own[name]) if name in own else "" for name in names]
 
 
 @dataclass(frozen=True)
@@ -151,18 +163,9 @@ class SearchResults:
 
     def _rows(self, limit: int | None) -> Iterator[list[str]]:
         for one in self.trials[:limit]:
-            row = [
-                *(
-                    said(one.parameters[n]) if n in one.parameters else ""
-                    for n in self.names
-                ),
-                f"{one.mean:.4f}",
-                f"{one.test.std():.4f}",
-                f"{one.train.mean():.4f}",
-                f"{one.train.std():.4f}",
-                f"{one.leaves:,.1f}",
-                f"{one.fit_seconds * 1e3:.1f} ms",
-            ]
+            scores = [f"{value:.4f}" for value in one.means]
+            sizes = [f"{one.leaves:,.1f}", f"{one.fit_seconds * 1e3:.1f} ms"]
+            row = [*one.told(self.names), *scores, *sizes]
             yield [f"{one.rows:,}", *row] if self.method == "halving" else row
 
     def to_csv(self) -> str:
@@ -170,7 +173,7 @@ class SearchResults:
         folds = range(self.n_folds)
         head = [
             *("rank", "rows", *self.names),
-            *("mean_test", "std_test", "mean_train", "std_train"),
+            *_MEANS,
             *("leaves", "depth", "fit_seconds", "score_seconds"),
             *(f"test_{at}" for at in folds),
             *(f"train_{at}" for at in folds),
@@ -179,19 +182,11 @@ class SearchResults:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(head)
         for rank, one in enumerate(self.trials, 1):
-            own = [
-                said(one.parameters[n]) if n in one.parameters else ""
-                for n in self.names
-            ]
-            scores = one.test.mean(), one.test.std(), one.train.mean(), one.train.std()
+            own = one.told(self.names)
             sizes = one.leaves, one.depth, one.fit_seconds, one.score_seconds
-            every = (
-                *scores,
-                *sizes,
-                *_padded(one.test, folds),
-                *_padded(one.train, folds),
-            )
-            writer.writerow([rank, one.rows, *own, *map(_written, every)])
+            by_fold = *_padded(one.test, folds), *_padded(one.train, folds)
+            figures = map(_written, (*one.means, *sizes, *by_fold))
+            writer.writerow([rank, one.rows, *own, *figures])
         return out.getvalue()
 
     def document(self) -> dict[str, Any]:
@@ -228,10 +223,7 @@ def _plain(one: Trial) -> dict[str, Any]:
     return {
         "parameters": one.parameters,
         "rows": one.rows,
-        "mean_test": one.mean,
-        "std_test": float(one.test.std()),
-        "mean_train": float(one.train.mean()),
-        "std_train": float(one.train.std()),
+        **dict(zip(_MEANS, one.means, strict=True)),
         "leaves": one.leaves,
         "depth": one.depth,
         "fit_seconds": one.fit_seconds,
@@ -272,14 +264,10 @@ def candidate_key(parameters: Mapping[str, Any]) -> str:
 
 
 class StateFile:
-    """Checkpoint of finished fits.
+    """Checkpoint of finished fits, in a file that is made if it is not there.
 
-    Parameters
-    ----------
-    path : str, path or None
-        The file; it is made if it is not there. None keeps nothing.
-    search : dict
-        What must be the same for its fits to be those of this search.
+    Without a path nothing is kept. What ``search`` tells must be the same for its fits
+    to be those of this search.
     """
 
     def __init__(

@@ -24,10 +24,17 @@ from branchwise.data.columns import Coded
 from branchwise.data.encoded_table import digest
 from branchwise.errors import DataError, ParameterError
 from branchwise.estimators.base import TreeEstimator
-from branchwise.evaluation.algorithms import is_regression, prepared, size_of
+from branchwise.evaluation.algorithms import (
+    Grid,
+    candidates,
+    check_scoring,
+    default_grid,
+    is_regression,
+    prepared,
+    size_of,
+)
 from branchwise.evaluation.cross_validate import Progress, Rows
 from branchwise.evaluation.folds import FoldAssignment, Split
-from branchwise.evaluation.grids import Grid, candidates, check_scoring, default_grid
 from branchwise.evaluation.trials import (
     Fit,
     SearchResults,
@@ -205,22 +212,26 @@ class _Search:
         method: str,
     ) -> SearchResults:
         """Try all candidates, round by round."""
-        left = list(range(len(listed)))
-        keys = [candidate_key(one) for one in listed]
+        left = {candidate_key(one): one for one in listed}
         total = self._total(len(left), len(rounds))
         self.finished = 0
-        last = dict.fromkeys(left, 0)
+        last = {key: (one, 0) for key, one in left.items()}
+        found = None
         for at, n_rows in enumerate(rounds):
-            last.update(dict.fromkeys(left, n_rows))
+            last |= {key: (one, n_rows) for key, one in left.items()}
             try:
-                self._round(listed, left, n_rows, file, total)
+                self._round(list(left.values()), n_rows, file, total)
             except KeyboardInterrupt:
-                found = self._results(listed, keys, last, file, method, False)
+                found = self._results(last, file, method, complete=False)
                 raise SearchInterrupted(found, self.finished, total) from None
-            if at + 1 < len(rounds):
-                ranked = self._results(listed, keys, last, file, method, False)
-                left = self._survivors(ranked, keys, left, n_rows)
-        found = self._results(listed, keys, last, file, method, True)
+            found = self._results(last, file, method, complete=at + 1 == len(rounds))
+            if found is None:
+                break
+            ranked = [
+                candidate_key(t.parameters) for t in found.trials if t.rows == n_rows
+            ]
+            best = ranked[: math.ceil(len(left) / _FACTOR)]
+            left = {key: one for key, one in left.items() if key in best}
         if found is None:
             raise DataError("The search has no candidate that was finished.")
         return found
@@ -232,57 +243,36 @@ class _Search:
             n_candidates = math.ceil(n_candidates / _FACTOR)
         return fits
 
-    def _survivors(
-        self,
-        ranked: SearchResults | None,
-        keys: Sequence[str],
-        left: Sequence[int],
-        n_rows: int,
-    ) -> list[int]:
-        kept = math.ceil(len(left) / _FACTOR)
-        trials = [] if ranked is None else ranked.trials
-        best = [candidate_key(t.parameters) for t in trials if t.rows == n_rows][:kept]
-        return [at for at in left if keys[at] in best]
-
     def _round(
-        self,
-        listed: Sequence[dict[str, Any]],
-        left: Sequence[int],
-        n_rows: int,
-        file: StateFile,
-        total: int,
+        self, left: Sequence[dict[str, Any]], n_rows: int, file: StateFile, total: int
     ) -> None:
+        progress = self.progress or (lambda *_: None)
         jobs = []
-        for group in self._groups(listed, left):
+        for group in self._groups(left):
             for fold in range(len(self.splits)):
-                keys = [(candidate_key(one), fold, n_rows) for one in group]
-                open_ = [
-                    one
-                    for one, key in zip(group, keys, strict=True)
-                    if key not in file.done
+                done = [
+                    (candidate_key(one), fold, n_rows) in file.done for one in group
                 ]
-                self.finished += len(group) - len(open_)
-                if open_:
-                    jobs.append((open_, fold, n_rows))
-        if self.progress is not None:
-            self.progress(self.finished, total)
+                todo = [
+                    one for one, known in zip(group, done, strict=True) if not known
+                ]
+                self.finished += sum(done)
+                if todo:
+                    jobs.append((todo, fold, n_rows))
+        progress(self.finished, total)
         for _, fits in as_done(lambda job: self._fits(*job), jobs, self.threads):
             file.add(fits)
             self.finished += len(fits)
-            if self.progress is not None:
-                self.progress(self.finished, total)
+            progress(self.finished, total)
 
-    def _groups(
-        self, listed: Sequence[dict[str, Any]], left: Sequence[int]
-    ) -> list[list[dict[str, Any]]]:
+    def _groups(self, left: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         """Put candidates together that share a grown tree, the widest limits first."""
         if not isinstance(self.estimator, TreeEstimator):
-            return [[listed[at]] for at in left]
+            return [[one] for one in left]
         groups: dict[Any, list[tuple[Recipe, dict[str, Any]]]] = {}
-        for at in left:
-            own = clone(self.estimator).set_params(**listed[at])
-            recipe = own.recipe
-            groups.setdefault(without_limits(recipe), []).append((recipe, listed[at]))
+        for one in left:
+            recipe = clone(self.estimator).set_params(**one).recipe
+            groups.setdefault(without_limits(recipe), []).append((recipe, one))
         n_rows = self.rows.table.n_rows
 
         def width(entry: tuple[Recipe, dict[str, Any]]) -> tuple[float, float]:
@@ -344,22 +334,18 @@ class _Search:
 
     def _results(
         self,
-        listed: Sequence[dict[str, Any]],
-        keys: Sequence[str],
-        last: dict[int, int],
+        last: Mapping[str, tuple[dict[str, Any], int]],
         file: StateFile,
         method: str,
         complete: bool,
     ) -> SearchResults | None:
+        """Rank the candidates whose fits are all done, each by its last round."""
         trials = []
-        for at, n_rows in last.items():
-            fits = [
-                file.done.get((keys[at], fold, n_rows))
-                for fold in range(len(self.splits))
-            ]
-            known = [fit for fit in fits if fit is not None]
-            if len(known) == len(fits):
-                trials.append(_trials(listed[at], n_rows, known))
+        for key, (parameters, n_rows) in last.items():
+            wanted = [(key, fold, n_rows) for fold in range(len(self.splits))]
+            if all(fit in file.done for fit in wanted):
+                fits = [file.done[fit] for fit in wanted]
+                trials.append(_trial(parameters, n_rows, fits))
         if not trials:
             return None
         usual = "R2" if is_regression(self.estimator) else "accuracy"
@@ -368,7 +354,7 @@ class _Search:
         )
 
 
-def _trials(parameters: dict[str, Any], n_rows: int, fits: Sequence[Fit]) -> Trial:
+def _trial(parameters: dict[str, Any], n_rows: int, fits: Sequence[Fit]) -> Trial:
     def mean(name: str) -> float:
         return float(np.mean([getattr(fit, name) for fit in fits]))
 
