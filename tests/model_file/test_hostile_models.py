@@ -30,7 +30,7 @@ from branchwise.export.sql import runners as sql_runners
 from branchwise.model import Model
 from branchwise.model_file import save as persist
 from branchwise.plot import plot_tree
-from branchwise.report.build import make_report
+from branchwise.report import make_report
 from sql_sources import postgresql  # noqa: F401  (a fixture)
 
 HOSTILE = (

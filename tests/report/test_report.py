@@ -31,10 +31,9 @@ from branchwise import (
     ParameterError,
     datasets,
 )
-from branchwise.report import build as making
-from branchwise.report import testing
+from branchwise import report as making
+from branchwise.report import inputs, make_report
 from branchwise.report import testing as curves
-from branchwise.report.build import make_report
 
 IRIS = datasets.load("iris")
 FRAME = pd.DataFrame(dict(IRIS.X))
@@ -312,7 +311,7 @@ def test_a_tree_that_is_no_better_than_chance_is_called_so():
 def test_large_tables_are_sampled_and_it_is_said(monkeypatch):
     monkeypatch.setattr(curves, "MOST_LEARNT_ROWS", 100)
     monkeypatch.setattr(curves, "_MOST_SHUFFLED_ROWS", 20)
-    monkeypatch.setattr(testing, "MOST_ROWS_IN_FOLDS", 100)
+    monkeypatch.setattr(inputs, "MOST_ROWS_IN_FOLDS", 100)
     monkeypatch.setattr(making, "_WORKED_ROWS", 100)
     report = make_report(FRAME, LABELS)
     sections = report.sections

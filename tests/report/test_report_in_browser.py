@@ -7,7 +7,7 @@ import re
 import pytest
 
 from branchwise import C45Classifier, CARTRegressor, datasets
-from branchwise.report.build import make_report
+from branchwise.report import make_report
 from programs import IN_BROWSER, opened_browser  # noqa: F401  (a fixture)
 
 pytestmark = IN_BROWSER

@@ -1,4 +1,4 @@
-"""Rows and estimator of a report, and descriptions of the columns."""
+"""Rows, estimator and tests of a report, and descriptions of the columns."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from branchwise.data.weights import with_class_weights
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.estimators.base import TreeEstimator
 from branchwise.evaluation.cross_validate import Rows
+from branchwise.evaluation.folds import FoldAssignment
 from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.recipe import Recipe
@@ -106,7 +107,13 @@ def open_source(
     if target is None:
         name = getattr(y, "name", None)
         target = name if isinstance(name, str) and name else None
-    return Source(estimator, rows, _test_rows(test, rows, numbers), target, pruned_with)
+    others = _test_rows(test, rows, numbers)
+    if len(np.unique(rows.target)) < 2:
+        raise DataError(
+            "All rows have the same target value, so that there is nothing to learn "
+            "and nothing to report on. Check the target."
+        )
+    return Source(estimator, rows, others, target, pruned_with)
 
 
 def _test_rows(
@@ -226,3 +233,68 @@ def _target(rows: Rows, name: str) -> dict[str, Any]:
         **_spread(rows.target),
         "histogram": {"edges": edges.tolist(), "rows": counts.tolist()},
     }
+
+
+#: With more rows, a hold-out replaces the folds, unless cv is given.
+MOST_ROWS_IN_FOLDS = 50_000
+USUAL_FOLDS = 10
+#: Regression trees take longer: the native kernel does not grow them.
+SLOWER = 5
+#: The share of the hold-out.
+SET_ASIDE = 0.3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How trees are tested: the folds, and their description."""
+
+    assignment: FoldAssignment
+    how: str
+    note: str
+    other_rows: bool = False
+
+
+def plan_for(
+    source: Source, cv: int | None, hold_out: float | None, seed: int, test_name: str
+) -> Plan:
+    """Choose the test: the given one, else by the number of rows."""
+    given = [source.test is not None, cv is not None, hold_out is not None]
+    if sum(given) > 1:
+        raise ParameterError(
+            "test, cv and hold_out exclude each other. Give one of them, or none."
+        )
+    if source.test is not None:
+        rows = f"{len(source.test):,} rows"
+        return Plan(
+            FoldAssignment(hold_out=0.5, seed=seed),
+            f"on {rows} of {test_name}, which the tree has not seen",
+            "",
+            other_rows=True,
+        )
+    n_rows, note = len(source.rows), ""
+    if cv is None and hold_out is None:
+        most = MOST_ROWS_IN_FOLDS // (SLOWER if source.numbers else 1)
+        if n_rows > most:
+            hold_out = SET_ASIDE
+            note = (
+                f"With more than {most:,} rows a hold-out replaces {USUAL_FOLDS} "
+                f"folds. For cross-validation set cv to {USUAL_FOLDS}."
+            )
+        else:
+            cv = max(2, min(USUAL_FOLDS, _most_alike(source.rows)))
+            if cv < USUAL_FOLDS:
+                note = f"There are too few rows for {USUAL_FOLDS} folds."
+    assignment = FoldAssignment(
+        cv=2 if cv is None else cv, hold_out=hold_out, seed=seed
+    )
+    how = (
+        f"by {assignment.described()}, each row with a tree that has not seen it"
+        if hold_out is None
+        else f"on {assignment.described()}, by a tree grown from the others"
+    )
+    return Plan(assignment, how, note)
+
+
+def _most_alike(rows: Rows) -> int:
+    """Return the rows of the largest class; without classes all."""
+    return int(np.bincount(rows.target).max()) if rows.classes else len(rows)

@@ -17,7 +17,6 @@ from sklearn.inspection import permutation_importance
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.encode import encode_columns
 from branchwise.data.schema import Columns
-from branchwise.errors import DataError, ParameterError
 from branchwise.evaluation.algorithms import BASELINE, candidate
 from branchwise.evaluation.cross_validate import Rows, evaluated, predicted_fold
 from branchwise.evaluation.folds import FoldAssignment
@@ -29,7 +28,7 @@ from branchwise.evaluation.metrics import (
 )
 from branchwise.evaluation.results import Evaluation
 from branchwise.model import Model
-from branchwise.report.inputs import Source
+from branchwise.report.inputs import SLOWER, Plan, Source
 
 
 @dataclass(frozen=True)
@@ -142,73 +141,10 @@ def some_rows(n_rows: int, limit: int, seed: int) -> Ints:
 
 #: Called with a description of the current step.
 Say = Callable[[str], None]
-#: With more rows, a hold-out replaces the folds, unless cv is given.
-MOST_ROWS_IN_FOLDS = 50_000
-USUAL_FOLDS = 10
-#: Regression trees take longer: the native kernel does not grow them.
-SLOWER = 5
-#: The share of the hold-out.
-SET_ASIDE = 0.3
 #: The most points of a scatter chart.
 _SHOWN_POINTS = 1500
 _GROUPS = 5
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How trees are tested: the folds, and their description."""
-
-    assignment: FoldAssignment
-    how: str
-    note: str
-    other_rows: bool = False
-
-
-def plan_for(
-    source: Source, cv: int | None, hold_out: float | None, seed: int, test_name: str
-) -> Plan:
-    """Choose the test: the given one, else by the number of rows."""
-    given = [source.test is not None, cv is not None, hold_out is not None]
-    if sum(given) > 1:
-        raise ParameterError(
-            "test, cv and hold_out exclude each other. Give one of them, or none."
-        )
-    if source.test is not None:
-        rows = f"{len(source.test):,} rows"
-        return Plan(
-            FoldAssignment(hold_out=0.5, seed=seed),
-            f"on {rows} of {test_name}, which the tree has not seen",
-            "",
-            other_rows=True,
-        )
-    n_rows, note = len(source.rows), ""
-    if cv is None and hold_out is None:
-        most = MOST_ROWS_IN_FOLDS // (SLOWER if source.numbers else 1)
-        if n_rows > most:
-            hold_out = SET_ASIDE
-            note = (
-                f"With more than {most:,} rows a hold-out replaces {USUAL_FOLDS} "
-                f"folds. For cross-validation set cv to {USUAL_FOLDS}."
-            )
-        else:
-            cv = max(2, min(USUAL_FOLDS, _most_alike(source.rows)))
-            if cv < USUAL_FOLDS:
-                note = f"There are too few rows for {USUAL_FOLDS} folds."
-    assignment = FoldAssignment(
-        cv=2 if cv is None else cv, hold_out=hold_out, seed=seed
-    )
-    how = (
-        f"by {assignment.described()}, each row with a tree that has not seen it"
-        if hold_out is None
-        else f"on {assignment.described()}, by a tree grown from the others"
-    )
-    return Plan(assignment, how, note)
-
-
-def _most_alike(rows: Rows) -> int:
-    """Return the rows of the largest class; without classes all."""
-    return int(np.bincount(rows.target).max()) if rows.classes else len(rows)
 
 
 def fold_tests_of(source: Source, model: Model, plan: Plan, say: Say) -> list[FoldTest]:
@@ -340,15 +276,6 @@ def _by_range(predicted: Floats, residual: Floats) -> list[dict[str, Any]]:
             }
         )
     return told
-
-
-def check_two_classes(rows: Rows) -> None:
-    """Reject a constant target: there is nothing to report on."""
-    if len(np.unique(rows.target)) < 2:
-        raise DataError(
-            "All rows have the same target value, so that there is nothing to learn "
-            "and nothing to report on. Check the target."
-        )
 
 
 #: The most cells that are shuffled and predicted again.
