@@ -6,6 +6,7 @@
 #include <memory>
 #include <numeric>
 
+#include "binding/limbs.hpp"
 #include "binding/tree_arrays.hpp"
 #include "bit_rows/bit_grower.hpp"
 #include "core/parallel.hpp"
@@ -19,8 +20,6 @@ namespace {
 constexpr int64_t most_threads = 4096;
 constexpr size_t most_terms = 64;
 constexpr int64_t no_limit = int64_t(1) << 62;
-constexpr int widest_limbs = 1120;
-constexpr int most_gap = 52;
 
 // ---- options ---------------------------------------------------------------------
 
@@ -165,26 +164,11 @@ nb::dict grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_
 
 // ---- numbers ---------------------------------------------------------------------
 
-std::vector<int> read_exponents(Fields& given, const char* name) {
-    std::vector<int> exponents;
-    for (double exponent : read_numbers(given.list(name), name, -1074, 1000)) {
-        if (exponent != std::rint(exponent) ||
-            (!exponents.empty() &&
-             (int(exponent) >= exponents.back() || int(exponent) < exponents.back() - most_gap)))
-            refuse(std::string(name) + " must have whole numbers that descend, by 52 at most");
-        exponents.push_back(int(exponent));
-    }
-    if (exponents.empty() || exponents.size() > NumberScale::most_limbs ||
-        exponents.front() - exponents.back() > widest_limbs)
-        refuse(std::string(name) + " must have between 1 and 40 entries, at most 1120 apart");
-    return exponents;
-}
-
 NumberScale read_scale(Fields& given, const Span<const double>& values) {
     NumberScale scale;
     scale.poisson = given.choice<int>("criterion", {"variance", "poisson"}) == 1;
-    scale.sums = read_exponents(given, "sum_exponents");
-    scale.squares = read_exponents(given, "square_exponents");
+    scale.sums = read_exponents(given.list("sum_exponents"), "sum_exponents");
+    scale.squares = read_exponents(given.list("square_exponents"), "square_exponents");
     scale.spare = int(given.whole("case_bits", 0, 64));
     scale.values = values.data();
     bool sound = true;

@@ -1,4 +1,5 @@
-// The extension: the borders of growing, pruning, prediction, counting and numbering.
+// The extension: the borders of growing, pruning, prediction, counting, numbering and
+// moments.
 
 #include <nanobind/nanobind.h>
 
@@ -11,6 +12,7 @@ void bind_pruning(nb::module_& m);
 void bind_prediction(nb::module_& m);
 void bind_counting(nb::module_& m);
 void bind_numbering(nb::module_& m);
+void bind_moments(nb::module_& m);
 
 NB_MODULE(_native, m) {
     // A model that is alive when Python ends is no leak.
@@ -23,4 +25,5 @@ NB_MODULE(_native, m) {
     bind_prediction(m);
     bind_counting(m);
     bind_numbering(m);
+    bind_moments(m);
 }

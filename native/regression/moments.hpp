@@ -95,6 +95,56 @@ inline double bounded(double number) {
     return number > -most ? std::min(number, most) : -most;
 }
 
+// ---- exact means and variances -----------------------------------------------------
+
+inline Wide add_up_limbs(const double* limbs, const std::vector<int>& exponents, bool& negative) {
+    Wide above, below;
+    for (size_t at = 0; at < exponents.size(); ++at) {
+        const double steps = std::ldexp(std::fabs(limbs[at]), -exponents[at]);
+        const auto whole = uint64_t(bounded(steps));
+        (limbs[at] < 0 ? below : above).add(whole, exponents[at] - exponents.back());
+    }
+    negative = above.less_than(below);
+    return negative ? below.minus(above) : above.minus(below);
+}
+
+// The weight and the sum of some rows, as whole numbers of their steps.
+struct WholeSum {
+    Wide sum;
+    bool negative;
+    uint64_t weight;
+
+    WholeSum(const NumberScale& scale, const double* moments) {
+        sum = add_up_limbs(moments + 1, scale.sums, negative);
+        const double steps = std::ldexp(moments[0], -scale.weight_step);
+        weight = std::clamp<uint64_t>(uint64_t(bounded(steps)), 1, uint64_t(1) << 53);
+    }
+};
+
+// Times 2^unit, rounded once.
+inline double mean_of(const NumberScale& scale, const double* moments, int unit = 0) {
+    const WholeSum whole(scale, moments);
+    const int exponent = scale.sums.back() - scale.weight_step + unit;
+    const double mean = ratio(whole.sum, whole.weight, 1, exponent);
+    return (whole.negative ? -mean : mean) + 0.0;
+}
+
+// In the unit squared, rounded once; 0 where all numbers are equal.
+inline double variance_of(const NumberScale& scale, const double* moments) {
+    const WholeSum whole(scale, moments);
+    bool negative;
+    const Wide squares = add_up_limbs(moments + 1 + scale.sums.size(), scale.squares, negative);
+    Wide weight;
+    weight.add(whole.weight, 0);
+    const int once = scale.sums.back() - scale.weight_step;
+    const int twice = scale.squares.back() - scale.weight_step;
+    const int low = std::min(twice, 2 * once);
+    const Wide above = squares.times(weight).shifted(twice - low);
+    const Wide below = whole.sum.times(whole.sum).shifted(2 * once - low);
+    if (negative || above.less_than(below)) return 0.0;
+    return ratio(above.minus(below), whole.weight, 2, low);
+}
+
 // A group of rows in terms of the criterion: its weight and its distance, in two limbs.
 struct Distance {
     double weight = 0, high = 0, low = 0;
@@ -125,9 +175,7 @@ class NodeMoments {
     // the variance nearly, which will do unless it is next to a power of two.
     void find_mean(const double* moments) {
         weight_ = moments[0];
-        const Whole whole = read(moments);
-        mean_ = ratio(whole.sum, whole.weight, 1, scale_.sums.back() - scale_.weight_step);
-        mean_ = (whole.negative ? -mean_ : mean_) + 0.0;
+        mean_ = mean_of(scale_, moments);
         centre_ = scale_.poisson ? 0.0 : mean_;
     }
     void find_scale(const double* moments, double squares) {
@@ -143,7 +191,7 @@ class NodeMoments {
             std::frexp(squares + off, &other);
             const bool known = squares >= least_squares && above * above * weight_ <= off / 4;
             if (!known || bits != other)
-                std::frexp((variance(moments) + above * above) * weight_, &bits);
+                std::frexp((variance_of(scale_, moments) + above * above) * weight_, &bits);
             size = (bits + (bits > 0)) / 2;  // rounded up
             exponent_ = 2 * size;
             std::frexp(weight_, &bits);
@@ -208,47 +256,6 @@ class NodeMoments {
   private:
     static constexpr double unknown = -1.0;
     static constexpr double least_squares = 1e-280;  // of normal numbers
-
-    struct Whole {
-        Wide sum;
-        bool negative;
-        uint64_t weight;
-    };
-
-    static Wide add_up(const double* limbs, const std::vector<int>& exponents, bool& negative) {
-        Wide above, below;
-        for (size_t at = 0; at < exponents.size(); ++at) {
-            const double steps = std::ldexp(std::fabs(limbs[at]), -exponents[at]);
-            const auto whole = uint64_t(bounded(steps));
-            (limbs[at] < 0 ? below : above).add(whole, exponents[at] - exponents.back());
-        }
-        negative = above.less_than(below);
-        return negative ? below.minus(above) : above.minus(below);
-    }
-
-    Whole read(const double* moments) const {
-        Whole whole;
-        whole.sum = add_up(moments + 1, scale_.sums, whole.negative);
-        const double steps = std::ldexp(moments[0], -scale_.weight_step);
-        whole.weight = std::clamp<uint64_t>(uint64_t(bounded(steps)), 1, uint64_t(1) << 53);
-        return whole;
-    }
-
-    // In the unit squared, rounded once; 0 where all numbers are equal.
-    double variance(const double* moments) const {
-        const Whole whole = read(moments);
-        bool negative;
-        const Wide squares = add_up(moments + 1 + scale_.sums.size(), scale_.squares, negative);
-        Wide weight;
-        weight.add(whole.weight, 0);
-        const int once = scale_.sums.back() - scale_.weight_step;
-        const int twice = scale_.squares.back() - scale_.weight_step;
-        const int low = std::min(twice, 2 * once);
-        const Wide above = squares.times(weight).shifted(twice - low);
-        const Wide below = whole.sum.times(whole.sum).shifted(2 * once - low);
-        if (negative || above.less_than(below)) return 0.0;
-        return ratio(above.minus(below), whole.weight, 2, low);
-    }
 
     const NumberScale& scale_;
     const std::vector<double>& series_;

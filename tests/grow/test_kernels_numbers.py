@@ -83,6 +83,54 @@ def test_same_tree_on_a_larger_table_with_any_number_of_threads(
         same_numbers(one, finished(shared, target.scale, problem[3]), threads)
 
 
+def moments_of_groups(seed):
+    """Moments of groups of a random table, one of them empty."""
+    _, _, y, grid, _ = random_number_problem(seed)
+    target = measure(y, grid)
+    rows = target.scale.moments(target.values, grid.weights)
+    if grid.weights is not None:
+        rows[grid.weights == 0] = 0.0
+    ends = [0, 0, *range(1, len(y), max(len(y) // 7, 1)), len(y)]
+    pairs = zip(ends, ends[1:], strict=False)
+    return target.scale, np.array([rows[a:b].sum(axis=0) for a, b in pairs])
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_same_means_and_variances(part):
+    for seed in range(part, 300, 5):
+        scale, moments = moments_of_groups(seed)
+        means, variances = native.summarise(scale, moments)
+        np.testing.assert_array_equal(means, scale.means(moments), str(seed))
+        np.testing.assert_array_equal(variances, scale.variances(moments), str(seed))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("moments", np.zeros(3)),
+        ("moments", np.zeros((2, 4))),
+        ("sum_exponents", [-48.5]),
+        ("weight_step", 5000),
+        ("unit", -5000),
+        ("means", np.empty(3)),
+        ("variances", np.empty(2, dtype=np.float32)),
+    ],
+)
+def test_summaries_refuse(name, value):
+    given = {
+        "moments": np.ones((2, 3)),
+        "weight_step": 0,
+        "sum_exponents": [-48.0],
+        "square_exponents": [-48.0],
+        "unit": 0,
+        "means": np.empty(2),
+        "variances": np.empty(2),
+    }
+    _native.summarise(**given)
+    with pytest.raises((ValueError, TypeError), match=name):
+        _native.summarise(**given | {name: value})
+
+
 def test_same_model_in_bins(monkeypatch):
     columns, data, y, _ = large_table(3000)
     X = {column.name: cells for column, cells in zip(columns, data.data, strict=True)}

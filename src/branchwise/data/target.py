@@ -120,10 +120,6 @@ class Scale:
         ]
         return np.array(variances)
 
-    def deviations(self, moments: Floats) -> Floats:
-        """Return the standard deviations of groups."""
-        return np.ldexp(np.sqrt(self.variances(moments)), self.unit)
-
     def distances(self, moments: Floats, points: Floats) -> Floats:
         """Return the squared distances of groups from points, by weight, added up."""
         away = self.means(moments) - points

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from branchwise.data.arrays import Ints
+from branchwise.data.arrays import Floats, Ints
 from branchwise.data.schema import Column, Columns
-from branchwise.data.target import Quantities
+from branchwise.data.target import Quantities, Scale
 from branchwise.data.weights import WeightGrid
 from branchwise.grow.choose import few_values
 from branchwise.grow.criteria import SERIES, ImpuritySums64
@@ -135,8 +135,7 @@ def grow_numbers(
     options = {
         **_options(columns, grid, recipe, n_threads),
         "min_gain": float(recipe.min_gain / gain_unit(scale, recipe.criterion)),
-        "sum_exponents": [float(exponent) for exponent in scale.sums.exponents],
-        "square_exponents": [float(exponent) for exponent in scale.squares.exponents],
+        **_limbs(scale),
         "case_bits": math.frexp(scale.n_cases)[1],
     }
     arrays = extension().grow_numbers(
@@ -146,6 +145,28 @@ def grow_numbers(
         progress=progress,
     )
     return Tree(**arrays)
+
+
+def summarise(scale: Scale, moments: Floats) -> tuple[Floats, Floats]:
+    """Return the means of nodes, and their variances in the unit squared.
+
+    They are those of ``scale``, which takes one node at a time.
+    """
+    if not available():
+        return scale.means(moments), scale.variances(moments)
+    means, variances = np.empty(len(moments)), np.empty(len(moments))
+    extension().summarise(
+        plain_array(moments), scale.weight_step, **_limbs(scale),
+        unit=scale.unit, means=means, variances=variances,
+    )  # fmt: skip
+    return means, variances
+
+
+def _limbs(scale: Scale) -> dict[str, list[float]]:
+    return {
+        "sum_exponents": [float(exponent) for exponent in scale.sums.exponents],
+        "square_exponents": [float(exponent) for exponent in scale.squares.exponents],
+    }
 
 
 def _options(

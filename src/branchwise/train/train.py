@@ -264,11 +264,12 @@ def finished(tree: Tree, scale: Scale | None, grid: WeightGrid) -> Tree:
     """
     if scale is None:
         return replace(tree, weights=tree.weights * grid.unit)
+    means, variances = native.summarise(scale, tree.weights)
     return replace(
         tree,
         weights=tree.weights[:, :1] * grid.unit,
-        mean=scale.means(tree.weights),
-        deviation=scale.deviations(tree.weights),
+        mean=means,
+        deviation=np.ldexp(np.sqrt(variances), scale.unit),
     )
 
 
