@@ -15,7 +15,7 @@ from pathlib import Path
 
 #: File, name there, type and name in C++.
 CONSTANTS = (
-    ("data/ties.py", "TIE", "double", "tie"),
+    ("data/arrays.py", "TIE", "double", "tie"),
     ("tree/splits.py", "STOP", "int32_t", "stop_here"),
     ("tree/splits.py", "EVERY_BRANCH", "int32_t", "every_branch"),
     ("tree/apply.py", "_MOST_LABELS", "uint8_t", "most_labels"),

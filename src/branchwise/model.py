@@ -123,7 +123,7 @@ class ModelPredictions:
     @property
     def feature_importances(self) -> Floats:
         """How much each column contributed, as shares of 1."""
-        from branchwise.grow.importance import column_importances
+        from branchwise.grow.criteria import column_importances
 
         gini = self.recipe.criterion == "gini"
         return column_importances(self.tree, len(self.schema.columns), gini)

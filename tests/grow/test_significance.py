@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from branchwise import CARTRegressor, ID3Classifier, Recipe, fit_tree
-from branchwise.grow import significance
-from branchwise.grow.significance import (
+from branchwise import CARTRegressor, ID3Classifier, Recipe, fit_tree, stats
+from branchwise.stats import (
+    log_chi_square_tail,
+    log_f_tail,
     log_groupings,
     log_p_values_of_classes,
     log_p_values_of_numbers,
 )
-from branchwise.stats import log_chi_square_tail, log_f_tail
 
 
 def test_the_tail_of_chi_square():
@@ -65,7 +65,7 @@ def test_the_tails_end_where_there_is_nothing_to_add_up(bad, monkeypatch):
             steps.append(step)
             yield step
 
-    monkeypatch.setattr(significance, "range", counted, raising=False)
+    monkeypatch.setattr(stats, "range", counted, raising=False)
     with np.errstate(all="ignore"):
         log_chi_square_tail(np.array([bad, 3.0]), np.array([4.0, 4.0]))
         log_f_tail(np.array([bad, 3.0]), np.array([2.0, 2.0]), np.array([5.0, 5.0]))

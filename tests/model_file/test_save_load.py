@@ -38,8 +38,7 @@ from branchwise.data.schema import Column, Schema
 from branchwise.model_file import load as document
 from branchwise.model_file import save as persist
 from branchwise.recipe import C45, CART, PARAMETERS
-from branchwise.tree.builder import TreeBuilder
-from branchwise.tree.validate import validate
+from branchwise.tree.builder import TreeBuilder, validate
 from model_mutations import REMOVE, Path_, changed, damage_bytes, damage_value, paths_of
 from selection import examples
 

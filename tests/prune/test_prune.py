@@ -33,15 +33,14 @@ from branchwise.prune import (
 from branchwise.prune.cost_complexity import leaf_risk
 from branchwise.prune.error_based import Estimate
 from branchwise.recipe import C45, CART, unpruned
-from branchwise.tree.builder import TreeBuilder
-from branchwise.tree.edit import (
+from branchwise.tree.builder import TreeBuilder, validate
+from branchwise.tree.tree import (
+    Tree,
     rearranged,
     stopped_weights,
     subtree_sums,
     with_collapsed,
 )
-from branchwise.tree.tree import Tree
-from branchwise.tree.validate import validate
 
 
 def mixed_table(seed: int, n: int = 60, gaps: bool = False) -> dict[str, list[object]]:

@@ -31,9 +31,8 @@ from branchwise.text.conditions import (
     share,
     word,
 )
-from branchwise.tree.builder import TreeBuilder
+from branchwise.tree.builder import TreeBuilder, validate
 from branchwise.tree.tree import Tree
-from branchwise.tree.validate import validate
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from branchwise import DataError, Model, Recipe, fit_tree, load
+from branchwise.data.arrays import first_best, first_best_of_rows
 from branchwise.data.schema import Column, Schema
-from branchwise.data.ties import first_best, first_best_of_rows
-from branchwise.tree.builder import TreeBuilder
+from branchwise.tree.builder import TreeBuilder, validate
 from branchwise.tree.tree import ARRAYS, ArraySpec, Tree
-from branchwise.tree.validate import validate
 from random_tables import KERNELS
 from selection import first_fast
 

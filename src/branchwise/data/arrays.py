@@ -1,7 +1,11 @@
-"""Array types and helpers: aliases, runs of equal values, downcasting."""
+"""Array types and helpers: runs of equal values, downcasting, and the tie rule.
+
+Nearly equal scores are equal, and the first of them wins.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -52,3 +56,56 @@ def run_starts(*keys: NDArray[np.integer]) -> Ints:
     for key in keys:
         changes[1:] |= key[1:] != key[:-1]
     return np.flatnonzero(changes)
+
+
+#: Relative tolerance of scores that count as equal.
+TIE = 1e-9
+
+
+def first_best(scores: Floats, starts: Ints, resolution: Floats) -> Ints:
+    """Find the first best score of each run: the tie rule.
+
+    Scores within a relative 1e-9 of the best (or within ``resolution``, where
+    rounding errors are larger) are equal to it; the first of them wins, which is
+    the lower column, the lower threshold, the first branch, the first class in sorted
+    order.
+    """
+    least = least_of_equals(np.maximum.reduceat(scores, starts), resolution)
+    width = np.diff(starts, append=len(scores))
+    good = np.flatnonzero(scores >= np.repeat(least, width))
+    owner = np.repeat(np.arange(len(starts)), width)[good]
+    return good[run_starts(owner)]
+
+
+def first_best_of_rows(scores: Floats, resolution: Floats | float = 0.0) -> Ints:
+    """Find the first best score of each row of a matrix: its position there."""
+    least = least_of_equals(scores.max(axis=1), resolution)
+    best: Ints = (scores >= least[:, np.newaxis]).argmax(axis=1)
+    return best
+
+
+def least_of_equals(top: Floats, resolution: Floats | float) -> Floats:
+    """Return the lowest scores that are equal to the best ones."""
+    with np.errstate(invalid="ignore"):
+        least = top - np.maximum(np.abs(top) * TIE, resolution)
+    return np.where(np.isfinite(top), least, top)
+
+
+def larger_side(left: Floats, right: Floats) -> Ints:
+    """Return 1 where the right weighs more, otherwise 0: the left wins ties."""
+    side: Ints = (left < right - right * TIE).astype(np.intp)
+    return side
+
+
+def cheapest(weights: Floats, costs: Sequence[Sequence[float]]) -> Ints:
+    """Return the class with the least expected cost for each row of class weights;
+    of equal ones the first.
+    """  # noqa: D205
+    # Scaled row by row, so that costs neither overflow nor underflow.
+    units = np.frexp(weights.max(axis=1))[1]
+    weights = np.ldexp(weights, -units[:, np.newaxis])
+    cost = np.zeros((len(weights), len(costs[0])))
+    for weight, row in zip(weights.T, np.asarray(costs, dtype=np.float64), strict=True):
+        # Class after class, as an export adds: a matrix product has no fixed order.
+        cost += weight[:, np.newaxis] * row
+    return first_best_of_rows(-cost)

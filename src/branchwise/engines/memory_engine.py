@@ -19,13 +19,11 @@ from branchwise.data.schema import Column, Columns
 from branchwise.data.target import Classes, Quantities
 from branchwise.data.weights import WeightGrid, on_grid
 from branchwise.grow.counts import Counts, Rows, add_up, tally
-from branchwise.grow.protocol import Level
-from branchwise.grow.recount import class_cases
+from branchwise.grow.protocol import Level, class_cases
 from branchwise.native import available
 from branchwise.tree.apply import NativeWalk
-from branchwise.tree.edit import subtree_sums
 from branchwise.tree.splits import EVERY_BRANCH, STOP, Router, Splits
-from branchwise.tree.tree import Tree
+from branchwise.tree.tree import Tree, subtree_sums
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from branchwise.data.arrays import Floats
+from branchwise.data.arrays import Floats, first_best_of_rows
 from branchwise.data.one_row import Cells
 from branchwise.data.schema import Columns, Schema, Value
-from branchwise.data.ties import first_best_of_rows
 from branchwise.explain.path import Case, Step
 from branchwise.recipe import Recipe
 from branchwise.stats import check_level, mean_interval, share_interval

@@ -19,7 +19,7 @@ import re
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-from branchwise.data.ties import TIE
+from branchwise.data.arrays import TIE
 from branchwise.errors import ExportError, ParameterError
 from branchwise.export.base import Options, Target
 from branchwise.export.excel_workbook import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.ties import TIE
+from branchwise.data.arrays import TIE
 from branchwise.export.plan import (
     ABOVE,
     AT_MOST,

@@ -32,8 +32,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from branchwise.data.arrays import TIE
 from branchwise.data.schema import Schema, Value, ValueType
-from branchwise.data.ties import TIE
 from branchwise.recipe import Recipe
 from branchwise.threads import cached_property
 from branchwise.tree.apply import class_probabilities

@@ -56,7 +56,9 @@ class CompoundFile:
         (shift,) = struct.unpack_from("<H", content, 30)
         self._size = 512 if shift == 9 else 4096
         # The reader takes memory for as many sectors as the header counts.
-        counted = max(struct.unpack_from("<I", content, at)[0] for at in (40, 44, 64, 72))
+        counted = max(
+            struct.unpack_from("<I", content, at)[0] for at in (40, 44, 64, 72)
+        )
         if counted * self._size > len(content):
             raise ValueError(
                 f"its header counts {counted:,} sectors, more than the file has"

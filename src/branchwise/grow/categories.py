@@ -30,8 +30,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints, distinct, run_starts
-from branchwise.data.ties import TIE, first_best_of_rows, larger_side
+from branchwise.data.arrays import (
+    TIE,
+    Floats,
+    Ints,
+    distinct,
+    first_best_of_rows,
+    larger_side,
+    run_starts,
+)
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import (
     Candidates,

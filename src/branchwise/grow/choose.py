@@ -17,9 +17,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints
+from branchwise.data.arrays import Floats, Ints, first_best_of_rows
 from branchwise.data.schema import Column
-from branchwise.data.ties import first_best_of_rows
 from branchwise.grow.criteria import ImpuritySums64
 from branchwise.grow.protocol import CountSource, Level
 from branchwise.grow.search import Search

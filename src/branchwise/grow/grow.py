@@ -33,8 +33,13 @@ from branchwise.errors import DataError
 from branchwise.grow.choose import Stop, best_splits, stops
 from branchwise.grow.criteria import ImpuritySums64
 from branchwise.grow.moments import Moments64
-from branchwise.grow.protocol import Engine, Level, Levels
-from branchwise.grow.recount import finished_splits, prescribed_splits
+from branchwise.grow.protocol import (
+    Engine,
+    Level,
+    Levels,
+    finished_splits,
+    prescribed_splits,
+)
 from branchwise.recipe import Recipe
 from branchwise.tree.splits import Splits, ragged
 from branchwise.tree.tree import ARRAYS, Tree

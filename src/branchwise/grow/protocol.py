@@ -1,18 +1,25 @@
-"""Protocols between growing and counting: levels, count sources and engines."""
+"""Protocols between growing and counting, and recounting of rows down given splits.
+
+Subtree raising needs a subtree with other cases in it. The splits stay; the weights
+of branches, and so the fractions of a case with a missing value, are counted again.
+Where a node has one branch per value, a value that had no case there before gets a
+branch, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints
+from branchwise.data.arrays import Floats, Ints, distinct, run_starts
+from branchwise.data.schema import Column
 from branchwise.data.target import Scale
 from branchwise.grow.counts import Counts
-from branchwise.tree.splits import STOP, Splits, Surrogates
+from branchwise.tree.splits import ABOVE, AT_MOST, STOP, Splits, Surrogates
 from branchwise.tree.tree import Tree
 
 
@@ -138,3 +145,188 @@ class Levels:
         if not self._surrogates:
             return tree
         return tree.with_surrogates(Surrogates.joined(self._surrogates, self.n_nodes))
+
+
+def prescribed_splits(
+    source: CountSource,
+    columns: Sequence[Column],
+    tree: Tree,
+    nodes: Ints,
+    new_values: bool,
+) -> tuple[Splits, Ints]:
+    """Return the splits of open nodes that are these nodes of the tree, recounted.
+
+    Also returns the children that the branches lead to, -1 for the branches of values
+    that are new there.
+    """
+    old = _Branches.of(tree, nodes)
+    new = []
+    size = np.zeros(len(old.node))
+    for index in distinct(tree.column[nodes]).tolist():
+        open_nodes = np.flatnonzero(tree.column[nodes] == index)
+        met = _met(source, columns[index], index, tree, nodes, open_nodes)
+        branch = old.find(met)
+        np.add.at(size, branch[branch >= 0], met.weight[branch >= 0])
+        unseen = (branch < 0) & (met.code >= 0)
+        if new_values and unseen.any():
+            new.append(met.select(unseen))
+    return _assembled(tree, nodes, old, size, new)
+
+
+def finished_splits(tree: Tree, nodes: Ints) -> tuple[Splits, Ints]:
+    """Return the splits of nodes of a finished tree, like :func:`prescribed_splits`.
+
+    Nothing is recounted: a case is divided as in prediction.
+    """
+    old = _Branches.of(tree, nodes)
+    return _assembled(tree, nodes, old, tree.weights[old.child].sum(axis=1), [])
+
+
+class CaseSource(Protocol):
+    """Rows that can be moved down a tree, and counted by class."""
+
+    def totals(self) -> Level:
+        """Restart with all rows in the root."""
+
+    def retain(self, nodes: Ints) -> None:
+        """Keep only some open nodes."""
+
+    def advance(self, splits: Splits) -> Level:
+        """Move the rows of the open nodes down their branches."""
+
+    def cases_by_class(self) -> Floats:
+        """Count the cases of each class in the open nodes, whatever they weigh."""
+
+
+@dataclass(frozen=True)
+class _Met:
+    """The weight of each code at each open node; -1 is the code of missing values."""
+
+    node: Ints
+    code: Ints
+    weight: Floats
+
+    def select(self, mask: NDArray[np.bool_]) -> _Met:
+        return _Met(self.node[mask], self.code[mask], self.weight[mask])
+
+
+def _met(
+    source: CountSource,
+    column: Column,
+    index: int,
+    tree: Tree,
+    nodes: Ints,
+    open_nodes: Ints,
+) -> _Met:
+    threshold = tree.threshold[nodes]
+    counts = source.counts(index, open_nodes)
+    missing = counts.code == source.missing_code(index)
+    code = counts.code
+    if column.is_numeric:
+        numbers = np.append(source.values(index), np.nan)
+        with np.errstate(invalid="ignore"):
+            above = numbers[code] > threshold[counts.node]
+        code = np.where(above, ABOVE, AT_MOST)
+    code = np.where(missing, -1, code)
+    starts = run_starts(counts.node, code)
+    # Of numbers to predict the first of three moments is the weight.
+    whole = counts.weights[:, :1] if tree.is_regression else counts.weights
+    weight = np.add.reduceat(whole.sum(axis=1), starts)
+    return _Met(counts.node[starts], code[starts], weight)
+
+
+@dataclass(frozen=True)
+class _Branches:
+    """The branches of the open nodes: the child, and the codes that lead there."""
+
+    node: Ints
+    child: Ints
+    n_codes: Ints
+    codes: Ints
+    first_code: Ints
+
+    @classmethod
+    def of(cls, tree: Tree, nodes: Ints) -> _Branches:
+        width = tree.n_children[nodes]
+        node = np.repeat(np.arange(len(nodes)), width)
+        offset = np.arange(len(node)) - (np.cumsum(width) - width)[node]
+        child = tree.first_child[nodes][node] + offset
+        n_codes = tree.n_codes[child]
+        begin = np.repeat(tree.code_starts[child], n_codes)
+        within = np.arange(len(begin)) - np.repeat(
+            np.cumsum(n_codes) - n_codes, n_codes
+        )
+        codes = tree.codes[begin + within]
+        first = np.full(len(child), np.iinfo(np.intp).max)
+        np.minimum.at(first, np.repeat(np.arange(len(child)), n_codes), codes)
+        return cls(node, child, n_codes, codes, first)
+
+    def find(self, met: _Met) -> Ints:
+        """Return the branch that each code of a node leads to, or -1."""
+        stride = int(max(self.codes.max(initial=0), met.code.max(initial=0))) + 2
+        owner = np.repeat(np.arange(len(self.node)), self.n_codes)
+        # Missing values lead to a branch without codes, if the node has one.
+        alone = np.flatnonzero(self.n_codes == 0)
+        key = np.concatenate(
+            [self.node[owner] * stride + self.codes + 1, self.node[alone] * stride]
+        )
+        branch = np.concatenate([owner, alone])
+        order = np.argsort(key)
+        wanted = met.node * stride + met.code + 1
+        at = np.minimum(np.searchsorted(key[order], wanted), len(key) - 1)
+        return np.where(key[order][at] == wanted, branch[order][at], -1)
+
+
+def _assembled(
+    tree: Tree, nodes: Ints, old: _Branches, size: Floats, new: Sequence[_Met]
+) -> tuple[Splits, Ints]:
+    """Put old and new branches in the order of their nodes and first codes."""
+    node = np.concatenate([old.node, *(met.node for met in new)])
+    first = np.concatenate([old.first_code, *(met.code for met in new)])
+    fresh = len(node) - len(old.node)
+    child = np.concatenate([old.child, np.full(fresh, -1, dtype=np.intp)])
+    n_codes = np.concatenate([old.n_codes, np.ones(fresh, dtype=np.intp)])
+    sizes = np.concatenate([size, *(met.weight for met in new)])
+    codes = np.concatenate([old.codes, *(met.code for met in new)])
+    order = np.lexsort((first, node))
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    code_order = np.argsort(np.repeat(rank, n_codes), kind="stable")
+    n_branches = np.bincount(node, minlength=len(nodes))
+    first_branch = np.cumsum(n_branches) - n_branches
+
+    def moved(route: Ints) -> Ints:
+        """Return routes with the new numbers of branches."""
+        at = np.flatnonzero(route >= 0)
+        position = np.searchsorted(old.child, tree.first_child[nodes[at]] + route[at])
+        result = route.copy()
+        result[at] = rank[position] - first_branch[at]
+        return result
+
+    splits = Splits(
+        tree.column[nodes],
+        tree.threshold[nodes],
+        n_branches,
+        moved(tree.missing_to[nodes]),
+        moved(tree.unseen_to[nodes]),
+        n_codes[order],
+        codes[code_order],
+        sizes[order],
+        None if tree.surrogates is None else tree.surrogates.take(nodes),
+    )
+    return splits, child[order]
+
+
+def class_cases(source: CaseSource, tree: Tree) -> Floats:
+    """Count the cases of each class down a finished tree."""
+    result = np.zeros_like(tree.weights)
+    nodes = np.zeros(1, dtype=np.intp)
+    source.totals()
+    while True:
+        result[nodes] = source.cases_by_class()
+        open_nodes = np.flatnonzero(tree.n_children[nodes] > 0)
+        source.retain(open_nodes)
+        if not len(open_nodes):
+            return result
+        splits, nodes = finished_splits(tree, nodes[open_nodes])
+        source.advance(splits)

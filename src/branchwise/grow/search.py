@@ -35,6 +35,11 @@ from branchwise.grow.thresholds import (
     quinlan_least,
 )
 from branchwise.recipe import Recipe
+from branchwise.stats import (
+    log_groupings,
+    log_p_values_of_classes,
+    log_p_values_of_numbers,
+)
 from branchwise.threads import cached_property
 from branchwise.tree.splits import ABOVE, AT_MOST, STOP, Splits, routes
 
@@ -185,8 +190,6 @@ class Search:
         n = len(self.level)
         if self.recipe.branching == "values" or not self.recipe.tests_splits:
             return np.zeros(n)
-        from branchwise.grow.significance import log_groupings  # noqa: PLC0415
-
         values = np.bincount(known.node, minlength=n).tolist()
         groups = np.bincount(joined.node, minlength=n).tolist()
         pairs = zip(values, groups, strict=True)
@@ -421,14 +424,12 @@ class Search:
 
     def _log_p_value(self, branches: Floats, starts: Ints, cases: Floats) -> Floats:
         """Return the logarithms of p-values, by split."""
-        from branchwise.grow import significance  # noqa: PLC0415
-
         if not self.impurity_sums.for_numbers:
-            return significance.log_p_values_of_classes(branches, starts, cases)
+            return log_p_values_of_classes(branches, starts, cases)
         whole = np.add.reduceat(branches, starts, axis=0)
         within = np.add.reduceat(self.impurity_sums.squares(branches), starts)
         n_branches = np.diff(starts, append=len(branches))
-        return significance.log_p_values_of_numbers(
+        return log_p_values_of_numbers(
             self.impurity_sums.squares(whole), within, n_branches, cases
         )
 

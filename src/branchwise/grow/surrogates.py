@@ -17,9 +17,17 @@ from typing import Protocol
 
 import numpy as np
 
-from branchwise.data.arrays import Floats, Ints, distinct, run_starts
+from branchwise.data.arrays import (
+    TIE,
+    Floats,
+    Ints,
+    distinct,
+    first_best,
+    first_best_of_rows,
+    larger_side,
+    run_starts,
+)
 from branchwise.data.schema import Column
-from branchwise.data.ties import TIE, first_best, first_best_of_rows, larger_side
 from branchwise.grow.counts import Counts
 from branchwise.grow.thresholds import Thresholds, positioned
 from branchwise.tree.splits import ABOVE, AT_MOST, Splits, Surrogates

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints, run_starts
+from branchwise.data.arrays import Floats, Ints, first_best, larger_side, run_starts
 from branchwise.data.bins import midpoint
-from branchwise.data.ties import first_best, larger_side
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, ImpuritySums64, Scores
 from branchwise.tree.splits import STOP

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from branchwise.data.schema import Column, Schema, Value, value_type
 from branchwise.errors import ModelFileError, ParameterError, quoted
 from branchwise.recipe import ALPHA_RULES, FIELDS, PARAMETERS, Recipe
+from branchwise.tree.builder import validate
 from branchwise.tree.tree import (
     ARRAYS,
     NUMBER_ARRAYS,
@@ -28,7 +29,6 @@ from branchwise.tree.tree import (
     ArraySpec,
     Tree,
 )
-from branchwise.tree.validate import validate
 
 FORMAT = "branchwise-model"
 VERSION = 1

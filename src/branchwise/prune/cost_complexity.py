@@ -17,8 +17,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.recipe import CriterionFunction
-from branchwise.tree.edit import stopped_weights, with_collapsed
-from branchwise.tree.tree import Tree
+from branchwise.tree.tree import Tree, stopped_weights, with_collapsed
 
 
 def leaf_risk(tree: Tree, criterion: str | CriterionFunction) -> Floats:

@@ -18,24 +18,24 @@ from statistics import NormalDist
 
 import numpy as np
 
-from branchwise.data.arrays import Floats, Ints
+from branchwise.data.arrays import TIE, Floats, Ints
 from branchwise.data.schema import Column, Columns
-from branchwise.data.ties import TIE
 from branchwise.data.weights import WeightGrid
 from branchwise.errors import DataError
 from branchwise.grow.criteria import ImpuritySums
 from branchwise.grow.native_kernel import grid_options, table_arguments
 from branchwise.native import available, extension, plain_array
 from branchwise.recipe import Recipe
-from branchwise.tree.edit import (
+from branchwise.tree.tree import (
+    ARRAYS,
     Mask,
+    Tree,
     add_to_parents,
     rearranged,
     stopped_weights,
     subtree_sums,
     with_collapsed,
 )
-from branchwise.tree.tree import ARRAYS, Tree
 
 #: Counts the training cases down a tree; also returns the source of its nodes, -1
 #: for new leaves.

@@ -13,12 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from branchwise.data.arrays import Floats, Ints, run_starts
-from branchwise.data.ties import TIE
+from branchwise.data.arrays import TIE, Floats, Ints, run_starts
 from branchwise.prune.cost_complexity import leaf_risk, left_behind
 from branchwise.recipe import CriterionFunction
-from branchwise.tree.edit import Mask, add_to_parents, with_collapsed
-from branchwise.tree.tree import Tree
+from branchwise.tree.tree import Mask, Tree, add_to_parents, with_collapsed
 
 #: Probabilities this close are equal.
 _SAME_PROBABILITY = 1e-12

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from branchwise.data.ties import TIE
+from branchwise.data.arrays import TIE
 from branchwise.errors import ParameterError
 from branchwise.recipe.allowed import (
     ALGORITHMS,

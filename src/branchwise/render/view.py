@@ -27,7 +27,7 @@ import numpy as np
 from branchwise.data.arrays import Floats
 from branchwise.data.schema import Column, Schema
 from branchwise.errors import check_limit
-from branchwise.grow.importance import split_gains
+from branchwise.grow.criteria import split_gains
 from branchwise.recipe import Recipe
 from branchwise.text import conditions as words
 from branchwise.text.conditions import surrogates_of

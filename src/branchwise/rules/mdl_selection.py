@@ -13,9 +13,8 @@ from functools import cache
 
 import numpy as np
 
-from branchwise.data.arrays import Floats, Ints, run_starts
+from branchwise.data.arrays import TIE, Floats, Ints, run_starts
 from branchwise.data.schema import Column
-from branchwise.data.ties import TIE
 from branchwise.grow.counts import add_up
 from branchwise.rules.generalise import Candidate, Cases, Mask, rows_of
 from branchwise.text.conditions import Condition

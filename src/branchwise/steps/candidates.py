@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from branchwise.data.arrays import Floats, run_starts
+from branchwise.data.arrays import Floats, first_best, least_of_equals, run_starts
 from branchwise.data.bins import numbers_of_thresholds
 from branchwise.data.schema import Column
-from branchwise.data.ties import first_best, least_of_equals
 from branchwise.grow.choose import Stop
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores, log2
@@ -23,10 +22,11 @@ from branchwise.steps.numbers import (
     Ending,
     Group,
     PValue,
+    Rows,
     Threshold,
+    Visit,
     why_out,
 )
-from branchwise.steps.walk import Rows, Visit
 from branchwise.text.conditions import Condition, one_of
 from branchwise.threads import cached_property
 from branchwise.tree.splits import AT_MOST, STOP

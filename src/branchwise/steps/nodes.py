@@ -17,8 +17,16 @@ from branchwise.errors import DataError, ParameterError
 from branchwise.grow.choose import few_values
 from branchwise.recipe import Recipe
 from branchwise.steps.candidates import Worked, ending, worked
-from branchwise.steps.numbers import Bars, Child, Ending, Group, NodeSteps
-from branchwise.steps.walk import Rows, Visit, visits
+from branchwise.steps.numbers import (
+    Bars,
+    Child,
+    Ending,
+    Group,
+    NodeSteps,
+    Rows,
+    Visit,
+    visits,
+)
 from branchwise.text.conditions import (
     Condition,
     absent_values,

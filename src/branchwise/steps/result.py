@@ -1,23 +1,348 @@
-"""The result of ``model.steps``: all numbers, and documents in every format."""
+"""The result of ``model.steps``: worked solutions as documents in every format."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from branchwise.data.schema import Schema
-from branchwise.errors import ParameterError
+from branchwise.errors import ParameterError, counted
 from branchwise.recipe import Recipe
-from branchwise.steps.formulas import Figures
-from branchwise.steps.layout import Context, page
 from branchwise.steps.nodes import bars_of, encoded, node_steps, wanted_nodes
-from branchwise.steps.numbers import Bars, NodeSteps
+from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps
+from branchwise.steps.wording import (
+    SHOWN_TERMS,
+    Figures,
+    afterwards,
+    average_formula,
+    candidate_formulas,
+    cases_words,
+    child_words,
+    choice,
+    count,
+    ending_words,
+    impurity,
+    out_words,
+    symbol,
+    whole_words,
+)
 from branchwise.text import as_html as html
 from branchwise.text.as_latex import as_latex
 from branchwise.text.as_text import as_markdown, as_text
-from branchwise.text.blocks import Block, Heading
+from branchwise.text.blocks import (
+    Block,
+    Fold,
+    Formulas,
+    Heading,
+    Items,
+    Paragraph,
+    Table,
+)
+from branchwise.text.conditions import (
+    Condition,
+    listed,
+    mean,
+    number,
+    phrase,
+    word,
+)
 from branchwise.tree.tree import Tree
+
+#: Of more classes only the first have a column, and the rest share one.
+_SHOWN_CLASSES = 12
+#: Of more thresholds only the best is shown.
+_SHOWN_THRESHOLDS = 20
+#: Of a longer path only the end is shown.
+_SHOWN_CONDITIONS = 8
+
+
+@dataclass(frozen=True)
+class Context:
+    """What all nodes of a page share."""
+
+    schema: Schema
+    bars: Bars
+    figures: Figures
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes in words."""
+        return [word(label) for label in self.schema.classes]
+
+
+def page(nodes: Sequence[NodeSteps], context: Context) -> list[Block]:
+    """Lay out the worked solution of some nodes."""
+    bars = context.bars
+    blocks: list[Block] = [
+        Heading(f"Worked solution: {bars.algorithm}, {bars.criterion}", 1)
+    ]
+    for node in nodes:
+        blocks += _node(node, context)
+    blocks.append(
+        Paragraph(
+            "Figures are rounded for print: each is computed from all digits of those "
+            "before it."
+        )
+    )
+    return blocks
+
+
+def title(node: NodeSteps) -> str:
+    """Name a node."""
+    if not node.depth:
+        return f"Node {node.node}: the root, all cases"
+    shown = [phrase(condition) for condition in node.path[-_SHOWN_CONDITIONS:]]
+    if node.depth > len(shown):
+        more = node.depth - len(shown)
+        shown.insert(0, f"... ({counted(more, 'condition')} more)")
+    return f"Node {node.node}: {' and '.join(shown)}"
+
+
+def _node(node: NodeSteps, context: Context) -> list[Block]:
+    bars, figures = context.bars, context.figures
+    blocks: list[Block] = [
+        Heading(title(node), 2),
+        Paragraph(whole_words(node, context.classes)),
+    ]
+    if node.whole.impurity is not None:
+        before = impurity("S", node.whole, bars, figures)
+        blocks.append(Fold(_name_of_impurity(bars), (Formulas((before,)),)))
+    for candidate in node.candidates:
+        blocks += _candidate(candidate, node, context)
+    if node.candidates:
+        blocks.append(Heading("The choice", 3))
+        sentences = " ".join(choice(node, bars, figures) + afterwards(node, bars))
+        pieces: list[Block] = [_overview(node, context), Paragraph(sentences)]
+        if node.average is not None:
+            pieces.insert(0, Formulas((average_formula(node, figures),)))
+        blocks.append(Fold("Show the choice", tuple(pieces)))
+    elif node.column is not None:
+        blocks.append(Paragraph(" ".join(afterwards(node, bars))))
+    blocks += _outcome(node, context)
+    return blocks
+
+
+def _name_of_impurity(bars: Bars) -> str:
+    names = {"H": "Entropy", "Gini": "Gini impurity", "Var": "Variance"}
+    return f"{names.get(symbol(bars), 'Deviance')} of all cases"
+
+
+def _outcome(node: NodeSteps, context: Context) -> list[Block]:
+    bars = context.bars
+    if node.ending is not None:
+        why = ending_words(node.ending, bars)
+        words = f"A leaf, because {why}. It predicts {node.prediction}."
+        return [Heading("The prediction", 3), Paragraph(_costly(words, bars))]
+    items = [child_words(child, bars) for child in node.children]
+    if node.absent:
+        column = word(node.column or "")
+        items.append(
+            f"{column} = {listed(node.absent)}: no case here; such cases stop here and "
+            f"get this node's prediction, {node.prediction}"
+        )
+    if node.missing_goes is not None:
+        items.append(f"{word(node.column or '')} is missing: {node.missing_goes}")
+    return [Heading("The branches", 3), Items(tuple(items))]
+
+
+def _costly(words: str, bars: Bars) -> str:
+    return (
+        f"{words} The prediction is the class with the least expected cost."
+        if bars.costs
+        else words
+    )
+
+
+def _candidate(candidate: Candidate, node: NodeSteps, context: Context) -> list[Block]:
+    name = word(candidate.column)
+    blocks: list[Block] = [Heading(f"Column {name}", 3)]
+    blocks += _tables(candidate, context)
+    hidden: list[Block] = [Paragraph(s) for s in _notes(candidate, context)]
+    if 1 < len(candidate.thresholds) <= _SHOWN_THRESHOLDS:
+        hidden.append(_thresholds(candidate, context))
+    formulas = candidate_formulas(candidate, node.whole, context.bars, context.figures)
+    if formulas:
+        hidden.append(Formulas(tuple(formulas)))
+    out = out_words(candidate, node, context.bars, context.figures)
+    if out:
+        hidden.append(Paragraph(f"{name} is out: {out}."))
+    if hidden:
+        blocks.append(Fold(f"Work out {name}", tuple(hidden)))
+    return blocks
+
+
+def _tables(candidate: Candidate, context: Context) -> list[Block]:
+    """Return the count table of values, and that of branches if these are others."""
+    grouped = any(
+        group.condition is not None and group.condition.op == "in"
+        for group in candidate.branches
+    )
+    missing = [] if candidate.missing is None else [candidate.missing]
+    values = [*candidate.values, *missing]
+    if candidate.numeric and not candidate.branches:
+        known = [] if candidate.known is None else [candidate.known]
+        values = [*(g for g in known if g.cases), *missing]
+    blocks: list[Block] = []
+    apart = grouped or candidate.joined is not None or not candidate.branches
+    if apart and values:
+        blocks.append(_table(candidate.column, values, context, False))
+    if candidate.branches:
+        outside = [] if candidate.joined is not None else missing
+        rows = [*candidate.branches, *outside]
+        blocks.append(_table(candidate.column, rows, context, True))
+    return blocks
+
+
+def _table(
+    column: str, groups: Sequence[Group], context: Context, with_impurity: bool
+) -> Table:
+    """Count groups by class; missing cases that no branch has are without impurity."""
+    weighted = any(group.weight != group.cases for group in groups)
+    impure = with_impurity and bool(symbol(context.bars))
+    classes = context.classes
+    shown = classes if len(classes) <= _SHOWN_CLASSES else classes[:_SHOWN_CLASSES]
+    heads = list(shown)
+    if len(shown) < len(classes):
+        heads.append(f"{len(classes) - len(shown):,} others")
+    by_weight = " (weight)" if weighted else ""
+    head = [word(column), *(f"{name}{by_weight}" for name in heads)]
+    head += ["weight", "cases"] if weighted else ["cases"]
+    head += ["weighted mean" if weighted else "mean"] if not classes else []
+    head += [symbol(context.bars)] if impure else []
+    rows = [
+        _row(group, len(shown), weighted, impure, context)
+        for group in groups[:SHOWN_TERMS]
+    ]
+    if len(groups) > SHOWN_TERMS:
+        more = f"... ({len(groups) - SHOWN_TERMS:,} more)"
+        rows.append((more, *[""] * (len(head) - 1)))
+    return Table(tuple(head), tuple(rows))
+
+
+def _row(
+    group: Group, shown: int, weighted: bool, impure: bool, context: Context
+) -> tuple[str, ...]:
+    cells = [row_name(group.condition), *map(count, group.weights[:shown])]
+    if shown < len(group.weights):
+        cells.append(count(sum(group.weights[shown:])))
+    cells += [count(group.weight)] if weighted else []
+    cells.append(count(group.cases))
+    cells += [mean(group.mean)] if group.mean is not None else []
+    cells += [context.figures(group.impurity)] if impure else []
+    return tuple(cells)
+
+
+def row_name(condition: Condition | None) -> str:
+    """Name a row of a count table."""
+    if condition is None or condition.op == "is known":
+        return "(known)"
+    if condition.op == "is missing":
+        return "(missing)"
+    if isinstance(condition.value, tuple):
+        return listed(condition.value)
+    if condition.value is None:
+        return condition.op
+    value = word(condition.value)
+    return value if condition.op == "=" else f"{condition.op} {value}"
+
+
+def _notes(candidate: Candidate, context: Context) -> list[str]:
+    """Write how the best split of a column was found."""
+    notes = []
+    if candidate.numeric and candidate.positions:
+        least = cases_words(candidate.least_on_a_side or 0.0)
+        positions = counted(candidate.positions, "position")
+        sentence = f"{positions} between neighbouring numbers"
+        if candidate.n_thresholds:
+            notes.append(
+                f"{sentence}; {counted(candidate.n_thresholds, 'threshold')} tried, "
+                f"with at least {least} on each side. {_best_threshold(candidate)}"
+            )
+        else:
+            notes.append(f"{sentence}.")
+    if candidate.branches and context.bars.branching != "values":
+        notes += _grouping_note(candidate, context.bars)
+    if candidate.joined is not None:
+        branch = candidate.branches[candidate.joined].condition
+        if branch is not None:
+            notes.append(f"The missing cases fit best with {phrase(branch)}.")
+    return notes
+
+
+def _best_threshold(candidate: Candidate) -> str:
+    if candidate.threshold is None:
+        return "None of them gains enough; known against missing is tried instead."
+    best = f"The best is {number(candidate.threshold)}"
+    if candidate.equal_thresholds > 1:
+        n_equal = f"{candidate.equal_thresholds:,}"
+        return f"{best}, the lowest of {n_equal} that are equally good."
+    return f"{best}."
+
+
+def _grouping_note(candidate: Candidate, bars: Bars) -> list[str]:
+    n_values = len(candidate.values)
+    if n_values < 3:
+        return []
+    if bars.branching == "two-way":
+        ways = 2 ** (n_values - 1) - 1
+        shown = f"{ways:,}" if n_values < 50 else f"2^{n_values - 1} - 1"
+        return [f"{n_values:,} values make two branches in {shown} ways."]
+    conditions = [group.condition for group in candidate.branches]
+    n_groups = sum(c is not None and c.op != "is missing" for c in conditions)
+    merged = (
+        f"{n_values:,} values in {n_groups:,} groups: the best of the groupings that "
+        "merging groups step by step leads to, less what it takes to say which one."
+    )
+    return [merged]
+
+
+def _thresholds(candidate: Candidate, context: Context) -> Table:
+    ratio = context.bars.criterion == "gain_ratio"
+    rows = [
+        (
+            number(threshold.threshold),
+            count(threshold.left),
+            count(threshold.right),
+            context.figures(threshold.gain),
+            *([context.figures(threshold.score)] if ratio else []),
+        )
+        for threshold in candidate.thresholds
+    ]
+    head = ("threshold", "up to it", "above", threshold_measure(context.bars))
+    return Table(head + (("ratio",) if ratio else ()), tuple(rows))
+
+
+def threshold_measure(bars: Bars) -> str:
+    """Return the header of the gains of thresholds."""
+    return "score" if bars.own_criterion else "gain"
+
+
+def _overview(node: NodeSteps, context: Context) -> Table:
+    """Compare all columns."""
+    bars, figures = context.bars, context.figures
+    ratio = bars.criterion == "gain_ratio"
+    penalty = any(c.penalty is not None for c in node.candidates)
+    head = ["column", "score" if bars.own_criterion else "gain"]
+    head += ["lowered"] if penalty else []
+    head += ["split information", "ratio"] if ratio else []
+    rows = []
+    for candidate in node.candidates:
+        cells = [word(candidate.column), figures(candidate.raw_gain)]
+        cells += [figures(candidate.gain)] if penalty else []
+        cells += [figures(candidate.split_information)] if ratio else []
+        cells += [figures(candidate.score)] if ratio else []
+        rows.append((*cells, _verdict(candidate, node)))
+    return Table((*head, "verdict"), tuple(rows), words=(0, len(head)))
+
+
+def _verdict(candidate: Candidate, node: NodeSteps) -> str:
+    if candidate.out is not None:
+        return "out"
+    if candidate.column == node.chosen:
+        return "chosen"
+    return "equal" if candidate.tied else ""
+
 
 #: Decimals, as textbooks have them.
 DIGITS = 3

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from branchwise.data.arrays import Floats
+from branchwise.data.arrays import Floats, first_best_of_rows
 from branchwise.data.schema import Value
-from branchwise.data.ties import first_best_of_rows
 from branchwise.recipe import Recipe
 from branchwise.text.conditions import percent, rounded, word
 from branchwise.tree.apply import class_probabilities

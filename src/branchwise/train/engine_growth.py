@@ -20,8 +20,7 @@ from branchwise.prune import reduced_error
 from branchwise.recipe import Recipe
 from branchwise.train.train import between_bins, finished, in_numbers, trimmed
 from branchwise.tree.apply import with_costs, with_predictions
-from branchwise.tree.edit import stopped_weights
-from branchwise.tree.tree import Tree
+from branchwise.tree.tree import Tree, stopped_weights
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints
+from branchwise.data.arrays import TIE, Floats, Ints
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
 from branchwise.data.schema import Schema
 from branchwise.data.target import learn_numbers, learn_target
-from branchwise.data.ties import TIE
 from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.prune import cost_complexity, reduced_error

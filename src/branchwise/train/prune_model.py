@@ -34,8 +34,7 @@ from branchwise.train.hold_out import (
 )
 from branchwise.train.train import recounter, with_class_cases
 from branchwise.tree.apply import class_probabilities, predicted_classes
-from branchwise.tree.edit import stopped_weights, with_collapsed
-from branchwise.tree.tree import Tree
+from branchwise.tree.tree import Tree, stopped_weights, with_collapsed
 
 #: ``str`` of a longer table leaves out its middle.
 _SHOWN_ROWS = 40

@@ -37,8 +37,7 @@ from branchwise.prune import reduced_error as best_first
 from branchwise.recipe import Recipe, unpruned
 from branchwise.threads import cached_property
 from branchwise.tree.apply import with_costs, with_predictions
-from branchwise.tree.edit import with_collapsed
-from branchwise.tree.tree import Tree
+from branchwise.tree.tree import Tree, with_collapsed
 
 #: Parameters that apply after growth: the grown tree does not depend on them.
 _AFTER_GROWTH = ("max_leaf_nodes", "costs", "probabilities", "m")

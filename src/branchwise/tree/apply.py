@@ -14,9 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints, distinct
+from branchwise.data.arrays import (
+    Floats,
+    Ints,
+    cheapest,
+    distinct,
+    first_best,
+    first_best_of_rows,
+)
 from branchwise.data.schema import Column, Columns
-from branchwise.data.ties import cheapest, first_best, first_best_of_rows
 from branchwise.native import available, extension, plain_array, plain_arrays
 from branchwise.recipe import Recipe
 from branchwise.threads import cached_property

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from branchwise.data.arrays import Floats, Ints, run_starts
+from branchwise.data.arrays import Floats, Ints, first_best, run_starts
 from branchwise.data.schema import Column, Columns
-from branchwise.data.ties import first_best
 from branchwise.recipe import Policy
 from branchwise.threads import cached_property
 

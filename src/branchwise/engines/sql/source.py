@@ -44,8 +44,7 @@ from branchwise.engines.sql.table_columns import Source
 from branchwise.errors import DataError, ParameterError
 from branchwise.files.read_table import MISSING
 from branchwise.grow.counts import Counts
-from branchwise.grow.protocol import Level
-from branchwise.grow.recount import class_cases
+from branchwise.grow.protocol import Level, class_cases
 from branchwise.tree.splits import EVERY_BRANCH, Router, Splits
 from branchwise.tree.tree import Tree
 

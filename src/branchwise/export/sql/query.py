@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from branchwise.data.arrays import TIE
 from branchwise.data.schema import Value, ValueType
-from branchwise.data.ties import TIE
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Target
 from branchwise.export.code_writer import comment
