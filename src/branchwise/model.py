@@ -58,7 +58,7 @@ class ModelPredictions:
     @cached_property
     def reasons(self) -> dict[int, str]:
         """By node, what decided where its class is not the usual one, in words."""
-        from branchwise.text.reasons import reasons_of
+        from branchwise.text.predictions import reasons_of
 
         return reasons_of(self.schema.classes, self.tree, self.recipe)
 

@@ -16,7 +16,7 @@ from branchwise import Model, ParameterError, Recipe, datasets, fit_tree
 from branchwise.data.schema import Column, Schema
 from branchwise.recipe import CART
 from branchwise.render.plain_text import STYLES
-from branchwise.text.as_text import in_markdown as markdown
+from branchwise.text.document import in_markdown as markdown
 from branchwise.tree.builder import TreeBuilder
 
 STYLE_NAMES = list(STYLES)

@@ -23,8 +23,8 @@ from branchwise import (
 )
 from branchwise.recipe import C45, CART, ID3
 from branchwise.steps.result import style_sheet
-from branchwise.text import as_latex as latex
-from branchwise.text.as_text import in_markdown
+from branchwise.text import document as latex
+from branchwise.text.document import in_markdown
 
 TENNIS = datasets.load("tennis")
 WEATHER = datasets.load("weather")

@@ -16,20 +16,22 @@ from branchwise.text.conditions import (
     branch,
     condition_of,
     deviation,
-    deviation_of,
-    label_of,
     listed,
     mean,
     missing_stops,
     number,
     phrase,
     plain,
-    prediction,
-    prediction_of_none,
-    prediction_of_stopped,
     rounded,
     share,
     word,
+)
+from branchwise.text.predictions import (
+    deviation_of,
+    label_of,
+    prediction,
+    prediction_of_none,
+    prediction_of_stopped,
 )
 from branchwise.tree.builder import TreeBuilder, validate
 from branchwise.tree.tree import Tree

@@ -12,8 +12,6 @@ import pytest
 
 from branchwise.text import as_html as html
 from branchwise.text.as_html import as_html, policy
-from branchwise.text.as_latex import as_latex
-from branchwise.text.as_text import as_markdown, as_text, in_markdown
 from branchwise.text.blocks import (
     TIMES,
     Code,
@@ -32,6 +30,7 @@ from branchwise.text.blocks import (
     fraction,
     log2,
 )
+from branchwise.text.document import as_latex, as_markdown, as_text, in_markdown
 
 HALF = fraction("-1", "2")
 TERMS = [

@@ -29,7 +29,7 @@ from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
 from branchwise.model import Model
 from branchwise.recipe import FIELDS, PARAMETERS, PRUNINGS, Pruning
-from branchwise.text.as_text import aligned
+from branchwise.text.document import aligned
 
 #: The columns of a pruning path, and what they are called in print.
 _PATH_COLUMNS = {

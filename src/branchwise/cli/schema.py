@@ -31,8 +31,8 @@ from branchwise.data.schema import Value
 from branchwise.errors import DataError, counted, plain
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
-from branchwise.text.as_text import aligned
 from branchwise.text.conditions import listed, number, word
+from branchwise.text.document import aligned
 
 #: How many values of a column are shown, and how much of a long one.
 _SHOWN = 5

@@ -25,7 +25,8 @@ from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.model import Model
 from branchwise.rules.rule import Rule
 from branchwise.rules.rule_set import weight_fields
-from branchwise.text.conditions import condition_of, phrase, prediction
+from branchwise.text.conditions import condition_of, phrase
+from branchwise.text.predictions import prediction
 from branchwise.tree.tree import Tree
 
 #: Levels of indentation; deeper nodes have no more.

@@ -24,9 +24,9 @@ from branchwise.evaluation.metrics import (
     over_folds,
     r_squared,
 )
-from branchwise.text.as_text import as_text
 from branchwise.text.blocks import Block, Paragraph, Table
 from branchwise.text.conditions import word
+from branchwise.text.document import as_text
 
 #: Methods of confidence intervals.
 OVER_FOLDS = "Student's t over folds, with the corrected variance of Nadeau and Bengio"

@@ -16,9 +16,9 @@ import numpy as np
 
 from branchwise.data.arrays import Floats
 from branchwise.errors import DataError
-from branchwise.text.as_text import as_text
 from branchwise.text.blocks import Table
 from branchwise.text.conditions import number
+from branchwise.text.document import as_text
 
 #: Scores that differ by less are equal; then the smaller tree is better.
 _TIE = 1e-12

@@ -10,18 +10,18 @@ from branchwise.data.arrays import Ints
 from branchwise.data.schema import Column, Schema, Value
 from branchwise.explain.path import condition_dict
 from branchwise.text.conditions import (
+    ColumnPath,
     Condition,
-    Reasons,
     amount,
     cases,
     condition_of,
-    label_of,
+    path_conditions,
     phrase,
-    prediction,
+    restricted_path,
     surrogates_of,
     word,
 )
-from branchwise.text.paths import ColumnPath, path_conditions, restricted_path
+from branchwise.text.predictions import Reasons, label_of, prediction
 from branchwise.threads import cached_property
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree

@@ -14,16 +14,9 @@ from branchwise.errors import DataError, counted
 from branchwise.explain.alignment import KINDS, Difference, differences
 from branchwise.explain.explanation import prediction_words
 from branchwise.text.blocks import Block, Heading, Items, Paragraph, Table
-from branchwise.text.conditions import (
-    Reasons,
-    listed,
-    number,
-    phrase,
-    share,
-    word,
-)
+from branchwise.text.conditions import listed, number, path_to, phrase, share, word
 from branchwise.text.document import Document
-from branchwise.text.paths import path_to
+from branchwise.text.predictions import Reasons
 from branchwise.threads import cached_property
 from branchwise.tree.tree import Tree
 

@@ -17,17 +17,20 @@ from branchwise.stats import check_level, mean_interval, share_interval
 from branchwise.text.blocks import Block, Heading, Items, Paragraph
 from branchwise.text.conditions import (
     SHOWN_VALUES,
-    Reasons,
     amount,
     deviation,
-    deviation_of,
-    label_of,
     mean,
     share,
     word,
 )
 from branchwise.text.document import Document
-from branchwise.text.reasons import reason, reasons_of
+from branchwise.text.predictions import (
+    Reasons,
+    deviation_of,
+    label_of,
+    reason,
+    reasons_of,
+)
 from branchwise.threads import cached_property
 from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree

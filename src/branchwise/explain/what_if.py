@@ -28,7 +28,7 @@ from branchwise.recipe import Recipe
 from branchwise.text.blocks import Block, Heading, Items, Paragraph
 from branchwise.text.conditions import Condition, amount, listed, number, one_of, word
 from branchwise.text.document import Document
-from branchwise.text.reasons import reasons_of
+from branchwise.text.predictions import reasons_of
 from branchwise.threads import cached_property
 from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree

@@ -13,20 +13,22 @@ from dataclasses import dataclass
 
 from branchwise.data.schema import Schema
 from branchwise.errors import ParameterError, check_limit
-from branchwise.text.as_text import in_markdown
 from branchwise.text.conditions import (
     SHOWN_VALUES,
     Condition,
-    Reasons,
     absent_values,
     branch,
     missing_stops,
     one_of,
     phrase,
+    target,
+)
+from branchwise.text.document import in_markdown
+from branchwise.text.predictions import (
+    Reasons,
     prediction,
     prediction_of_none,
     prediction_of_stopped,
-    target,
 )
 from branchwise.tree.tree import Tree
 

@@ -31,7 +31,14 @@ from branchwise.grow.criteria import split_gains
 from branchwise.recipe import Recipe
 from branchwise.text import conditions as words
 from branchwise.text.conditions import surrogates_of
-from branchwise.text.reasons import reasons_of
+from branchwise.text.predictions import (
+    Reasons,
+    deviation_of,
+    outcome,
+    prediction,
+    reasons_of,
+    tally,
+)
 from branchwise.tree.apply import class_probabilities
 from branchwise.tree.tree import Tree
 
@@ -154,7 +161,7 @@ def _makers(
     tree: Tree,
     recipe: Recipe,
     max_values: int,
-    reasons: words.Reasons,
+    reasons: Reasons,
 ) -> dict[str, Callable[[], list[Any]]]:
     """Return the functions that make the lists of the nodes."""
     every = range(len(tree))
@@ -177,15 +184,15 @@ def _makers(
             "",
             *(words.edge(schema, tree, i, max_values) for i in every[1:]),
         ],
-        "prediction": lambda: [words.outcome(schema, tree, i) for i in every],
+        "prediction": lambda: [outcome(schema, tree, i) for i in every],
         "label": lambda: none if numbers else tree.label.tolist(),
-        "summary": lambda: [words.prediction(schema, tree, i, reasons) for i in every],
-        "tally": lambda: [words.tally(tree, i, reasons) for i in every],
+        "summary": lambda: [prediction(schema, tree, i, reasons) for i in every],
+        "tally": lambda: [tally(tree, i, reasons) for i in every],
         "weight": lambda: _plain(tree.weights.sum(axis=1)),
         "weights": lambda: _plain(tree.weights),
         "probabilities": lambda: _probabilities(tree, recipe),
         "mean": lambda: none if tree.mean is None else tree.mean.tolist(),
-        "deviation": lambda: [words.deviation_of(tree, i) for i in every],
+        "deviation": lambda: [deviation_of(tree, i) for i in every],
         "impurity": lambda: _impurities(tree, recipe).tolist(),
         "gain": lambda: split_gains(tree, recipe.criterion == "gini").tolist(),
         "codes": lambda: _codes(tree),

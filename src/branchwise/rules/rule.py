@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 from branchwise.data.schema import Schema, Value
 from branchwise.stats import share_interval
 from branchwise.text.conditions import (
+    ColumnConditions,
     Condition,
-    Reasons,
     amount,
     condition_of,
     deviation,
-    deviation_of,
-    in_short,
-    label_of,
     mean,
     percent,
     percent_range,
@@ -26,7 +23,7 @@ from branchwise.text.conditions import (
     share,
     word,
 )
-from branchwise.text.paths import ColumnConditions
+from branchwise.text.predictions import Reasons, deviation_of, in_short, label_of
 from branchwise.tree.tree import Tree
 
 #: The confidence level of the intervals.

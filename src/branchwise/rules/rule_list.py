@@ -29,10 +29,9 @@ from branchwise.rules.generalise import Candidate, Cases, Coverage, candidates
 from branchwise.rules.mdl_selection import selected
 from branchwise.rules.rule import Rule, tree_rules
 from branchwise.rules.rule_set import Rules
-from branchwise.text.as_text import as_markdown, as_text
 from branchwise.text.blocks import Table
-from branchwise.text.conditions import Condition, amount, percent, word
-from branchwise.text.paths import simplified
+from branchwise.text.conditions import Condition, amount, percent, simplified, word
+from branchwise.text.document import as_markdown, as_text
 from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree
 

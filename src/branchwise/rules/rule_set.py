@@ -19,9 +19,9 @@ from branchwise.data.schema import Schema, Value
 from branchwise.errors import ParameterError, counted, json_text, quoted
 from branchwise.recipe import Recipe
 from branchwise.rules.rule import Rule, tree_rules
-from branchwise.text.as_text import as_markdown
 from branchwise.text.blocks import Items, Paragraph
-from branchwise.text.reasons import reasons_of
+from branchwise.text.document import as_markdown
+from branchwise.text.predictions import reasons_of
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree
 

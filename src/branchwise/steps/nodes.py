@@ -27,13 +27,8 @@ from branchwise.steps.numbers import (
     Visit,
     visits,
 )
-from branchwise.text.conditions import (
-    Condition,
-    absent_values,
-    condition_of,
-    prediction,
-)
-from branchwise.text.reasons import reasons_of
+from branchwise.text.conditions import Condition, absent_values, condition_of
+from branchwise.text.predictions import prediction, reasons_of
 from branchwise.train.hold_out import encode_rows
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree

@@ -28,8 +28,6 @@ from branchwise.steps.wording import (
     whole_words,
 )
 from branchwise.text import as_html as html
-from branchwise.text.as_latex import as_latex
-from branchwise.text.as_text import as_markdown, as_text
 from branchwise.text.blocks import (
     Block,
     Fold,
@@ -47,6 +45,7 @@ from branchwise.text.conditions import (
     phrase,
     word,
 )
+from branchwise.text.document import as_latex, as_markdown, as_text
 from branchwise.tree.tree import Tree
 
 #: Of more classes only the first have a column, and the rest share one.

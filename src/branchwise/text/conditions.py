@@ -1,9 +1,4 @@
-"""Conditions, predictions, numbers and surrogates in words.
-
-A leaf is written ``label (cases)`` or ``label (cases/errors)``; where numbers are
-predicted ``mean (cases)`` or ``mean (cases, ± deviation)``. Cases are counted whatever
-they weigh: where they have weights, ``label (cases/errors, share of weight)`` and
-``mean (weighted mean of cases, ± deviation)``.
+"""Values, numbers, conditions and paths in words.
 
 No other module phrases these. Everything is written with the names of the schema.
 Characters that do not print (line breaks, control and direction marks) are shown as
@@ -13,14 +8,14 @@ escapes, so that a name can neither break a line nor disguise another.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from branchwise.data.arrays import Floats
-from branchwise.data.schema import Schema, Value
+from branchwise.data.schema import Column, Schema, Value
 from branchwise.errors import plain
+from branchwise.threads import cached_property
 from branchwise.tree.splits import AT_MOST, STOP
 from branchwise.tree.tree import Tree
 
@@ -34,10 +29,6 @@ _QUOTES = "'\""
 #: Digits of a mean and of a deviation.
 _MEAN_DIGITS = 5
 _DEVIATION_DIGITS = 3
-#: A deviation below this share of the root's is what rounding left of equal numbers.
-_NO_DEVIATION = 1e-6
-#: Why nodes predict another class than that of most weight, by node.
-Reasons = Mapping[int, str]
 
 
 @dataclass(frozen=True)
@@ -167,6 +158,12 @@ def amount(weight: float) -> str:
     return f"{weight:.3g}"
 
 
+def cases(weight: float, noun: str = "case") -> str:
+    """Write how many cases, or errors, there are."""
+    count = amount(weight)
+    return f"{count} {noun}" + ("" if count == "1" else "s")
+
+
 def rounded(value: float, digits: int) -> str:
     """Write a number with so many digits, and all that it has before the point.
 
@@ -190,155 +187,6 @@ def mean(value: float) -> str:
 def deviation(value: float) -> str:
     """Write a standard deviation."""
     return rounded(value, _DEVIATION_DIGITS)
-
-
-def label_of(schema: Schema, tree: Tree, node: int) -> Value:
-    """Return the prediction of a node: a class or a mean."""
-    if tree.mean is not None:
-        return float(tree.mean[node]) + 0.0  # one zero, not two
-    return schema.classes[int(tree.label[node])]
-
-
-def deviation_of(tree: Tree, node: int) -> float | None:
-    """Return the standard deviation of the numbers at a node; None for classes."""
-    if tree.deviation is None:
-        return None
-    least = _NO_DEVIATION * float(tree.deviation[0])
-    spread = float(tree.deviation[node])
-    return spread if spread > least else 0.0
-
-
-def outcome(schema: Schema, tree: Tree, node: int) -> str:
-    """Write the prediction of a node without its cases."""
-    label = label_of(schema, tree, node)
-    return mean(float(label)) if tree.is_regression else word(label)
-
-
-@dataclass(frozen=True)
-class _Support:
-    """Training cases at a node: how many, of which classes, and what these weigh.
-
-    ``counts`` is None where only the weights of the classes are known.
-    """
-
-    cases: float
-    counts: Floats | None
-    weights: Floats
-
-    def errors(self, code: int) -> float:
-        """Return how many cases are of other classes than this one."""
-        counts = self.weights if self.counts is None else self.counts
-        # Not the sum less what is right, which would lose small errors.
-        return float(counts[:code].sum() + counts[code + 1 :].sum())
-
-
-def _support(tree: Tree, node: int) -> _Support:
-    counts = tree.class_counts
-    return _Support(
-        float(tree.case_counts[node]),
-        None if counts is None else counts[node],
-        tree.weights[node],
-    )
-
-
-def prediction(
-    schema: Schema, tree: Tree, node: int, reasons: Reasons | None = None
-) -> str:
-    """Write the prediction of a node, with its cases and its errors or deviation.
-
-    ``reasons`` tell why nodes predict another class than that of most weight.
-    """
-    spread = deviation_of(tree, node) or 0.0
-    return _outcome(schema, tree, node, _support(tree, node), spread, reasons)
-
-
-def _outcome(
-    schema: Schema,
-    tree: Tree,
-    node: int,
-    support: _Support,
-    spread: float = 0.0,
-    reasons: Reasons | None = None,
-) -> str:
-    """Write the prediction of a node for these cases."""
-    said = outcome(schema, tree, node)
-    count = amount(support.cases)
-    if tree.is_regression:
-        if tree.is_weighted:
-            count = f"weighted mean of {cases(support.cases)}"
-        apart = f", ± {deviation(spread)}" if spread else ""
-        return f"{said} ({count}{apart})"
-    if errors := support.errors(int(tree.label[node])):
-        known = support.counts is not None
-        count = f"{count}/{amount(errors)}" if known else cases(support.cases)
-    notes = [count, *_notes(tree, node, support, reasons)]
-    return f"{said} ({', '.join(notes)})"
-
-
-def _notes(
-    tree: Tree, node: int, support: _Support, reasons: Reasons | None
-) -> list[str]:
-    """Write the share of weight where there are errors, and the reason."""
-    code = int(tree.label[node])
-    notes = []
-    weights = support.weights
-    # Weights beyond those of the branches may be lost to rounding where cases are not.
-    if tree.is_weighted and support.errors(code) and weights.any():
-        piece = share(float(weights[code]), float(weights.sum()))
-        notes.append(f"{piece} of weight")
-    if reasons and node in reasons:
-        notes.append(in_short(reasons[node]))
-    return notes
-
-
-def in_short(reason: str) -> str:
-    """Write a reason without its figures: ``decided by costs``."""
-    return reason.partition(":")[0]
-
-
-def tally(tree: Tree, node: int, reasons: Reasons | None = None) -> str:
-    """Write the cases of a node and its errors or deviation, without the prediction."""
-    support = _support(tree, node)
-    count = cases(support.cases)
-    if tree.is_regression:
-        weighted = ", weighted" if tree.is_weighted else ""
-        spread = deviation_of(tree, node)
-        return f"{count}{weighted}" + (f", ± {deviation(spread)}" if spread else "")
-    pieces = [count]
-    errors = support.errors(int(tree.label[node]))
-    if errors and support.counts is not None:
-        pieces.append(_counted(errors, "error"))
-    return ", ".join([*pieces, *_notes(tree, node, support, reasons)])
-
-
-def cases(weight: float) -> str:
-    """Write how many cases there are."""
-    return _counted(weight, "case")
-
-
-def _counted(weight: float, noun: str) -> str:
-    count = amount(weight)
-    return f"{count} {noun}" + ("" if count == "1" else "s")
-
-
-def prediction_of_none(schema: Schema, tree: Tree, node: int) -> str:
-    """Write the prediction of a node for values without training cases."""
-    none = np.zeros(tree.weights.shape[1])
-    return _outcome(schema, tree, node, _Support(0.0, none, none))
-
-
-def prediction_of_stopped(schema: Schema, tree: Tree, node: int) -> str:
-    """Write the prediction of a node for the cases that take none of its branches."""
-    here = slice(tree.first_child[node], tree.first_child[node] + tree.n_children[node])
-
-    def stopped(amounts: Floats) -> Floats:
-        left: Floats = np.maximum(amounts[node] - amounts[here].sum(axis=0), 0.0)
-        return left
-
-    counts = None if tree.class_counts is None else stopped(tree.class_counts)
-    n = stopped(tree.case_counts) if counts is None else counts.sum()
-    support = _Support(float(n), counts, stopped(tree.weights))
-    return _outcome(schema, tree, node, support)
 
 
 def condition_of(schema: Schema, tree: Tree, node: int) -> Condition:
@@ -485,7 +333,133 @@ def _condition(
     column = schema.columns[index]
     if column.is_numeric:
         return Condition(column.name, "<=" if codes[0] == AT_MOST else ">", threshold)
-    values = tuple(column.categories[code] for code in codes)
-    if len(values) == 1:
-        return Condition(column.name, "=", values[0])
-    return Condition(column.name, "in", values)
+    return one_of(column.name, tuple(column.categories[code] for code in codes))
+
+
+@dataclass(frozen=True)
+class ColumnConditions:
+    """The conditions of a path on one column; the paths below it share this."""
+
+    column: Column
+    above: float = -math.inf
+    at_most: float = math.inf
+    values: tuple[Value, ...] | None = None
+    known: bool = False
+    missing: bool = False
+
+    def restricted(self, condition: Condition) -> ColumnConditions:
+        """Return the conditions with one more condition."""
+        value = condition.value
+        match condition.op:
+            case ">":
+                return replace(self, above=max(self.above, float(value)))  # type: ignore[arg-type]
+            case "<=":
+                return replace(self, at_most=min(self.at_most, float(value)))  # type: ignore[arg-type]
+            case "is known":
+                return replace(self, known=True)
+            case "is missing":
+                return replace(self, missing=True)
+        given = value if isinstance(value, tuple) else (value,)
+        return replace(self, values=self._common(given))  # type: ignore[arg-type]
+
+    def _common(self, given: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Return the values that are left of those so far.
+
+        The shorter of the lists is gone through: a node may have as many branches
+        as its list has values.
+        """
+        if self.values is None:
+            return given
+        if len(given) < len(self.values):
+            return tuple(value for value in given if value in self._allowed)
+        allowed = set(given)
+        return tuple(value for value in self.values if value in allowed)
+
+    @cached_property
+    def _allowed(self) -> frozenset[Value]:
+        return frozenset(self.values or ())
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions, each bound one of its own."""
+        name = self.column.name
+        found = []
+        if self.above > -math.inf:
+            found.append(Condition(name, ">", self.above))
+        if self.at_most < math.inf:
+            found.append(Condition(name, "<=", self.at_most))
+        if self.values is not None:
+            found.append(one_of(name, self.values))
+        if self.known and not found:  # a number within bounds is known
+            found.append(Condition(name, "is known"))
+        if self.missing:
+            found.append(Condition(name, "is missing"))
+        return tuple(found)
+
+    @cached_property
+    def simple(self) -> tuple[Condition, ...]:
+        """The conditions, in as few words as will do."""
+        return simplified(self.conditions, self.column)
+
+
+ColumnPath = dict[str, ColumnConditions]
+
+
+def restricted_path(
+    way: ColumnPath, column: Column, condition: Condition
+) -> ColumnPath:
+    """Return a path with one more condition."""
+    column_conditions = way.get(column.name) or ColumnConditions(column)
+    return {**way, column.name: column_conditions.restricted(condition)}
+
+
+def path_conditions(way: ColumnPath) -> tuple[Condition, ...]:
+    """Return the conditions of a path, those on a column merged."""
+    return tuple(
+        c for column_conditions in way.values() for c in column_conditions.conditions
+    )
+
+
+def path_to(schema: Schema, tree: Tree, node: int) -> tuple[Condition, ...]:
+    """Return the conditions of the path from the root to a node."""
+    below = []
+    while node > 0:
+        below.append(node)
+        node = int(tree.parent[node])
+    way: ColumnPath = {}
+    for child in reversed(below):
+        column = schema.columns[int(tree.column[tree.parent[child]])]
+        column_conditions = way.get(column.name) or ColumnConditions(column)
+        way[column.name] = column_conditions.restricted(
+            condition_of(schema, tree, child)
+        )
+    return path_conditions(way)
+
+
+def simplified(
+    conditions: tuple[Condition, ...], column: Column
+) -> tuple[Condition, ...]:
+    """Return equivalent conditions on one column in as few words as possible."""
+    if [c.op for c in conditions] == [">", "<="]:
+        pair = (conditions[0].value, conditions[1].value)
+        return (Condition(column.name, "within", pair),)  # type: ignore[arg-type]
+    return tuple(s for c in conditions for s in _shortened(c, column))
+
+
+#: A shorter list of values is never written by what is not in it.
+_LONG_LIST = 3
+
+
+def _shortened(condition: Condition, column: Column) -> tuple[Condition, ...]:
+    """Return a list of values as it is, turned round, or not at all."""
+    if condition.op != "in":
+        return (condition,)
+    inside = set(condition.value)  # type: ignore[arg-type]
+    outside = tuple(value for value in column.categories if value not in inside)
+    if not outside:
+        # All values: but a missing one is none of them.
+        known = Condition(column.name, "is known")
+        return (known,) if column.has_missing else ()
+    if len(inside) >= _LONG_LIST and 2 * len(outside) <= len(inside):
+        return (Condition(column.name, "not in", outside),)
+    return (condition,)

@@ -22,7 +22,7 @@ from branchwise.errors import DataError, ParameterError
 from branchwise.prune import cost_complexity, error_based
 from branchwise.prune import reduced_error as same_leaves
 from branchwise.recipe import ALPHA_RULES, PRUNINGS, Pruning, Recipe
-from branchwise.text.as_text import aligned
+from branchwise.text.document import aligned
 from branchwise.train.hold_out import (
     PathErrors,
     Units,
