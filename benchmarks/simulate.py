@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.weights import unit_grid
+from branchwise.engines.base import Plan, Task
 from branchwise.engines.chunk import Chunk, joined
-from branchwise.engines.fit_plan import Plan, Task
 from branchwise.engines.level_engine import CountColumns, PassEngine, merged
 from branchwise.engines.scan import finalise, scan
 from branchwise.grow.grow import grow

@@ -11,8 +11,15 @@ from dataclasses import replace
 from typing import Any
 
 from branchwise.data.schema import Schema, Value
-from branchwise.engines.base import Source, engine_of, source_of
-from branchwise.engines.fit_plan import MAX_EXACT, Plan, Task, check_columns
+from branchwise.engines.base import (
+    MAX_EXACT,
+    Plan,
+    Source,
+    Task,
+    check_columns,
+    engine_of,
+    source_of,
+)
 from branchwise.engines.memory import MemoryTable, Training
 from branchwise.errors import ParameterError, check_limit, quoted
 from branchwise.grow.grow import Progress

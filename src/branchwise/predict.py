@@ -15,6 +15,7 @@ from branchwise.data.schema import PLURAL
 from branchwise.engines.base import engine_of, model_of
 from branchwise.engines.prediction import (
     Batch,
+    FilePredictions,
     Keep,
     What,
     checked_what,
@@ -92,7 +93,7 @@ def predict_rows(
     if engine == "sql":
         return _in_database(model, source, wanted, keep, output, verify, as_query)
     if engine == "spark":
-        from branchwise.engines.spark.predictions import (  # noqa: PLC0415
+        from branchwise.engines.spark.source import (  # noqa: PLC0415
             spark_predictions,
         )
 
@@ -182,10 +183,6 @@ def _in_files(
     escape_formulas: bool,
 ) -> Iterator[Batch] | int:
     """Predict for the rows of files, chunk by chunk."""
-    from branchwise.engines.file_predictions import (  # noqa: PLC0415
-        FilePredictions,
-    )
-
     table = StreamedTable.of(getattr(source, "table", source))
     predictions = FilePredictions(model, table, wanted, keep)
     if output is None:

@@ -15,8 +15,8 @@ from pyarrow import feather, ipc, parquet
 
 from branchwise import CARTRegressor, DataError, ParameterError, datasets, fit_tree
 from branchwise.engines import chunked
+from branchwise.engines.base import Task
 from branchwise.engines.chunked import ChunkedTable
-from branchwise.engines.fit_plan import Task
 from branchwise.files import dataset as part_files
 from branchwise.files.dataset import StreamedTable, files_of
 from branchwise.files.options import Reading

@@ -27,8 +27,8 @@ from branchwise import (
     load,
 )
 from branchwise.cli.main import app
+from branchwise.engines.base import Task
 from branchwise.engines.chunk import Chunk, Route
-from branchwise.engines.fit_plan import Task
 from branchwise.engines.level_engine import CountColumns
 from branchwise.model import Model
 from branchwise.recipe import C45, CART, ID3, Recipe

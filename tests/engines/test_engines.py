@@ -14,8 +14,9 @@ from hypothesis.extra import numpy as arrays
 from branchwise import DataError, ParameterError, fit_tree
 from branchwise.data.bins import bin_columns
 from branchwise.data.schema import Column, Columns
-from branchwise.engines.fit_plan import NumberSummary, Task
+from branchwise.engines.base import Task
 from branchwise.engines.level_engine import in_buckets
+from branchwise.engines.scan import NumberSummary
 from branchwise.recipe import CART, ID3
 from branchwise.train.engine_growth import grown_by_engine
 from branchwise.train.train import task_of

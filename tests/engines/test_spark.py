@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from branchwise import DataError, ParameterError, datasets, fit_tree
-from branchwise.engines.remote import received, sent
+from branchwise.engines.level_engine import received, sent
 from branchwise.engines.spark import SparkTable
 from branchwise.engines.spark import cluster as spark_session
 from branchwise.engines.spark import source as engine
@@ -269,7 +269,7 @@ def test_the_table_is_read_once(spark, tmp_path):
 
 @pytest.mark.slow
 def test_rows_as_they_were_read_are_given_up(spark):
-    from branchwise.engines.fit_plan import Task
+    from branchwise.engines.base import Task
 
     table = random_table(np.random.default_rng(6)).drop(columns="w")
     kept = spark.sparkContext._jsc.sc()
@@ -333,7 +333,7 @@ def test_a_table_that_changes_is_refused(spark, tmp_path):
     table = random_table(np.random.default_rng(8)).drop(columns="w")
     frame_of(spark, table, 2).write.parquet(path)
     with SparkTable(spark.read.parquet(path)) as place:
-        from branchwise.engines.fit_plan import Task
+        from branchwise.engines.base import Task
 
         plan = place.learn(Task("y"))
         passes = place.engine(replace(plan, n_rows=plan.n_rows + 1))
@@ -434,8 +434,8 @@ def test_answers_that_cannot_be_had(spark):
 
 
 def test_a_plan_that_is_known_does_not_travel():
+    from branchwise.engines.base import Task
     from branchwise.engines.chunk import Route
-    from branchwise.engines.fit_plan import Task
     from listed_source import ListedPlace
 
     table = random_table(np.random.default_rng(2))

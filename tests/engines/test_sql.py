@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from branchwise import fit_tree
-from branchwise.engines.fit_plan import Task
+from branchwise.engines.base import Task
 from branchwise.engines.sql import SqlTable
 from branchwise.grow.grow import grow, recount
 from branchwise.recipe import C45, CART, ID3

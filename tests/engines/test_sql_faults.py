@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from branchwise import DataError, ParameterError
-from branchwise.engines.fit_plan import Task
+from branchwise.engines.base import Task
 from branchwise.engines.sql import SqlTable
-from branchwise.engines.sql import levels as sql_levels
+from branchwise.engines.sql import routes as sql_routes
 from branchwise.engines.sql.drivers import connected
 from branchwise.grow.grow import grow
 from branchwise.recipe import ID3
@@ -328,7 +328,7 @@ def test_equal_names_of_a_join_are_refused(postgresql):  # noqa: F811
 
 
 def test_a_tree_that_is_too_deep_for_a_query_says_what_to_do(sqlite, monkeypatch):
-    monkeypatch.setattr(sql_levels, "MOST_JOINED_LEVELS", 1)
+    monkeypatch.setattr(sql_routes, "MOST_JOINED_LEVELS", 1)
     divided = replace(ID3, missing="split", unseen="split")
     with pytest.raises(DataError, match=r"temporary_tables=True.*max_depth"):
         fit(SqlTable(sqlite, "t"), divided)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from branchwise import DataError, fit_tree, read_table
-from branchwise.engines.fit_plan import Task
+from branchwise.engines.base import Task
 from branchwise.engines.scan import Rescan, finalise, rescan, scan, weigh_again
 from branchwise.engines.sql import SqlTable
 from branchwise.files.read_table import MISSING

@@ -10,7 +10,7 @@ import pytest
 from branchwise.data.schema import Column, Columns, Schema
 from branchwise.data.target import Classes
 from branchwise.data.weights import weigh
-from branchwise.engines.memory_engine import MemoryEngine
+from branchwise.engines.memory import MemoryEngine
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import grow, recount
 from branchwise.prune import error_based

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from branchwise.engines.base import Plan, Task
 from branchwise.engines.chunk import encode_chunk, finished, joined
-from branchwise.engines.fit_plan import Plan, Task
 from branchwise.engines.level_engine import PassEngine, merged
 from branchwise.engines.scan import Rescan, finalise, rescan, scan, weigh_again
 

@@ -21,8 +21,7 @@ from branchwise.cli.support.streams import (
     check_outputs,
     open_output,
 )
-from branchwise.engines.file_predictions import FilePredictions
-from branchwise.engines.prediction import What, predicted_columns
+from branchwise.engines.prediction import FilePredictions, What, predicted_columns
 from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.files.dataset import StreamedTable, files_of
 from branchwise.files.options import Reading

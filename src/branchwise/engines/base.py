@@ -1,17 +1,213 @@
-"""The protocol of engines and data sources, and the registry of both."""
+"""The protocol of data sources: the task and the plan of fitting one; the engines.
+
+A :class:`Task` names the target and says how the other columns are read. One scan of
+all rows gives a :class:`Plan`: the schema, the edges of bins, and the grids of weights
+and targets. With it every chunk of the rows can be encoded and counted by itself, and
+the counts of all chunks add up exactly.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, ClassVar, Protocol, Self
 
+import numpy as np
+
+from branchwise.data.arrays import Floats
 from branchwise.data.arrow import is_dataset
-from branchwise.engines.fit_plan import Plan, Task
-from branchwise.errors import ParameterError, quoted
+from branchwise.data.bins import Edges
+from branchwise.data.columns import Numbers, RawColumn
+from branchwise.data.frames import Frame, check_column_names
+from branchwise.data.schema import Schema, Value, check_names
+from branchwise.data.target import Classes, Quantities, Scale, Spread, scale_of
+from branchwise.data.weights import (
+    WeightGrid,
+    check_each_weight,
+    on_grid,
+)
+from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.grow.protocol import Engine
+
+#: The default number of distinct numbers of a column with exact thresholds.
+MAX_EXACT = 10_000
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to learn from a source.
+
+    Parameters
+    ----------
+    target, weight : str
+        The columns of the target and, if there is one, of the weights; or their values,
+        one for each row, if the rows are in memory.
+    ignored : tuple of str
+        Columns that are no attributes.
+    categorical_features, categories, classes
+        As in :func:`~branchwise.fit.fit_tree`.
+    class_weight : "balanced", dict or None
+        The factors of the weights of classes.
+    priors : dict or None
+        The share of all weight that each class is to have.
+    criterion : str or None
+        The criterion if the target is a number; None where it is a class.
+    weights_are_cases : bool
+        Whether a row of weight 2 is two cases.
+    divides : bool
+        Whether cases with missing values go down every branch.
+    rejects_missing : bool
+        Whether missing values are an error.
+    max_bins : int or None
+        The most bins of a numeric column; None is no limit.
+    max_exact : int
+        The most distinct numbers of a column with exact thresholds.
+    threads : int
+        How many threads read a table in memory.
+    """
+
+    target: Any
+    weight: Any = None
+    ignored: tuple[str, ...] = ()
+    categorical_features: object = "from_dtype"
+    categories: Mapping[Any, Sequence[Any]] | None = None
+    classes: Sequence[Value] | None = None
+    class_weight: object = None
+    priors: object = None
+    criterion: str | None = None
+    weights_are_cases: bool = False
+    divides: bool = False
+    rejects_missing: bool = False
+    max_bins: int | None = None
+    max_exact: int = MAX_EXACT
+    threads: int = 1
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the target is a number."""
+        return self.criterion is not None
+
+    @property
+    def no_attributes(self) -> frozenset[str]:
+        """The columns that are not attributes."""
+        special = {self.target, *self.ignored}
+        return frozenset(special if self.weight is None else special | {self.weight})
+
+
+def check_columns(task: Task, label: str, names: Sequence[str]) -> None:
+    """Reject names that are not columns, and a target that is ignored."""
+    weight = [] if task.weight is None else [task.weight]
+    check_names(label, names, [task.target, *weight, *task.ignored])
+    if task.target in task.ignored:
+        raise ParameterError(
+            f"ignore must name attributes. Got {task.target!r}, which is the target."
+        )
+
+
+def attributes_of(frame: Frame, task: Task) -> Frame:
+    """Return the attributes of a table, which must have the columns of the task."""
+    for role, name in (("target", task.target), ("weight", task.weight)):
+        if name is not None and name not in frame.names:
+            raise DataError(
+                f"The table has no column {name!r} to be the {role}. Its columns are "
+                f"{quoted(frame.names, 20)}."
+            )
+    kept = [at for at, name in enumerate(frame.names) if name not in task.no_attributes]
+    if not kept:
+        raise DataError(
+            "The table has no attributes: besides the target "
+            f"{task.target!r} no column is left to learn from."
+        )
+    names = tuple(frame.names[at] for at in kept)
+    check_column_names(names)
+    readers = tuple(frame.readers[at] for at in kept)
+    return Frame(names, frame.n_rows, frame.named, readers)
+
+
+def special(frame: Frame, name: str) -> RawColumn:
+    """Return the column of the target or of the weights."""
+    return frame.column(frame.names.index(name))
+
+
+def weights_in(frame: Frame, task: Task) -> Floats | None:
+    """Return the weights of rows, each checked."""
+    if task.weight is None:
+        return None
+    raw = special(frame, task.weight)
+    if not isinstance(raw, Numbers):
+        raise DataError(f"Column {task.weight!r} must hold the weights of the rows.")
+    return check_each_weight(raw.values, frame.n_rows)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is needed to encode and to count a chunk of the rows.
+
+    ``values`` has, for every numeric column, the numbers that its codes stand for:
+    the distinct numbers, or where ``edges`` has bins for it their positions.
+    ``class_factors`` are the factors of weights by class. ``grid`` has weights only
+    where all rows are in memory; a step of 0 leaves weights as they are.
+    ``unseen_values`` says that rows may have unseen categories, as validation rows may.
+    """
+
+    task: Task
+    schema: Schema
+    n_rows: int
+    grid: WeightGrid
+    values: Mapping[int, Floats] = field(default_factory=dict)
+    edges: Edges = field(default_factory=dict)
+    class_factors: Floats | None = None
+    spread: Spread | None = None
+    unseen_values: bool = False
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes; 0 in regression."""
+        return len(self.schema.classes)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights that are not all 1."""
+        return self.task.weight is not None or self.class_factors is not None
+
+    def n_codes(self, column: int) -> int:
+        """Return the number of codes of a column, including that of missing values."""
+        if column in self.values:
+            return len(self.values[column]) + 1
+        return self.schema.columns[column].missing_code + 1 + self.unseen_values
+
+    def weigh(self, weights: Floats | None, labels: Any) -> Floats | None:
+        """Round the weights of some rows to the grid."""
+        if not self.weighted:
+            return None
+        given = np.ones(len(labels)) if weights is None else weights
+        if self.class_factors is not None:
+            given = given * self.class_factors[labels]
+        if not self.grid.step:
+            return given
+        return on_grid(given / self.grid.unit, self.grid.step)
+
+    def grid_of(self, weights: Floats | None) -> WeightGrid:
+        """Return the grid with the weights of some rows, already on it."""
+        return replace(self.grid, weights=weights)
+
+    def target_of(self, target: Any) -> Classes | Quantities:
+        """Prepare the target for counting."""
+        if self.scale is None:
+            return Classes(target.astype(np.intp), self.n_classes)
+        return Quantities(self.scale.in_units(target), self.scale)
+
+    @cached_property
+    def scale(self) -> Scale | None:
+        """How numbers to be predicted are counted; None where classes are."""
+        if self.spread is None:
+            return None
+        return scale_of(self.spread, self.grid, self.weighted)
+
 
 #: The engines by name, with what each is for.
 ENGINES = {

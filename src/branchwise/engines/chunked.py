@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Ints
 from branchwise.data.arrow import as_array, from_array, release_memory
 from branchwise.data.schema import value_type
+from branchwise.engines.base import Plan, Task
 from branchwise.engines.chunk import (
     Below,
     Chunk,
@@ -33,9 +34,8 @@ from branchwise.engines.chunk import (
     finished,
     joined,
 )
-from branchwise.engines.fit_plan import Plan, Summary, Task
 from branchwise.engines.level_engine import Job, PassEngine, merged
-from branchwise.engines.scan import Rescan, finalise, rescan, scan, weigh_again
+from branchwise.engines.scan import Rescan, Summary, finalise, rescan, scan, weigh_again
 from branchwise.errors import DataError, check_limit
 from branchwise.files.dataset import StreamedTable
 from branchwise.tree.tree import Tree

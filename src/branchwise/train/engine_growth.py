@@ -9,9 +9,8 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, Ints, distinct
 from branchwise.data.bins import Edges
-from branchwise.engines.base import Source
+from branchwise.engines.base import Plan, Source
 from branchwise.engines.chunk import Chunk, cells_of
-from branchwise.engines.fit_plan import Plan
 from branchwise.engines.level_engine import PassEngine
 from branchwise.errors import DataError, quoted
 from branchwise.grow import native_kernel as native

@@ -26,9 +26,8 @@ from branchwise.data.encoded_table import LRUCache, digest
 from branchwise.data.schema import Column, Value
 from branchwise.data.target import Classes, Scale
 from branchwise.data.weights import WeightGrid
-from branchwise.engines.fit_plan import Task
-from branchwise.engines.memory import Training
-from branchwise.engines.memory_engine import class_cases_of
+from branchwise.engines.base import Task
+from branchwise.engines.memory import Training, class_cases_of
 from branchwise.errors import BranchwiseWarning, ParameterError, quoted
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import Progress, grow, recount

@@ -21,7 +21,7 @@ import distributed
 import pandas as pd
 
 from branchwise.engines.dask.workers import Rejected, merge_results
-from branchwise.engines.remote import Texts
+from branchwise.engines.level_engine import Texts
 from branchwise.errors import BranchwiseError, DataError, ParameterError, counted
 from branchwise.files.parquet import declared_columns
 from branchwise.threads import in_order

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Ints
 from branchwise.data.columns import RawColumn
 from branchwise.data.frames import Frame
+from branchwise.engines.base import Plan, Task, attributes_of
 from branchwise.engines.chunk import Below, Route, check_n_rows
 from branchwise.engines.dask.cluster import (
     Executor,
@@ -46,10 +47,8 @@ from branchwise.engines.dask.workers import (
     held,
     returned,
 )
-from branchwise.engines.fit_plan import Plan, Task, attributes_of
-from branchwise.engines.level_engine import Job, PassEngine
+from branchwise.engines.level_engine import Job, PassEngine, RemoteTable
 from branchwise.engines.prediction import What, predicted, prediction_names
-from branchwise.engines.remote import RemoteTable
 from branchwise.engines.scan import (
     Rescan,
     finalise,

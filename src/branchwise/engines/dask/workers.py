@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Ints, downcast
 from branchwise.data.columns import Coded, KeptColumn, downcast_codes
 from branchwise.data.frames import Frame, open_table, read_vector
+from branchwise.engines.base import Plan
 from branchwise.engines.chunk import Chunk, Route, encode_chunk, joined
 from branchwise.engines.chunk import finished as finished_nodes
-from branchwise.engines.fit_plan import Plan
-from branchwise.engines.level_engine import Result, merged
-from branchwise.engines.remote import received, sent
+from branchwise.engines.level_engine import Result, merged, received, sent
 from branchwise.errors import BranchwiseError, DataError, counted
 from branchwise.tree.tree import ARRAYS, Tree
 

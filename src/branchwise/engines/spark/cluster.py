@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from branchwise.engines.level_engine import merged
-from branchwise.engines.remote import Texts
+from branchwise.engines.level_engine import Texts, merged
 from branchwise.engines.spark.workers import PAGES, Merge, Outcome, Shipped, opened
 from branchwise.errors import DataError
 

@@ -1,4 +1,4 @@
-"""Data source of the Spark engine: partitions are counted by the workers.
+"""Data source of the Spark engine, and lazy prediction on Spark.
 
 The table is read once. Spark caches its rows as small integer codes, in memory and,
 if necessary, on disk; every level is a pass over them with the splits so far, and the
@@ -8,17 +8,25 @@ need branchwise and pyarrow installed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from branchwise.data.arrays import Ints
+from branchwise.data.arrow import table_of, with_columns
+from branchwise.engines.base import Plan, Task
 from branchwise.engines.chunk import Below, Route, check_n_rows
-from branchwise.engines.fit_plan import Plan, Summary, Task
-from branchwise.engines.level_engine import Job, PassEngine
-from branchwise.engines.remote import RemoteTable, sent
-from branchwise.engines.scan import Rescan, finalise, rescan, weigh_again
+from branchwise.engines.level_engine import Job, PassEngine, RemoteTable, sent
+from branchwise.engines.prediction import (
+    Keep,
+    What,
+    kept_columns,
+    predicted_columns,
+    prediction_names,
+)
+from branchwise.engines.scan import Rescan, Summary, finalise, rescan, weigh_again
 from branchwise.engines.spark.cluster import Session, known, mapped, parquet_frame
 from branchwise.engines.spark.workers import (
     REPORT,
@@ -32,7 +40,7 @@ from branchwise.engines.spark.workers import (
     Shipped,
     SliceByBatch,
 )
-from branchwise.errors import DataError, check_limit
+from branchwise.errors import DataError, check_limit, quoted
 from branchwise.tree.tree import Tree
 
 #: Buckets of nodes to finish for every partition.
@@ -207,3 +215,70 @@ def _check_unchanged(plan: Plan, n_rows: int) -> None:
         n_rows,
         "Spark reads rows again that it lost with a worker; save the table. ",
     )
+
+
+_TYPES = {bool: "boolean", int: "long", float: "double", str: "string"}
+
+
+def spark_predictions(
+    model: Any, frame: Any, wanted: Sequence[What], keep: Keep
+) -> Any:
+    """Return a DataFrame of predictions, after the columns that are kept.
+
+    Nothing is computed before the rows are collected or written.
+    """
+    if not hasattr(frame, "mapInArrow"):
+        raise DataError(
+            f"source must be a DataFrame of Spark. Got {type(frame).__name__}."
+        )
+    added = _added(model, wanted)
+    names = [column.name for column in model.schema.columns]
+    absent = [name for name in names if name not in frame.columns]
+    if absent:
+        raise DataError(
+            f"The table lacks {quoted(absent)}, which the tree was fitted with. Its "
+            f"columns are {quoted(frame.columns, 20)}; rename or add what is lacking."
+        )
+    kept = kept_columns(keep, frame.columns, "The table", list(added))
+    # By position: Spark treats dots in names as access to fields.
+    numbered = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))
+    schema = deepcopy(numbered.schema)
+    for at, kind in enumerate(added.values()):
+        schema.add(f"added{at}", kind)
+    positions = {name: frame.columns.index(name) for name in names}
+    new = tuple(schema.names[len(frame.columns) :])
+    work = _Predict(model, tuple(wanted), positions, new)
+    chosen = [f"c{frame.columns.index(name)}" for name in kept]
+    rows = mapped(numbered, work, schema).select(*chosen, *new)
+    return rows.toDF(*kept, *added)
+
+
+def _added(model: Any, wanted: Sequence[What]) -> dict[str, str]:
+    """Return the columns that are added, with their types."""
+    classes = model.schema.classes
+    types = {
+        "classes": _TYPES[type(classes[0])] if classes else "double",
+        "probabilities": "double",
+        "leaves": "long",
+    }
+    return {
+        name: types[what]
+        for what in wanted
+        for name in prediction_names(model.schema, what)
+    }
+
+
+@dataclass(frozen=True)
+class _Predict:
+    """Adds columns to the batches of a partition."""
+
+    model: Any
+    wanted: tuple[What, ...]
+    positions: dict[str, int]
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in batches:
+            rows = table_of(batch, self.positions)
+            added = predicted_columns(self.model, rows, self.wanted)
+            yield with_columns(batch, self.names, list(added.values()))

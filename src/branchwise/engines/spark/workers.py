@@ -21,10 +21,9 @@ import numpy as np
 from branchwise.data.arrow import table_of_batches
 from branchwise.data.columns import KeptColumn, downcast_codes
 from branchwise.data.frames import Frame, open_table
+from branchwise.engines.base import Plan, Task
 from branchwise.engines.chunk import Chunk, encode_chunk, finished, joined
-from branchwise.engines.fit_plan import Plan, Task
-from branchwise.engines.level_engine import merged
-from branchwise.engines.remote import received
+from branchwise.engines.level_engine import merged, received
 from branchwise.engines.scan import scan
 from branchwise.errors import BranchwiseError
 

@@ -16,7 +16,7 @@ from branchwise.data.encode import encode_columns
 from branchwise.data.exact_sums import SPLITTER, Limbs
 from branchwise.data.schema import Columns
 from branchwise.data.target import LOWEST_BIT, Scale, class_codes, occurring_classes
-from branchwise.engines.fit_plan import Plan
+from branchwise.engines.base import Plan
 from branchwise.engines.sql.connections import (
     Binder,
     binned,
@@ -24,7 +24,6 @@ from branchwise.engines.sql.connections import (
     rounded,
     searched,
 )
-from branchwise.engines.sql.routes import Attribute
 from branchwise.engines.sql.table_columns import Source
 from branchwise.errors import DataError
 
@@ -191,6 +190,15 @@ class Fields:
         return [
             n for n, there in (("w", self.has_weight), ("k", self.has_case)) if there
         ]
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """How an attribute is compared: by its code, or as a number, missing or not."""
+
+    name: str
+    is_numeric: bool
+    missing: str
 
 
 class Writer:

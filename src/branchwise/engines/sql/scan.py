@@ -20,15 +20,14 @@ from branchwise.data.frames import Frame, chosen_columns, declared_categories
 from branchwise.data.schema import Column, Value, value_type
 from branchwise.data.target import Spread, class_codes, occurring_classes
 from branchwise.data.weights import WeightSummary, long_sum
-from branchwise.engines.fit_plan import (
+from branchwise.engines.base import Plan, Task, attributes_of
+from branchwise.engines.scan import (
     ColumnSummary,
     NumberSummary,
-    Plan,
+    Rescan,
     Summary,
-    Task,
-    attributes_of,
+    finalise,
 )
-from branchwise.engines.scan import Rescan, finalise
 from branchwise.engines.sql.connections import Binder
 from branchwise.engines.sql.queries import weight_of
 from branchwise.engines.sql.table_columns import Source

@@ -18,7 +18,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, Ints, distinct
 from branchwise.data.schema import Column, Columns, check_names
-from branchwise.engines.fit_plan import Plan, Task
+from branchwise.engines.base import Plan, Task
 from branchwise.engines.sql.connections import (
     Binder,
     Connection,
@@ -36,9 +36,15 @@ from branchwise.engines.sql.counting import (
     only,
 )
 from branchwise.engines.sql.drivers import connected
-from branchwise.engines.sql.levels import MOST_JOINED_LEVELS, TooDeep, in_nodes
 from branchwise.engines.sql.queries import Writer
-from branchwise.engines.sql.routes import Step, renumbering, step_of
+from branchwise.engines.sql.routes import (
+    MOST_JOINED_LEVELS,
+    Step,
+    TooDeep,
+    in_nodes,
+    renumbering,
+    step_of,
+)
 from branchwise.engines.sql.scan import learn
 from branchwise.engines.sql.table_columns import Source
 from branchwise.errors import DataError, ParameterError
