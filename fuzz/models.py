@@ -35,8 +35,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/helpers"))
 import numpy as np
 
 from branchwise import BranchwiseError, BranchwiseWarning, Model, export
+from branchwise import model_file as persist
 from branchwise.data.schema import Column
-from branchwise.model_file import save as persist
 from limits import time_limit
 from mixed_trees import ESTIMATORS, random_model
 from model_mutations import damage_bytes, damage_meaning, damage_value, paths_of

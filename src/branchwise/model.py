@@ -709,7 +709,7 @@ class Model(Reading, Showing):
             The export; bytes where the format is not text.
         """
         from branchwise import export
-        from branchwise.files.atomic import atomic_write
+        from branchwise.files.raw_bytes import atomic_write
 
         if verify is False:
             content = export.write(self, target, **options)
@@ -723,15 +723,15 @@ class Model(Reading, Showing):
 
     def to_bytes(self) -> bytes:
         """Return the content of the model file."""
-        from branchwise.model_file import save as persist
+        from branchwise import model_file
 
-        return persist.to_bytes(self.schema, self.tree, self.recipe)
+        return model_file.to_bytes(self.schema, self.tree, self.recipe)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, whole or not at all."""
-        from branchwise.model_file import save as persist
+        from branchwise import model_file
 
-        persist.save(path, self.schema, self.tree, self.recipe)
+        model_file.save(path, self.schema, self.tree, self.recipe)
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -747,9 +747,9 @@ def load(path: str | os.PathLike[str]) -> Model:
     Model
         The model, which predicts exactly as the one that was saved.
     """
-    from branchwise.model_file import save as persist
+    from branchwise import model_file
 
-    return Model(*persist.load(path))
+    return Model(*model_file.load(path))
 
 
 def pruning_path(model: Model, X: object = None, y: object = None) -> PruningTable:

@@ -28,11 +28,15 @@ from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.export.plan import Field, make_plan
 from branchwise.export.sql.cases import Names
 from branchwise.export.verification import Exportable, exported, write
-from branchwise.files.atomic import atomic_write
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import ENDINGS
+from branchwise.files.raw_bytes import atomic_write
 from branchwise.files.sql_dialects import Dialect
-from branchwise.files.write_table import FileFormat, chunk_writer, format_of_name
+from branchwise.files.write_table import (
+    FileFormat,
+    chunk_writer,
+    format_of_name,
+)
 
 
 def predict_rows(

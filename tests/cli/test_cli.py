@@ -45,7 +45,7 @@ from branchwise.errors import BranchwiseError
 from branchwise.files import csv_columns as parsing
 from branchwise.files.read_table import read_table
 from branchwise.model import Model
-from branchwise.model_file.save import from_bytes as load_bytes
+from branchwise.model_file import from_bytes as load_bytes
 from branchwise.recipe import (
     BUILT_IN,
     C45,

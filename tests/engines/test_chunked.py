@@ -233,8 +233,8 @@ def test_typed_columns_are_what_they_are_in_memory(form, tmp_path):
 
 
 def load_bytes(content):
+    from branchwise import model_file as persist
     from branchwise.model import Model
-    from branchwise.model_file import save as persist
 
     return Model(*persist.from_bytes(content, "a model"))
 

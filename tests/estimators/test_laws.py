@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import naive
 from branchwise import DataError, ID3Classifier, Model, Recipe, fit_tree, load
+from branchwise import model_file as persist
 from branchwise.grow import counts as counts_module
 from branchwise.grow.counts import Counts, Rows, tally
-from branchwise.model_file import save as persist
 from branchwise.recipe import C45, CART
 from branchwise.text.conditions import Condition, condition_of
 from random_tables import KERNELS, as_table, random_table

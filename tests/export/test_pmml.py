@@ -7,9 +7,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from branchwise import ExportError, ID3Classifier, datasets, export, fit_tree
+from branchwise import model_file as persist
 from branchwise.export import pmml
 from branchwise.model import Model
-from branchwise.model_file import save as persist
 
 SPACE = "{http://www.dmg.org/PMML-4_4}"
 

@@ -17,10 +17,9 @@ from branchwise.files import (
 from branchwise.files import (
     raw_bytes as contents,
 )
-from branchwise.files.atomic import telling
 from branchwise.files.csv_rows import line_spans
 from branchwise.files.delimited import DelimitedFile
-from branchwise.files.options import Reading
+from branchwise.files.options import Reading, telling
 from branchwise.files.raw_bytes import StoredFile, as_stream, find, position
 from branchwise.files.read_table import read_table
 

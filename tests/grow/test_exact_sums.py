@@ -21,7 +21,7 @@ from branchwise.engines.chunked import ChunkedTable
 from branchwise.engines.sql import SqlTable
 from branchwise.errors import DataError, ParameterError
 from branchwise.files.dataset import StreamedTable
-from branchwise.model_file.save import from_bytes
+from branchwise.model_file import from_bytes
 from branchwise.recipe import C45, CART, ID3
 from selection import first_fast
 

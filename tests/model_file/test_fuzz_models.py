@@ -14,8 +14,8 @@ import pytest
 from scipy import stats
 
 from branchwise import DataError, Model, export
+from branchwise import model_file as persist
 from branchwise.data.schema import Column, Schema
-from branchwise.model_file import save as persist
 from branchwise.recipe import C45, CART
 from branchwise.stats import share_interval, student
 from branchwise.tree.builder import TreeBuilder

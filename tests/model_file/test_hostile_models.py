@@ -23,12 +23,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from branchwise import ExportError, ModelFileError, ParameterError, export
+from branchwise import model_file as persist
 from branchwise.export import javascript
 from branchwise.export import python as python_source
 from branchwise.export.plan import make_plan
 from branchwise.export.sql import runners as sql_runners
 from branchwise.model import Model
-from branchwise.model_file import save as persist
 from branchwise.plot import plot_tree
 from branchwise.report import make_report
 from sql_sources import postgresql  # noqa: F401  (a fixture)

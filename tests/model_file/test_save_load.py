@@ -34,9 +34,9 @@ from branchwise import (
     datasets,
     fit_tree,
 )
+from branchwise import model_file as document
+from branchwise import model_file as persist
 from branchwise.data.schema import Column, Schema
-from branchwise.model_file import load as document
-from branchwise.model_file import save as persist
 from branchwise.recipe import C45, CART, PARAMETERS
 from branchwise.tree.builder import TreeBuilder, validate
 from model_mutations import REMOVE, Path_, changed, damage_bytes, damage_value, paths_of

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 import branchwise
 import branchwise.datasets
 import branchwise.export
+from branchwise import model_file as document
 from branchwise.cli.main import app
-from branchwise.model_file import load as document
 from branchwise.recipe import (
     ALGORITHMS,
     ALPHA_RULES,

@@ -15,7 +15,7 @@ import pytest
 
 from branchwise import C45Classifier, CARTClassifier, load
 from branchwise.data.arrays import distinct
-from branchwise.files import atomic as files
+from branchwise.files import raw_bytes as files
 from selection import first_fast
 
 needs_fork = pytest.mark.skipif(

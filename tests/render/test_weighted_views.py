@@ -14,7 +14,7 @@ from branchwise.data.schema import Column, Schema
 from branchwise.data.weights import weigh
 from branchwise.errors import DataError, ModelFileError
 from branchwise.model import Model
-from branchwise.model_file.save import from_bytes
+from branchwise.model_file import from_bytes
 from branchwise.native import available
 from branchwise.recipe import C45, CART, ID3
 from branchwise.render.viewer import compact

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from branchwise.errors import DataError
 from branchwise.files.csv_rows import Lines, Records
+from branchwise.files.delimited import MARK, Declared, DeclaredRows, rewritten
 from branchwise.files.options import Reading
 from branchwise.files.raw_bytes import (
     Buffer,
@@ -19,7 +20,6 @@ from branchwise.files.raw_bytes import (
     check_utf8,
     text_start,
 )
-from branchwise.files.text_to_csv import MARK, Declared, DeclaredRows, rewritten
 
 _BEGINS = re.compile(rb"(?:\s*%[^\r\n]*[\r\n])*\s*@relation\b", re.IGNORECASE)
 _NUMBERS = frozenset(("numeric", "real", "integer"))

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from branchwise.errors import DataError
 from branchwise.files.csv_rows import Records
+from branchwise.files.delimited import MARK, Declared, DeclaredRows, rewritten
 from branchwise.files.options import Reading
 from branchwise.files.raw_bytes import (
     Buffer,
@@ -22,7 +23,6 @@ from branchwise.files.raw_bytes import (
     text_start,
     whole_text,
 )
-from branchwise.files.text_to_csv import MARK, Declared, DeclaredRows, rewritten
 
 NAMES = ".names"
 #: The endings of data files that have a names file.

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from branchwise.files.atomic import reading_progress
+from branchwise.files.options import reading_progress
 from branchwise.files.raw_bytes import Buffer
 
 #: Arrow falls back to plain text beyond this many distinct values in a block.

@@ -18,9 +18,8 @@ from typing import Any, TypeVar
 from branchwise.data.arrow import declared_table, table_of_batches
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.options import MOST_BYTES, Reading
-from branchwise.files.parquet import in_file_order, typed_columns
-from branchwise.files.python_cells import column_of_cells
 from branchwise.files.raw_bytes import raise_size
+from branchwise.files.typed_columns import column_of_cells, in_file_order, typed_columns
 
 T = TypeVar("T")
 

@@ -39,7 +39,6 @@ from branchwise.files.options import (
     HEADED_FORMATS,
     Reading,
 )
-from branchwise.files.parquet import ArrowFile, ParquetFile, typed_columns, untyped
 from branchwise.files.raw_bytes import STANDARD_STREAM, contents
 from branchwise.files.read_table import (
     MISSING,
@@ -47,6 +46,12 @@ from branchwise.files.read_table import (
     check_width,
     with_location,
     with_types,
+)
+from branchwise.files.typed_columns import (
+    ArrowFile,
+    ParquetFile,
+    typed_columns,
+    untyped,
 )
 
 #: Bytes of text that are parsed at a time.

@@ -25,7 +25,6 @@ from branchwise.files.options import (
     TEXT_FORMATS,
     Reading,
 )
-from branchwise.files.parquet import ARROW, PARQUET, ArrowFile, ParquetFile
 from branchwise.files.raw_bytes import (
     GZIP,
     STANDARD_STREAM,
@@ -35,6 +34,7 @@ from branchwise.files.raw_bytes import (
     contents,
     whole_text,
 )
+from branchwise.files.typed_columns import ARROW, PARQUET, ArrowFile, ParquetFile
 from branchwise.files.workbook import OLD_EXCEL, ZIP, Workbook, is_workbook
 
 _TABS = tuple(ending for ending, file_format in ENDINGS.items() if file_format == "tsv")

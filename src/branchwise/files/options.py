@@ -1,11 +1,12 @@
-"""Options of reading files: format, separator, encoding, names, limits."""
+"""Options of reading files: format, separator, encoding, names, limits, progress."""
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
@@ -277,3 +278,26 @@ def _size(option: str, given: str | int) -> int:
             f"{option} must be a number of bytes, such as 500MB or 20GB. Got {given!r}."
         )
     return int(float(found[1]) * _UNITS[found[2].lower()])
+
+
+Told = Callable[[str], None]
+
+_told: ContextVar[Told | None] = ContextVar("_told", default=None)
+
+
+@contextmanager
+def telling(told: Told) -> Iterator[None]:
+    """Report how much has been read, such as "1,000 rows", while a block runs.
+
+    The function may be called from another thread.
+    """
+    before = _told.set(told)
+    try:
+        yield
+    finally:
+        _told.reset(before)
+
+
+def reading_progress() -> Told | None:
+    """Return the function to call with the progress, if there is one."""
+    return _told.get()

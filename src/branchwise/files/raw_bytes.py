@@ -1,4 +1,4 @@
-"""Bytes of files and of standard input, decompressed, limited and as UTF-8.
+"""Bytes of files: read, decompressed, limited and as UTF-8; written atomically.
 
 A plain file is read where it is needed. Data from a pipe or a compressed file are
 counted while they are read, and stored in a temporary file if they are large: so a
@@ -18,26 +18,91 @@ import threading
 import weakref
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, BinaryIO, NoReturn, cast
 
 from branchwise.errors import DataError
-from branchwise.files.atomic import reading_progress
+from branchwise.files.options import reading_progress
+
+
+def is_device(path: Path) -> bool:
+    """Whether a path is there and is neither a file nor a directory."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file that gets its final name only when the block ends without error.
+
+    Whatever happens before, Ctrl-C included, an older file of that name stays as
+    it was. A link stays one: the file that it leads to is replaced. A device or a
+    pipe cannot be replaced and is written to.
+    """
+    final = Path(path).resolve()
+    if is_device(final):
+        with final.open("wb") as device:
+            yield device
+        return
+    _check_location(final)
+    draft, file = _new_draft(final)
+    try:
+        with file:
+            if final.is_file():
+                draft.chmod(stat.S_IMODE(final.stat().st_mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(final)
+    except BaseException as error:
+        with suppress(FileNotFoundError):
+            draft.unlink()
+        if isinstance(error, OSError) and error.filename == str(draft):
+            raise _of_final(error, final) from None
+        raise
+
+
+def _new_draft(final: Path) -> tuple[Path, BinaryIO]:
+    """Create a file beside the final one, under a name that no other file has.
+
+    The name is random, because process ids are not unique: every container has its
+    own, and they come back after a process was killed. ``tempfile`` is not used, as
+    its files can be read by their owner only.
+    """
+    try:
+        while True:
+            draft = final.with_name(f".branchwise.{token_hex(8)}.part")
+            with suppress(FileExistsError):
+                return draft, draft.open("xb")
+    except OSError as error:
+        raise _of_final(error, final) from None
+
+
+def _of_final(error: OSError, final: Path) -> OSError:
+    """Return an error of a temporary file as an error of the final file."""
+    return type(error)(error.errno, error.strerror, str(final))
+
+
+def _check_location(final: Path) -> None:
+    """Reject a path that no file can have, as opening it would."""
+    if final.is_dir():
+        raise IsADirectoryError(
+            f"{str(final)!r} is a directory. Give the name of a file in it."
+        )
+    if not final.parent.is_dir():
+        raise FileNotFoundError(
+            f"There is no directory {str(final.parent)!r} to write {final.name!r} to. "
+            "Make it first, or choose another path."
+        )
 
 
 class StoredFile:
-    """The bytes of an open file; slices are ``bytes``.
-
-    Parameters
-    ----------
-    descriptor : int
-        The open file; it is duplicated, so the caller may close it.
-    label : str
-        The name of the file in messages.
-    """
+    """The bytes of an open file, named by a label in messages; slices are ``bytes``."""
 
     def __init__(self, descriptor: int, label: str) -> None:
         self._label = label
+        # Duplicated, so that the caller may close it.
         self._descriptor = os.dup(descriptor)
         weakref.finalize(self, os.close, self._descriptor)
         self._size = os.fstat(self._descriptor).st_size

@@ -24,8 +24,8 @@ from branchwise.files.options import (
     Reading,
     make_reading,
 )
-from branchwise.files.parquet import untyped
 from branchwise.files.raw_bytes import STANDARD_STREAM
+from branchwise.files.typed_columns import untyped
 
 __all__ = ["MISSING", "STANDARD_STREAM", "TableFile", "read_table"]
 

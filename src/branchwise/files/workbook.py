@@ -19,8 +19,8 @@ from xml.parsers import expat
 
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.options import Reading
-from branchwise.files.python_cells import column_of_cells
 from branchwise.files.raw_bytes import Buffer, as_stream, raise_size
+from branchwise.files.typed_columns import column_of_cells
 
 ZIP = b"PK\x03\x04"
 #: The old binary format of Excel, a compound file.

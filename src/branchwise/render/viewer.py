@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.errors import plain
-from branchwise.files.atomic import atomic_write
+from branchwise.files.raw_bytes import atomic_write
 from branchwise.render.picture import OTHERS, class_colours, variables
 from branchwise.render.view import WEIGHTED_LISTS
 from branchwise.text import as_html as html

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from branchwise import model_file
 from branchwise.cli.support.streams import Reporter
 from branchwise.data.columns import Numbers
 from branchwise.data.encode import check_absent, columns_for
@@ -21,7 +22,6 @@ from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import ENDINGS
 from branchwise.files.read_table import STANDARD_STREAM, TableFile, with_location
 from branchwise.model import Model, load
-from branchwise.model_file import save as persist
 
 _TABLES = (*ENDINGS, *C45_ENDINGS)
 
@@ -29,8 +29,8 @@ _TABLES = (*ENDINGS, *C45_ENDINGS)
 def open_model(path: str) -> Model:
     """Open a model file; ``-`` is standard input."""
     if path == STANDARD_STREAM:
-        content = sys.stdin.buffer.read(persist.MAX_BYTES + 1)
-        return Model(*persist.from_bytes(content, "standard input"))
+        content = sys.stdin.buffer.read(model_file.MAX_BYTES + 1)
+        return Model(*model_file.from_bytes(content, "standard input"))
     try:
         return load(path)
     except ModelFileError as error:

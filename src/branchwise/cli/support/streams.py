@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from branchwise.errors import DataError, ParameterError, json_text, plain
-from branchwise.files.atomic import atomic_write, is_device, telling
-from branchwise.files.raw_bytes import STANDARD_STREAM
+from branchwise.files.options import telling
+from branchwise.files.raw_bytes import STANDARD_STREAM, atomic_write, is_device
 
 if TYPE_CHECKING:
     from rich.progress import Progress

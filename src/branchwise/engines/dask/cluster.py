@@ -23,7 +23,7 @@ import pandas as pd
 from branchwise.engines.dask.workers import Rejected, merge_results
 from branchwise.engines.level_engine import Texts
 from branchwise.errors import BranchwiseError, DataError, ParameterError, counted
-from branchwise.files.parquet import declared_columns
+from branchwise.files.typed_columns import declared_columns
 from branchwise.threads import in_order
 
 #: The number of results that are merged at a time.

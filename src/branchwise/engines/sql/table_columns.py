@@ -20,9 +20,8 @@ from branchwise.data.frames import Frame, read_vector
 from branchwise.engines.sql.connections import Binder, Connection, Described
 from branchwise.engines.sql.drivers import DuckDBConnection, PostgreSQLConnection
 from branchwise.errors import DataError
-from branchwise.files.parquet import typed_columns
-from branchwise.files.python_cells import column_of_cells
 from branchwise.files.sql_dialects import SQLITE, Dialect
+from branchwise.files.typed_columns import column_of_cells, typed_columns
 
 _WHOLE = frozenset(
     (

@@ -1,24 +1,34 @@
-"""Validation of model files: from parsed JSON to schema, tree and recipe.
+"""The model file: versioned, canonical JSON, written, read and validated.
 
-Every size, type and index is checked before arrays are made. The names of fields and
-the meaning of their absence are defined here, too; ``docs/model_file.md`` documents
-them one by one.
+The layout is documented field by field in ``docs/model_file.md``. The same model
+always gives the same bytes. Reading never runs code: a file is parsed, and every
+size, type and index in it is checked before arrays are made.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import Callable
 from itertools import chain
+from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.schema import Column, Schema, Value, value_type
-from branchwise.errors import ModelFileError, ParameterError, quoted
+from branchwise.errors import (
+    BranchwiseError,
+    ModelFileError,
+    ParameterError,
+    plain,
+    quoted,
+)
+from branchwise.files.raw_bytes import atomic_write
 from branchwise.recipe import ALPHA_RULES, FIELDS, PARAMETERS, Recipe
 from branchwise.tree.builder import validate
 from branchwise.tree.tree import (
@@ -98,39 +108,27 @@ def _fields(value: Any, where: str, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _typed(
-    fields: dict[str, Any],
-    name: str,
-    where: str,
-    check: Callable[[Any], bool],
-    what: str,
+    fields: dict[str, Any], name: str, where: str, what: str | tuple[str, ...]
 ) -> Any:
-    if not check(fields[name]):
-        got = shown(fields[name])
+    """Return a field, which must be of one of ``_CHECKS``, or among some texts."""
+    value = fields[name]
+    if isinstance(what, tuple):
+        valid, what = value in what, f"one of {quoted(what, limit=len(what))}"
+    else:
+        valid = _CHECKS[what](value)
+    if not valid:
+        got = shown(value)
         raise ModelFileError(f"{name!r} of {where} must be {what}, not {got}")
-    return fields[name]
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
+    return value
 
 
 def _read_schema(value: Any) -> Schema:
     where = "'schema'"
     fields = _fields(value, where, ("target", "named", "classes", "columns"))
-    target = _typed(
-        fields, "target", where, lambda v: v is None or _is_text(v), "text or null"
-    )
-    named = _typed(fields, "named", where, _is_flag, "true or false")
+    target = _typed(fields, "target", where, "text or null")
+    named = _typed(fields, "named", where, "true or false")
     classes = _read_values(fields, "classes", where)
-    columns = _typed(fields, "columns", where, _is_list, "a list")
+    columns = _typed(fields, "columns", where, "a list")
     if not columns:
         raise ModelFileError("'columns' of 'schema' is empty")
     read = tuple(_read_column(c, f"column {index}") for index, c in enumerate(columns))
@@ -143,24 +141,21 @@ def _read_schema(value: Any) -> Schema:
 
 def _read_column(value: Any, where: str) -> Column:
     fields = _fields(value, where, ("name", "kind", "categories", "has_missing"))
-    name = _typed(fields, "name", where, _is_text, "text")
-    kinds = ("categorical", "ordinal", "numeric")
-    kind = _typed(
-        fields, "kind", where, lambda v: v in kinds, f"one of {quoted(kinds)}"
-    )
+    name = _typed(fields, "name", where, "text")
+    kind = _typed(fields, "kind", where, ("categorical", "ordinal", "numeric"))
     categories = _read_values(fields, "categories", where)
     if kind == "numeric" and categories:
         raise ModelFileError(f"{where} is numeric and yet has categories")
-    has_missing = _typed(fields, "has_missing", where, _is_flag, "true or false")
+    has_missing = _typed(fields, "has_missing", where, "true or false")
     fields.setdefault("sketched", False)
-    sketched = _typed(fields, "sketched", where, _is_flag, "true or false")
+    sketched = _typed(fields, "sketched", where, "true or false")
     if sketched and kind != "numeric":
         raise ModelFileError(f"{where} is sketched and yet not numeric")
     return Column(name, kind, categories, has_missing, sketched)
 
 
 def _read_values(fields: dict[str, Any], name: str, where: str) -> tuple[Value, ...]:
-    values = _typed(fields, name, where, _is_list, "a list")
+    values = _typed(fields, name, where, "a list")
     for value in values:
         if not isinstance(value, (str, bool, int, float)):
             complaint = f"must hold text, numbers or true and false, not {shown(value)}"
@@ -220,7 +215,8 @@ def _arrays_of(fields: dict[str, Any]) -> tuple[ArraySpec, ...]:
 
 def _read_array(value: Any, name: str, dtype: type) -> NDArray[Any]:
     two_dimensional = name in ("weights", "class_cases")
-    if not _is_list(value) or (two_dimensional and not all(map(_is_list, value))):
+    is_list = _CHECKS["a list"]
+    if not is_list(value) or (two_dimensional and not all(map(is_list, value))):
         what = "a list of lists" if two_dimensional else "a list"
         raise ModelFileError(f"array {name!r} must be {what}")
     whole = dtype is np.int64
@@ -251,16 +247,14 @@ def _read_recipe(value: Any) -> Recipe:
         allowed = PARAMETERS[parameter].allowed
         rule = allowed.kind == "alpha" and known[key] in ALPHA_RULES
         if allowed.is_number and not rule:
-            _typed(known, key, where, _is_number_or_null, "a number of 64 bits")
+            _typed(known, key, where, "a number of 64 bits")
         if key in ("algorithm", "missing", "unseen"):
-            choices = allowed.choices
-            what = f"one of {quoted(choices, limit=len(choices))}"
-            _typed(known, key, where, choices.__contains__, what)
-    _typed(known, "costs", where, _is_square_or_null, "null or a square of numbers")
+            _typed(known, key, where, allowed.choices)
+    _typed(known, "costs", where, "null or a square of numbers")
     criterion = known["criterion"]
     if isinstance(criterion, dict):
         _fields(criterion, "'criterion'", ("function",))
-        name = _typed(criterion, "function", "'criterion'", _is_text, "text")
+        name = _typed(criterion, "function", "'criterion'", "text")
         known["criterion"] = AbsentCriterion(name)
     return Recipe(**{RECIPE_FIELDS[key]: known[key] for key in known})
 
@@ -295,6 +289,17 @@ def _is_number_or_null(value: object) -> bool:
     return value is None or isinstance(value, float)
 
 
+#: The types of fields, by their names in messages.
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "text": lambda value: isinstance(value, str),
+    "text or null": lambda value: value is None or isinstance(value, str),
+    "true or false": lambda value: isinstance(value, bool),
+    "a list": lambda value: isinstance(value, list),
+    "a number of 64 bits": _is_number_or_null,
+    "null or a square of numbers": _is_square_or_null,
+}
+
+
 class AbsentCriterion:
     """Replacement of a user's criterion, whose code is not in the file."""
 
@@ -308,3 +313,198 @@ class AbsentCriterion:
             "fitted, and model files hold no code. Pass the function itself to grow a "
             "new tree."
         )
+
+
+#: The most bytes of a file.
+MAX_BYTES = 2**30
+_PIECE = 2**20
+#: No model has more lists than one for so many bytes, but for a thousand.
+_BYTES_A_LIST = 16
+
+
+def to_bytes(schema: Schema, tree: Tree, recipe: Recipe) -> bytes:
+    """Write a model as JSON, one line for each column and each array."""
+    lines = [
+        "{",
+        f'"format": {_json(FORMAT)},',
+        f'"version": {VERSION},',
+        f'"recipe": {_json(_recipe_fields(recipe))},',
+        '"schema": {',
+        f'"target": {_json(schema.target)},',
+        f'"named": {_json(schema.named)},',
+        f'"classes": {_json(schema.classes)},',
+        '"columns": [',
+        ",\n".join(_json(_column_fields(column)) for column in schema.columns),
+        "]",
+        "},",
+        '"tree": {',
+        ",\n".join(
+            f'"{spec.key}": {_json(_plain(getattr(tree, spec.name)))}'
+            for spec in tree.arrays
+        ),
+        "}",
+        "}",
+        "",
+    ]
+    # Half a surrogate pair is no UTF-8, but its escape is valid JSON.
+    return "\n".join(lines).encode("utf-8", "backslashreplace")
+
+
+def save(
+    path: str | os.PathLike[str], schema: Schema, tree: Tree, recipe: Recipe
+) -> None:
+    """Write a model file atomically."""
+    content = to_bytes(schema, tree, recipe)
+    with atomic_write(path) as file:
+        file.write(content)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(array: NDArray[Any]) -> Any:
+    """Convert an array to lists, whole numbers without a point, NaN as null."""
+    if array.dtype.kind != "f":
+        return array.tolist()
+    if array.ndim == 2:
+        return [_plain(row) for row in array]
+    return [_plain_number(number) for number in array.tolist()]
+
+
+def _plain_number(number: float) -> float | int | None:
+    if number != number:
+        return None
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def _column_fields(column: Column) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "name": column.name,
+        "kind": column.kind,
+        "categories": column.categories,
+        "has_missing": column.has_missing,
+    }
+    # Written only if it differs from the default, as for the recipe.
+    return fields | {"sketched": True} if column.sketched else fields
+
+
+def _recipe_fields(recipe: Recipe) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    for key, name in RECIPE_FIELDS.items():
+        value = getattr(recipe, name)
+        if PARAMETERS[name].allowed.is_number:
+            # Parameters may be numbers of numpy, which JSON cannot encode.
+            if isinstance(value, Integral):
+                value = int(value)
+            elif isinstance(value, Real):
+                value = _plain_number(float(value))
+        if key in REQUIRED_FIELDS or value != FIELDS[name]:
+            fields[key] = value
+    if recipe.costs is not None:
+        fields["costs"] = [
+            [_plain_number(cost) for cost in row] for row in recipe.costs
+        ]
+    if not isinstance(recipe.criterion, str):
+        fields["criterion"] = {"function": recipe.criterion_name}
+    return fields
+
+
+def load(path: str | os.PathLike[str]) -> tuple[Schema, Tree, Recipe]:
+    """Read a model file."""
+    return from_bytes(_content(path), plain(os.fsdecode(path)))
+
+
+def _content(path: str | os.PathLike[str]) -> bytes:
+    content = bytearray()
+    try:
+        with Path(path).open("rb") as file:
+            # In pieces: a special file may have no end.
+            while len(content) <= MAX_BYTES and (piece := file.read(_PIECE)):
+                content += piece
+    except FileNotFoundError:
+        reason = "There is no model file {}. Check the path."
+    except IsADirectoryError:
+        reason = "{} is a directory, not a model file. Give a file in it."
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        reason = f"The model file {{}} cannot be read: {why}."
+    else:
+        return bytes(content)
+    raise ModelFileError(reason.format(repr(os.fsdecode(path))))
+
+
+def from_bytes(content: bytes, source: str = "the file") -> tuple[Schema, Tree, Recipe]:
+    """Read a model from the content of a file."""
+    try:
+        return read_document(_parse(content))
+    except ModelFileError as error:
+        message = f"{source} is not a branchwise model: {error}."
+        raise ModelFileError(message) from None
+    except BranchwiseError as error:
+        message = f"{source} is not a branchwise model: {error}"
+        raise ModelFileError(message) from None
+
+
+def _parse(content: bytes) -> Any:
+    if len(content) > MAX_BYTES:
+        raise ModelFileError(
+            f"it has more than {MAX_BYTES:,} bytes, the most that a model file may have"
+        )
+    _check_countless(content)
+    try:
+        return json.loads(
+            content.decode("utf-8"),
+            object_pairs_hook=_no_duplicates,
+            parse_constant=_raise_constant,
+        )
+    except UnicodeDecodeError as error:
+        raise ModelFileError(f"it is not UTF-8 text (byte {error.start})") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise ModelFileError(f"it is not JSON ({error.msg}, {where})") from None
+    except (RecursionError, MemoryError):
+        raise ModelFileError("it is nested too deeply") from None
+    except ValueError as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"it has a number that is too long ({error})") from None
+
+
+def _check_countless(content: bytes) -> None:
+    """Reject too many lists and objects before the parser allocates memory for them.
+
+    An empty list takes three bytes of a file and 64 of memory. In a model most lists
+    are those of 'weights', and each of their nodes has an entry in eight more arrays.
+    """
+    most = 1000 + len(content) // _BYTES_A_LIST
+    if content.count(b"[") + content.count(b"{") <= most:
+        return
+    if _brackets_outside_texts(content) > most:
+        raise ModelFileError("it has more lists and objects than a model of its size")
+
+
+def _brackets_outside_texts(content: bytes) -> int:
+    """Count lists and objects, not the brackets in names."""
+    content = content.replace(rb"\\", b"").replace(rb"\"", b"")
+    found, inside = 0, np.False_
+    for start in range(0, len(content), _PIECE):
+        piece = np.frombuffer(content[start : start + _PIECE], dtype=np.uint8)
+        text = np.logical_xor.accumulate(piece == ord('"')) ^ inside
+        opens = (piece == ord("[")) | (piece == ord("{"))
+        found += int(np.count_nonzero(opens & ~text))
+        inside = text[-1]
+    return found
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        times = Counter(name for name, _ in pairs)
+        twice = next(name for name in fields if times[name] > 1)
+        raise ModelFileError(f"it has the field {shown(twice)} twice")
+    return fields
+
+
+def _raise_constant(constant: str) -> NoReturn:
+    raise ModelFileError(f"it has {constant} where a number must be")

@@ -1,1 +1,0 @@
-"""The model file: canonical JSON, written and validated."""
