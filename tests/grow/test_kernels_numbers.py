@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -91,7 +92,7 @@ def moments_of_groups(seed):
     if grid.weights is not None:
         rows[grid.weights == 0] = 0.0
     ends = [0, 0, *range(1, len(y), max(len(y) // 7, 1)), len(y)]
-    pairs = zip(ends, ends[1:], strict=False)
+    pairs = pairwise(ends)
     return target.scale, np.array([rows[a:b].sum(axis=0) for a, b in pairs])
 
 
