@@ -1,8 +1,8 @@
 """Models: schema, tree and recipe, with all that they can do as methods.
 
-:class:`ModelPredictions` predicts, :class:`Reading` has rules, explanations, steps and
-pictures, and :class:`Model` saves, exports and prunes as well. Modules that fitting and
-prediction do not need are imported by the methods that use them, to start fast.
+:class:`~branchwise.train.fitted_tree.FittedTree` predicts and prunes; the classes here
+explain, show, save and export. Modules that fitting and prediction do not need are
+imported by the methods that use them, to start fast.
 """
 
 from __future__ import annotations
@@ -12,23 +12,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
-from branchwise.data.arrays import Floats, Ints
-from branchwise.data.encode import encode_columns
-from branchwise.data.frames import Frame, open_table
-from branchwise.data.schema import Columns, Schema
-from branchwise.data.target import learn_numbers
 from branchwise.errors import ParameterError, counted
-from branchwise.recipe import Pruning, Recipe
-from branchwise.text.conditions import PICTURED_VALUES, SHOWN_VALUES, word
-from branchwise.threads import cached_property, n_threads
-from branchwise.tree.apply import Arrivals, Walker, visited, with_predictions
-from branchwise.tree.tree import Tree
+from branchwise.text.conditions import PICTURED_VALUES, SHOWN_VALUES
+from branchwise.train.fitted_tree import FittedTree
 
 if TYPE_CHECKING:
-    from branchwise.explain.diff import ModelDiff, Side
+    from branchwise.explain.diff import ModelDiff
     from branchwise.explain.explanation import Explanation, Explanations
     from branchwise.explain.what_if import WhatIf
     from branchwise.rules.rule_list import RuleList
@@ -37,111 +26,7 @@ if TYPE_CHECKING:
     from branchwise.train.prune_model import PruningTable
 
 
-class ModelPredictions:
-    """Schema, tree and recipe of a model, and its predictions."""
-
-    def __init__(self, schema: Schema, tree: Tree, recipe: Recipe) -> None:
-        self.schema = schema
-        # Trees made by hand, and files of earlier versions, may lack predictions.
-        self.tree = with_predictions(tree, recipe) if tree.prediction is None else tree
-        self.recipe = recipe
-
-    def __getstate__(self) -> dict[str, object]:
-        # What prediction has prepared is made anew where it is needed.
-        return {"schema": self.schema, "tree": self.tree, "recipe": self.recipe}
-
-    @cached_property
-    def walker(self) -> Walker:
-        """Walks encoded rows down the tree."""
-        return Walker(self.schema.columns, self.tree, self.recipe)
-
-    @cached_property
-    def reasons(self) -> dict[int, str]:
-        """By node, what decided where its class is not the usual one, in words."""
-        from branchwise.text.predictions import reasons_of
-
-        return reasons_of(self.schema.classes, self.tree, self.recipe)
-
-    def _encoded(self, X: object, n_jobs: int | None) -> Columns:
-        return self._encoded_frame(open_table(X), n_jobs)
-
-    def _encoded_frame(self, frame: Frame, n_jobs: int | None = None) -> Columns:
-        return encode_columns(
-            frame,
-            self.schema,
-            self.tree.used_columns,
-            allow_missing=self.recipe.missing != "error",
-            allow_unseen=self.recipe.unseen != "error",
-            threads=n_threads(n_jobs),
-        )
-
-    def arrivals(self, X: object, n_jobs: int | None = None) -> Arrivals:
-        """Find the node, or weighted nodes, that each row of a table arrives at.
-
-        ``n_jobs`` threads encode the table; None is one, -1 all cores.
-        """
-        return self.walker.walk(self._encoded(X, n_jobs))
-
-    def predict(self, X: object, n_jobs: int | None = None) -> NDArray[np.generic]:
-        """Return the most probable class, or the expected number, of each row."""
-        if self.tree.is_regression:
-            return self.walker.numbers(self.arrivals(X, n_jobs))
-        return self.schema.class_array.take(self.class_codes(X, n_jobs))
-
-    def class_codes(self, X: object, n_jobs: int | None = None) -> NDArray[Any]:
-        """Return, for each row, which of ``schema.classes`` is predicted."""
-        return self.walker.classify(self._encoded(X, n_jobs))
-
-    def predict_proba(self, X: object, n_jobs: int | None = None) -> Floats:
-        """Return the probability of each class, in the order of ``schema.classes``."""
-        if self.tree.is_regression:
-            raise ParameterError(
-                "predict_proba needs a tree that predicts classes. Got one that "
-                "predicts numbers; use predict."
-            )
-        return self.walker.distribution(self.arrivals(X, n_jobs))
-
-    def score(self, X: object, y: object) -> float:
-        """Return the share of rows whose class is predicted right.
-
-        Where numbers are predicted, return the share of their variance that the
-        tree explains (R squared): 1 at best, 0 for predicting their mean.
-        """
-        if self.tree.is_regression:
-            got = self.predict(X).astype(np.float64)
-            return _explained(learn_numbers(y, len(got)), got)
-        return float(np.mean(self.predict(X) == np.asarray(y)))
-
-    def apply(self, X: object, n_jobs: int | None = None) -> Ints:
-        """Return the node that each row arrives at (or mostly arrives at)."""
-        return self.walker.nodes(self.arrivals(X, n_jobs))
-
-    def visited(self, arrivals: Arrivals) -> tuple[Ints, Ints]:
-        """Return every (row, node) pair on the ways of the rows."""
-        return visited(arrivals, self.tree)
-
-    @property
-    def feature_importances(self) -> Floats:
-        """How much each column contributed, as shares of 1."""
-        from branchwise.grow.criteria import column_importances
-
-        gini = self.recipe.criterion == "gini"
-        return column_importances(self.tree, len(self.schema.columns), gini)
-
-
-def _explained(wanted: Floats, got: Floats) -> float:
-    """Return the share of the variance that predictions explain.
-
-    Equal numbers have none: they are explained where they are met exactly.
-    """
-    left = float(((wanted - got) ** 2).sum())
-    whole = float(((wanted - wanted.mean()) ** 2).sum())
-    if whole == 0.0:
-        return float(left == 0.0)
-    return 1.0 - left / whole
-
-
-class Reading(ModelPredictions):
+class Reading(FittedTree):
     """Rules, explanations and worked solutions of a model."""
 
     def rules(self, simplify: bool = False) -> Rules:
@@ -156,7 +41,7 @@ class Reading(ModelPredictions):
         """
         from branchwise.rules.rule_set import rules_of
 
-        return rules_of(self.schema, self.tree, self.recipe, simplify)
+        return rules_of(self, simplify)
 
     def generalised_rules(
         self,
@@ -181,10 +66,9 @@ class Reading(ModelPredictions):
         sample_weight : sequence of float or None
             The weights of the rows.
         """
-        from branchwise.rules.rule_list import Source, generalised_rules
+        from branchwise.rules.rule_list import generalised_rules
 
-        source = Source(self.schema, self.tree, self.recipe)
-        return generalised_rules(source, X, y, confidence, sample_weight)
+        return generalised_rules(self, X, y, confidence, sample_weight)
 
     def steps(
         self, X: object, y: object, node: object = 0, sample_weight: object = None
@@ -208,9 +92,7 @@ class Reading(ModelPredictions):
         """
         from branchwise.steps.result import worked_solution
 
-        return worked_solution(
-            self.schema, self.tree, self.recipe, X, y, node, sample_weight
-        )
+        return worked_solution(self, X, y, node, sample_weight)
 
     def explain(self, X: object, level: float = 0.95) -> Explanation | Explanations:
         """Explain the predictions for rows: paths in words, and confidence intervals.
@@ -227,14 +109,9 @@ class Reading(ModelPredictions):
         Explanation or Explanations
             One for a row, or for a table of one row; else a sequence of them.
         """
-        from branchwise.data.one_row import Cells, open_rows
         from branchwise.explain.explanation import explain_rows
 
-        frame = open_rows(X)
-        data, cells = self._encoded_frame(frame), Cells(frame, self.schema)
-        return explain_rows(
-            self.schema, self.tree, self.recipe, self.walker, cells, data, level
-        )
+        return explain_rows(self, X, level)
 
     def what_if(
         self,
@@ -284,21 +161,14 @@ class Reading(ModelPredictions):
             The changes in words, the new row, its prediction and the cost; or the
             reason why there is no such change.
         """
-        from branchwise.data.one_row import Cells, open_rows
         from branchwise.explain.constraints import Constraints
         from branchwise.explain.what_if import WhatIfQuery
 
-        frame = open_rows(row)
-        data, cells = self._encoded_frame(frame), Cells(frame, self.schema)
-        query = WhatIfQuery(
-            self.schema, self.tree, self.recipe, self.walker, cells, data
-        )
+        query = WhatIfQuery(self, *self.encoded_rows(row))
         constraints = Constraints(immutable, costs, monotone, whole, allow_missing)
         return query.what_if(target, constraints, how_many)
 
-    def diff(
-        self, other: ModelPredictions, X: object = None, y: object = None
-    ) -> ModelDiff:
+    def diff(self, other: FittedTree, X: object = None, y: object = None) -> ModelDiff:
         """Compare a newer model with this one.
 
         Parameters
@@ -315,41 +185,28 @@ class Reading(ModelPredictions):
         ModelDiff
             Which splits changed, and the predictions of which rows.
         """
-        from branchwise.explain.diff import diff_models
+        from branchwise.explain.diff import Side, diff_models
 
-        if not isinstance(other, ModelPredictions):
+        if not isinstance(other, FittedTree):
             raise ParameterError(
                 f"other must be a branchwise Model. Got {type(other).__name__}; a "
                 "fitted estimator has it as model_."
             )
         if y is not None and X is None:
             raise ParameterError("y needs the rows X that it belongs to. Pass both.")
-        return diff_models(_side(self), _side(other), X, y)
-
-
-def _side(model: ModelPredictions) -> Side:
-    from branchwise.explain.diff import Side
-
-    return Side(
-        model.schema,
-        model.tree,
-        model.recipe.algorithm,
-        model.predict,
-        model.apply,
-        model.score,
-        model.reasons,
-    )
+        labelled = None if y is None else (X, y)
+        return diff_models(
+            Side("old", self, X, labelled), Side("new", other, X, labelled)
+        )
 
 
 #: ``print(model)`` stops here; ``to_text()`` never does.
 _PRINTED_LINES = 1000
-#: Nodes whose candidates a page shows.
-_WORKED_NODES = 200
 #: Why a notebook does not show all of a large tree.
 _WHY_LESS = 'so that the notebook stays small: to_html("tree.html") writes all of it'
 
 
-class Showing(ModelPredictions):
+class Showing(FittedTree):
     """A model as text, as pictures and as an interactive page."""
 
     def view(self, max_values: int = SHOWN_VALUES) -> dict[str, Any]:
@@ -483,12 +340,15 @@ class Showing(ModelPredictions):
             first 200 split nodes).
         """
         from branchwise.render import viewer as html
+        from branchwise.steps.nodes import candidate_scores
         from branchwise.train.prune_model import Rows
 
         seen = _page_view(self)
         rows = Rows.of(X, y, sample_weight)
         if rows is not None:
-            seen["candidates"] = _candidates(self, rows.X, rows.y, rows.sample_weight)
+            seen["candidates"] = candidate_scores(
+                self, rows.X, rows.y, rows.sample_weight
+            )
         page = html.page(seen, str(self), title)
         if path is None:
             return page
@@ -502,7 +362,7 @@ class Showing(ModelPredictions):
 
         text, depth_limit = str(self), html.beyond_a_notebook(self.tree)
         tree = collapse_nodes(self.tree, depth_limit) if depth_limit else self.tree
-        seen = _page_view(ModelPredictions(self.schema, tree, self.recipe))
+        seen = _page_view(FittedTree(self.schema, tree, self.recipe))
         page = html.page(html.abridged(seen, len(self.tree), _WHY_LESS), text)
         return html.in_frame(page, text)
 
@@ -528,39 +388,12 @@ class Showing(ModelPredictions):
         )
 
 
-def _page_view(model: ModelPredictions) -> dict[str, Any]:
+def _page_view(model: FittedTree) -> dict[str, Any]:
     from branchwise.render import viewer as html
     from branchwise.render.view import view
 
     lists = html.lists_for(model.tree)
     return view(model.schema, model.tree, model.recipe, lists=lists)
-
-
-def _candidates(
-    model: ModelPredictions, X: object, y: object, sample_weight: object
-) -> dict[str, list[dict[str, Any]]]:
-    """Return, by node, what every column would have gained there."""
-    from branchwise.steps.result import worked_solution
-
-    splitting = np.flatnonzero(model.tree.n_children)[:_WORKED_NODES].tolist()
-    if not splitting:
-        return {}
-    worked = worked_solution(
-        model.schema, model.tree, model.recipe, X, y, splitting, sample_weight
-    )
-    return {
-        str(node.node): [
-            {
-                "column": word(candidate.column),
-                "score": candidate.score,
-                "chosen": candidate.column == node.column,
-                "note": "" if candidate.out is None else "out",
-            }
-            for candidate in node.candidates
-            if candidate.score is not None
-        ]
-        for node in worked.nodes
-    }
 
 
 class Model(Reading, Showing):
@@ -582,105 +415,6 @@ class Model(Reading, Showing):
         return self.to_bytes() == other.to_bytes()
 
     __hash__ = None  # type: ignore[assignment]
-
-    def prune(
-        self,
-        method: Pruning,
-        X: object = None,
-        y: object = None,
-        *,
-        confidence: float = 0.25,
-        raise_subtrees: bool | None = None,
-        tolerance: float = 0.0,
-        ccp_alpha: float | str = 0.0,
-        sample_weight: object = None,
-    ) -> Model:
-        """Return a smaller model, without growing the tree again.
-
-        The new model's recipe has this way of pruning in place of the one it had.
-
-        Parameters
-        ----------
-        method : {"error-based", "reduced-error", "cost-complexity"}
-            How subtrees are pruned: by pessimistic estimates of their errors in
-            training, by their errors on other rows, or by what their leaves cost.
-        X, y : table and sequence, or None
-            "reduced-error": rows that the tree was not grown from. "error-based": the
-            rows that it was grown from, which are counted again where a branch
-            takes the place of its parent; without them no branch does.
-            "cost-complexity": rows for choosing ``ccp_alpha``.
-        confidence : float, default=0.25
-            "error-based": the lower, the smaller the tree.
-        raise_subtrees : bool or None, default=None
-            "error-based": whether a branch may take the place of its parent; None is
-            wherever X and y are given.
-        tolerance : float, default=0.0
-            "reduced-error": by how much the accuracy on X may suffer with each subtree
-            that goes.
-        ccp_alpha : float, "best" or "1-se", default=0.0
-            "cost-complexity": the complexity parameter; or the one whose tree has the
-            least error on X, or the largest within one standard error of that.
-        sample_weight : sequence of float or None
-            The weights of the rows of X.
-
-        Returns
-        -------
-        Model
-            A new model; this one does not change.
-        """
-        from branchwise.train import prune_model as pruning
-
-        rows = pruning.Rows.of(X, y, sample_weight)
-        recipe = pruning.pruning_recipe(
-            self.recipe, method, confidence, raise_subtrees, tolerance, ccp_alpha, rows
-        )
-        tree, recipe = pruning.pruned(self.schema, self.tree, recipe, rows, self.recipe)
-        return Model(self.schema, tree, recipe)
-
-    def collapse_nodes(self, *nodes: int) -> Model:
-        """Return a new model in which some nodes are leaves.
-
-        Nodes are numbered level by level from the root, 0; those of the new model are
-        numbered anew. Its recipe stays: it tells how the tree was grown, not what was
-        collapsed by hand.
-        """
-        from branchwise.train import prune_model as pruning
-
-        return Model(self.schema, pruning.collapse_nodes(self.tree, nodes), self.recipe)
-
-    def merge_same_leaves(self, change_probabilities: bool = False) -> Model:
-        """Return a new model in which leaves that say the same are one.
-
-        A node whose branches are all leaves that say what the node says becomes a
-        leaf; leaves of a node that say the same share a branch. By default nodes say
-        the same if they, and what they are together, give every class the same
-        probability, so nothing but the length of the tree changes. With
-        ``change_probabilities`` the same prediction will do: predictions stay,
-        except those of fractional cases, and probabilities may change. Numbers must be
-        equal in any case.
-        """
-        from branchwise.train import prune_model as pruning
-
-        tree = pruning.merged(self.tree, self.recipe, change_probabilities)
-        return Model(self.schema, tree, self.recipe)
-
-    def pruning_path(self, X: object = None, y: object = None) -> PruningTable:
-        """Return sizes and errors of the trees of cost-complexity pruning.
-
-        Parameters
-        ----------
-        X, y : table and sequence, or None
-            Rows to validate with.
-
-        Returns
-        -------
-        PruningTable
-            From the tree itself (without splits that gain nothing) to its root.
-        """
-        from branchwise.train import prune_model as pruning
-
-        rows = pruning.Rows.of(X, y)
-        return pruning.pruning_table(self.schema, self.tree, self.recipe, rows)
 
     def export(
         self,

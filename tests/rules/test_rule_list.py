@@ -42,7 +42,7 @@ from branchwise.rules.mdl_selection import (
     _without_harm,
     selected,
 )
-from branchwise.rules.rule_list import RuleList, Source
+from branchwise.rules.rule_list import Rows, RuleList
 from branchwise.text.conditions import Condition
 from naive_rules import (
     Cases,
@@ -106,7 +106,7 @@ def grown(X: Any, y: Any, **options: Any) -> Model:
 
 
 def cases_of(model: Model, X: Any, y: Any, weights: Any = None) -> EncodedCases:
-    rows = Source(model.schema, model.tree, model.recipe).rows(X, y, weights)
+    rows = Rows.of(model, X, y, weights)
     coverage = Coverage(model.schema.columns, rows.data)
     return EncodedCases(coverage, rows.labels, rows.weights)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import typer
 
 from branchwise.cli.options import shared
@@ -96,28 +96,13 @@ def _compared(
             named, table = read_for_model(model, file, na_values, reporter, besides)
         except DataError as error:
             raise DataError(f"The {which} model cannot read it. {error}") from None
-        sides.append(_side(named, table))
-    truth = None if target is None else _truth(new, file, target, na_values)
-    return diff_models(sides[0], sides[1], X=table, y=truth)
-
-
-def _side(model: Model, table: Any) -> Side:
-    """Return a model with the table encoded by its own schema."""
-
-    def score(_: object, truth: Any) -> float:
-        known = np.array([label is not None for label in truth])
-        rows = np.flatnonzero(known)
-        return model.score(table.take(rows), [truth[row] for row in rows])
-
-    return Side(
-        model.schema,
-        model.tree,
-        model.recipe.algorithm,
-        lambda _: model.predict(table),
-        lambda _: model.apply(table),
-        score,
-        model.reasons,
-    )
+        sides.append(Side(which, named, table))
+    if target is not None:
+        truth = _truth(new, file, target, na_values)
+        rows = [row for row, label in enumerate(truth) if label is not None]
+        labels = [truth[row] for row in rows]
+        sides = [replace(side, labelled=(side.X.take(rows), labels)) for side in sides]
+    return diff_models(*sides)
 
 
 def _truth(

@@ -185,7 +185,7 @@ def _grow(options: Mapping[str, Any], wanted: object, reporter: Reporter) -> Ste
         weights = class_weighted(options, y, rows.weights)
         if options["validation_fraction"] is not None:
             # The tree was grown from the other rows.
-            coded = encoded(model.schema, model.recipe, X, y, weights)
+            coded = encoded(model, X, y, weights)
             kept = np.flatnonzero(~set_aside(coded, options["validation_fraction"]))
             X, y = X.take(kept), y.take(kept)
             weights = None if weights is None else weights[kept]

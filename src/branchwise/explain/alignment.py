@@ -23,6 +23,7 @@ from branchwise.text.conditions import (
 )
 from branchwise.text.predictions import Reasons, label_of, prediction
 from branchwise.threads import cached_property
+from branchwise.train.fitted_tree import FittedTree
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree
 
@@ -163,11 +164,9 @@ def _key(condition: Condition) -> tuple[object, ...]:
     return ("in", frozenset(value if isinstance(value, tuple) else (value,)))
 
 
-def differences(
-    old: tuple[Schema, Tree, Reasons], new: tuple[Schema, Tree, Reasons]
-) -> Iterator[Difference]:
+def differences(old: FittedTree, new: FittedTree) -> Iterator[Difference]:
     """Yield what sets two trees apart, from the root down."""
-    first, second = _Side(*old), _Side(*new)
+    first, second = (_Side(m.schema, m.tree, m.reasons) for m in (old, new))
     stack: list[tuple[int, int, ColumnPath]] = [(0, 0, {})]
     while stack:
         a, b, path = stack.pop()

@@ -14,11 +14,17 @@ from branchwise.errors import DataError, counted
 from branchwise.explain.alignment import KINDS, Difference, differences
 from branchwise.explain.explanation import prediction_words
 from branchwise.text.blocks import Block, Heading, Items, Paragraph, Table
-from branchwise.text.conditions import listed, number, path_to, phrase, share, word
+from branchwise.text.conditions import (
+    listed,
+    number,
+    path_to,
+    phrase,
+    share,
+    word,
+)
 from branchwise.text.document import Document
-from branchwise.text.predictions import Reasons
 from branchwise.threads import cached_property
-from branchwise.tree.tree import Tree
+from branchwise.train.fitted_tree import FittedTree
 
 #: Entries of a list that are shown before the rest is only counted.
 SHOWN = 20
@@ -26,23 +32,25 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Side:
-    """A model as the comparison needs it.
+    """A model, the rows to compare predictions for, and those whose truth is known."""
 
-    ``predict``, ``apply`` and ``score`` take a table (and the truth).
-    """
-
-    schema: Schema
-    tree: Tree
-    algorithm: str
-    predict: Callable[[object], NDArray[np.generic]]
-    apply: Callable[[object], NDArray[np.integer[Any]]]
-    score: Callable[[object, object], float]
-    reasons: Reasons
+    which: str
+    model: FittedTree
+    X: Any = None
+    labelled: tuple[object, object] | None = None
 
     def rule(self, node: int) -> str:
         """Write the conditions of the path to a node."""
-        conditions = path_to(self.schema, self.tree, node)
+        conditions = path_to(self.model.schema, self.model.tree, node)
         return " and ".join(phrase(c) for c in conditions) or "always"
+
+    def called(self, call: Callable[..., Any], *arguments: object) -> Any:
+        """Call a method of the model; errors say which of the two it is."""
+        try:
+            return call(*arguments)
+        except DataError as error:
+            message = f"The {self.which} model cannot predict X. {error}"
+            raise DataError(message) from None
 
 
 @dataclass(frozen=True)
@@ -221,27 +229,28 @@ def _row_words(row: ChangedRow) -> str:
     return f"row {row.row}: {old} ({row.old_rule}) -> {new} ({row.new_rule})"
 
 
-def diff_models(old: Side, new: Side, X: object = None, y: object = None) -> ModelDiff:
+def diff_models(old: Side, new: Side) -> ModelDiff:
     """Compare two models, and their predictions for a table if there is one."""
-    used = [
-        {side.schema.names[at] for at in side.tree.used_columns} for side in (old, new)
-    ]
-    pair = [(side.schema, side.tree, side.reasons) for side in (old, new)]
-    comparable = old.tree.is_regression == new.tree.is_regression
+    one, other = old.model, new.model
+    used, later = (
+        [model.schema.names[at] for at in model.tree.used_columns]
+        for model in (one, other)
+    )
+    comparable = one.tree.is_regression == other.tree.is_regression
     return ModelDiff(
-        (_size(old), _size(new)),
-        tuple(_schema_differences(old.schema, new.schema)),
-        tuple(name for name in old.schema.names if name in used[0] - used[1]),
-        tuple(name for name in new.schema.names if name in used[1] - used[0]),
-        tuple(differences(*pair)) if comparable else (),
-        None if X is None else _predictions(old, new, X, y, comparable),
+        (_size(one), _size(other)),
+        tuple(_schema_differences(one.schema, other.schema)),
+        tuple(name for name in used if name not in later),
+        tuple(name for name in later if name not in used),
+        tuple(differences(one, other)) if comparable else (),
+        None if old.X is None else _predictions(old, new, comparable),
     )
 
 
-def _size(side: Side) -> str:
-    tree = side.tree
+def _size(model: FittedTree) -> str:
+    tree = model.tree
     return (
-        f"{side.algorithm}, {counted(len(tree), 'node')}, {tree.n_leaves:,} "
+        f"{model.recipe.algorithm}, {counted(len(tree), 'node')}, {tree.n_leaves:,} "
         f"{'leaf' if tree.n_leaves == 1 else 'leaves'}, depth {tree.max_depth:,}"
     )
 
@@ -287,22 +296,20 @@ def _value_differences(
         yield f"{what}: also {listed(added)}"
 
 
-def _predictions(
-    old: Side, new: Side, X: object, y: object, comparable: bool
-) -> Predictions:
+def _predictions(old: Side, new: Side, comparable: bool) -> Predictions:
     if not comparable:
         raise DataError(
             "The predictions for X cannot be compared: one model predicts classes and "
             "the other numbers. Leave out X to compare the models themselves."
         )
-    before = _called("old", old.predict, X)
-    after = _called("new", new.predict, X)
-    scores: tuple[float | None, float | None] = (None, None)
-    if y is not None:
-        scores = _called("old", old.score, X, y), _called("new", new.score, X, y)
-    changed = tuple(_changed(old, new, X, before.tolist(), after.tolist()))
-    if not old.tree.is_regression:
-        crosstab = _crosstab(old, new, before, after)
+    before, after = (side.called(side.model.predict, side.X) for side in (old, new))
+    scores = [
+        side.labelled and side.called(side.model.score, *side.labelled)
+        for side in (old, new)
+    ]
+    changed = tuple(_changed(old, new, before.tolist(), after.tolist()))
+    if not old.model.tree.is_regression:
+        crosstab = _crosstab(old.model, new.model, before, after)
         return Predictions(len(before), changed, crosstab, None, *scores)
     largest_change = float(
         np.abs(after.astype(float) - before.astype(float)).max(initial=0)
@@ -311,12 +318,12 @@ def _predictions(
 
 
 def _changed(
-    old: Side, new: Side, X: object, before: list[Value], after: list[Value]
+    old: Side, new: Side, before: list[Value], after: list[Value]
 ) -> Iterator[ChangedRow]:
     rows = [at for at, prediction in enumerate(before) if prediction != after[at]]
     if not rows:
         return
-    nodes = [_called("old", old.apply, X), _called("new", new.apply, X)]
+    nodes = [side.called(side.model.apply, side.X) for side in (old, new)]
     rules = [
         {node: side.rule(node) for node in set(reached[rows].tolist())}
         for side, reached in zip((old, new), nodes, strict=True)
@@ -326,15 +333,8 @@ def _changed(
         yield ChangedRow(row, before[row], after[row], *taken)
 
 
-def _called(which: str, call: Callable[..., Any], *arguments: object) -> Any:
-    try:
-        return call(*arguments)
-    except DataError as error:
-        raise DataError(f"The {which} model cannot predict X. {error}") from None
-
-
 def _crosstab(
-    old: Side, new: Side, before: NDArray[Any], after: NDArray[Any]
+    old: FittedTree, new: FittedTree, before: NDArray[Any], after: NDArray[Any]
 ) -> dict[tuple[Value, Value], int]:
     """Count pairs of old and new classes, in the order of the classes."""
     counts: dict[tuple[Value, Value], int] = {}

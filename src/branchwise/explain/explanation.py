@@ -10,9 +10,8 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, first_best_of_rows
 from branchwise.data.one_row import Cells
-from branchwise.data.schema import Columns, Schema, Value
+from branchwise.data.schema import Columns, Value
 from branchwise.explain.path import Case, Step
-from branchwise.recipe import Recipe
 from branchwise.stats import check_level, mean_interval, share_interval
 from branchwise.text.blocks import Block, Heading, Items, Paragraph
 from branchwise.text.conditions import (
@@ -24,16 +23,9 @@ from branchwise.text.conditions import (
     word,
 )
 from branchwise.text.document import Document
-from branchwise.text.predictions import (
-    Reasons,
-    deviation_of,
-    label_of,
-    reason,
-    reasons_of,
-)
+from branchwise.text.predictions import deviation_of, label_of, reason
 from branchwise.threads import cached_property
-from branchwise.tree.apply import Walker
-from branchwise.tree.tree import Tree
+from branchwise.train.fitted_tree import FittedTree
 
 #: Leaves of a fractional case that are shown before the rest is only counted.
 SHOWN_LEAVES = 10
@@ -343,15 +335,11 @@ class Explanations(Document, Sequence[Explanation]):
 
 
 def explain_rows(
-    schema: Schema,
-    tree: Tree,
-    recipe: Recipe,
-    walker: Walker,
-    cells: Cells,
-    data: Columns,
-    level: float = 0.95,
+    model: FittedTree, X: object, level: float = 0.95
 ) -> Explanation | Explanations:
-    """Explain the predictions for one or more encoded rows."""
+    """Explain the predictions for a table or a row."""
+    schema, tree, walker = model.schema, model.tree, model.walker
+    data, cells = model.encoded_rows(X)
     level = check_level(level)
     arrivals = walker.walk(data)
     if tree.is_regression:
@@ -361,59 +349,44 @@ def explain_rows(
         predictions = [schema.classes[int(code)] for code in walker.classify(data)]
         probabilities = walker.distribution(arrivals)
     starts = np.searchsorted(arrivals.row, np.arange(data.n_rows + 1))
-    reasons = reasons_of(schema.classes, tree, recipe)
     explanations = []
     for row in range(data.n_rows):
-        case = case_of(schema, tree, recipe, cells, data, row)
+        case = _case(model, cells, data, row)
         here = slice(starts[row], starts[row + 1])
         arrived = zip(
             arrivals.node[here].tolist(), arrivals.share[here].tolist(), strict=True
         )
         endings = sorted(
-            (_ending(case, node, weight, level, reasons) for node, weight in arrived),
+            (
+                _ending(case, node, weight, level, model.reasons.get(node, ""))
+                for node, weight in arrived
+            ),
             key=lambda ending: (-ending.share, ending.node),
         )
         by_class = dict(zip(schema.classes, probabilities[row].tolist(), strict=True))
+        reasons = [ending.reason for ending in endings]
+        by = decided_by(model, probabilities[row], predictions[row], reasons)
         explanations.append(
             Explanation(
-                row,
-                predictions[row],
-                by_class,
-                tuple(endings),
-                schema.target,
-                decided_by(
-                    schema,
-                    tree,
-                    recipe,
-                    probabilities[row],
-                    predictions[row],
-                    [ending.reason for ending in endings],
-                ),
+                row, predictions[row], by_class, tuple(endings), schema.target, by
             )
         )
     return explanations[0] if data.n_rows == 1 else Explanations(explanations)
 
 
-def case_of(
-    schema: Schema, tree: Tree, recipe: Recipe, cells: Cells, data: Columns, row: int
-) -> Case:
+def _case(model: FittedTree, cells: Cells, data: Columns, row: int) -> Case:
     """Return a row as a case before the tree."""
-    used = tree.used_columns
+    columns, used = model.schema.columns, model.tree.used_columns
     values = {index: cells.value(index, row) for index in used}
     codes = {
-        index: 0 if schema.columns[index].is_numeric else int(data.data[index][row])
+        index: 0 if columns[index].is_numeric else int(data.data[index][row])
         for index in used
     }
-    return Case(schema, tree, recipe, values, codes)
+    return Case(model.schema, model.tree, model.recipe, values, codes)
 
 
 def decided_by(
-    schema: Schema,
-    tree: Tree,
-    recipe: Recipe,
-    probabilities: Floats,
-    prediction: Value,
-    reasons: Sequence[str],
+    model: FittedTree, probabilities: Floats, prediction: Value, reasons: Sequence[str]
 ) -> str:
     """Return the reason for predicting another class than the most probable.
 
@@ -422,20 +395,17 @@ def decided_by(
     """
     if len(reasons) == 1:
         return reasons[0]
-    if recipe.costs is None or tree.is_regression:
+    if model.recipe.costs is None or model.tree.is_regression:
         return ""
-    classes = schema.classes
-    label, usual = (
-        classes.index(prediction),
-        int(first_best_of_rows(probabilities[None])[0]),
-    )
+    label = model.schema.classes.index(prediction)
+    usual = int(first_best_of_rows(probabilities[None])[0])
     if label == usual:
         return ""
-    return reason(classes, probabilities, label, recipe, usual)
+    return reason(model.schema.classes, probabilities, label, model.recipe, usual)
 
 
 def _ending(
-    case: Case, node: int, fraction: float, level: float, reasons: Reasons
+    case: Case, node: int, fraction: float, level: float, reason: str
 ) -> Ending:
     tree, schema = case.tree, case.schema
     n, weight = float(tree.cases[node]), sum(tree.weights[node].tolist())
@@ -464,5 +434,5 @@ def _ending(
         spread,
         interval,
         level,
-        reasons.get(node, ""),
+        reason,
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.one_row import Cells
-from branchwise.data.schema import Columns, Schema, Value
+from branchwise.data.schema import Columns, Value
 from branchwise.errors import DataError, ParameterError
 from branchwise.explain.constraints import LARGEST, Constraints, FeatureDomain, Range
 from branchwise.explain.constraints import Cells as CellSet
@@ -24,14 +24,10 @@ from branchwise.explain.explanation import (
 from branchwise.explain.goal import Target, target_of
 from branchwise.explain.path import condition_dict
 from branchwise.explain.solver import Found, Search, changed_row
-from branchwise.recipe import Recipe
 from branchwise.text.blocks import Block, Heading, Items, Paragraph
 from branchwise.text.conditions import Condition, amount, listed, number, one_of, word
 from branchwise.text.document import Document
-from branchwise.text.predictions import reasons_of
-from branchwise.threads import cached_property
-from branchwise.tree.apply import Walker
-from branchwise.tree.tree import Tree
+from branchwise.train.fitted_tree import FittedTree
 
 
 @dataclass(frozen=True)
@@ -231,21 +227,19 @@ def _if(position: int) -> str:
 class WhatIfQuery:
     """One row and a model: the search for changes of its prediction."""
 
-    schema: Schema
-    tree: Tree
-    recipe: Recipe
-    walker: Walker
-    cells: Cells
+    model: FittedTree
     data: Columns
+    cells: Cells
 
     def what_if(
         self, target: object, constraints: Constraints, how_many: int
     ) -> WhatIf:
         """Find the cheapest changes that reach a target."""
         self._check(how_many)
-        constraints = constraints.checked(self.schema, self.recipe)
+        model = self.model
+        constraints = constraints.checked(model.schema, model.recipe)
         prediction, probabilities, by = self.outcome(self.data)
-        wanted = target_of(target, self.schema, self.tree, prediction)
+        wanted = target_of(target, model.schema, model.tree, prediction)
         domains = self._domains(constraints)
         found = self._search(wanted, domains).best(how_many)
         ways = tuple(self._alternative(one, domains) for one in found)
@@ -270,30 +264,25 @@ class WhatIfQuery:
 
     def outcome(self, data: Columns) -> tuple[Value, dict[Value, float], str]:
         """Return the model's prediction, probabilities, and what else decided."""
-        arrivals = self.walker.walk(data)
-        if self.tree.is_regression:
-            return float(self.walker.numbers(arrivals)[0]) + 0.0, {}, ""
-        classes = self.schema.classes
-        label = classes[int(self.walker.labels(arrivals)[0])]
-        probabilities = self.walker.distribution(arrivals)[0]
-        reasons = [self._reasons.get(node, "") for node in arrivals.node.tolist()]
-        by = decided_by(
-            self.schema, self.tree, self.recipe, probabilities, label, reasons
-        )
+        walker, classes = self.model.walker, self.model.schema.classes
+        arrivals = walker.walk(data)
+        if self.model.tree.is_regression:
+            return float(walker.numbers(arrivals)[0]) + 0.0, {}, ""
+        label = classes[int(walker.labels(arrivals)[0])]
+        probabilities = walker.distribution(arrivals)[0]
+        reasons = [self.model.reasons.get(node, "") for node in arrivals.node.tolist()]
+        by = decided_by(self.model, probabilities, label, reasons)
         return label, dict(zip(classes, probabilities.tolist(), strict=True)), by
 
-    @cached_property
-    def _reasons(self) -> dict[int, str]:
-        return reasons_of(self.schema.classes, self.tree, self.recipe)
-
     def _domains(self, constraints: Constraints) -> dict[int, FeatureDomain]:
-        values = {index: self.cells.value(index, 0) for index in self.tree.used_columns}
-        return constraints.domains(self.schema, self.tree, self.data, values)
+        tree = self.model.tree
+        values = {index: self.cells.value(index, 0) for index in tree.used_columns}
+        return constraints.domains(self.model.schema, tree, self.data, values)
 
     def _search(self, target: Target, domains: dict[int, FeatureDomain]) -> Search:
-        goal = target.goal(self.tree, self.recipe)
-        accepts = partial(target.accepts, self.walker)
-        return Search(self.tree, domains, goal, accepts, self.data)
+        goal = target.goal(self.model.tree, self.model.recipe)
+        accepts = partial(target.accepts, self.model.walker)
+        return Search(self.model.tree, domains, goal, accepts, self.data)
 
     def _alternative(
         self, found: Found, domains: dict[int, FeatureDomain]
@@ -324,9 +313,9 @@ class WhatIfQuery:
                 f"No allowed change gives {target.words}. Without limits the smallest "
                 f"would be: {needed}{limits}."
             )
-        if not np.any(target.goal(self.tree, self.recipe).right):
+        if not np.any(target.goal(self.model.tree, self.model.recipe).right):
             return f"No change gives {target.words}: no node of the tree predicts it."
-        if constraints.allow_missing or self.recipe.missing == "error":
+        if constraints.allow_missing or self.model.recipe.missing == "error":
             return f"No change gives {target.words}: no row reaches a node with it."
         return (
             f"No change gives {target.words}: only rows with missing values may get "

@@ -1,7 +1,7 @@
 """Ordered rule lists, which predict by the first rule that holds.
 
-A :class:`RuleList` is made from schema, tree and recipe of a model and its training
-rows; a :class:`RuleTable` compares its rules with the tree.
+A :class:`RuleList` is made from a model and its training rows; a :class:`RuleTable`
+compares its rules with the tree.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.encode import encode_columns
-from branchwise.data.frames import open_table
 from branchwise.data.one_row import make_frame
 from branchwise.data.schema import Columns, Schema, Value
 from branchwise.data.target import check_together, learn_target
@@ -32,8 +30,7 @@ from branchwise.rules.rule_set import Rules
 from branchwise.text.blocks import Table
 from branchwise.text.conditions import Condition, amount, percent, simplified, word
 from branchwise.text.document import as_markdown, as_text
-from branchwise.tree.apply import Walker
-from branchwise.tree.tree import Tree
+from branchwise.train.fitted_tree import FittedTree
 
 #: What the table says in place of the conditions of its last line.
 OTHERWISE = "otherwise"
@@ -212,47 +209,6 @@ def _cell(name: str, cell: Any) -> str:
     return cell if isinstance(cell, str) else amount(cell)
 
 
-@dataclass(frozen=True)
-class Source:
-    """The model that a rule list comes from."""
-
-    schema: Schema
-    tree: Tree
-    recipe: Recipe
-
-    def encoded(self, X: object) -> Columns:
-        """Encode the columns that the tree splits on."""
-        return encode_columns(
-            open_table(X),
-            self.schema,
-            self.tree.used_columns,
-            allow_missing=self.recipe.missing != "error",
-            allow_unseen=self.recipe.unseen != "error",
-        )
-
-    def coverage(self, data: Columns) -> Coverage:
-        """Return the check of which rows fulfil a condition."""
-        as_missing = self.recipe.unseen == "branch"
-        return Coverage(self.schema.columns, data, as_missing)
-
-    def rows(self, X: object, y: object, sample_weight: object) -> Rows:
-        """Encode rows and their classes."""
-        data = self.encoded(X)
-        if not data.n_rows:
-            raise DataError("X has no rows. Pass at least one whose class is known.")
-        labels, codes = learn_target(y, data.n_rows)
-        position = {label: code for code, label in enumerate(self.schema.classes)}
-        unseen_labels = tuple(label for label in labels if label not in position)
-        code = np.array([position.get(label, -1) for label in labels], dtype=np.intp)
-        weights = np.ones(data.n_rows)
-        if sample_weight is not None:
-            given = check_weights(sample_weight, data.n_rows)
-            # On the grid where sums are exact, in any order of the rows.
-            grid = weigh(given, data.n_rows, fractions=False, as_cases=True)
-            weights = given if grid.weights is None else grid.weights
-        return Rows(data, code[codes], weights, unseen_labels)
-
-
 def weighted(weights: Floats) -> bool:
     """Whether rows that count have weights other than 1."""
     return not bool(((weights == 0) | (weights == 1)).all())
@@ -271,6 +227,29 @@ class Rows:
     weights: Floats
     unseen_labels: tuple[Value, ...]
 
+    @classmethod
+    def of(cls, model: FittedTree, X: object, y: object, sample_weight: object) -> Rows:
+        """Encode rows and their classes."""
+        data = model.encoded(X)
+        if not data.n_rows:
+            raise DataError("X has no rows. Pass at least one whose class is known.")
+        labels, codes = learn_target(y, data.n_rows)
+        position = {label: code for code, label in enumerate(model.schema.classes)}
+        unseen_labels = tuple(label for label in labels if label not in position)
+        code = np.array([position.get(label, -1) for label in labels], dtype=np.intp)
+        weights = np.ones(data.n_rows)
+        if sample_weight is not None:
+            given = check_weights(sample_weight, data.n_rows)
+            # On the grid where sums are exact, in any order of the rows.
+            grid = weigh(given, data.n_rows, fractions=False, as_cases=True)
+            weights = given if grid.weights is None else grid.weights
+        return cls(data, code[codes], weights, unseen_labels)
+
+
+def _coverage(model: FittedTree, data: Columns) -> Coverage:
+    """Return the check of which rows fulfil a condition."""
+    return Coverage(model.schema.columns, data, model.recipe.unseen == "branch")
+
 
 class RuleList(Rules):
     """An ordered list of rules that predicts by itself, made by
@@ -284,16 +263,16 @@ class RuleList(Rules):
 
     def __init__(
         self,
-        source: Source,
+        model: FittedTree,
         rules: Sequence[Rule],
         default: Value,
         estimates: Sequence[float],
         training: Rows,
     ) -> None:
-        super().__init__(rules, source.schema, _note(source.recipe))
+        super().__init__(rules, model.schema, _note(model.recipe))
         self.default = default
         self.estimates = tuple(estimates)
-        self._source = source
+        self._model = model
         self._training = self._usage(training)
 
     def __repr__(self) -> str:
@@ -305,7 +284,7 @@ class RuleList(Rules):
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """Return the class of each row: that of the first rule that holds."""
-        codes, _ = self._decided(self._source.encoded(X))
+        codes, _ = self._decided(self._model.encoded(X))
         return self.schema.class_array.take(codes)
 
     def score(self, X: object, y: object) -> float:
@@ -317,11 +296,11 @@ class RuleList(Rules):
 
         ``len(rules)`` is the default's.
         """
-        return self._decided(self._source.encoded(X))[1]
+        return self._decided(self._model.encoded(X))[1]
 
     def _decided(self, data: Columns) -> tuple[Ints, Ints]:
         """Return the class code of each row, and which rule decides."""
-        first = self._source.coverage(data).first([rule.conditions for rule in self])
+        first = _coverage(self._model, data).first([rule.conditions for rule in self])
         code = self.schema.classes.index
         predictions = [code(rule.label) for rule in self] + [code(self.default)]
         return np.array(predictions, dtype=np.intp)[first], first
@@ -330,9 +309,7 @@ class RuleList(Rules):
         """Work out how rows fare."""
         codes, first = self._decided(rows.data)
         wrong = codes != rows.labels
-        source = self._source
-        walker = Walker(source.schema.columns, source.tree, source.recipe)
-        missed = walker.classify(rows.data) != rows.labels
+        missed = self._model.walker.classify(rows.data) != rows.labels
         case = (rows.weights > 0).astype(np.float64)
         whole = float(rows.weights.sum())
         return Usage(
@@ -362,8 +339,8 @@ class RuleList(Rules):
         """
         test = None
         if check_together(X, y, sample_weight):
-            test = self._usage(self._source.rows(X, y, sample_weight))
-        tree = tree_rules(self.schema, self._source.tree, simplify=True)
+            test = self._usage(Rows.of(self._model, X, y, sample_weight))
+        tree = tree_rules(self.schema, self._model.tree, simplify=True)
         size = len(tree), sum(len(rule.conditions) for rule in tree)
         return RuleTable(self, self.default, self.estimates, size, self._training, test)
 
@@ -408,34 +385,34 @@ def _note(recipe: Recipe) -> str:
 
 
 def generalised_rules(
-    source: Source,
+    model: FittedTree,
     X: object,
     y: object,
     confidence: float | None = None,
     sample_weight: object = None,
 ) -> RuleList:
     """Make a rule list of a tree and the rows that it was grown from."""
-    schema, tree, recipe = source.schema, source.tree, source.recipe
-    if tree.is_regression:
+    schema = model.schema
+    if model.tree.is_regression:
         raise ParameterError(
             "generalised_rules needs a tree that predicts classes: it counts wrong "
             "predictions. Got one that predicts numbers; use rules()."
         )
     # The recipe knows what is allowed, and says so.
-    level = recipe.confidence if confidence is None else confidence
+    level = model.recipe.confidence if confidence is None else confidence
     level = Recipe(pruning="error-based", confidence=level).confidence
-    rows = source.rows(X, y, sample_weight)
+    rows = Rows.of(model, X, y, sample_weight)
     if rows.unseen_labels:
         raise DataError(
             f"y has {quoted(rows.unseen_labels)}, but the classes of the tree are "
             f"{quoted(schema.classes)}. Pass the rows that the tree was grown from."
         )
-    cases = Cases(source.coverage(rows.data), rows.labels, rows.weights)
+    cases = Cases(_coverage(model, rows.data), rows.labels, rows.weights)
     estimate = Estimate(level, cases.total)
-    found = candidates(tree_rules(schema, tree), schema.classes, cases, estimate)
+    found = candidates(tree_rules(schema, model.tree), schema.classes, cases, estimate)
     choice = selected(found, schema.columns, cases)
     return RuleList(
-        source,
+        model,
         [_listed(candidate, schema, cases) for candidate in choice.chosen],
         schema.classes[choice.default],
         [candidate.rate for candidate in choice.chosen],

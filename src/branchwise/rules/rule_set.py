@@ -21,7 +21,7 @@ from branchwise.recipe import Recipe
 from branchwise.rules.rule import Rule, tree_rules
 from branchwise.text.blocks import Items, Paragraph
 from branchwise.text.document import as_markdown
-from branchwise.text.predictions import reasons_of
+from branchwise.train.fitted_tree import FittedTree
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree
 
@@ -231,13 +231,11 @@ class Rules(Sequence[Rule]):
         return f'{before}"rules": [\n    {written}\n  ]{after}'
 
 
-def rules_of(schema: Schema, tree: Tree, recipe: Recipe, simplify: bool) -> Rules:
+def rules_of(model: FittedTree, simplify: bool) -> Rules:
     """Return the rules of a tree."""
-    return Rules(
-        tree_rules(schema, tree, simplify, reasons_of(schema.classes, tree, recipe)),
-        schema,
-        tree_note(schema, tree, recipe),
-    )
+    schema, tree = model.schema, model.tree
+    rules = tree_rules(schema, tree, simplify, model.reasons)
+    return Rules(rules, schema, tree_note(schema, tree, model.recipe))
 
 
 def _described(rule: Rule) -> dict[str, Any]:

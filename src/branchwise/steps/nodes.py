@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.bins import numbers_of_thresholds
-from branchwise.data.schema import Schema
 from branchwise.data.weights import check_weights
 from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError
-from branchwise.grow.choose import few_values
+from branchwise.grow.choose import Stop, few_values
 from branchwise.recipe import Recipe
 from branchwise.steps.candidates import Worked, ending, worked
 from branchwise.steps.numbers import (
@@ -27,15 +27,12 @@ from branchwise.steps.numbers import (
     Visit,
     visits,
 )
-from branchwise.text.conditions import Condition, absent_values, condition_of
-from branchwise.text.predictions import prediction, reasons_of
+from branchwise.text.conditions import Condition, absent_values, condition_of, word
+from branchwise.text.predictions import prediction
+from branchwise.train.fitted_tree import FittedTree
 from branchwise.train.hold_out import encode_rows
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree
-
-#: Node -> its prediction and cases in words.
-Said = Callable[[int], str]
-
 
 #: Stands for every node of a tree.
 ALL = "all"
@@ -43,6 +40,8 @@ ALL = "all"
 
 #: Of a longer path only the end is given: trees may be 100,000 levels deep.
 _LONGEST_PATH = 100
+#: Nodes whose candidates a page shows.
+_WORKED_NODES = 200
 
 
 def bars_of(recipe: Recipe, training: Training, n_cases: float) -> Bars:
@@ -89,9 +88,7 @@ def _whole(cases: float) -> float:
     return float(round(cases))
 
 
-def encoded(
-    schema: Schema, recipe: Recipe, X: object, y: object, sample_weight: object
-) -> Training:
+def encoded(model: FittedTree, X: object, y: object, sample_weight: object) -> Training:
     """Encode all columns of the rows that a tree was grown from."""
     for name, given in (("X", X), ("y", y)):
         if given is None:
@@ -99,7 +96,9 @@ def encoded(
                 f"steps needs the rows that the tree was grown from, X and y, to count "
                 f"them again. Got None for {name}."
             )
-    training = encode_rows(schema, recipe, X, y, range(len(schema.columns)))
+    training = encode_rows(
+        model.schema, model.recipe, X, y, range(len(model.schema.columns))
+    )
     for column, cells in zip(training.columns, training.data.data, strict=True):
         if column.is_numeric or not (cells == column.unseen_code).any():
             continue
@@ -136,22 +135,14 @@ def wanted_nodes(tree: Tree, node: object) -> NDArray[np.bool_]:
 
 
 def node_steps(
-    schema: Schema,
-    tree: Tree,
-    recipe: Recipe,
-    training: Training,
-    wanted: NDArray[np.bool_],
+    model: FittedTree, training: Training, wanted: NDArray[np.bool_]
 ) -> list[NodeSteps]:
     """Work out the wanted nodes, in the order of their numbers."""
+    tree, recipe = model.tree, model.recipe
     rows = Rows.of(training, tree, recipe)
     # Of leaves below them one wants to know why they are leaves.
     below = wanted.copy()
     below[1:] |= wanted[tree.parent[1:]] & tree.is_leaf[1:]
-    reasons = reasons_of(schema.classes, tree, recipe)
-
-    def said(node: int) -> str:
-        return prediction(schema, tree, node, reasons)
-
     endings: dict[int, Ending] = {}
     done: dict[int, NodeSteps] = {}
     for visit in visits(rows, training, recipe, below):
@@ -162,45 +153,92 @@ def node_steps(
             pieces = worked(visit, rows, recipe)
             for at, node in enumerate(visit.nodes.tolist()):
                 if wanted[node]:
-                    done[node] = _steps(schema, tree, rows, visit, pieces, at, said)
+                    done[node] = _steps(model, rows, visit, pieces, at)
     return [
-        _with_children(schema, tree, done.get(node), node, endings, said)
+        replace(
+            done[node] if node in done else _without_cases(model, node),
+            children=tuple(_children(model, node, endings)),
+            missing_goes=_missing_goes(model, node),
+        )
         for node in np.flatnonzero(wanted).tolist()
     ]
 
 
-def _steps(
-    schema: Schema,
-    tree: Tree,
-    rows: Rows,
-    visit: Visit,
-    pieces: Worked,
-    at: int,
-    said: Said,
-) -> NodeSteps:
-    node = int(visit.nodes[at])
-    searched = int(visit.stop[at]) == 0
-    chosen = int(visit.found.chosen[at]) if searched else -1
-    average = float(visit.found.average[at])
-    column_index = int(tree.column[node])
+def candidate_scores(
+    model: FittedTree, X: object, y: object, sample_weight: object
+) -> dict[str, list[dict[str, Any]]]:
+    """Return, by node, what every column would have gained there, for a page."""
+    splitting = np.flatnonzero(model.tree.n_children)[:_WORKED_NODES].tolist()
+    if not splitting:
+        return {}
+    training = encoded(model, X, y, sample_weight)
+    nodes = node_steps(model, training, wanted_nodes(model.tree, splitting))
+    return {
+        str(node.node): [
+            {
+                "column": word(candidate.column),
+                "score": candidate.score,
+                "chosen": candidate.column == node.column,
+                "note": "" if candidate.out is None else "out",
+            }
+            for candidate in node.candidates
+            if candidate.score is not None
+        ]
+        for node in nodes
+    }
+
+
+def _without_cases(model: FittedTree, node: int) -> NodeSteps:
+    """Return the steps of a node that no row reaches."""
+    tree = model.tree
+    n_classes = 0 if tree.is_regression else len(model.schema.classes)
     return NodeSteps(
         node,
         int(tree.depth[node]),
-        _path(schema, tree, node),
-        pieces.whole[at],
-        said(node),
-        tuple(pieces.candidates[at]) if searched else (),
-        average if searched and np.isfinite(average) else None,
-        _averaged(visit, at) if searched and np.isfinite(average) else (),
-        pieces.p_value[at] if searched else None,
-        schema.columns[chosen].name if chosen >= 0 else None,
-        schema.columns[column_index].name if column_index >= 0 else None,
-        _as_chosen(tree, rows, visit, at) if searched else column_index < 0,
-        ending(visit, at) if column_index < 0 else None,
-        (),
-        absent_values(schema, tree, node) if column_index >= 0 else (),
-        None,
+        _path(model, node),
+        Group(None, (0.0,) * n_classes, 0.0, 0.0, None),
+        _said(model, node),
+        column=_split_column(model, node),
+        ending="no cases" if tree.is_leaf[node] else None,
     )
+
+
+def _steps(
+    model: FittedTree, rows: Rows, visit: Visit, pieces: Worked, at: int
+) -> NodeSteps:
+    tree, node = model.tree, int(visit.nodes[at])
+    leaf = bool(tree.is_leaf[node])
+    steps = replace(
+        _without_cases(model, node),
+        whole=pieces.whole[at],
+        as_chosen=leaf,
+        ending=ending(visit, at) if leaf else None,
+        absent=() if leaf else absent_values(model.schema, tree, node),
+    )
+    if visit.stop[at] != Stop.OPEN:
+        return steps
+    chosen = int(visit.found.chosen[at])
+    average = float(visit.found.average[at])
+    return replace(
+        steps,
+        candidates=tuple(pieces.candidates[at]),
+        average=average if np.isfinite(average) else None,
+        averaged=_averaged(visit, at) if np.isfinite(average) else (),
+        p_value=pieces.p_value[at],
+        chosen=model.schema.columns[chosen].name if chosen >= 0 else None,
+        as_chosen=_as_chosen(tree, rows, visit, at),
+    )
+
+
+def _said(model: FittedTree, node: int) -> str:
+    """Write the prediction and the cases of a node."""
+    return prediction(model.schema, model.tree, node, model.reasons)
+
+
+def _split_column(model: FittedTree, node: int) -> str | None:
+    if model.tree.is_leaf[node]:
+        return None
+    return model.schema.columns[int(model.tree.column[node])].name
 
 
 def _averaged(visit: Visit, at: int) -> tuple[str, ...]:
@@ -211,11 +249,11 @@ def _averaged(visit: Visit, at: int) -> tuple[str, ...]:
     return tuple(columns[index].name for index in np.flatnonzero(some).tolist())
 
 
-def _path(schema: Schema, tree: Tree, node: int) -> tuple[Condition, ...]:
+def _path(model: FittedTree, node: int) -> tuple[Condition, ...]:
     conditions: list[Condition] = []
     while node > 0 and len(conditions) < _LONGEST_PATH:
-        conditions.append(condition_of(schema, tree, node))
-        node = int(tree.parent[node])
+        conditions.append(condition_of(model.schema, model.tree, node))
+        node = int(model.tree.parent[node])
     return tuple(reversed(conditions))
 
 
@@ -234,62 +272,25 @@ def _as_chosen(tree: Tree, rows: Rows, visit: Visit, at: int) -> bool:
     return theirs == visit.codes_of_branches(at)
 
 
-def _with_children(
-    schema: Schema,
-    tree: Tree,
-    steps: NodeSteps | None,
-    node: int,
-    endings: dict[int, Ending],
-    said: Said,
-) -> NodeSteps:
-    if steps is None:
-        steps = _without_cases(schema, tree, node, said)
-    children = tuple(
-        Child(
+def _children(
+    model: FittedTree, node: int, endings: dict[int, Ending]
+) -> Iterator[Child]:
+    tree = model.tree
+    for child in tree.children(node):
+        yield Child(
             child,
-            condition_of(schema, tree, child),
-            said(child),
+            condition_of(model.schema, tree, child),
+            _said(model, child),
             float(tree.cases[child]),
-            None if tree.is_leaf[child] else _split_column(schema, tree, child),
+            _split_column(model, child),
             endings.get(child, "no cases") if tree.is_leaf[child] else None,
         )
-        for child in tree.children(node)
-    )
-    return replace(
-        steps, children=children, missing_goes=_missing_goes(schema, tree, node)
-    )
 
 
-def _split_column(schema: Schema, tree: Tree, node: int) -> str:
-    return schema.columns[int(tree.column[node])].name
-
-
-def _without_cases(schema: Schema, tree: Tree, node: int, said: Said) -> NodeSteps:
-    """Return the steps of a node that no row reaches."""
-    n_classes = 0 if tree.is_regression else len(schema.classes)
-    return NodeSteps(
-        node,
-        int(tree.depth[node]),
-        _path(schema, tree, node),
-        Group(None, (0.0,) * n_classes, 0.0, 0.0, None),
-        said(node),
-        (),
-        None,
-        (),
-        None,
-        None,
-        None if tree.is_leaf[node] else _split_column(schema, tree, node),
-        False,
-        "no cases" if tree.is_leaf[node] else None,
-        (),
-        (),
-        None,
-    )
-
-
-def _missing_goes(schema: Schema, tree: Tree, node: int) -> str | None:
+def _missing_goes(model: FittedTree, node: int) -> str | None:
     """Write where missing values go that have no branch of their own."""
-    if tree.is_leaf[node] or not schema.columns[int(tree.column[node])].has_missing:
+    tree, columns = model.tree, model.schema.columns
+    if tree.is_leaf[node] or not columns[int(tree.column[node])].has_missing:
         return None
     route = int(tree.missing_to[node])
     if route == STOP:

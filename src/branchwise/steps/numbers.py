@@ -388,17 +388,17 @@ class NodeSteps:
     path: tuple[Condition, ...]
     whole: Group
     prediction: str
-    candidates: tuple[Candidate, ...]
-    average: float | None
-    averaged: tuple[str, ...]
-    p_value: PValue | None
-    chosen: str | None
-    column: str | None
-    as_chosen: bool
-    ending: Ending | None
-    children: tuple[Child, ...]
-    absent: tuple[Value, ...]
-    missing_goes: str | None
+    candidates: tuple[Candidate, ...] = ()
+    average: float | None = None
+    averaged: tuple[str, ...] = ()
+    p_value: PValue | None = None
+    chosen: str | None = None
+    column: str | None = None
+    as_chosen: bool = False
+    ending: Ending | None = None
+    children: tuple[Child, ...] = ()
+    absent: tuple[Value, ...] = ()
+    missing_goes: str | None = None
 
     def candidate(self, column: str) -> Candidate:
         """Return the candidate of a column."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from branchwise.data.schema import Schema
 from branchwise.errors import ParameterError, counted
-from branchwise.recipe import Recipe
 from branchwise.steps.nodes import bars_of, encoded, node_steps, wanted_nodes
 from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps
 from branchwise.steps.wording import (
@@ -46,7 +45,7 @@ from branchwise.text.conditions import (
     word,
 )
 from branchwise.text.document import as_latex, as_markdown, as_text
-from branchwise.tree.tree import Tree
+from branchwise.train.fitted_tree import FittedTree
 
 #: Of more classes only the first have a column, and the rest share one.
 _SHOWN_CLASSES = 12
@@ -464,18 +463,13 @@ def style_sheet() -> str:
 
 
 def worked_solution(
-    schema: Schema,
-    tree: Tree,
-    recipe: Recipe,
-    X: object,
-    y: object,
-    node: object,
-    sample_weight: object,
+    model: FittedTree, X: object, y: object, node: object, sample_weight: object
 ) -> Steps:
     """Work out nodes of a tree from the rows that it was grown from."""
+    tree, recipe = model.tree, model.recipe
     wanted = wanted_nodes(tree, node)
-    training = encoded(schema, recipe, X, y, sample_weight)
-    nodes = node_steps(schema, tree, recipe, training, wanted)
+    training = encoded(model, X, y, sample_weight)
+    nodes = node_steps(model, training, wanted)
     root = tree.weights if recipe.weights_are_cases else tree.cases
     bars = bars_of(recipe, training, float(root[0].sum()))
-    return Steps(tuple(nodes), bars, schema)
+    return Steps(tuple(nodes), bars, model.schema)
