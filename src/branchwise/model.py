@@ -278,7 +278,7 @@ class Showing(FittedTree):
         max_values: int = PICTURED_VALUES,
     ) -> str:
         """Return the tree in DOT, for Graphviz; parameters as in :meth:`to_svg`."""
-        from branchwise.render.diagrams import dot_lines
+        from branchwise.render.picture import dot_lines
 
         return "\n".join(dot_lines(self.view(max_values), max_depth, max_nodes))
 
@@ -289,7 +289,7 @@ class Showing(FittedTree):
         max_values: int = PICTURED_VALUES,
     ) -> str:
         """Return the tree as a Mermaid flowchart; parameters as in :meth:`to_svg`."""
-        from branchwise.render.diagrams import mermaid_lines
+        from branchwise.render.picture import mermaid_lines
 
         return "\n".join(mermaid_lines(self.view(max_values), max_depth, max_nodes))
 
@@ -339,7 +339,7 @@ class Showing(FittedTree):
             the page shows at each node what every column would have gained (for the
             first 200 split nodes).
         """
-        from branchwise.render import viewer as html
+        from branchwise.render import view as html
         from branchwise.steps.nodes import candidate_scores
         from branchwise.train.prune_model import Rows
 
@@ -357,7 +357,7 @@ class Showing(FittedTree):
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook; of large trees the first levels."""
-        from branchwise.render import viewer as html
+        from branchwise.render import view as html
         from branchwise.train.prune_model import collapse_nodes
 
         text, depth_limit = str(self), html.beyond_a_notebook(self.tree)
@@ -389,7 +389,7 @@ class Showing(FittedTree):
 
 
 def _page_view(model: FittedTree) -> dict[str, Any]:
-    from branchwise.render import viewer as html
+    from branchwise.render import view as html
     from branchwise.render.view import view
 
     lists = html.lists_for(model.tree)

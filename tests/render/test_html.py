@@ -20,7 +20,7 @@ from branchwise import CARTRegressor, ID3Classifier, datasets, fit_tree
 from branchwise.data.schema import Column, Schema
 from branchwise.model import Model
 from branchwise.recipe import Recipe
-from branchwise.render import viewer as html
+from branchwise.render import view as html
 from branchwise.render.view import NODE_LISTS
 from branchwise.tree.builder import TreeBuilder
 from mixed_trees import HOSTILE, random_models
@@ -205,7 +205,7 @@ def test_estimators_keep_the_manners_of_scikit_learn(weather):
 
 def test_every_asset_is_used_and_can_be_read():
     scripts = {path.name for path in ASSETS.iterdir()}
-    others = {"viewer.html", "frame.html", "viewer.css", "charts.css"}
+    others = {"viewer.html", "frame.html", "viewer.css", "charts.css", "picture.css"}
     assert scripts == {*html.SCRIPTS, *others}
     for path in ASSETS.iterdir():
         text = path.read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from branchwise.export.plan import make_plan
 from branchwise.export.verification import probe_rows
 from branchwise.model import Model
 from branchwise.recipe import Recipe
-from branchwise.render import viewer as html
+from branchwise.render import view as html
 from branchwise.tree.builder import TreeBuilder
 from branchwise.tree.tree import Tree
 from mixed_trees import ESTIMATORS, random_model, random_models

@@ -17,7 +17,7 @@ from branchwise.model import Model
 from branchwise.model_file import from_bytes
 from branchwise.native import available
 from branchwise.recipe import C45, CART, ID3
-from branchwise.render.viewer import compact
+from branchwise.render.view import compact
 from branchwise.rules.rule import INTERVAL
 from branchwise.stats import share_interval
 from branchwise.text.conditions import amount, percent, share

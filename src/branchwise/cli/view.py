@@ -20,7 +20,7 @@ from branchwise.cli.support.streams import (
 from branchwise.errors import DataError, ParameterError, counted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import STANDARD_STREAM, TableFile
-from branchwise.render.viewer import GENERATOR
+from branchwise.render.view import GENERATOR
 
 #: So much of a file is read to tell whether it is a page of ours.
 _HEAD = 4096

@@ -37,21 +37,7 @@ def percent_figure(value: float) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """A scale: its words, its ends and its ticks.
-
-    Parameters
-    ----------
-    label : str
-        What is measured.
-    low, high : float
-        The ends; high is above low.
-    ticks : tuple of float
-        Where the scale is marked.
-    tick_format : callable
-        How a tick is written.
-    log : bool
-        Whether equal steps are equal ratios.
-    """
+    """A scale: its words, its ends and its ticks; if ``log``, steps are ratios."""
 
     label: str
     low: float
@@ -78,20 +64,9 @@ def axis(
     least: float | None = None,
     most: float | None = None,
 ) -> Axis:
-    """Choose an axis that has room for all values.
+    """Choose an axis that has room for all values and goes not beyond the bounds.
 
-    Parameters
-    ----------
-    label : str
-        What is measured.
-    values : iterable of float
-        What is to be shown; at least one.
-    tick_format : callable
-        How a tick is written.
-    log : bool
-        Whether powers are wanted; they are used if values, all above 0, span enough.
-    least, most : float or None
-        Bounds that the axis does not go beyond, such as 0 and 1 for shares.
+    With ``log`` powers are marked if values, all above 0, span enough.
     """
     known = [float(value) for value in values if math.isfinite(value)] or [0.0]
     low, high = min(known), max(known)

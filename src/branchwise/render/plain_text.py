@@ -8,7 +8,7 @@ printed after the tree, as C4.5 did.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from branchwise.data.schema import Schema
@@ -35,81 +35,54 @@ from branchwise.tree.tree import Tree
 
 @dataclass(frozen=True)
 class Style:
-    """Quinlan's: a bar for each level, a colon after every branch."""
+    """How lines are set; the default is Quinlan's: a bar a level, a colon a branch.
 
-    def starts(self, start: str, last: bool) -> tuple[str, str]:  # noqa: ARG002
-        """Return the start of a line, and that of the lines below it."""
-        return start, start + "|   "
+    ``starts`` and ``last_starts`` (of a last branch) begin a line and those below it.
+    ``leaf`` and ``split`` are branches with and without a prediction, ``alone`` a tree
+    without splits; ``opening`` stands above the tree, ``heading`` above a subtree.
+    Everything written is escaped by ``escaped``.
+    """
 
-    def branch(self, branch: str, end: str) -> str:
-        """Write a branch, with its prediction if it is a leaf."""
-        return f"{branch}: {end}" if end else f"{branch}:"
+    starts: tuple[str, str] = ("", "|   ")
+    last_starts: tuple[str, str] = ("", "|   ")
+    leaf: str = "{}: {}"
+    split: str = "{}:"
+    alone: str = "{}"
+    opening: tuple[str, ...] = ()
+    heading: tuple[str, ...] = ("{}", "")
+    escaped: Callable[[str], str] = str
 
-    def prediction(self, prediction: str) -> str:
-        """Write the prediction of a tree without splits."""
-        return prediction
-
-    def opening(self, target: str) -> Iterator[str]:  # noqa: ARG002
-        """Yield what stands above the tree."""
-        yield from ()
-
-    def heading(self, name: str) -> Iterator[str]:
-        """Yield what stands above a subtree."""
-        yield name
-        yield ""
-
-
-@dataclass(frozen=True)
-class Box(Style):
-    """Box-drawing characters, as the program ``tree`` lists files."""
-
-    def starts(self, start: str, last: bool) -> tuple[str, str]:
-        """Return the start of a line, and that of the lines below it."""
-        if last:
-            return f"{start}└── ", f"{start}    "
-        return f"{start}├── ", f"{start}│   "
+    def filled(self, pattern: str, *texts: str) -> str:
+        """Put texts into a pattern of the style."""
+        return pattern.format(*map(self.escaped, texts))
 
     def branch(self, branch: str, end: str) -> str:
         """Write a branch, with its prediction if it is a leaf."""
-        return f"{branch}: {end}" if end else branch
-
-    def opening(self, target: str) -> Iterator[str]:
-        """Yield what stands above the tree: what is predicted."""
-        yield target
-
-    def heading(self, name: str) -> Iterator[str]:
-        """Yield what stands above a subtree."""
-        yield name
-
-
-@dataclass(frozen=True)
-class Markdown(Style):
-    """A nested list; predictions are bold."""
-
-    def starts(self, start: str, last: bool) -> tuple[str, str]:  # noqa: ARG002
-        """Return the start of a line, and that of the lines below it."""
-        return f"{start}- ", f"{start}  "
-
-    def branch(self, branch: str, end: str) -> str:
-        """Write a branch, with its prediction if it is a leaf."""
-        return (
-            f"{in_markdown(branch)}: **{in_markdown(end)}**"
-            if end
-            else in_markdown(branch)
-        )
-
-    def prediction(self, prediction: str) -> str:
-        """Write the prediction of a tree without splits."""
-        return f"**{in_markdown(prediction)}**"
-
-    def heading(self, name: str) -> Iterator[str]:
-        """Yield what stands above a subtree."""
-        yield f"**{in_markdown(name)}**"
-        yield ""
+        texts = (branch, end) if end else (branch,)
+        return self.filled(self.leaf if end else self.split, *texts)
 
 
 #: The styles by name; the first is the default.
-STYLES: dict[str, Style] = {"quinlan": Style(), "box": Box(), "markdown": Markdown()}
+STYLES: dict[str, Style] = {
+    "quinlan": Style(),
+    # Box-drawing characters, as the program ``tree`` lists files.
+    "box": Style(
+        starts=("├── ", "│   "),
+        last_starts=("└── ", "    "),
+        split="{}",
+        opening=("{}",),
+        heading=("{}",),
+    ),
+    "markdown": Style(
+        starts=("- ", "  "),
+        last_starts=("- ", "  "),
+        leaf="{}: **{}**",
+        split="{}",
+        alone="**{}**",
+        heading=("**{}**", ""),
+        escaped=in_markdown,
+    ),
+}
 
 
 #: Levels of indentation before a subtree is broken off.
@@ -126,27 +99,9 @@ def text_lines(
     missing: bool = False,
     style: str = "quinlan",
 ) -> Iterator[str]:
-    """Yield the lines of the tree.
+    """Yield the lines of the tree; the parameters are those of ``Model.to_text``.
 
-    Parameters
-    ----------
-    schema, tree
-        What to print.
-    reasons : dict or None
-        Why nodes predict another class than that of most weight, by node.
-    max_depth : int or None
-        How many levels of splits to show.
-    max_values : int
-        How many values of a list to show before the rest is only counted.
-    empty_branches : bool
-        Whether to show the possible values that had no training case at a node,
-        and so get the node's prediction.
-    missing : bool
-        Whether to show where missing values go: ``or missing`` after the branch that
-        takes them, a line of their own where they stop and get the node's
-        prediction. Where neither is there, they go down every branch.
-    style : {"quinlan", "box", "markdown"}
-        How lines are set.
+    ``reasons`` tell why nodes predict another class than that of most weight.
     """
     check_limit("max_depth", max_depth, 0)
     check_limit("max_values", max_values, 1, optional=False)
@@ -182,18 +137,21 @@ class _Printer:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the tree, then those of the subtrees broken off."""
+        style = self.style
         if self.tree.n_children[0] == 0:
-            yield self.style.prediction(self._prediction(0))
+            yield style.filled(style.alone, self._prediction(0))
             return
         if self._hidden(0):
-            yield self.style.prediction(f"{self._prediction(0)} ...")
+            yield style.filled(style.alone, f"{self._prediction(0)} ...")
             return
-        yield from self.style.opening(target(self.schema))
+        name = target(self.schema)
+        yield from (style.filled(line, name) for line in style.opening)
         broken_off = [0]
         for number, root in enumerate(broken_off):  # grows while it is walked
             if root:
                 yield ""
-                yield from self.style.heading(f"Subtree [S{number}]")
+                name = f"Subtree [S{number}]"
+                yield from (style.filled(line, name) for line in style.heading)
             yield from self._subtree(root, broken_off)
 
     def _subtree(self, root: int, broken_off: list[int]) -> Iterator[str]:
@@ -216,10 +174,11 @@ class _Printer:
     ) -> list[tuple[int | str, str, str, int]]:
         """Return the entries below a node, the first one last."""
         entries = [*self.tree.children(node), *self._without_branch(node)]
-        starts = [self.style.starts(start, last=False)] * (len(entries) - 1)
-        starts.append(self.style.starts(start, last=True))
+        starts = [self.style.starts] * (len(entries) - 1) + [self.style.last_starts]
         every = zip(entries, starts, strict=True)
-        return [(entry, *pair, indent) for entry, pair in every][::-1]
+        return [
+            (entry, start + own, start + below, indent) for entry, (own, below) in every
+        ][::-1]
 
     def _prediction(self, node: int) -> str:
         return prediction(self.schema, self.tree, node, self.reasons)

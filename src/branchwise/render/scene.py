@@ -23,14 +23,7 @@ def tidy(
 ) -> list[float]:
     """Return the horizontal middle of every node; the leftmost edge is at 0.
 
-    Parameters
-    ----------
-    n_children, first_child : sequence of int
-        The shape; nodes are numbered level by level.
-    widths : sequence of float
-        How wide each node is.
-    spacing : float
-        The least distance between neighbours.
+    Nodes are numbered level by level; ``spacing`` is the least distance of neighbours.
     """
     forest = _Forest(n_children, first_child, widths, spacing)
     for node in reversed(range(len(n_children))):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -36,6 +36,7 @@ from branchwise.render.scene import (
     scene,
 )
 from branchwise.text import conditions as words
+from branchwise.text.as_html import page
 
 _MARGIN = 20.0
 #: The legend: height of a row, size of a square, whitespace, widest name.
@@ -46,38 +47,11 @@ _TOLD = 200
 #: Characters that XML cannot hold, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_LIGHT = {
-    "page": "#ffffff",
-    "ink": "#1b2430",
-    "faint": "#5a6572",
-    "box": "#f4f6f8",
-    "line": "#b9c2cc",
-    "edge": "#ccd3da",
-    "track": "#dfe4e9",
-}
-_DARK = {
-    "page": "#12161c",
-    "ink": "#e9edf2",
-    "faint": "#a3adb9",
-    "box": "#1d232c",
-    "line": "#4a5563",
-    "edge": "#3d4754",
-    "track": "#343d49",
-}
-
 
 def svg_lines(
     view: dict[str, Any], max_depth: int | None = None, max_nodes: int | None = None
 ) -> Iterator[str]:
-    """Yield the lines of an SVG file.
-
-    Parameters
-    ----------
-    view : dict
-        What :meth:`Model.view` returns.
-    max_depth, max_nodes : int or None
-        How many levels of splits, and how many nodes, to show.
-    """
+    """Yield the lines of an SVG file with so many levels of splits and nodes."""
     picture = scene(drawing(view, max_depth, max_nodes))
     width, height = picture.size
     legend, legend_height = _legend(picture, max(width, _LEGEND_LEAST))
@@ -121,51 +95,14 @@ def _opening(tree: Drawing, width: float, height: float) -> Iterator[str]:
     yield f'<title id="{name}-title">{xml(title)}</title>'
     yield f'<desc id="{name}-desc">{xml(told)}</desc>'
     yield "<style>"
-    yield from _styles()
+    yield page(
+        "render/assets/picture.css",
+        classes=list(enumerate(CLASS_COLOURS)),
+        on_dark=list(ON_DARK.items()),
+        number=NUMBER_COLOUR,
+    ).rstrip()
     yield "</style>"
     yield f'<rect class="page" width="{n(width)}" height="{n(height)}"/>'
-
-
-def _styles() -> Iterator[str]:
-    yield (
-        '.branchwise text{font-family:"Segoe UI","Helvetica Neue",Helvetica,Arial,'
-        '"Liberation Sans","DejaVu Sans",sans-serif;text-anchor:middle}'
-    )
-    yield ".branchwise .h{font-size:13px;font-weight:600}"
-    yield ".branchwise .t{font-size:11px}.branchwise .b{font-size:12px}"
-    yield ".branchwise .s{text-anchor:start}.branchwise .m{font-size:12px}"
-    yield ".branchwise .e{fill:none}"
-    yield ".branchwise .o{fill:none;stroke-dasharray:4 3;stroke-width:1.2}"
-    yield ".branchwise .n{stroke-width:1}.branchwise .l{stroke-width:1.6}"
-    yield from _colours(enumerate(CLASS_COLOURS))
-    yield f".branchwise .q{{fill:{NUMBER_COLOUR};stroke:{NUMBER_COLOUR}}}"
-    yield f".branchwise .d{{fill:{NUMBER_COLOUR};fill-opacity:.7}}"
-    yield from _shades(_LIGHT)
-    yield "@media (prefers-color-scheme:dark){"
-    yield from _shades(_DARK)
-    yield from _colours(ON_DARK.items())
-    yield "}"
-
-
-def _colours(coded: Iterable[tuple[int, str]]) -> Iterator[str]:
-    """Yield the colours of classes, in bars and as tints of leaves."""
-    for code, colour in coded:
-        yield (
-            f".branchwise .c{code}{{fill:{colour}}}.branchwise .k{code}"
-            f"{{fill:{colour};fill-opacity:.14;stroke:{colour}}}"
-        )
-
-
-def _shades(shade: dict[str, str]) -> Iterator[str]:
-    """Yield what differs between light and dark."""
-    yield f".branchwise .page,.branchwise .w{{fill:{shade['page']}}}"
-    yield f".branchwise text{{fill:{shade['ink']}}}"
-    yield f".branchwise .t,.branchwise .m{{fill:{shade['faint']}}}"
-    yield f".branchwise .n{{fill:{shade['box']};stroke:{shade['line']}}}"
-    yield f".branchwise .e{{stroke:{shade['edge']}}}"
-    yield f".branchwise .o{{stroke:{shade['line']}}}"
-    yield f".branchwise .r{{fill:{shade['track']}}}"
-    yield f".branchwise .i{{fill:{shade['ink']}}}"
 
 
 def _told(tree: Drawing) -> Iterator[str]:

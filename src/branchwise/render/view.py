@@ -14,11 +14,16 @@ smoothed probabilities decided for another class than the usual one: by node, wh
 
 Optional ``"candidates"``: by node (as text) a list of ``{"column", "score", "chosen",
 "note"}``, the candidate columns of the split.
+
+:func:`page` puts a view into one HTML page with a style sheet and scripts. These are
+allowed by their hashes only, and the network not at all, so that nothing that a name or
+a value holds can run or be fetched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import os
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -26,9 +31,12 @@ import numpy as np
 
 from branchwise.data.arrays import Floats
 from branchwise.data.schema import Column, Schema
-from branchwise.errors import check_limit
+from branchwise.errors import check_limit, plain
+from branchwise.files.raw_bytes import atomic_write
 from branchwise.grow.criteria import split_gains
 from branchwise.recipe import Recipe
+from branchwise.render.picture import OTHERS, class_colours, variables
+from branchwise.text import as_html as html
 from branchwise.text import conditions as words
 from branchwise.text.conditions import surrogates_of
 from branchwise.text.predictions import (
@@ -87,14 +95,8 @@ def view(
 ) -> dict[str, Any]:
     """Return the dictionary that views are drawn from.
 
-    Parameters
-    ----------
-    schema, tree, recipe
-        The model.
-    max_values : int
-        How many values of a list are named before the rest is only counted.
-    lists : collection of str
-        Which of :data:`NODE_LISTS` to make: words take time where nodes are many.
+    Of a list, ``max_values`` are named before the rest is only counted; ``lists`` of
+    :data:`NODE_LISTS` are made, because words take time where nodes are many.
     """
     check_limit("max_values", max_values, 1, optional=False)
     numbers = tree.is_regression
@@ -112,7 +114,9 @@ def view(
         "n_nodes": len(tree),
         "n_leaves": tree.n_leaves,
         "depth": tree.max_depth,
-        "columns": [_column(c, i in tree.used_columns) for i, c in _numbered(schema)],
+        "columns": [
+            _column(c, i in tree.used_columns) for i, c in enumerate(schema.columns)
+        ],
         "costs": None if recipe.costs is None else [list(row) for row in recipe.costs],
         "nodes": {
             name: make()
@@ -135,10 +139,6 @@ def _weighted_lists(tree: Tree) -> dict[str, list[Any]]:
     if tree.class_cases is not None:
         lists["class_cases"] = _plain(tree.class_cases)
     return lists
-
-
-def _numbered(schema: Schema) -> enumerate[Column]:
-    return enumerate(schema.columns)
 
 
 def _impurity_name(tree: Tree, recipe: Recipe) -> str:
@@ -273,3 +273,158 @@ def _met(schema: Schema, condition: words.Condition) -> dict[str, Any]:
     values = condition.value
     several = values if isinstance(values, tuple) else (values,)
     return {"op": "in", "codes": [column.code_of[v] for v in several]}  # type: ignore[index]
+
+
+_ASSETS = "render/assets"
+#: The scripts are one module, joined in this order.
+SCRIPTS = (
+    "dom.js",
+    "tree.js",
+    "words.js",
+    "decide.js",
+    "layout.js",
+    "camera.js",
+    "draw.js",
+    "node_panel.js",
+    "case_panel.js",
+    "search.js",
+    "keys.js",
+    "main.js",
+)
+#: What a page needs of the lists of a view; it phrases branches itself.
+LISTS = (
+    "n_children",
+    "column",
+    "threshold",
+    "missing_to",
+    "unseen_to",
+    "gain",
+    "codes",
+    "label",
+    "weight",
+    "weights",
+    "probabilities",
+    "mean",
+    "deviation",
+)
+LISTS_FOR_NUMBERS = (*LISTS, "prediction")
+#: Identifies pages of branchwise.
+GENERATOR = '<meta name="generator" content="branchwise">'
+#: Trees up to this many nodes are shown in notebooks as a whole.
+NOTEBOOK_NODES = 2000
+#: Digits of figures that are only shown and never decide.
+_SHOWN_DIGITS = 9
+
+
+def lists_for(tree: Tree) -> tuple[str, ...]:
+    """Return the lists of the view that a page of this tree needs."""
+    return LISTS_FOR_NUMBERS if tree.is_regression else LISTS
+
+
+def page(view: dict[str, Any], text: str, title: str | None = None) -> str:
+    """Return a whole HTML page; ``text`` is for readers without scripts."""
+    # A title is shown as names are: nothing in it may break a line or hide.
+    heading = plain(title) if title is not None else _heading(view["target"])
+    style, script = style_and_script()
+    return html.page(
+        f"{_ASSETS}/viewer.html",
+        policy=html.policy([style], [script]),
+        title=heading,
+        style=style,
+        text=text,
+        data=compact(view),
+        script=script,
+    )
+
+
+def style_and_script() -> tuple[str, str]:
+    """Return the style and the script of a page; embedding pages must allow them."""
+    style = "\n".join([*variables(), html.asset(f"{_ASSETS}/viewer.css")])
+    script = "\n".join(html.asset(f"{_ASSETS}/{name}") for name in SCRIPTS)
+    return html.markup(style), html.markup(script)
+
+
+def _heading(target: str) -> str:
+    return "Decision tree" if target == words.UNNAMED else f"{target}: decision tree"
+
+
+def save_page(path: str | os.PathLike[str], content: str) -> None:
+    """Write a page, whole or not at all."""
+    with atomic_write(path) as file:
+        file.write(content.encode("utf-8"))
+
+
+def in_frame(content: str, text: str) -> str:
+    """Return a page in a frame of its own, which a notebook's style cannot touch."""
+    return html.page(f"{_ASSETS}/frame.html", content=content, text=text)
+
+
+def beyond_a_notebook(tree: Tree) -> list[int]:
+    """Return the nodes to collapse, so that a notebook can hold what is left."""
+    if len(tree) <= NOTEBOOK_NODES:
+        return []
+    last = sum(stop <= NOTEBOOK_NODES for _, stop in tree.levels()) - 1
+    # At least the first split, however many branches it has.
+    deepest = tree.depth == max(last, 1)
+    nodes: list[int] = np.flatnonzero(deepest & ~tree.is_leaf).tolist()
+    return nodes
+
+
+def abridged(view: dict[str, Any], n_nodes: int, why: str) -> dict[str, Any]:
+    """Let a view say so, and why, if it has not all nodes."""
+    missing = view["n_nodes"] < n_nodes
+    return view | {"abridged": {"n_nodes": n_nodes, "why": why}} if missing else view
+
+
+def compact(view: dict[str, Any]) -> dict[str, Any]:
+    """Return a view without what the page can work out, for small files.
+
+    The lists of splits have entries for split nodes only; the codes of a branch are a
+    number where there is one.
+    """
+    nodes = view["nodes"]
+    splitting = [i for i, number in enumerate(nodes["n_children"]) if number]
+    kept = {key: value for key, value in view.items() if key != "nodes"}
+    kept["n_children"] = nodes["n_children"]
+    for name in ("column", "threshold", "missing_to", "unseen_to"):
+        kept[name] = [nodes[name][i] for i in splitting]
+    kept["gain"] = [_shown(nodes["gain"][i]) for i in splitting]
+    kept["codes"] = [c[0] if len(c) == 1 else c for c in nodes["codes"]]
+    if view["predicts"] == "numbers":
+        kept["weight"] = nodes["weight"]
+        kept["mean"] = nodes["mean"]
+        kept["prediction"] = nodes["prediction"]
+        kept["deviation"] = [_shown(d) for d in nodes["deviation"]]
+    else:
+        kept["label"] = nodes["label"]
+        kept["colours"] = class_colours(nodes["weights"][0])
+        kept["shared_colour"] = OTHERS
+        kept["weights"], kept["probabilities"] = _compact_weights(nodes)
+    for name in WEIGHTED_LISTS:
+        if name in nodes:
+            kept[name] = nodes[name]
+    return kept
+
+
+def _shown(figure: float) -> float | int:
+    """Round what is only shown; whole numbers go without a point."""
+    rounded = float(f"{figure:.{_SHOWN_DIGITS}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 2**53 else rounded
+
+
+def _compact_weights(nodes: dict[str, list[Any]]) -> tuple[Any, Any]:
+    """Return the weights of classes, and the probabilities unless the page can divide.
+
+    Where most weights are 0, those of a node are pairs of class and weight.
+    """
+    weights = np.array(nodes["weights"], dtype=np.float64)
+    total = np.zeros(len(weights))
+    for column in weights.T:  # in the order in which the page adds
+        total += column
+    shares = weights / total[:, np.newaxis]
+    same = bool((shares == np.array(nodes["probabilities"])).all())
+    rows: Sequence[Any] = nodes["weights"]
+    if np.count_nonzero(weights) < 0.4 * weights.size:
+        rows = [[x for k, w in enumerate(row) if w for x in (k, w)] for row in rows]
+        return {"pairs": rows}, None if same else nodes["probabilities"]
+    return rows, None if same else nodes["probabilities"]

@@ -10,7 +10,7 @@ from typing import Any
 from branchwise.errors import BranchwiseError, check_seed, json_text
 from branchwise.estimators import C45Classifier
 from branchwise.model import Model
-from branchwise.render.viewer import save_page
+from branchwise.render.view import save_page
 from branchwise.report.inputs import (
     Source,
     described,

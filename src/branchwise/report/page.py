@@ -20,7 +20,7 @@ import sklearn
 from branchwise import __version__
 from branchwise.estimators.base import TreeEstimator
 from branchwise.model import Model
-from branchwise.render import viewer
+from branchwise.render import view as viewer
 from branchwise.render.charts import MOST_CELLS
 from branchwise.report.figures import (
     MOST_BARS,

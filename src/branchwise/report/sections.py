@@ -9,7 +9,7 @@ from typing import Any
 
 from branchwise.errors import counted, plain
 from branchwise.model import Model
-from branchwise.render import viewer
+from branchwise.render import view as viewer
 from branchwise.render.svg import svg_lines
 from branchwise.render.view import view
 from branchwise.report.figures import (

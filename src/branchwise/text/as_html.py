@@ -29,16 +29,9 @@ _IN_SCRIPTS = str.maketrans({c: f"\\u{ord(c):04x}" for c in "\u2028\u2029"})
 def as_html(
     blocks: Iterable[Block], heading: int | None = None, reveal: bool = False
 ) -> Markup:
-    """Write blocks as a part of a page.
+    """Write blocks as a part of a page; with ``reveal`` folds are open.
 
-    Parameters
-    ----------
-    blocks : iterable of Block
-        What to write.
-    heading : int or None
-        The level of headings of level 1; without it they are bold paragraphs.
-    reveal : bool
-        Whether folds are open.
+    ``heading`` is the level of headings of level 1; without it they are paragraphs.
     """
     macros: Any = _environment().get_template("text/templates/blocks.html").module
     written: Markup = macros.write(list(blocks), heading, reveal)
