@@ -37,10 +37,9 @@ from branchwise.cli import main as main_module
 from branchwise.cli import predict as predict_module
 from branchwise.cli import prune as prune_module
 from branchwise.cli import show as results_module
+from branchwise.cli import support
 from branchwise.cli.main import main
-from branchwise.cli.options import algorithm as algorithms
 from branchwise.cli.options import growing
-from branchwise.cli.support import streams
 from branchwise.errors import BranchwiseError
 from branchwise.files import csv_columns as parsing
 from branchwise.files.read_table import read_table
@@ -118,7 +117,7 @@ def test_every_parameter_of_an_estimator_is_an_option(parameter):
     option = {"--categorical-features": "--categorical"}.get(named, named)
     assert f"\n  {option} " in output("fit", "--help")
     for name, estimator in ESTIMATORS.items():
-        assert algorithms.has_parameter(name, parameter) == (
+        assert growing.has_parameter(name, parameter) == (
             parameter in estimator().get_params()
         )
 
@@ -1759,9 +1758,9 @@ class _Terminal(io.StringIO):
 def test_progress_shows_only_after_a_while(monkeypatch, patience, shows):
     terminal = _Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(streams, "_PATIENCE", patience)
+    monkeypatch.setattr(support, "_PATIENCE", patience)
     monkeypatch.setenv("TERM", "xterm")
-    with streams.Reporter().working("Growing [the tree]") as say:
+    with support.Reporter().working("Growing [the tree]") as say:
         time.sleep(0.3)
         say("Growing: 7 nodes")
         time.sleep(0.3)
@@ -1771,13 +1770,13 @@ def test_progress_shows_only_after_a_while(monkeypatch, patience, shows):
 def test_progress_tells_how_much_has_been_read(monkeypatch, tmp_path):
     terminal = _Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(streams, "_PATIENCE", 0.01)
+    monkeypatch.setattr(support, "_PATIENCE", 0.01)
     monkeypatch.setattr(parsing, "_LONG", 1000)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.chdir(tmp_path)
     table = Path("data.csv")
     table.write_text("a,y\n" + "1,2\n" * 1234)
-    with streams.Reporter().reading(str(table)):
+    with support.Reporter().reading(str(table)):
         time.sleep(0.3)
         read_table(table)
         time.sleep(0.3)
@@ -1787,10 +1786,10 @@ def test_progress_tells_how_much_has_been_read(monkeypatch, tmp_path):
 
 
 def test_no_progress_off_a_terminal_or_if_quiet(monkeypatch):
-    monkeypatch.setattr(streams, "_PATIENCE", 0.0)
+    monkeypatch.setattr(support, "_PATIENCE", 0.0)
     for quiet, stream in ((False, io.StringIO()), (True, _Terminal())):
         monkeypatch.setattr(sys, "stderr", stream)
-        with streams.Reporter(quiet).working("Growing") as say:
+        with support.Reporter(quiet).working("Growing") as say:
             say("Growing on")
             time.sleep(0.05)
         assert stream.getvalue() == ""

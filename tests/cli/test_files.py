@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from branchwise import datasets, load
-from branchwise.cli.options.shared import reading_options
+from branchwise.cli.options import reading_options
 from branchwise.files.options import FORMATS, make_reading
 from command_line import output, refusal, run, usage_error
 

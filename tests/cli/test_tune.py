@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from branchwise import C45Classifier, datasets, load
-from branchwise.cli.support import streams
+from branchwise.cli import support
 from branchwise.evaluation import search
 from command_line import output, refusal, run
 
@@ -216,9 +216,9 @@ class Terminal(io.StringIO):
 def test_fits_are_counted_on_a_terminal_after_a_while(monkeypatch, patience, shows):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(streams, "_PATIENCE", patience)
+    monkeypatch.setattr(support, "_PATIENCE", patience)
     monkeypatch.setenv("TERM", "xterm")
-    with streams.Reporter().counting("Fitting") as progress:
+    with support.Reporter().counting("Fitting") as progress:
         time.sleep(0.2)
         progress(7, 40)
         time.sleep(0.3)
@@ -226,10 +226,10 @@ def test_fits_are_counted_on_a_terminal_after_a_while(monkeypatch, patience, sho
 
 
 def test_nothing_is_counted_elsewhere(monkeypatch):
-    monkeypatch.setattr(streams, "_PATIENCE", 0.0)
+    monkeypatch.setattr(support, "_PATIENCE", 0.0)
     for quiet, stream in ((False, io.StringIO()), (True, Terminal())):
         monkeypatch.setattr(sys, "stderr", stream)
-        with streams.Reporter(quiet).counting("Fitting") as progress:
+        with support.Reporter(quiet).counting("Fitting") as progress:
             progress(7, 40)
             time.sleep(0.05)
         assert stream.getvalue() == ""

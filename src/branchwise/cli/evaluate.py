@@ -3,39 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.cli.options import shared
-from branchwise.cli.options.algorithm import (
+from branchwise.cli import options
+from branchwise.cli.options import (
+    OutputFormat,
+    argument,
+    check_share,
+    option,
+    takes,
+)
+from branchwise.cli.options.growing import (
+    ALGORITHMS,
     EVALUATED_ALGORITHM,
     EVALUATED_REGRESSION,
     EVALUATION,
     FOLDS,
     REPEATS,
+    chosen_algorithm,
+    effective_parameters,
+    full_name,
     jobs_option,
+    option_of,
     seed_option,
 )
-from branchwise.cli.options.declaration import argument, option, takes
-from branchwise.cli.options.growing import option_of
-from branchwise.cli.options.shared import OutputFormat, read_na_values
-from branchwise.cli.support.cross_validation import (
-    OF_COLUMNS,
-    FoldOptions,
-    Growth,
-    evaluate_table,
-    growth_options,
-)
-from branchwise.cli.support.models import (
+from branchwise.cli.support import Reporter
+from branchwise.cli.support.rows import (
+    InputTable,
+    Truth,
     check_two_streams,
     located,
     open_model,
+    print_result,
     read_for_model,
+    true_classes,
+    true_column,
+    true_numbers,
 )
-from branchwise.cli.support.rows import Truth, true_classes, true_column, true_numbers
-from branchwise.cli.support.streams import Reporter, print_json, print_lines
+from branchwise.cli.support.training import (
+    Growth,
+    TrainingTable,
+    growth_options,
+)
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
@@ -43,9 +56,15 @@ from branchwise.model import Model
 
 if TYPE_CHECKING:
     from branchwise.evaluation.results import NumberScores
+if TYPE_CHECKING:
+    from branchwise.evaluation import Comparison
 
 
-@takes(growth=growth_options, reading=shared.reading_options)
+#: Options of columns that a finished model does not have.
+_OF_COLUMNS = ("categorical", "numeric", "ignore", "categories", "weight")
+
+
+@takes(growth=growth_options, reading=options.reading_options)
 def evaluate(
     first_path: str = argument(
         "MODEL|TABLE",
@@ -54,11 +73,11 @@ def evaluate(
     table_path: str | None = argument(
         "TABLE", "The rows to test the model on.", default=None
     ),
-    target: str | None = shared.target_option(
+    target: str | None = options.target_option(
         "The column with the true classes or numbers.", "the target of the model"
     ),
-    output_format: OutputFormat = shared.FORMAT,
-    quiet: bool = shared.QUIET,
+    output_format: OutputFormat = options.FORMAT,
+    quiet: bool = options.QUIET,
     algorithm: str | None = EVALUATED_ALGORITHM,
     regression: bool = EVALUATED_REGRESSION,
     compare: str | None = option(
@@ -110,35 +129,22 @@ def evaluate(
         "--jobs": jobs,
     }
     if table_path is None:
-        _check_unseen(growth)
         folds = FoldOptions(algorithm, regression, compare, cv, repeats, hold_out, seed)
-        evaluate_table(
+        _evaluate_table(
             first_path, target, growth, folds, reading, jobs, output_format, reporter
         )
         return
     _check_growing(growth, fold_options)
-    missing = growth.of_columns("missing")
     _evaluate_model(
-        first_path, table_path, target, missing, reading, output_format, reporter
+        first_path, table_path, target, growth, reading, output_format, reporter
     )
-
-
-def _check_unseen(growth: Growth) -> None:
-    """Reject a policy for unseen values, which no fold has."""
-    if growth.options["unseen_policy"] is not None:
-        raise ParameterError(
-            "--unseen-policy has no effect here: the categories of all folds are those "
-            "of the whole table. Leave it out."
-        )
 
 
 def _check_growing(growth: Growth, fold_options: dict[str, Any]) -> None:
     """Reject growing options: the model is grown already."""
     names = [name for name, value in fold_options.items() if value is not None]
     names += [option_of(name) for name in growth.given]
-    for name in OF_COLUMNS:
-        if name != "missing" and growth.of_columns(name):
-            names.append(f"--{name}")
+    names += [f"--{name}" for name in _OF_COLUMNS if growth.options[name]]
     if names:
         raise ParameterError(
             f"{names[0]} has no effect on a model that is grown already. Give a table "
@@ -150,19 +156,22 @@ def _evaluate_model(
     model_path: str,
     table_path: str,
     target: str | None,
-    missing: list[str] | None,
+    growth: Growth,
     reading: Reading,
     output_format: OutputFormat,
     reporter: Reporter,
 ) -> None:
     check_two_streams(MODEL=model_path, TABLE=table_path)
     model = open_model(model_path)
-    na_values = read_na_values(missing)
     with reporter.reading(table_path) as say:
-        file = TableFile(table_path, reading)
+        file = InputTable(table_path, reading, growth.options["missing"])
         target = true_column(model.schema, target, file)
-        truth = _true_targets(model, file, target, na_values)
-        named_model, table = read_for_model(model, file, na_values, reporter, [target])
+        truth: Truth | NDArray[np.float64]
+        if model.tree.is_regression:
+            truth = true_numbers(file, target)
+        else:
+            truth = true_classes(file, target, model.schema)
+        named_model, table = read_for_model(model, file, reporter, [target])
         say("Predicting")
         with located(file):
             predicted = named_model.predict(table)
@@ -174,10 +183,7 @@ def _evaluate_model(
     scores, document, notes = compared
     for note in notes:
         reporter.note(note)
-    if output_format is OutputFormat.JSON:
-        print_json(document)
-    else:
-        print_lines(scores.lines())
+    print_result(document, scores.lines(), output_format)
 
 
 #: Scores, the same in plain values, and notes.
@@ -218,14 +224,6 @@ def _compared_numbers(
     return scores, document, _number_notes(scores, without, target, file)
 
 
-def _true_targets(
-    model: Model, file: TableFile, target: str, missing: tuple[str, ...]
-) -> Truth | NDArray[np.float64]:
-    if model.tree.is_regression:
-        return true_numbers(file, target, missing)
-    return true_classes(file, target, model.schema, missing)
-
-
 def _class_notes(truth: Truth, target: str, file: TableFile) -> Iterator[str]:
     """Yield notes about rows without a class, and about unknown classes."""
     without = int((truth.codes < 0).sum())
@@ -257,4 +255,130 @@ def _number_notes(
         yield (
             f"column {target!r} of {file.label} has the same number everywhere, so "
             "that R^2 is not defined."
+        )
+
+
+@dataclass(frozen=True)
+class FoldOptions:
+    """The algorithms to compare, and the folds."""
+
+    algorithm: str | None
+    regression: bool
+    compare: str | None
+    cv: int | None
+    repeats: int | None
+    hold_out: float | None
+    seed: int | None
+
+    @property
+    def names(self) -> list[str]:
+        """The algorithms, in order."""
+        if self.compare is None:
+            return [chosen_algorithm(self.algorithm, self.regression)]
+        return list(dict.fromkeys(name.strip() for name in self.compare.split(",")))
+
+    def check(self) -> None:
+        """Reject options that contradict each other."""
+        if self.compare is not None and self.algorithm is not None:
+            raise ParameterError(
+                "--algorithm and --compare both name algorithms. Give one of them."
+            )
+        for name, value in (("--cv", self.cv), ("--repeats", self.repeats)):
+            if self.hold_out is not None and value is not None:
+                raise ParameterError(
+                    f"{name} has no effect with --hold-out. Give one of them."
+                )
+        check_share("--hold-out", self.hold_out)
+        trees = ("cart",) if self.regression else ALGORITHMS
+        known = (*trees, "sklearn", "baseline")
+        unknown = [name for name in self.names if name not in known]
+        if self.compare is not None and unknown:
+            raise ParameterError(
+                f"--compare names {quoted(unknown)}. The algorithms are "
+                f"{quoted(known)}" + (" with --regression." if self.regression else ".")
+            )
+
+
+def _evaluate_table(
+    path: str,
+    target: str | None,
+    growth: Growth,
+    folds: FoldOptions,
+    reading: Reading,
+    jobs: int | None,
+    output_format: OutputFormat,
+    reporter: Reporter,
+) -> None:
+    """Cross-validate algorithms on a table, or test them on held-out rows."""
+    if growth.options["unseen_policy"] is not None:
+        raise ParameterError(
+            "--unseen-policy has no effect here: the categories of all folds are those "
+            "of the whole table. Leave it out."
+        )
+    if target is None:
+        raise ParameterError(
+            "With a table alone, --target must name the column to predict. (With a "
+            "model, give a table after it.)"
+        )
+    folds.check()
+    _check_options(growth, folds)
+    rows = growth.read_encoded(path, reading, target, folds.regression, jobs, reporter)
+    comparison = _compared(rows, growth, folds, jobs, reporter)
+    lines = comparison.lines()
+    if folds.compare is None:
+        first, baseline = comparison.evaluations.values()
+        reporter.note(f"the 95 % intervals are {first.interval}.")
+        always = "the mean" if folds.regression else "the most frequent class"
+        score = next(iter(first.scores))
+        own, other = first[score].mean, baseline[score].mean
+        beside = f"{score} {own:.4f}; always predicting {always}: {other:.4f}."
+        lines = [*first.lines(), "", beside]
+    print_result(comparison.document(), lines, output_format)
+
+
+def _check_options(growth: Growth, folds: FoldOptions) -> None:
+    """Reject options that no algorithm has."""
+    algorithms = [name for name in folds.names if name in ALGORITHMS]
+    if len(algorithms) == 1:
+        growth.check(algorithms[0], folds.regression)
+        return
+    given = growth.given
+    taken = [
+        effective_parameters(full_name(one, folds.regression), given)
+        for one in algorithms
+    ]
+    for parameter in given:
+        if not any(parameter in own for own in taken):
+            raise ParameterError(
+                f"{option_of(parameter)} has no effect: none of {quoted(folds.names)}"
+                " has it. Leave it out, or compare an algorithm that has it."
+            )
+
+
+def _compared(
+    rows: TrainingTable,
+    growth: Growth,
+    folds: FoldOptions,
+    jobs: int | None,
+    reporter: Reporter,
+) -> Comparison:
+    from branchwise.evaluation import compare
+
+    several = folds.compare is not None
+    estimators = {
+        name: growth.estimator(name, folds.regression, rows, only_effective=several)
+        for name in folds.names
+    }
+    with reporter.counting("Fitting") as progress:
+        return compare(
+            estimators,
+            rows.attributes,
+            rows.labels,
+            cv=folds.cv or 10,
+            repeats=folds.repeats or 1,
+            hold_out=folds.hold_out,
+            seed=folds.seed or 0,
+            sample_weight=rows.weights,
+            n_jobs=jobs,
+            progress=progress,
         )

@@ -1,32 +1,55 @@
-"""``branchwise explain``: explanations of the predictions for rows."""
+"""``branchwise explain``, ``what-if`` and ``diff``: predictions in words."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import csv
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from branchwise.cli.options import shared
-from branchwise.cli.options.declaration import option, takes
-from branchwise.cli.options.shared import TextFormat
-from branchwise.cli.support.models import check_two_streams, located, open_model
-from branchwise.cli.support.rows import print_written, read_rows
-from branchwise.cli.support.streams import Reporter
+import typer
+
+from branchwise.cli import options
+from branchwise.cli.options import (
+    TextFormat,
+    check_without_table,
+    flag,
+    option,
+    takes,
+)
+from branchwise.cli.support import Reporter
+from branchwise.cli.support.rows import (
+    InputTable,
+    check_two_streams,
+    located,
+    open_model,
+    print_written,
+    read_for_model,
+    read_rows,
+    split_pair,
+    true_classes,
+    true_numbers,
+)
+from branchwise.data.schema import Value
+from branchwise.errors import DataError, ParameterError
+from branchwise.explain.diff import ModelDiff, Side, diff_models
 from branchwise.explain.explanation import Explanation
 from branchwise.files.options import Reading
+from branchwise.model import Model
 
 
-@takes(reading=shared.reading_options)
+@takes(reading=options.reading_options)
 def explain(
-    model_path: str = shared.MODEL,
-    table_path: str | None = shared.OPTIONAL_TABLE,
+    model_path: str = options.MODEL,
+    table_path: str | None = options.OPTIONAL_TABLE,
     row: int | None = option(
         "--row N", "The row to explain, counted from 0.", "all", min=0
     ),
-    settings: list[str] | None = shared.SETTINGS,
+    settings: list[str] | None = options.SETTINGS,
     level: float = option("--level", "The confidence of the intervals.", default=0.95),
-    missing: list[str] | None = shared.NA_VALUES,
-    output_format: TextFormat = shared.TEXT_FORMAT,
-    quiet: bool = shared.QUIET,
+    missing: list[str] | None = options.NA_VALUES,
+    output_format: TextFormat = options.TEXT_FORMAT,
+    quiet: bool = options.QUIET,
     *,
     reading: Reading,
 ) -> None:
@@ -45,9 +68,206 @@ def explain(
     check_two_streams(MODEL=model_path, TABLE=table_path)
     reporter = Reporter(quiet)
     model = open_model(model_path)
-    rows = read_rows(model, table_path, row, settings, missing, reporter, reading)
-    with located(rows.file) if rows.file and row is None else nullcontext():
+    rows = read_rows(model, table_path, row, settings, missing, reading, reporter)
+    with located(rows.file if row is None else None):
         explained = rows.model.explain(rows.rows, level)
     if isinstance(explained, Explanation):
         explained = replace(explained, row=rows.first)
     print_written(explained, output_format)
+
+
+#: The heading of the options about changes.
+_LIMITS = "Constraints and costs of changes"
+
+
+@takes(reading=options.reading_options)
+def what_if(
+    model_path: str = options.MODEL,
+    table_path: str | None = options.OPTIONAL_TABLE,
+    row: int | None = option("--row N", "The row, counted from 0.", "0", min=0),
+    settings: list[str] | None = options.SETTINGS,
+    target: str | None = option(
+        "--target CLASS|RANGE",
+        'The wanted class; for numbers a range: ">= 10" or "10 to 20".',
+        "any other class",
+    ),
+    immutable: list[str] | None = option(
+        "--immutable COLUMN",
+        "A column that must stay as it is; may be repeated.",
+        panel=_LIMITS,
+    ),
+    cost: list[str] | None = option(
+        "--cost COLUMN=COST",
+        "What a change of a column costs, in place of 1; may be repeated.",
+        panel=_LIMITS,
+    ),
+    monotone: list[str] | None = option(
+        "--monotone COLUMN=up|down",
+        "A column that may only go up, or only down; may be repeated.",
+        panel=_LIMITS,
+    ),
+    whole: list[str] | None = option(
+        "--whole COLUMN", "A column of whole numbers; may be repeated.", panel=_LIMITS
+    ),
+    allow_missing: bool = flag(
+        "--allow-missing", "Allow known values to become missing.", panel=_LIMITS
+    ),
+    how_many: int = option(
+        "--how-many N", "Number of changes to find, one per leaf.", default=1, min=1
+    ),
+    missing: list[str] | None = options.NA_VALUES,
+    output_format: TextFormat = options.TEXT_FORMAT,
+    quiet: bool = options.QUIET,
+    *,
+    reading: Reading,
+) -> None:
+    """Find the smallest change of a row that changes its prediction.
+
+    The fewest columns (or the least cost) come first, then the shortest way for
+    numbers. The result is exact. If there is no such change, the reason is printed.
+
+    \b
+    Examples:
+      branchwise what-if tree.json new.csv --row 0
+      branchwise what-if tree.json new.csv --row 0 --target yes --immutable age
+      branchwise what-if tree.json new.csv --cost humidity=2 --how-many 3
+      branchwise what-if prices.json new.csv --target ">= 10" --monotone age=up
+    """
+    check_two_streams(MODEL=model_path, TABLE=table_path)
+    reporter = Reporter(quiet)
+    model = open_model(model_path)
+    if table_path is not None:
+        row = row or 0
+    rows = read_rows(model, table_path, row, settings, missing, reading, reporter)
+    names = model.schema.names
+    result = rows.model.what_if(
+        rows.rows,
+        _wanted(model, target),
+        immutable=_names(immutable, names),
+        costs=_costs(cost, names),
+        monotone=dict(split_pair("--monotone", m, names) for m in monotone or ()),
+        whole=_names(whole, names),
+        allow_missing=allow_missing,
+        how_many=how_many,
+    )
+    print_written(result, output_format)
+
+
+def _names(given: Sequence[str] | None, names: Sequence[str]) -> list[str]:
+    """Return the columns that an option names, one by one or as ``a,b``."""
+    found: list[str] = []
+    for entry in given or ():
+        found.extend([entry] if entry in names else next(csv.reader([entry])))
+    return found
+
+
+def _costs(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, Any]:
+    unit_costs: dict[str, Any] = {}
+    for entry in given or ():
+        name, text = split_pair("--cost", entry, names)
+        try:
+            unit_costs[name] = float(text)
+        except ValueError:
+            raise ParameterError(
+                f"--cost must be COLUMN=COST with a number of at least 0, or inf. Got "
+                f"{entry!r}."
+            ) from None
+    return unit_costs
+
+
+def _wanted(model: Model, target: str | None) -> Value | str | None:
+    """Return the class that is written so; other texts as they are."""
+    for label in model.schema.classes:
+        same = str(label) == target or not isinstance(label, str)
+        if target is not None and same and str(label).lower() == target.lower():
+            return label
+    return target
+
+
+#: The exit code of --exit-code where predictions differ.
+DIFFERENT = 1
+
+
+@takes(reading=options.reading_options)
+def diff(
+    old_path: str = options.MODEL,
+    new_path: str = options.MODEL,
+    table_path: str | None = options.OPTIONAL_TABLE,
+    target: str | None = options.target_option(
+        "The column of TABLE with the true classes or numbers.",
+        "the target of the new model, if TABLE has it",
+    ),
+    exit_code: bool = flag(
+        "--exit-code",
+        "Exit with code 1 if predictions differ: those for the rows of TABLE, "
+        "or, without TABLE, if splits or leaf values of the trees differ.",
+    ),
+    missing: list[str] | None = options.NA_VALUES,
+    output_format: TextFormat = options.TEXT_FORMAT,
+    quiet: bool = options.QUIET,
+    *,
+    reading: Reading,
+) -> None:
+    """Compare a new model with an old one.
+
+    Which splits differ, which columns are new, and, with a table, for which rows the
+    prediction changes.
+
+    \b
+    Examples:
+      branchwise diff old.json new.json
+      branchwise diff old.json new.json test.csv
+      branchwise diff old.json new.json test.csv --target play --format json
+      branchwise diff old.json new.json test.csv --exit-code
+    """
+    check_two_streams(OLD=old_path, NEW=new_path, TABLE=table_path)
+    check_without_table(reading, "TABLE", table_path)
+    old, new = open_model(old_path), open_model(new_path)
+    if table_path is None:
+        if target is not None:
+            raise ParameterError("--target names a column of a TABLE. Give one, too.")
+        found = old.diff(new)
+    else:
+        reporter = Reporter(quiet)
+        with reporter.reading(table_path):
+            table = InputTable(table_path, reading, missing)
+            found = _compared(old, new, table, target, reporter)
+    print_written(found, output_format)
+    if exit_code and not found.same_predictions:
+        raise typer.Exit(DIFFERENT)
+
+
+def _compared(
+    old: Model,
+    new: Model,
+    file: InputTable,
+    target: str | None,
+    reporter: Reporter,
+) -> ModelDiff:
+    if target is None and new.schema.target in file.names:
+        target = new.schema.target
+    if target is not None:
+        file.check_names([target])
+    besides = [] if target is None else [target]
+    sides = []
+    for which, model in (("old", old), ("new", new)):
+        try:
+            named, table = read_for_model(model, file, reporter, besides)
+        except DataError as error:
+            raise DataError(f"The {which} model cannot read it. {error}") from None
+        sides.append(Side(which, named, table))
+    if target is not None:
+        truth = _truth(new, file, target)
+        rows = [row for row, label in enumerate(truth) if label is not None]
+        labels = [truth[row] for row in rows]
+        sides = [replace(side, labelled=(side.X.take(rows), labels)) for side in sides]
+    return diff_models(*sides)
+
+
+def _truth(model: Model, file: InputTable, target: str) -> Any:
+    """Read the true classes or numbers; None where there are none."""
+    if model.tree.is_regression:
+        numbers = true_numbers(file, target).tolist()
+        return [None if number != number else number for number in numbers]
+    truth = true_classes(file, target, model.schema)
+    return [None if code < 0 else truth.labels[code] for code in truth.codes.tolist()]

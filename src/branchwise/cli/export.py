@@ -5,33 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from branchwise import export as exports
-from branchwise.cli.options import shared
-from branchwise.cli.options.declaration import flag, option, takes
-from branchwise.cli.options.shared import (
+from branchwise.cli import options
+from branchwise.cli.options import (
     check_without_table,
-    read_na_values,
+    flag,
+    option,
     split_entry,
+    takes,
 )
-from branchwise.cli.support.models import (
+from branchwise.cli.support import Reporter, check_outputs, open_output
+from branchwise.cli.support.rows import (
+    InputTable,
     check_two_streams,
     located,
     open_model,
     read_for_model,
 )
-from branchwise.cli.support.streams import Reporter, check_outputs, open_output
 from branchwise.errors import ParameterError
 from branchwise.files.options import Reading
-from branchwise.files.read_table import TableFile
 from branchwise.model import Model
 
 _TARGETS = "|".join(exports.TARGETS)
 
 
-@takes(reading=shared.reading_options)
+@takes(reading=options.reading_options)
 def export(
-    model_path: str = shared.MODEL,
+    model_path: str = options.MODEL,
     to: str = option(f"--to {_TARGETS}", "The language or format.", default=...),
-    output: str | None = shared.OUTPUT,
+    output: str | None = options.OUTPUT,
     option: list[str] | None = option(
         "--option NAME=VALUE",
         "What the target lets choose, such as dialect=sqlite; may be repeated.",
@@ -41,8 +42,8 @@ def export(
         "Rows to verify the export with, in place of generated edge cases.",
     ),
     no_verify: bool = flag("--no-verify", "Write without running the export."),
-    missing: list[str] | None = shared.NA_VALUES,
-    quiet: bool = shared.QUIET,
+    missing: list[str] | None = options.NA_VALUES,
+    quiet: bool = options.QUIET,
     *,
     reading: Reading,
 ) -> None:
@@ -64,7 +65,11 @@ def export(
     reporter = Reporter(quiet)
     target = exports.target_named(to)
     check_two_streams(MODEL=model_path, TABLE=verify)
-    _check_binary_on_screen(target.name, target.binary, output)
+    if target.binary and output is None:
+        raise ParameterError(
+            f"--to {target.name} writes a file that is no text. Say where to with -o "
+            "FILE; -o - is standard output."
+        )
     check_outputs({"-o": output}, model_path, verify)
     model = open_model(model_path)
     options = _options(option or ())
@@ -76,14 +81,6 @@ def export(
         )
     with open_output(output) as stream:
         stream.write(content)
-
-
-def _check_binary_on_screen(name: str, binary: bool, output: str | None) -> None:
-    if binary and output is None:
-        raise ParameterError(
-            f"--to {name} writes a file that is no text. Say where to with -o FILE; "
-            "-o - is standard output."
-        )
 
 
 def _options(given: Sequence[str]) -> dict[str, str]:
@@ -112,9 +109,8 @@ def _verified(
             content, done = exports.exported(model, target, **options)
     else:
         with reporter.reading(verify) as say:
-            file = TableFile(verify, reading)
-            na_values = read_na_values(missing)
-            model, table = read_for_model(model, file, na_values, reporter)
+            file = InputTable(verify, reading, missing)
+            model, table = read_for_model(model, file, reporter)
             say("Verifying")
             with located(file):
                 content, done = exports.exported(model, target, table, **options)

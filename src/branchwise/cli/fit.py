@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
 from typing import Any
 
-from branchwise.cli.options import shared
-from branchwise.cli.options.algorithm import (
-    ALGORITHM,
-    REGRESSION,
-    costs_by_class,
-    recipe_of,
-)
-from branchwise.cli.options.declaration import takes
+from branchwise.cli import options
+from branchwise.cli.options import OutputFormat, takes
 from branchwise.cli.options.engine import (
     RemoteTable,
     check_remote_options,
@@ -21,22 +16,31 @@ from branchwise.cli.options.engine import (
     engine_options,
     remote_source,
 )
-from branchwise.cli.options.growing import growing_options
-from branchwise.cli.options.shared import OutputFormat, Table, read_na_values
+from branchwise.cli.options.growing import (
+    ALGORITHM,
+    REGRESSION,
+    growing_options,
+    recipe_of,
+)
 from branchwise.cli.show import report_model, size_of, write_model
-from branchwise.cli.support.models import check_known_rows, check_two_streams, located
-from branchwise.cli.support.streams import Reporter, check_outputs
+from branchwise.cli.support import Reporter, check_outputs
+from branchwise.cli.support.rows import (
+    InputTable,
+    check_known_rows,
+    check_two_streams,
+    located,
+)
 from branchwise.cli.support.training import (
     Roles,
     TrainingTable,
     assign_roles,
     by_class,
+    read_costs,
     read_training,
     validation_rows,
 )
 from branchwise.errors import counted
 from branchwise.files.options import Reading
-from branchwise.files.read_table import TableFile
 from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.recipe import Recipe
@@ -45,15 +49,15 @@ from branchwise.text.conditions import number
 _GROWING = "Growing the tree"
 
 
-@takes(growth=growing_options, engines=engine_options, reading=shared.reading_options)
+@takes(growth=growing_options, engines=engine_options, reading=options.reading_options)
 def fit(
-    table_paths: list[str] = shared.TABLES,
-    target: str = shared.TARGET,
-    output: str | None = shared.MODEL_OUTPUT,
+    table_paths: list[str] = options.TABLES,
+    target: str = options.TARGET,
+    output: str | None = options.MODEL_OUTPUT,
     algorithm: str | None = ALGORITHM,
     regression: bool = REGRESSION,
-    output_format: OutputFormat = shared.FORMAT,
-    quiet: bool = shared.QUIET,
+    output_format: OutputFormat = options.FORMAT,
+    quiet: bool = options.QUIET,
     *,
     growth: dict[str, Any],
     engines: dict[str, Any],
@@ -96,10 +100,8 @@ def fit(
             model = _fit_remote(source, recipe, options, say)
             origin = f"{source.label} by the engine {source.engine}"
         else:
-            file = TableFile(table_paths[0], reading)
-            rows = read_training(
-                file, roles_of(file, options), read_na_values(growth["missing"])
-            )
+            file = InputTable(table_paths[0], reading, growth["missing"])
+            rows = read_training(file, options)
             model = fit_rows(rows, recipe, options, say)
             origin = counted(rows.n_rows, "row")
         if output is not None:
@@ -115,12 +117,6 @@ def fit(
     )
 
 
-def roles_of(file: Table, options: Mapping[str, Any]) -> Roles:
-    """Assign a role to every column, by the options of a subcommand that grows."""
-    names = ("weight", "categorical", "numeric", "ignore", "categories", "regression")
-    return assign_roles(file, options["target"], **{n: options[n] for n in names})
-
-
 def fit_rows(
     rows: TrainingTable,
     recipe: Recipe,
@@ -130,12 +126,9 @@ def fit_rows(
     """Grow a tree from a table in memory, by the options of a subcommand."""
     aside = None
     if options["validation"] is not None:
-        na_values = read_na_values(options["missing"])
-        aside = validation_rows(
-            options["validation"], rows, na_values, options["reading"]
-        )
+        aside = validation_rows(options["validation"], rows, options["reading"])
     say(_GROWING)
-    with located(rows.file, aside is None):
+    with located(rows.file if aside is None else None):
         return _fitted(
             rows.attributes,
             rows.labels,
@@ -157,7 +150,7 @@ def _fit_remote(
     say: Callable[[str], None],
 ) -> Model:
     """Grow a tree from rows that an engine counts where they are."""
-    roles = roles_of(remote, options)
+    roles = assign_roles(remote, options)
     validation = None
     if options["validation"] is not None:
         validation = remote_source([options["validation"]], options, say).source(roles)
@@ -189,6 +182,7 @@ def _fitted(
     **others: Any,
 ) -> Model:
     """Fit a tree with the options that every engine has."""
+    costs = options["costs"]
     return fit_tree(
         source,
         target,
@@ -196,7 +190,7 @@ def _fitted(
         categories=roles.categories or None,
         class_weight=by_class("--class-weight", options["class_weight"]),
         priors=by_class("--priors", options["priors"]),
-        costs=costs_by_class(options["costs"]),
+        costs=None if costs is None else partial(read_costs, costs),
         validation_fraction=options["validation_fraction"],
         **others,
     )

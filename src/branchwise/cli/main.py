@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from branchwise import __version__
-from branchwise.cli.support.streams import Reporter, complain, with_options
+from branchwise.cli.support import Reporter, complain, with_options
 from branchwise.errors import BranchwiseError, ParameterError
 
 BAD_DATA = 1
@@ -28,7 +28,7 @@ BAD_USAGE = 2
 INTERRUPTED = 130
 NO_READER = 141
 ENDED = 143
-#: In the order of the help. Each is a function in a module of its name.
+#: In the order of the help. Each is a function, in a module of its name or of these.
 SUBCOMMANDS = (
     "fit",
     "predict",
@@ -46,6 +46,7 @@ SUBCOMMANDS = (
     "export",
     "schema",
 )
+_MODULES = {"view": "show", "what-if": "explain", "diff": "explain"}
 
 
 class _Ended(KeyboardInterrupt):
@@ -112,8 +113,8 @@ class _Subcommands(TyperGroup):
 
 
 def _loaded(name: str) -> Any:
-    function = name.replace("-", "_")
-    subcommand = getattr(import_module(f"branchwise.cli.{function}"), function)
+    module = import_module(f"branchwise.cli.{_MODULES.get(name, name)}")
+    subcommand = getattr(module, name.replace("-", "_"))
     own = typer.Typer(add_completion=False, rich_markup_mode=None)
     own.command(cls=_Subcommand)(subcommand)
     return typer.main.get_command(own)

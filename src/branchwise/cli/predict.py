@@ -5,27 +5,23 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, cast
 
-from branchwise.cli.options import shared
-from branchwise.cli.options.declaration import flag, option, takes
+from branchwise.cli import options
+from branchwise.cli.options import flag, option, read_na_values, takes
 from branchwise.cli.options.engine import EngineName, engine_for
-from branchwise.cli.options.shared import read_na_values
-from branchwise.cli.support.models import (
+from branchwise.cli.support import Reporter, check_outputs, open_output
+from branchwise.cli.support.rows import (
+    InputTable,
     check_two_streams,
     columns_of,
     located,
     open_model,
     read_for_model,
 )
-from branchwise.cli.support.streams import (
-    Reporter,
-    check_outputs,
-    open_output,
-)
 from branchwise.engines.prediction import FilePredictions, What, predicted_columns
 from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.files.dataset import StreamedTable, files_of
 from branchwise.files.options import Reading
-from branchwise.files.read_table import STANDARD_STREAM, TableFile
+from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.files.write_table import (
     FileFormat,
     format_of_name,
@@ -52,11 +48,11 @@ class PredictEngine(StrEnum):
     CHUNKED = "chunked"
 
 
-@takes(reading=shared.reading_options)
+@takes(reading=options.reading_options)
 def predict(
-    model_path: str = shared.MODEL,
-    table_paths: list[str] = shared.TABLES,
-    output: str | None = shared.OUTPUT,
+    model_path: str = options.MODEL,
+    table_paths: list[str] = options.TABLES,
+    output: str | None = options.OUTPUT,
     proba: bool = flag("--proba", "Add a column with the probability of each class."),
     keep: bool = flag("--keep", "Put the columns of the table before these."),
     escape_formulas: bool = flag(
@@ -64,7 +60,7 @@ def predict(
         "Put an apostrophe before texts of CSV and TSV that a spreadsheet "
         "would take for a formula.",
     ),
-    missing: list[str] | None = shared.NA_VALUES,
+    missing: list[str] | None = options.NA_VALUES,
     output_format: TableFormat | None = option(
         "--format", "How to write.", "by the name of FILE, or csv"
     ),
@@ -74,7 +70,7 @@ def predict(
         "files of any size. The predictions are the same.",
         "chunked for patterns and folders, else memory",
     ),
-    quiet: bool = shared.QUIET,
+    quiet: bool = options.QUIET,
     *,
     reading: Reading,
 ) -> None:
@@ -102,10 +98,11 @@ def predict(
             "predicts numbers. Do without --proba."
         )
     what: list[What] = ["classes", "probabilities"] if proba else ["classes"]
-    na_values = read_na_values(missing)
     given = None if engine is None else EngineName(engine)
     if engine_for(table_paths, given) is not None:
-        streamed = StreamedTable(files_of(table_paths), reading, na_values)
+        streamed = StreamedTable(
+            files_of(table_paths), reading, read_na_values(missing)
+        )
         check_outputs({"-o": output}, *streamed.paths)
         columns_of(model, streamed, reporter)
         predictions = FilePredictions(model, streamed, what, keep)
@@ -123,8 +120,8 @@ def predict(
         return
     table_path = table_paths[0]
     with reporter.reading(table_path) as say:
-        file = TableFile(table_path, reading)
-        model, table = read_for_model(model, file, na_values, reporter)
+        file = InputTable(table_path, reading, missing)
+        model, table = read_for_model(model, file, reporter)
         say("Predicting")
         columns = file.read_as_is() if keep else {}
         with located(file):

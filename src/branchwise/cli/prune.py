@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Any
 
-from branchwise.cli.options import shared
-from branchwise.cli.options.algorithm import check_effects
-from branchwise.cli.options.declaration import flag, option, takes
-from branchwise.cli.options.growing import declared, given_parameters, group
-from branchwise.cli.options.shared import (
+from branchwise.cli import options
+from branchwise.cli.options import (
     OutputFormat,
     check_without_table,
-    read_na_values,
+    flag,
+    option,
+    takes,
+)
+from branchwise.cli.options.growing import (
+    check_effects,
+    declared,
+    given_parameters,
+    group,
 )
 from branchwise.cli.show import report_model, size_of, write_model
-from branchwise.cli.support.models import check_two_streams, located, open_model
-from branchwise.cli.support.rows import KnownRows, read_known_rows
-from branchwise.cli.support.streams import (
-    Reporter,
-    check_outputs,
-    print_json,
-    print_lines,
+from branchwise.cli.support import Reporter, check_outputs, print_json, print_lines
+from branchwise.cli.support.rows import (
+    InputTable,
+    KnownRows,
+    check_two_streams,
+    located,
+    open_model,
+    read_known_rows,
 )
 from branchwise.errors import ParameterError
 from branchwise.files.options import Reading
-from branchwise.files.read_table import TableFile
 from branchwise.model import Model
 from branchwise.recipe import FIELDS, PARAMETERS, PRUNINGS, Pruning
 from branchwise.text.document import aligned
@@ -57,11 +61,11 @@ pruning_options = group(
 )
 
 
-@takes(pruning=pruning_options, reading=shared.reading_options)
+@takes(pruning=pruning_options, reading=options.reading_options)
 def prune(
     *,
-    model_path: str = shared.MODEL,
-    output: str | None = shared.MODEL_OUTPUT,
+    model_path: str = options.MODEL,
+    output: str | None = options.MODEL_OUTPUT,
     method: Pruning | None = option(
         "--method",
         "The pruning method: by pessimistic error estimates (with --data, the "
@@ -74,7 +78,7 @@ def prune(
         "A table with the columns of the model and the target: the training "
         "rows for error-based, other rows for reduced-error and --path.",
     ),
-    target: str | None = shared.target_option(
+    target: str | None = options.target_option(
         "The column of --data with the true classes or numbers.",
         "the target of the model",
     ),
@@ -102,9 +106,9 @@ def prune(
         "alpha the number of leaves, the training error and, with --data, the "
         "error on those rows.",
     ),
-    missing: list[str] | None = shared.NA_VALUES,
-    output_format: OutputFormat = shared.FORMAT,
-    quiet: bool = shared.QUIET,
+    missing: list[str] | None = options.NA_VALUES,
+    output_format: OutputFormat = options.FORMAT,
+    quiet: bool = options.QUIET,
     reading: Reading,
 ) -> None:
     """Make the tree of a model file smaller, without growing it again.
@@ -139,9 +143,8 @@ def prune(
     with reporter.working(f"Reading {data_path or model_path}") as say:
         rows = KnownRows(model)
         if data_path is not None:
-            na_values = read_na_values(missing)
-            file = TableFile(data_path, reading)
-            rows = read_known_rows(model, file, target, weight, na_values, reporter)
+            file = InputTable(data_path, reading, missing)
+            rows = read_known_rows(model, file, target, weight, reporter)
         say("Pruning")
         if path:
             table = rows.model.pruning_path(rows.X, rows.y)
@@ -228,7 +231,7 @@ def _pruned(
         parameters["raise_subtrees"] = False
     if rows.weights is not None:
         parameters["sample_weight"] = rows.weights
-    with nullcontext() if rows.file is None else located(rows.file):
+    with located(rows.file):
         return model.prune(method, rows.X, rows.y, **parameters)
 
 

@@ -5,41 +5,35 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from branchwise.cli.options import shared
-from branchwise.cli.options.algorithm import (
+from branchwise.cli import options
+from branchwise.cli.options import (
+    OutputFormat,
+    check_share,
+    option,
+    takes,
+)
+from branchwise.cli.options.growing import (
     ALGORITHM,
     REGRESSION,
     chosen_algorithm,
-    full_name,
     seed_option,
 )
-from branchwise.cli.options.declaration import option, takes
-from branchwise.cli.options.shared import OutputFormat, read_na_values
 from branchwise.cli.show import size_of
-from branchwise.cli.support.cross_validation import Growth, growth_options
-from branchwise.cli.support.models import check_known_rows, check_two_streams, located
-from branchwise.cli.support.streams import (
-    Reporter,
-    check_outputs,
-    open_output,
-    print_json,
-)
+from branchwise.cli.support import Reporter, check_outputs, open_output, print_json
+from branchwise.cli.support.rows import check_known_rows, check_two_streams
 from branchwise.cli.support.training import (
-    Roles,
+    Growth,
     TrainingTable,
+    growth_options,
     read_others,
-    read_training,
 )
 from branchwise.errors import ParameterError, counted
 from branchwise.files.options import Reading
-from branchwise.files.read_table import MISSING, STANDARD_STREAM, TableFile
-
-if TYPE_CHECKING:
-    from branchwise.report import Report
+from branchwise.files.read_table import MISSING, STANDARD_STREAM
 
 _TESTING = "Testing the tree"
 #: Options that name a file; the report tells names, not where files are.
@@ -48,19 +42,19 @@ _FILES = ("test", "output")
 _OWN = ("test", "cv", "hold_out", "seed", "title", "output_format", "output", "quiet")
 
 
-@takes(growth=growth_options, reading=shared.reading_options)
+@takes(growth=growth_options, reading=options.reading_options)
 def report(
     context: typer.Context,
-    table_path: str = shared.TABLE,
-    target: str = shared.TARGET,
-    output: str = shared.output_option(
+    table_path: str = options.TABLE,
+    target: str = options.TARGET,
+    output: str = options.output_option(
         "The page to write; - is standard output.", default=...
     ),
     algorithm: str | None = ALGORITHM,
     regression: bool = REGRESSION,
-    title: str | None = shared.TITLE,
-    output_format: OutputFormat = shared.FORMAT,
-    quiet: bool = shared.QUIET,
+    title: str | None = options.TITLE,
+    output_format: OutputFormat = options.FORMAT,
+    quiet: bool = options.QUIET,
     test: str | None = option(
         "--test FILE", "A table with other rows to test the tree with.", panel=_TESTING
     ),
@@ -105,20 +99,23 @@ def report(
         raise ParameterError(
             "-o - and --format json both write to standard output. Give -o a file."
         )
+    from branchwise.report import make_report
+
     reporter = Reporter(quiet)
     names = _names(table_path, test, output)
     again = _commands(context, names)
     with reporter.reading(table_path) as say:
-        file = TableFile(table_path, reading)
-        na_values = read_na_values(growth.of_columns("missing"))
-        rows = read_training(file, growth.roles(file, target, regression), na_values)
+        rows = growth.read(table_path, reading, target, regression)
         others = None
         if test is not None:
-            tested = read_others(test, rows, na_values, reading)
+            tested = read_others(test, rows, reading)
             others = tested.attributes, tested.labels
-        made = _made(
-            rows,
-            _estimator(chosen, regression, growth, rows),
+        made = make_report(
+            rows.attributes,
+            rows.labels,
+            growth.estimator(chosen, regression, rows),
+            sample_weight=rows.weights,
+            target_name=target,
             test=others,
             test_name=names[test] if test is not None else "",
             cv=cv,
@@ -126,7 +123,7 @@ def report(
             seed=seed,
             title=title,
             commands=again,
-            reads=_in_python(names[table_path], rows.roles, growth, reading),
+            reads=_in_python(names[table_path], rows, reading),
             files=_marks(names, table_path, test),
             progress=say,
         )
@@ -150,35 +147,7 @@ def _check_testing(test: str | None, cv: int | None, hold_out: float | None) -> 
         raise ParameterError(
             f"{' and '.join(named)} exclude each other. Give one of them."
         )
-    if hold_out is not None and not 0 < hold_out < 1:
-        raise ParameterError(
-            f"--hold-out must be a share between 0 and 1, such as 0.3. Got "
-            f"{hold_out:g}."
-        )
-
-
-def _estimator(
-    algorithm: str, regression: bool, growth: Growth, rows: TrainingTable
-) -> Any:
-    from branchwise.evaluation import candidate
-
-    given = growth.parameters(rows.labels, full_name(algorithm, regression))
-    categories = rows.roles.categories or None
-    return candidate(algorithm, regression, categories=categories, **given)
-
-
-def _made(rows: TrainingTable, estimator: Any, **options: Any) -> Report:
-    from branchwise.report import make_report
-
-    with located(rows.file, only_one=False):
-        return make_report(
-            rows.attributes,
-            rows.labels,
-            estimator,
-            sample_weight=rows.weights,
-            target_name=rows.roles.target,
-            **options,
-        )
+    check_share("--hold-out", hold_out)
 
 
 def _marks(names: Mapping[str, str], *paths: str | None) -> list[dict[str, Any]]:
@@ -192,11 +161,9 @@ def _marks(names: Mapping[str, str], *paths: str | None) -> list[dict[str, Any]]
     ]
 
 
-def _in_python(
-    name: str, roles: Roles, growth: Growth, reading: Reading
-) -> tuple[str, str]:
+def _in_python(name: str, rows: TrainingTable, reading: Reading) -> tuple[str, str]:
     """Write how the table is read and fitted in Python."""
-    na_values = read_na_values(growth.of_columns("missing"))
+    roles, na_values = rows.roles, rows.file.na_values
     said = {
         "missing": na_values if na_values != MISSING else None,
         "text_columns": roles.text,

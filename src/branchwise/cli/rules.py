@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from enum import StrEnum
 from typing import Any
 
-from branchwise.cli.options import shared
-from branchwise.cli.options.declaration import option, takes
-from branchwise.cli.options.shared import check_without_table, read_na_values
-from branchwise.cli.support.models import check_two_streams, located, open_model
-from branchwise.cli.support.rows import KnownRows, read_known_rows
-from branchwise.cli.support.streams import (
-    Reporter,
-    open_output,
-    print_json,
-    print_lines,
+from branchwise.cli import options
+from branchwise.cli.options import check_without_table, option, takes
+from branchwise.cli.support import Reporter, open_output, print_json, print_lines
+from branchwise.cli.support.rows import (
+    InputTable,
+    KnownRows,
+    check_two_streams,
+    located,
+    open_model,
+    read_known_rows,
 )
 from branchwise.data.schema import Value
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.options import Reading
-from branchwise.files.read_table import TableFile
 from branchwise.files.write_table import write_columns
 from branchwise.model import Model
 from branchwise.rules.rule_list import RuleList, RuleTable
@@ -48,9 +46,9 @@ class Order(StrEnum):
     CONFIDENCE = "confidence"
 
 
-@takes(reading=shared.reading_options)
+@takes(reading=options.reading_options)
 def rules(
-    model_path: str = shared.MODEL,
+    model_path: str = options.MODEL,
     simplify: bool | None = option(
         "--simplify/--no-simplify",
         "Two bounds on a number as one condition, most values of a column by those "
@@ -75,7 +73,7 @@ def rules(
     test: str | None = option(
         "--test TABLE", "Other rows, to count errors on, too.", panel=_GENERALISING
     ),
-    target: str | None = shared.target_option(
+    target: str | None = options.target_option(
         "The column with the true classes.",
         "the target of the model",
         panel=_GENERALISING,
@@ -92,11 +90,11 @@ def rules(
         "that of the model",
         panel=_GENERALISING,
     ),
-    missing: list[str] | None = shared.NA_VALUES,
+    missing: list[str] | None = options.NA_VALUES,
     output_format: RulesFormat = option(
         "--format", "How to write the rules.", default=RulesFormat.TEXT
     ),
-    quiet: bool = shared.QUIET,
+    quiet: bool = options.QUIET,
     *,
     reading: Reading,
 ) -> None:
@@ -128,28 +126,20 @@ def rules(
     _check_with_rows(simplify, label, sort)
     check_two_streams(MODEL=model_path, **{"--generalise": generalise, "--test": test})
     model = open_model(model_path)
-    na_values = read_na_values(missing)
     with reporter.reading(generalise) as say:
-        read = read_known_rows(
-            model, TableFile(generalise, reading), target, weight, na_values, reporter
-        )
+        file = InputTable(generalise, reading, missing)
+        read = read_known_rows(model, file, target, weight, reporter)
         say("Generalising")
-        with _located(read):
+        with located(read.file):
             listed = read.model.generalised_rules(
                 read.X, read.y, confidence=confidence, sample_weight=read.weights
             )
         tested = KnownRows(model)
         if test is not None:
             say("Testing")
-            tested = read_known_rows(
-                model,
-                TableFile(test, reading, further=True),
-                target,
-                weight,
-                na_values,
-                reporter,
-            )
-        with _located(tested):
+            file = InputTable(test, reading, missing, further=True)
+            tested = read_known_rows(model, file, target, weight, reporter)
+        with located(tested.file):
             table = listed.table(tested.X, tested.y, tested.weights)
     _print_list(listed, table, output_format)
 
@@ -204,10 +194,6 @@ def _class_called(model: Model, text: str) -> Value:
     raise ParameterError(
         f"--class must be one of {quoted(classes, 20)}. Got {text!r} instead."
     )
-
-
-def _located(rows: KnownRows) -> Any:
-    return nullcontext() if rows.file is None else located(rows.file)
 
 
 def _print_rules(found: Rules, output_format: RulesFormat) -> None:

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from branchwise.cli.options import shared
-from branchwise.cli.options.declaration import takes
-from branchwise.cli.options.shared import (
+from branchwise.cli import options
+from branchwise.cli.options import (
     OutputFormat,
     categorical_names,
     column_names,
-    read_na_values,
-    remark_header,
+    takes,
 )
+from branchwise.cli.support import Reporter
 from branchwise.cli.support.hints import (
     hint,
     present_values,
+    remark_header,
     unusable_hint,
     with_option,
     without_mistaken,
 )
-from branchwise.cli.support.streams import Reporter, print_json, print_lines
+from branchwise.cli.support.rows import InputTable, print_result
 from branchwise.data.checks import Finding, inspect_table
 from branchwise.data.columns import Coded, RawColumn
 from branchwise.data.frames import open_table
 from branchwise.data.schema import Value
 from branchwise.errors import DataError, counted, plain
 from branchwise.files.options import Reading
-from branchwise.files.read_table import TableFile
 from branchwise.text.conditions import listed, number, word
 from branchwise.text.document import aligned
 
@@ -39,19 +38,19 @@ _SHOWN = 5
 _LONGEST = 40
 
 
-@takes(reading=shared.reading_options)
+@takes(reading=options.reading_options)
 def schema(
-    table_path: str = shared.TABLE,
-    target: str | None = shared.target_option(
+    table_path: str = options.TABLE,
+    target: str | None = options.target_option(
         "The column to predict: also warns of classes with one row, and of "
         "columns that decide the class all alone."
     ),
-    categorical: list[str] | None = shared.CATEGORICAL,
-    numeric: list[str] | None = shared.NUMERIC,
-    ignore: list[str] | None = shared.IGNORE,
-    missing: list[str] | None = shared.NA_VALUES,
-    output_format: OutputFormat = shared.FORMAT,
-    quiet: bool = shared.QUIET,
+    categorical: list[str] | None = options.CATEGORICAL,
+    numeric: list[str] | None = options.NUMERIC,
+    ignore: list[str] | None = options.IGNORE,
+    missing: list[str] | None = options.NA_VALUES,
+    output_format: OutputFormat = options.FORMAT,
+    quiet: bool = options.QUIET,
     *,
     reading: Reading,
 ) -> None:
@@ -70,31 +69,28 @@ def schema(
       branchwise schema data.sqlite --query "select * from visits where year = 2024"
     """
     reporter = Reporter(quiet)
-    na_values = read_na_values(missing)
     with reporter.reading(table_path):
-        file = TableFile(table_path, reading)
+        file = InputTable(table_path, reading, missing)
         if target is not None:
             file.check_names([target])
         numbers = column_names(file, numeric)
         table = file.read(
-            missing=na_values,
             text_columns=categorical_names(file, categorical, numbers),
             number_columns=numbers,
             ignore=column_names(file, ignore),
         )
-        columns = _describe_all(table, file, na_values)
+        columns = _describe_all(table, file)
         warnings = _warnings(table, target)
     remark_header(file, reading, reporter)
-    if output_format is OutputFormat.JSON:
-        document = {
-            "file": file.label,
-            "rows": table.num_rows,
-            "columns": [column.as_dict() for column in columns],
-            "warnings": [_as_dict(finding) for finding in warnings],
-        }
-        print_json(document)
-    else:
-        print_lines([*_lines(columns), *_warning_lines(warnings)])
+    document = {
+        "file": file.label,
+        "rows": table.num_rows,
+        "columns": [column.as_dict() for column in columns],
+        "warnings": [asdict(finding) for finding in warnings],
+    }
+    lines = [*_lines(columns), *_warning_lines(warnings)]
+    print_result(document, lines, output_format)
+    if output_format is OutputFormat.TEXT:
         reporter.note(
             f"{counted(table.num_rows, 'row')}, {counted(len(columns), 'column')}. "
             "--categorical COLUMN takes numbers as names, --numeric COLUMN insists on "
@@ -165,20 +161,9 @@ def _warning_lines(warnings: list[Finding]) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _as_dict(finding: Finding) -> dict[str, Any]:
-    return {
-        "kind": finding.kind,
-        "columns": list(finding.columns),
-        "message": finding.message,
-        "advice": finding.advice,
-    }
-
-
-def _describe_all(
-    table: Any, file: TableFile, na_values: tuple[str, ...]
-) -> list[_Description]:
+def _describe_all(table: Any, file: InputTable) -> list[_Description]:
     frame = open_table(table)
-    zeros = _with_leading_zeros(table, file, na_values)
+    zeros = _with_leading_zeros(table, file)
     columns = []
     for index, name in enumerate(frame.names):
         try:
@@ -190,16 +175,14 @@ def _describe_all(
     return columns
 
 
-def _with_leading_zeros(
-    table: Any, file: TableFile, na_values: tuple[str, ...]
-) -> dict[str, str]:
+def _with_leading_zeros(table: Any, file: InputTable) -> dict[str, str]:
     """Find the number columns that lose zeros, with an example of each."""
     suspects = [
         field.name for field in table.schema if str(field.type).startswith("int")
     ]
     if not suspects or not file.is_text:
         return {}
-    text = file.read(missing=na_values, only=suspects, text_columns=suspects)
+    text = file.read(only=suspects, text_columns=suspects)
     found = {}
     for name in suspects:
         values = text[name].chunk(0).dictionary.to_pylist()

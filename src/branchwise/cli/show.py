@@ -1,17 +1,24 @@
-"""``branchwise show``: the tree as text or as a picture, as rules or as JSON."""
+"""``branchwise show`` and ``view``: the tree as text, picture, rules, JSON or page."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
-from branchwise.cli.options import shared
-from branchwise.cli.options.declaration import flag, option
-from branchwise.cli.options.shared import OutputFormat
-from branchwise.cli.support.models import open_model
-from branchwise.cli.support.streams import (
+from branchwise.cli import options
+from branchwise.cli.options import (
+    OutputFormat,
+    check_without_table,
+    flag,
+    option,
+    takes,
+)
+from branchwise.cli.support import (
     Reporter,
     check_outputs,
     open_output,
@@ -19,8 +26,15 @@ from branchwise.cli.support.streams import (
     print_lines,
     style_of_file,
 )
+from branchwise.cli.support.rows import (
+    InputTable,
+    check_two_streams,
+    open_model,
+    read_known_rows,
+)
 from branchwise.data.schema import Column
-from branchwise.errors import ParameterError, counted
+from branchwise.errors import DataError, ParameterError, counted
+from branchwise.files.options import Reading
 from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.model import Model
 from branchwise.rules.rule import Rule
@@ -64,7 +78,7 @@ _ENDINGS = {
 
 
 def show(
-    model_path: str = shared.MODEL,
+    model_path: str = options.MODEL,
     style: Style | None = option(
         "--style -s",
         "Text in Quinlan's format, with lines, or as a Markdown list; a "
@@ -90,8 +104,8 @@ def show(
         "Print the numbers of the nodes, for branchwise prune "
         "--collapse, and the prediction of each.",
     ),
-    output_format: OutputFormat = shared.FORMAT,
-    output: str | None = shared.OUTPUT,
+    output_format: OutputFormat = options.FORMAT,
+    output: str | None = options.OUTPUT,
 ) -> None:
     """Print or draw a tree, or print its rules or a description as JSON.
 
@@ -178,8 +192,8 @@ def _check_idle(shown: str, given: dict[str, bool]) -> None:
     """Reject options that have no effect on what is shown."""
     text = {"--style", "--max-depth", "--empty-branches"}
     picture = {"--style", "--max-depth", "--max-nodes"}
-    effective = {
-        "--format json": set[str](),
+    effective: dict[str, set[str]] = {
+        "--format json": set(),
         "--rules": {"--rules"},
         "--nodes": {"--nodes", "--max-depth"},
         **{f"--style {style}": text for style in Style},
@@ -201,14 +215,15 @@ def _shown(
     empty_branches: bool,
 ) -> str:
     """Return the tree in a style."""
-    if style is Style.SVG:
-        return model.to_svg(max_depth, max_nodes)
-    if style is Style.DOT:
-        return model.to_dot(max_depth, max_nodes)
+    pictures = {
+        Style.SVG: model.to_svg,
+        Style.DOT: model.to_dot,
+        Style.MERMAID: model.to_mermaid,
+    }
+    if style in pictures:
+        return pictures[style](max_depth, max_nodes)
     if style is Style.HTML:
         return model.to_html() or ""
-    if style is Style.MERMAID:
-        return model.to_mermaid(max_depth, max_nodes)
     return model.to_text(
         max_depth=max_depth, empty_branches=empty_branches, style=str(style)
     )
@@ -311,18 +326,7 @@ def report_model(
 ) -> None:
     """Note where a model was written, and print it if there is no output file.
 
-    Parameters
-    ----------
-    model : Model
-        What was made.
-    summary : str
-        How large it is and what it was made from.
-    output : str or None
-        The file that it was written to.
-    form : Form
-        How to print it.
-    reporter : Reporter
-        Writes the note.
+    ``summary`` tells how large it is and what it was made from.
     """
     if output is None:
         reporter.note(f"{summary}; -o FILE writes it to a model file.")
@@ -335,3 +339,98 @@ def report_model(
         print_json(described(model))
     elif output is None:
         print_lines([model.to_text()])
+
+
+#: So much of a file is read to tell whether it is a page of ours.
+_HEAD = 4096
+#: On these systems there is always a screen.
+_WITH_SCREEN = ("darwin", "win32", "cygwin")
+
+
+@takes(reading=options.reading_options)
+def view(
+    model_path: str = options.MODEL,
+    output: str | None = options.output_option(
+        "The page to write; - is standard output.", "the model's name, ending in .html"
+    ),
+    title: str | None = options.TITLE,
+    data: str | None = option(
+        "--data TABLE",
+        "The table that the tree was grown from: nodes then show what every "
+        "column would have gained.",
+    ),
+    missing: list[str] | None = options.NA_VALUES,
+    no_open: bool = flag("--no-open", "Write the page, but do not open it."),
+    quiet: bool = options.QUIET,
+    *,
+    reading: Reading,
+) -> None:
+    """Write the tree as one HTML page and open it in the browser.
+
+    The page needs no network: it can be sent to anyone, and works as a file.
+
+    \b
+    Examples:
+      branchwise view tree.json
+      branchwise view tree.json -o report.html --title "Who buys again?"
+      branchwise view tree.json --data data.csv --no-open
+    """
+    check_two_streams(MODEL=model_path, TABLE=data)
+    check_without_table(reading, "--data", data, missing=missing)
+    reporter = Reporter(quiet)
+    model = open_model(model_path)
+    target = output if output is not None else _beside(model_path)
+    check_outputs({"-o": target}, model_path, data)
+    if data is None:
+        page = model.to_html(title=title)
+    else:
+        with reporter.reading(data):
+            table = InputTable(data, reading, missing)
+            rows = read_known_rows(model, table, None, None, reporter)
+            page = rows.model.to_html(title=title, X=rows.X, y=rows.y)
+    with open_output(target) as file:
+        file.write(page.encode("utf-8"))
+    if target == STANDARD_STREAM:
+        return
+    opened = not no_open and _open(target)
+    nodes = counted(len(model.tree), "node")
+    end = "opened in the browser." if opened else "open it in a browser."
+    reporter.note(f"page of a tree of {nodes} written to {target}; {end}")
+
+
+def _beside(model_path: str) -> str:
+    """Return the name of a page next to a model, if nothing of the user's is there."""
+    if model_path == STANDARD_STREAM:
+        raise ParameterError(
+            "-o must name the page where the model comes from standard input: there "
+            "is no file name to take one from. Add -o tree.html."
+        )
+    path = Path(model_path).with_suffix(".html")
+    if path.is_file() and not _is_ours(path):
+        raise DataError(
+            f"{str(path)!r} is there and was not written by branchwise. Name the page "
+            f"with -o; -o {path} replaces that file."
+        )
+    return str(path)
+
+
+def _is_ours(path: Path) -> bool:
+    from branchwise.render.view import GENERATOR
+
+    with path.open("rb") as file:
+        return GENERATOR.encode("ascii") in file.read(_HEAD)
+
+
+def _open(path: str) -> bool:
+    """Open a page in the browser of the user, if there is a screen to show it on."""
+    import webbrowser
+
+    screen = sys.platform in _WITH_SCREEN or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    )
+    if not screen:
+        return False
+    try:
+        return webbrowser.open(Path(path).resolve().as_uri())
+    except webbrowser.Error:
+        return False

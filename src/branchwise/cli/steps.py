@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 import typer
 
-from branchwise.cli.fit import fit_rows, roles_of
-from branchwise.cli.options import shared
-from branchwise.cli.options.algorithm import ALGORITHM, REGRESSION, recipe_of
-from branchwise.cli.options.declaration import flag, option, takes
-from branchwise.cli.options.growing import given_parameters, growing_options, option_of
-from branchwise.cli.options.shared import read_na_values
-from branchwise.cli.support.models import (
+from branchwise.cli import options
+from branchwise.cli.fit import fit_rows
+from branchwise.cli.options import flag, option, takes
+from branchwise.cli.options.growing import (
+    ALGORITHM,
+    REGRESSION,
+    given_parameters,
+    growing_options,
+    option_of,
+    recipe_of,
+)
+from branchwise.cli.support import Reporter, check_outputs, open_output, style_of_file
+from branchwise.cli.support.rows import (
+    InputTable,
     check_known_rows,
     check_two_streams,
     located,
     open_model,
-)
-from branchwise.cli.support.rows import read_known_rows
-from branchwise.cli.support.streams import (
-    Reporter,
-    check_outputs,
-    open_output,
-    style_of_file,
+    read_known_rows,
 )
 from branchwise.cli.support.training import class_weighted, read_training
 from branchwise.errors import ParameterError, json_text
 from branchwise.files.options import Reading
-from branchwise.files.read_table import STANDARD_STREAM, TableFile
+from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.steps.nodes import ALL, encoded
 from branchwise.steps.result import DIGITS, Steps
 from branchwise.train.hold_out import set_aside
@@ -63,10 +63,10 @@ _WITH_MODEL = ("class_weight", "priors")
 _NOT_PARAMETERS = ("regression", "categorical", "numeric", "ignore", "categories")
 
 
-@takes(growth=growing_options, reading=shared.reading_options)
+@takes(growth=growing_options, reading=options.reading_options)
 def steps(
-    table_path: str = shared.TABLE,
-    target: str | None = shared.target_option(
+    table_path: str = options.TABLE,
+    target: str | None = options.target_option(
         "The column to predict; with --model, the target of the model."
     ),
     model_path: str | None = option(
@@ -87,12 +87,12 @@ def steps(
         "--digits N", "The decimals of figures.", default=DIGITS, min=1, max=15
     ),
     reveal: bool = flag("--reveal", "html: fold nothing away."),
-    output: str | None = shared.output_option(
+    output: str | None = options.output_option(
         "The file to write; - is standard output.", "standard output"
     ),
     algorithm: str | None = ALGORITHM,
     regression: bool = REGRESSION,
-    quiet: bool = shared.QUIET,
+    quiet: bool = options.QUIET,
     *,
     growth: dict[str, Any],
     reading: Reading,
@@ -168,6 +168,10 @@ def _wanted(given: list[str] | None) -> object:
         ) from None
 
 
+def _file(options: Mapping[str, Any]) -> InputTable:
+    return InputTable(options["table_path"], options["reading"], options["missing"])
+
+
 def _grow(options: Mapping[str, Any], wanted: object, reporter: Reporter) -> Steps:
     """Grow a tree and work it out."""
     if options["target"] is None:
@@ -177,9 +181,7 @@ def _grow(options: Mapping[str, Any], wanted: object, reporter: Reporter) -> Ste
         )
     recipe = recipe_of(options["algorithm"], options["regression"], options)
     with reporter.reading(options["table_path"]) as say:
-        file = TableFile(options["table_path"], options["reading"])
-        roles = roles_of(file, options)
-        rows = read_training(file, roles, read_na_values(options["missing"]))
+        rows = read_training(_file(options), options)
         model = fit_rows(rows, recipe, options, say)
         X, y = rows.attributes, rows.labels
         weights = class_weighted(options, y, rows.weights)
@@ -207,14 +209,12 @@ def _open(
         )
     model = open_model(path)
     with reporter.reading(options["table_path"]) as say:
-        file = TableFile(options["table_path"], options["reading"])
-        na_values = read_na_values(options["missing"])
         rows = read_known_rows(
-            model, file, options["target"], options["weight"], na_values, reporter
+            model, _file(options), options["target"], options["weight"], reporter
         )
         weights = class_weighted(options, rows.y, rows.weights)
         say("Working it out")
-        with nullcontext() if rows.file is None else located(rows.file):
+        with located(rows.file):
             return rows.model.steps(rows.X, rows.y, wanted, weights)
 
 

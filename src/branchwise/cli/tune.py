@@ -8,34 +8,29 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from branchwise.cli.options import shared
-from branchwise.cli.options.algorithm import (
+from branchwise.cli import options
+from branchwise.cli.options import OutputFormat, flag, option, split_entry, takes
+from branchwise.cli.options.growing import (
     EVALUATED_ALGORITHM,
     EVALUATED_REGRESSION,
     EVALUATION,
     FOLDS,
     chosen_algorithm,
-    full_name,
     jobs_option,
+    option_of,
     seed_option,
 )
-from branchwise.cli.options.declaration import flag, option, takes
-from branchwise.cli.options.growing import option_of
-from branchwise.cli.options.shared import OutputFormat, split_entry
 from branchwise.cli.show import size_of, write_model
-from branchwise.cli.support.cross_validation import (
-    Growth,
-    ReadyRows,
-    growth_options,
-    read_fold_rows,
-)
-from branchwise.cli.support.models import located
-from branchwise.cli.support.streams import (
+from branchwise.cli.support import (
     Reporter,
     check_outputs,
     open_output,
-    print_json,
-    print_lines,
+)
+from branchwise.cli.support.rows import print_result
+from branchwise.cli.support.training import (
+    Growth,
+    TrainingTable,
+    growth_options,
 )
 from branchwise.errors import ParameterError, counted
 from branchwise.files.options import Reading
@@ -58,11 +53,11 @@ class Method(StrEnum):
     HALVING = "halving"
 
 
-@takes(growth=growth_options, reading=shared.reading_options)
+@takes(growth=growth_options, reading=options.reading_options)
 def tune(
-    table_path: str = shared.TABLE,
-    target: str = shared.TARGET,
-    output: str | None = shared.output_option(
+    table_path: str = options.TABLE,
+    target: str = options.TARGET,
+    output: str | None = options.output_option(
         "The model file to write: the best parameters, fitted to all rows; - "
         "is standard output."
     ),
@@ -78,8 +73,8 @@ def tune(
         "--resume FILE",
         "Save every finished fit to this file; if it exists, continue from it.",
     ),
-    output_format: OutputFormat = shared.FORMAT,
-    quiet: bool = shared.QUIET,
+    output_format: OutputFormat = options.FORMAT,
+    quiet: bool = options.QUIET,
     algorithm: str | None = EVALUATED_ALGORITHM,
     regression: bool = EVALUATED_REGRESSION,
     grid: list[str] | None = option(
@@ -149,10 +144,8 @@ def tune(
     check_outputs(written | {"--resume": resume}, table_path)
     if plot_path is not None:
         _check_drawing(plot_path, wanted)
-    rows = read_fold_rows(
-        table_path, target, growth, regression, reading, reporter, jobs
-    )
-    estimator = _estimator(chosen, regression, rows, growth)
+    rows = growth.read_encoded(table_path, reading, target, regression, jobs, reporter)
+    estimator = growth.estimator(chosen, regression, rows)
     found = _searched_grid(
         estimator,
         rows,
@@ -175,10 +168,7 @@ def tune(
     if output is not None:
         _write_winner(estimator, winner, rows, target, output, reporter)
     if output != STANDARD_STREAM:
-        if output_format is OutputFormat.JSON:
-            print_json(found.document())
-        else:
-            print_lines(found.lines(_SHOWN))
+        print_result(found.document(), found.lines(_SHOWN), output_format)
 
 
 def _grid(given: Sequence[str] | None) -> dict[str, list[Any]] | None:
@@ -236,16 +226,9 @@ def _kind(drawing: str) -> str:
     return Path(drawing).suffix.lstrip(".").lower() or "png"
 
 
-def _estimator(name: str, regression: bool, rows: ReadyRows, growth: Growth) -> Any:
-    from branchwise.evaluation import candidate
-
-    given = growth.parameters(rows.labels, full_name(name, regression))
-    return candidate(name, regression, categories=rows.categories, **given)
-
-
 def _searched_grid(
     estimator: Any,
-    rows: ReadyRows,
+    rows: TrainingTable,
     reporter: Reporter,
     results_path: str | None,
     resume: str | None,
@@ -254,10 +237,10 @@ def _searched_grid(
     from branchwise.evaluation.tune import SearchInterrupted, search
 
     try:
-        with reporter.counting("Fitting") as progress, located(rows.file, False):
+        with reporter.counting("Fitting") as progress:
             return search(
                 estimator,
-                rows.table,
+                rows.attributes,
                 rows.labels,
                 sample_weight=rows.weights,
                 state=resume,
@@ -318,7 +301,7 @@ def _told(found: SearchResults, one: Trial) -> str:
 def _write_winner(
     estimator: Any,
     winner: Trial,
-    rows: ReadyRows,
+    rows: TrainingTable,
     target: str,
     output: str,
     reporter: Reporter,
@@ -326,10 +309,12 @@ def _write_winner(
     """Fit the best candidate to all rows, and write it."""
     from branchwise.evaluation.tune import fitted
 
-    own = fitted(estimator, winner.parameters, rows.table, rows.labels, rows.weights)
+    own = fitted(
+        estimator, winner.parameters, rows.attributes, rows.labels, rows.weights
+    )
     schema = replace(own.model_.schema, target=target)
     model = Model(schema, own.model_.tree, own.model_.recipe)
     write_model(model, output)
     position = "standard output" if output == STANDARD_STREAM else output
-    made = f"{size_of(model)} from {counted(rows.table.n_rows, 'row')}"
+    made = f"{size_of(model)} from {counted(rows.n_rows, 'row')}"
     reporter.note(f"{made} written to {position}.")

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from branchwise.cli.options.declaration import flag, listed_under, option
-from branchwise.cli.options.shared import read_na_values
-from branchwise.cli.support.streams import check_outputs
+from branchwise.cli.options import flag, listed_under, option, read_na_values
+from branchwise.cli.support import check_outputs
 from branchwise.cli.support.training import Roles
 from branchwise.data.schema import check_names
 from branchwise.engines.base import source_class

@@ -1,4 +1,4 @@
-"""The growing options: one for each parameter of ``branchwise.recipe.PARAMETERS``.
+"""Growing options, one for each parameter, and the recipes that they make.
 
 An option that is not given is None: each algorithm has its own defaults, and an option
 that it does not have is an error only if it was given.
@@ -8,19 +8,33 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import typer
 
-from branchwise.cli.options.declaration import flag, option
-from branchwise.cli.options.shared import (
+from branchwise.cli.options import (
     CATEGORICAL,
     IGNORE,
     NA_VALUES,
     NUMERIC,
     READING,
+    flag,
+    option,
 )
-from branchwise.recipe import ALPHA_RULES, PARAMETERS, Parameter, default_text
+from branchwise.errors import MOST_SEED, ParameterError
+from branchwise.recipe import (
+    ALPHA_RULES,
+    CRITERIA,
+    FIELDS,
+    PARAMETERS,
+    RECIPES,
+    Parameter,
+    Pruning,
+    Recipe,
+    default_text,
+    pruning_of,
+)
 
 #: How the value of an option is read from the command line, by the kind of parameter.
 _TYPES: dict[str, type] = {"whole": int, "number": float, "flag": bool}
@@ -45,16 +59,7 @@ def declared(
 ) -> inspect.Parameter:
     """Return the option of a parameter, as an argument of a subcommand.
 
-    Parameters
-    ----------
-    name : str
-        The parameter.
-    text : str
-        The help, where it is not that of the parameter.
-    panel : str or None
-        The heading that lists it in the help.
-    shows_default : bool
-        Whether the help shows the default.
+    ``text`` is the help, where it is not that of the parameter.
     """
     parameter = PARAMETERS[name]
     allowed = parameter.allowed
@@ -168,3 +173,190 @@ def _alpha(name: str, text: str) -> float | str:
         raise typer.BadParameter(
             f"{name} must be a number, {rules}. Got {text!r}."
         ) from None
+
+
+#: The values of ``--algorithm``.
+ALGORITHMS = tuple(name for name in RECIPES if "--" not in name)
+
+
+def full_name(algorithm: str, regression: bool) -> str:
+    """Return the name of an algorithm in ``branchwise.recipe``."""
+    return f"{algorithm} --regression" if regression else algorithm
+
+
+def has_parameter(algorithm: str, parameter: str) -> bool:
+    """Whether an algorithm has a parameter."""
+    return algorithm in PARAMETERS[parameter].algorithms
+
+
+def recipe_of(
+    algorithm: str | None, regression: bool, options: Mapping[str, Any]
+) -> Recipe:
+    """Fill in a recipe with the growing options of a subcommand."""
+    chosen = chosen_algorithm(algorithm, regression)
+    return given_recipe(chosen, regression, given_parameters(options))
+
+
+def given_recipe(algorithm: str, regression: bool, given: Mapping[str, Any]) -> Recipe:
+    """Fill in a recipe with the parameters of the estimators that were given.
+
+    Those that are not in a recipe are checked all the same. Costs are left for when
+    the classes are known.
+    """
+    name = full_name(algorithm, regression)
+    if name not in RECIPES:
+        raise ParameterError(
+            f"--regression applies only to --algorithm cart. Got {algorithm}: "
+            "give --algorithm cart, too."
+        )
+    for parameter in given:
+        if not has_parameter(name, parameter):
+            known = " or ".join(PARAMETERS[parameter].algorithms)
+            raise ParameterError(
+                f"{option_of(parameter)} applies only to --algorithm {known}. Got "
+                f"{name}: choose another algorithm, or leave the option out."
+            )
+    if "pruning" in given and "prune" in given:
+        raise ParameterError(
+            "--no-prune and --pruning contradict each other. Give one of them."
+        )
+    if RECIPES[name].algorithm == "CART" and "pruning" not in given:
+        # An alpha of 0 prunes nothing, as for the estimators.
+        given = {n: v for n, v in given.items() if (n, v) != ("ccp_alpha", 0)}
+    method = pruning_method(name, given)
+    check_effects(given, {**given, "pruning": method})
+    _check_rows_to_prune_with(method, given)
+    if regression and method == "error-based":
+        raise ParameterError(
+            "--pruning error-based counts wrong classes, which --regression has none "
+            "of. Use reduced-error or cost-complexity."
+        )
+    values = {n: v for n, v in given.items() if n in FIELDS and n != "costs"}
+    if "criterion" in given and given["criterion"] not in CRITERIA[name]:
+        raise ParameterError(
+            f"--criterion must be one of {', '.join(CRITERIA[name])} with --algorithm "
+            f"{name}. Got {given['criterion']}."
+        )
+    if given.get("group_values"):
+        values["branching"] = "groups"
+    return replace(RECIPES[name], **values | {"pruning": method})
+
+
+def pruning_method(name: str, given: Mapping[str, Any]) -> Pruning | None:
+    """Return how an algorithm prunes, with the parameters that were given."""
+    if given.get("pruning") == "none":
+        return None
+    return pruning_of(RECIPES[name], given)
+
+
+def has_effect(parameter: str, values: Mapping[str, Any]) -> bool:
+    """Whether a parameter has an effect with the values of others."""
+    needed = PARAMETERS[parameter].only_with
+    return needed is None or values.get(needed[0], FIELDS[needed[0]]) == needed[1]
+
+
+def effective_parameters(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that have an effect on an algorithm."""
+    own = {n: value for n, value in given.items() if has_parameter(name, n)}
+    values = own | {"pruning": pruning_method(name, own)}
+    return {n: value for n, value in own.items() if has_effect(n, values)}
+
+
+def check_effects(
+    given: Mapping[str, Any], values: Mapping[str, Any], method: str = "--pruning"
+) -> None:
+    """Reject parameters that have no effect.
+
+    ``values`` are the same, with the pruning method that they choose; ``method`` is the
+    option that names it.
+    """
+    for parameter in given:
+        needed = PARAMETERS[parameter].only_with
+        if needed is None or has_effect(parameter, values):
+            continue
+        other, value = needed
+        got = values.get(other, FIELDS[other]) or "none"
+        if other == "pruning" and "prune" in given:
+            got = option_of("prune")
+        raise ParameterError(
+            f"{option_of(parameter)} has no effect unless "
+            f"{method if other == 'pruning' else option_of(other)} is {value}. "
+            f"Got {got}."
+        )
+
+
+def _check_rows_to_prune_with(method: str | None, given: Mapping[str, Any]) -> None:
+    sources = [name for name in ("validation", "validation_fraction") if name in given]
+    if method == "reduced-error" and len(sources) != 1:
+        raise ParameterError(
+            "--pruning reduced-error needs rows to prune with: either --validation "
+            "FILE or --validation-fraction SHARE. Got "
+            + ("both." if sources else "neither.")
+        )
+    fraction = given.get("validation_fraction")
+    if fraction is not None and not 0 < fraction < 1:
+        raise ParameterError(
+            f"--validation-fraction must be a share between 0 and 1. Got {fraction:g}."
+        )
+
+
+#: The algorithm of every subcommand, for classes.
+_DEFAULT = "c4.5"
+EVALUATION = "Fitting and testing"
+
+
+ALGORITHM, EVALUATED_ALGORITHM = (
+    option(
+        "--algorithm -a",
+        "id3: one branch per value, by gain; c4.5: Quinlan's C4.5; cart: Breiman's "
+        "two-way splits.",
+        f"{_DEFAULT}; with --regression cart",
+        panel=panel,
+        choices=ALGORITHMS,
+    )
+    for panel in (None, EVALUATION)
+)
+REGRESSION, EVALUATED_REGRESSION = (
+    flag("--regression", "cart: predict the numbers of the target, not classes.", panel)
+    for panel in (None, EVALUATION)
+)
+FOLDS = option(
+    "--cv N", "Number of folds, stratified by class.", "10", panel=EVALUATION, min=2
+)
+REPEATS = option(
+    "--repeats N",
+    "How many times cross-validation is repeated, each time with other folds.",
+    "1",
+    panel=EVALUATION,
+    min=1,
+)
+
+
+def seed_option(panel: str, default: int | None = None) -> Any:
+    """Declare ``--seed``, listed under a heading."""
+    return option(
+        "--seed N",
+        "Random seed of the folds.",
+        "0",
+        default=default,
+        panel=panel,
+        min=0,
+        max=MOST_SEED,
+    )
+
+
+def jobs_option(default: int | None = None) -> Any:
+    """Declare ``--jobs``."""
+    return option(
+        "--jobs N",
+        "Number of fits that run in parallel, -1 is one for each core; the result is "
+        "the same.",
+        "1" if default is None else None,
+        default=default,
+        panel=EVALUATION,
+    )
+
+
+def chosen_algorithm(given: str | None, regression: bool) -> str:
+    """Return the algorithm: the one given, or the default."""
+    return given or ("cart" if regression else _DEFAULT)

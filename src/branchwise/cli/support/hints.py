@@ -9,11 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from branchwise.data.checks import Finding
+from branchwise.cli.support import Reporter
+from branchwise.data.checks import Finding, grave_findings
 from branchwise.data.columns import Coded, Numbers, RawColumn
-from branchwise.data.frames import Frame
+from branchwise.data.frames import Frame, open_table, read_vector
 from branchwise.data.schema import Value
 from branchwise.errors import quoted
+from branchwise.files.options import (
+    HEADED_FORMATS,
+    Reading,
+)
+from branchwise.files.read_table import TableFile
 
 #: With fewer rows no column is reported as an identifier.
 _ENOUGH_ROWS = 10
@@ -40,34 +46,27 @@ _DRESSED = re.compile(rf"[+-]?(?:[{_MONEY}]\s?)?[+-]?{_DIGITS}(?:\s?[%{_MONEY}])
 def hint(name: str, raw: RawColumn, padded: str | None = None) -> str:
     """Tell how a column may have to be corrected, or nothing.
 
-    Parameters
-    ----------
-    name : str
-        The name of the column.
-    raw : Coded or Numbers
-        The column as it was read.
-    padded : str or None
-        A number as it is in the file, with zeros in front of it.
+    ``padded`` is a number as it is in the file, with zeros in front of it.
     """
     if has_no_value(raw):
-        return f"no value at all: {option('--ignore', name)}"
+        return f"no value at all: {written('--ignore', name)}"
     if isinstance(raw, Coded):
         return _text_hint(name, raw)
     if padded is not None:
-        return f"{option('--categorical', name)} keeps zeros in front, as in {padded}"
+        return f"{written('--categorical', name)} keeps zeros in front, as in {padded}"
     distinct = np.unique(raw.values[~np.isnan(raw.values)])
     if len(distinct) <= _FEW_NUMBERS and (distinct == np.rint(distinct)).all():
-        return f"{option('--categorical', name)} if these numbers are names"
+        return f"{written('--categorical', name)} if these numbers are names"
     return ""
 
 
 def unusable_hint(name: str, column: Any) -> str:
     """Tell why a column of Arrow cannot be used, and what to do."""
-    ignore = option("--ignore", name)
+    ignore = written("--ignore", name)
     if str(column.type).removeprefix("u").startswith("int"):
         return (
-            f"whole numbers beyond 2^53 are not exact: {option('--categorical', name)} "
-            f"takes them as names, or {ignore}"
+            "whole numbers beyond 2^53 are not exact: "
+            f"{written('--categorical', name)} takes them as names, or {ignore}"
         )
     return f"{column.type} cannot be used: {ignore}"
 
@@ -81,7 +80,7 @@ def _text_hint(name: str, raw: Coded) -> str:
     if 0 < len(words) <= min(_FEW_WORDS, len(values) - 1):
         return f"numeric with {_as_missing(words)}"
     if is_identifier(raw):
-        return f"another value in every row: {option('--ignore', name)}?"
+        return f"another value in every row: {written('--ignore', name)}?"
     na_values = [text for text in words if _is_usual_na_value(text)]
     if na_values:
         return f"{_as_missing(na_values)} if that is no value"
@@ -170,7 +169,7 @@ def _kind_of_number(text: str) -> str:
 
 def _as_missing(words: Sequence[str]) -> str:
     """Write the options that make words missing values."""
-    return " ".join(option("--missing", text) for text in words)
+    return " ".join(written("--missing", text) for text in words)
 
 
 def without_mistaken(findings: Sequence[Finding], frame: Frame) -> list[Finding]:
@@ -194,11 +193,11 @@ def with_option(finding: Finding) -> str:
     said = finding.message[0].lower() + finding.message[1:]
     if not finding.advice.endswith((" out.", " categorical.")):
         return f"{said} {finding.advice}"
-    correction = option(flag, finding.columns[-1])
+    correction = written(flag, finding.columns[-1])
     return f"{said} {finding.advice.removesuffix('.')} with {correction}."
 
 
-def option(name: str, value: str) -> str:
+def written(name: str, value: str) -> str:
     """Write an option as it can be typed into a shell."""
     return f"{name} {shlex.quote(value)}"
 
@@ -217,3 +216,58 @@ def _is_number(value: Value) -> bool:
     except ValueError:
         return False
     return True
+
+
+_NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
+
+
+def remark_header(file: TableFile, reading: Reading, reporter: Reporter) -> None:
+    """Note a first line that looks like a row rather than names."""
+    numbers = [name for name in file.names if _NUMBER.fullmatch(name.strip())]
+    headed = file.file_format in HEADED_FORMATS and reading.has_header
+    if headed and 2 * len(numbers) > len(file.names):
+        reporter.note(
+            f"the first line of {file.label} has numbers for names: "
+            f"{quoted(numbers, 3)}. If it is a row like the others, add --no-header."
+        )
+
+
+#: So many whole numbers are hardly meant as classes.
+_MANY_CLASSES = 50
+
+
+def remark_classes(labels: Any, target: str, reporter: Reporter) -> None:
+    """Note numbers that are hardly meant as classes."""
+    raw = read_vector(labels, target)
+    classes = len(np.unique(raw.values)) if isinstance(raw, Numbers) else 0
+    if classes >= _MANY_CLASSES:
+        reporter.note(
+            f"each of the {classes:,} numbers in {target!r} is taken for a "
+            "class; --algorithm cart --regression predicts them as numbers."
+        )
+
+
+def remark_columns(attributes: Any, text: Sequence[str], reporter: Reporter) -> None:
+    """Note columns that cannot help, or are taken for text."""
+    frame = open_table(attributes)
+    empty = []
+    for index, name in enumerate(frame.names):
+        raw = frame.column(index)
+        if has_no_value(raw):
+            empty.append(name)
+        elif isinstance(raw, Coded):
+            why = "" if name in text else why_text(raw)
+            if why:
+                reporter.note(f"column {name!r} is {why}.")
+    if empty:
+        noun = "column" if len(empty) == 1 else "columns"
+        reporter.note(f"no row has a value in {noun} {quoted(empty)}.")
+
+
+def remark_findings(attributes: Any, classes: Any, reporter: Reporter) -> None:
+    """Note columns that help too well: they name rows, or give the class away."""
+    if reporter.quiet:
+        return
+    found = grave_findings(attributes, classes)
+    for finding in without_mistaken(found, open_table(attributes)):
+        reporter.note(with_option(finding))

@@ -1,47 +1,167 @@
-"""Rows for subcommands: single rows to explain, and labelled rows to score.
-
-``read_rows`` reads rows from a table or from ``--set``; ``read_known_rows`` reads a
-table with its true classes or numbers.
-"""
+"""Model files, and tables read for a model: rows to explain, labelled rows to score."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import filecmp
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.cli.options.shared import (
+from branchwise import model_file
+from branchwise.cli.options import (
+    OutputFormat,
     TextFormat,
     check_without_table,
     read_na_values,
     split_entry,
 )
-from branchwise.cli.support.models import read_for_model
-from branchwise.cli.support.streams import Reporter, print_lines
-from branchwise.cli.support.training import case_weights
+from branchwise.cli.support import Reporter, print_json, print_lines
 from branchwise.data.columns import Coded, Numbers
+from branchwise.data.encode import columns_for
 from branchwise.data.frames import read_vector
-from branchwise.data.schema import Column, Schema, Value, value_type
-from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.files.options import Reading
-from branchwise.files.read_table import TableFile
-from branchwise.model import Model
+from branchwise.data.schema import Column, Schema, Value, columns_by_type, value_type
+from branchwise.data.weights import check_each_weight
+from branchwise.errors import DataError, ModelFileError, ParameterError, quoted
+from branchwise.files.c45_files import C45_ENDINGS
+from branchwise.files.dataset import StreamedTable
+from branchwise.files.options import ENDINGS, Reading
+from branchwise.files.read_table import STANDARD_STREAM, TableFile, with_location
+from branchwise.model import Model, load
 from branchwise.text.document import Document
+
+_TABLES = (*ENDINGS, *C45_ENDINGS)
+
+
+class InputTable(TableFile):
+    """A table that a subcommand reads, with the NA values that its options give."""
+
+    def __init__(
+        self,
+        path: str,
+        reading: Reading,
+        missing: Sequence[str] | None = None,
+        further: bool = False,
+    ) -> None:
+        super().__init__(path, reading, further)
+        self.na_values = read_na_values(missing)
+
+    def read(self, **wanted: Any) -> Any:
+        """Read columns into a table."""
+        return super().read(**{"missing": self.na_values, **wanted})
+
+
+def open_model(path: str) -> Model:
+    """Open a model file; ``-`` is standard input."""
+    if path == STANDARD_STREAM:
+        content = sys.stdin.buffer.read(model_file.MAX_BYTES + 1)
+        return Model(*model_file.from_bytes(content, "standard input"))
+    try:
+        return load(path)
+    except ModelFileError as error:
+        if not Path(path).is_file() or Path(path).suffix.lower() not in _TABLES:
+            raise
+        advice = "Give the model first, then the table."
+        raise ModelFileError(f"{error} {advice}") from None
+
+
+def check_two_streams(**paths: str | None) -> None:
+    """Reject more than one input from standard input."""
+    streams = [name for name, path in paths.items() if path == STANDARD_STREAM]
+    if len(streams) > 1:
+        raise ParameterError(
+            f"{' and '.join(streams)} are both -, but standard input can be only one "
+            "of them. Give a file for the other."
+        )
+
+
+def check_known_rows(table: str, option: str, others: str | None) -> None:
+    """Reject the training table as the table to test or prune with."""
+    if others is None or not (Path(table).is_file() and Path(others).is_file()):
+        return
+    if filecmp.cmp(table, others, shallow=False):
+        raise ParameterError(
+            f"{option} {others} has the rows of {table}, from which the tree is grown. "
+            "Give rows that it has not seen."
+        )
+
+
+def read_for_model(
+    model: Model, file: InputTable, reporter: Reporter, besides: Sequence[str] = ()
+) -> tuple[Model, Any]:
+    """Read the columns of a model, each with the type that it had in training.
+
+    Returns the model, which now matches the columns by name, and the table. ``besides``
+    are columns that are no attributes, such as the target.
+    """
+    own_names = columns_of(model, file, reporter, besides)
+    types = columns_by_type(own_names)
+    table = file.read(
+        only=list(own_names),
+        text_columns=types["text"],
+        number_columns=types["number"],
+        boolean_columns=types["boolean"],
+    )
+    table = table.rename_columns([own_names[name].name for name in table.column_names])
+    return Model(replace(model.schema, named=True), model.tree, model.recipe), table
+
+
+def columns_of(
+    model: Model,
+    file: TableFile | StreamedTable,
+    reporter: Reporter,
+    besides: Sequence[str] = (),
+) -> dict[str, Column]:
+    """Return which columns of a file the model means; tell if by their order."""
+    own_names = columns_for(model.schema, file.names, file.label, besides)
+    if list(own_names) != model.schema.names:
+        reporter.note(
+            "the model was fitted on a table without column names; the columns of "
+            f"{file.label} are taken in their order."
+        )
+    return own_names
+
+
+@contextmanager
+def located(file: TableFile | None) -> Iterator[None]:
+    """Add to errors where in the file the row is that they speak of.
+
+    Without a file nothing is added: there are several tables, or their rows are not
+    those of the file.
+    """
+    try:
+        yield
+    except DataError as error:
+        found = None
+        if file is not None:
+            found = with_location(error, file.label, file.location)
+        if found is None:
+            raise
+        raise found from None
+
 
 _TRUTH = {"true": True, "false": False}
 
 
+def print_result(
+    document: Any, lines: Iterable[str], output_format: OutputFormat
+) -> None:
+    """Write a result to standard output, as JSON or as text."""
+    if output_format is OutputFormat.JSON:
+        print_json(document)
+    else:
+        print_lines(lines)
+
+
 def print_written(written: Document, output_format: TextFormat) -> None:
     """Write a text to standard output, in a format."""
-    if output_format is TextFormat.JSON:
-        print_lines([written.to_json()])
-    elif output_format is TextFormat.MARKDOWN:
-        print_lines([written.to_markdown()])
-    else:
-        print_lines([str(written)])
+    write = {TextFormat.JSON: written.to_json, TextFormat.MARKDOWN: written.to_markdown}
+    print_lines([write.get(output_format, written.__str__)()])
 
 
 @dataclass(frozen=True)
@@ -60,8 +180,8 @@ def read_rows(
     chosen: int | None,
     settings: Sequence[str] | None,
     missing: Sequence[str] | None,
-    reporter: Reporter,
     reading: Reading,
+    reporter: Reporter,
 ) -> Rows:
     """Read the rows of a table, or the chosen one, and fill in what was typed."""
     check_without_table(reading, "TABLE", table)
@@ -77,28 +197,22 @@ def read_rows(
         empty: dict[str, Any] = dict.fromkeys(model.schema.names)
         return Rows(model, [empty | typed], None, 0)
     with reporter.reading(table):
-        file = TableFile(table, reading)
-        model, content = read_for_model(model, file, read_na_values(missing), reporter)
-    first = 0
+        file = InputTable(table, reading, missing)
+        model, content = read_for_model(model, file, reporter)
     if chosen is not None:
-        first = _checked_row(chosen, content.num_rows, file)
-        content = content.slice(first, 1)
+        if chosen >= content.num_rows:
+            raise DataError(
+                f"{file.label} has no row {chosen}. Rows are counted from 0, and it "
+                f"has {content.num_rows:,}."
+            )
+        content = content.slice(chosen, 1)
     elif typed and content.num_rows != 1:
         raise ParameterError(
             f"--set fills in one row, and {file.label} has {content.num_rows:,}. "
             "Choose one with --row."
         )
     rows = [{**row, **typed} for row in content.to_pylist()] if typed else content
-    return Rows(model, rows, file, first)
-
-
-def _checked_row(row: int, n_rows: int, file: TableFile) -> int:
-    if row >= n_rows:
-        raise DataError(
-            f"{file.label} has no row {row}. Rows are counted from 0, and it has "
-            f"{n_rows:,}."
-        )
-    return row
+    return Rows(model, rows, file, chosen or 0)
 
 
 def split_pair(option: str, entry: str, names: Sequence[str]) -> tuple[str, str]:
@@ -171,11 +285,9 @@ def true_column(schema: Schema, given: str | None, file: TableFile) -> str:
     return target
 
 
-def true_classes(
-    file: TableFile, target: str, schema: Schema, missing: tuple[str, ...]
-) -> Truth:
+def true_classes(file: TableFile, target: str, schema: Schema) -> Truth:
     """Read the true classes of the rows of a table."""
-    column = file.read(only=[target], text_columns=[target], missing=missing)[target]
+    column = file.read(only=[target], text_columns=[target])[target]
     raw = read_vector(column, target)
     if not isinstance(raw, Coded) or not (raw.codes >= 0).any():
         raise DataError(
@@ -212,11 +324,9 @@ def _as_written(text: Value, schema: Schema) -> object:
         return text
 
 
-def true_numbers(
-    file: TableFile, target: str, missing: tuple[str, ...]
-) -> NDArray[np.float64]:
+def true_numbers(file: TableFile, target: str) -> NDArray[np.float64]:
     """Read the true numbers of the rows of a table; NaN where there is none."""
-    column = file.read(only=[target], number_columns=[target], missing=missing)[target]
+    column = file.read(only=[target], number_columns=[target])[target]
     raw = read_vector(column, target)
     if not isinstance(raw, Numbers) or not np.isfinite(raw.values).any():
         raise DataError(
@@ -246,24 +356,23 @@ class KnownRows:
 
 def read_known_rows(
     model: Model,
-    file: TableFile,
+    file: InputTable,
     target: str | None,
     weight: str | None,
-    missing: tuple[str, ...],
     reporter: Reporter,
 ) -> KnownRows:
     """Read the rows whose class or number is known."""
     target = true_column(model.schema, target, file)
     besides = [target] if weight is None else [target, weight]
     file.check_names(besides)
-    predictions, known = _predictions(model, file, target, missing)
+    truth, known = _true_targets(model, file, target)
     weights = None
     if weight is not None:
-        column = file.read(only=[weight], number_columns=[weight], missing=missing)
+        column = file.read(only=[weight], number_columns=[weight])
         weights = case_weights(column, weight, file)
-    named, table = read_for_model(model, file, missing, reporter, besides)
+    named, table = read_for_model(model, file, reporter, besides)
     if known.all():
-        return KnownRows(named, table, predictions, weights, file)
+        return KnownRows(named, table, truth, weights, file)
     reporter.note(
         f"rows without a value in column {target!r} are left out: "
         f"{int((~known).sum()):,} of {len(known):,} in {file.label}."
@@ -271,20 +380,48 @@ def read_known_rows(
     left = np.flatnonzero(known)
     weights = None if weights is None else weights[left]
     # Row numbers in messages of the library no longer are those of the file.
-    return KnownRows(named, table.take(left), predictions[left], weights)
+    return KnownRows(named, table.take(left), truth[left], weights)
 
 
-def _predictions(
-    model: Model, file: TableFile, target: str, missing: tuple[str, ...]
+def _true_targets(
+    model: Model, file: TableFile, target: str
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return the true classes or numbers, and which of them are known."""
     if model.tree.is_regression:
-        numbers = true_numbers(file, target, missing)
+        numbers = true_numbers(file, target)
         return numbers, ~np.isnan(numbers)
-    truth = true_classes(file, target, model.schema, missing)
+    truth = true_classes(file, target, model.schema)
     if truth.unknown:
         raise DataError(
             f"Column {target!r} of {file.label} has classes that the tree does not "
             f"know: {quoted(truth.unknown)}. Take these rows out."
         )
     return model.schema.class_array.take(truth.codes), truth.codes >= 0
+
+
+Weights = NDArray[np.float64]
+
+
+def case_weights(table: Any, column: str | None, file: TableFile) -> Weights | None:
+    """Return the weights of the rows."""
+    if column is None:
+        return None
+    raw = read_vector(table[column], column)
+    if not isinstance(raw, Numbers):
+        raise DataError(f"Column {column!r} must hold the weights of the rows.")
+    weights = raw.values
+    try:
+        check_each_weight(weights, len(weights))
+    except DataError as error:
+        row = int(error.row or 0)
+        got = "none" if np.isnan(weights[row]) else str(weights[row])
+        raise DataError(
+            f"Column {column!r} must hold weights: finite numbers that are not "
+            f"negative. Got {got} in {file.location(row)} of {file.label}."
+        ) from None
+    if not weights.any():
+        raise DataError(
+            f"Column {column!r} holds only weights of 0, so that no row counts. Give a "
+            "positive weight to the rows to learn from."
+        )
+    return weights

@@ -1,45 +1,58 @@
-"""Columns, targets and weights of a training table, by the options of fit."""
+"""Training tables: columns, targets, weights and costs, by the growing options."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from branchwise.cli.options.shared import (
+from branchwise.cli.options import (
     Table,
     categorical_names,
     column_names,
-    remark_header,
+    leaving_out,
     split_entry,
+    splits,
 )
+from branchwise.cli.options.growing import (
+    ALGORITHMS,
+    effective_parameters,
+    full_name,
+    given_parameters,
+    given_recipe,
+    growing_options,
+    has_parameter,
+    option_of,
+)
+from branchwise.cli.support import Reporter
 from branchwise.cli.support.hints import (
-    has_no_value,
-    option,
-    why_text,
-    with_option,
-    without_mistaken,
+    remark_classes,
+    remark_columns,
+    remark_findings,
+    remark_header,
+    written,
 )
-from branchwise.cli.support.models import read_alike
-from branchwise.cli.support.streams import Reporter
-from branchwise.data.checks import grave_findings
-from branchwise.data.columns import Coded, Numbers, RawColumn
+from branchwise.cli.support.rows import InputTable, Weights, case_weights, located
+from branchwise.data.columns import Numbers, RawColumn
+from branchwise.data.encode import check_absent
+from branchwise.data.encoded_table import EncodedTable
 from branchwise.data.frames import open_table, read_vector
-from branchwise.data.schema import Value
+from branchwise.data.schema import Value, value_type
 from branchwise.data.target import learn_numbers, learn_target
-from branchwise.data.weights import check_each_weight, with_class_weights
-from branchwise.errors import DataError, ParameterError, counted, quoted
+from branchwise.data.weights import with_class_weights
+from branchwise.errors import (
+    DataError,
+    ParameterError,
+    counted,
+    quoted,
+)
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile, with_location
 
-Weights = NDArray[np.float64]
-
-#: So many whole numbers are hardly meant as classes.
-_MANY_CLASSES = 50
 #: So many are a mistake.
 _TOO_MANY_CLASSES = 200
 
@@ -57,20 +70,12 @@ class Roles:
     regression: bool = False
 
 
-def assign_roles(
-    file: Table,
-    target: str,
-    weight: str | None,
-    categorical: Sequence[str] | None,
-    numeric: Sequence[str] | None,
-    ignore: Sequence[str] | None,
-    categories: Sequence[str] | None,
-    regression: bool = False,
-) -> Roles:
-    """Return the role of every column, by the options."""
+def assign_roles(file: Table, options: Mapping[str, Any]) -> Roles:
+    """Return the role of every column, by the options of a subcommand that grows."""
+    target, weight = options["target"], options["weight"]
     special = [target] if weight is None else [target, weight]
     file.check_names(special)
-    ignored = column_names(file, ignore)
+    ignored = column_names(file, options["ignore"])
     if target == weight:
         raise DataError(
             f"Column {target!r} cannot be both the target and the weight. Name another "
@@ -83,10 +88,11 @@ def assign_roles(
                 f"Column {name!r} is named by {role} and by --ignore. Take it out of "
                 "one of them."
             )
-    declared = declared_categories(categories, file)
+    declared = declared_categories(options["categories"], file)
+    regression = options["regression"]
     special = special if regression else special[1:]
-    numbers = [*column_names(file, numeric), *special]
-    text = [*categorical_names(file, categorical, numbers), *declared]
+    numbers = [*column_names(file, options["numeric"]), *special]
+    text = [*categorical_names(file, options["categorical"], numbers), *declared]
     return Roles(target, weight, text, numbers, ignored, declared, regression)
 
 
@@ -94,7 +100,7 @@ def assign_roles(
 class TrainingTable:
     """A table in memory: its attributes, target and weights, each checked."""
 
-    file: TableFile
+    file: InputTable
     roles: Roles
     table: Any
     attributes: Any
@@ -108,18 +114,18 @@ class TrainingTable:
 
     def remark(self, reading: Reading, reporter: Reporter) -> None:
         """Note what is odd about the columns."""
+        classes = None if self.roles.regression else self.labels
         remark_header(self.file, reading, reporter)
-        remark_columns(self.attributes, self.roles, reporter)
-        remark_findings(self.attributes, self.labels, self.roles, reporter)
-        remark_target(self.labels, self.roles, reporter)
+        remark_columns(self.attributes, self.roles.text, reporter)
+        remark_findings(self.attributes, classes, reporter)
+        if classes is not None:
+            remark_classes(classes, self.roles.target, reporter)
 
 
-def read_training(
-    file: TableFile, roles: Roles, na_values: Sequence[str]
-) -> TrainingTable:
-    """Read a table by the roles of its columns."""
+def read_training(file: InputTable, options: Mapping[str, Any]) -> TrainingTable:
+    """Read a table by the options about its columns."""
+    roles = assign_roles(file, options)
     table = file.read(
-        missing=na_values,
         text_columns=roles.text,
         number_columns=roles.numbers,
         ignore=roles.ignored,
@@ -129,18 +135,36 @@ def read_training(
     return TrainingTable(file, roles, table, attributes, labels, weights)
 
 
-def read_others(
-    path: str, rows: TrainingTable, na_values: Sequence[str], reading: Reading
-) -> TrainingTable:
+def read_others(path: str, rows: TrainingTable, reading: Reading) -> TrainingTable:
     """Read other rows, each column as in the training table, without weights.
 
     The reading options of the training table are applied where they fit.
     """
-    file = TableFile(path, reading, further=True)
+    file = InputTable(path, reading, further=True)
+    file.na_values = rows.file.na_values
     wanted = [name for name in rows.table.column_names if name != rows.roles.weight]
-    table = read_alike(file, rows.table.select(wanted), na_values)
+    table = _read_alike(file, rows.table.select(wanted))
     labels, attributes = _features_and_target(table, rows.roles, file)
     return TrainingTable(file, rows.roles, table, attributes, labels, None)
+
+
+def _read_alike(file: InputTable, table: Any) -> Any:
+    """Read the columns that another table has, each as it is there."""
+    frame = open_table(table)
+    check_absent(file.label, file.names, frame.names, "the other table has")
+    types: dict[str, list[str]] = {"number": [], "boolean": [], "text": []}
+    for index, name in enumerate(frame.names):
+        raw = frame.column(index)
+        if isinstance(raw, Numbers):
+            types["number"].append(name)
+        else:
+            types[value_type(raw.values[0]) if raw.values else "text"].append(name)
+    return file.read(
+        only=list(frame.names),
+        text_columns=types["text"],
+        number_columns=types["number"],
+        boolean_columns=types["boolean"],
+    )
 
 
 def _features_and_target(table: Any, roles: Roles, file: TableFile) -> tuple[Any, Any]:
@@ -161,10 +185,10 @@ def _features_and_target(table: Any, roles: Roles, file: TableFile) -> tuple[Any
 
 
 def validation_rows(
-    path: str, rows: TrainingTable, na_values: Sequence[str], reading: Reading
+    path: str, rows: TrainingTable, reading: Reading
 ) -> tuple[Any, Any]:
     """Read the attributes and the target of rows to prune with."""
-    others = read_others(path, rows, na_values, reading)
+    others = read_others(path, rows, reading)
     target = rows.roles.target
     if not rows.roles.regression:
         known, _ = learn_target(rows.labels)
@@ -217,7 +241,7 @@ def _check_target(labels: Any, roles: Roles, file: TableFile) -> None:
                 f"The target {roles.target!r} of {file.label} has {classes:,} "
                 "different numbers, and each would be a class. Predict the numbers "
                 "themselves with --algorithm cart --regression; or, if they are "
-                f"names, say so with {option('--categorical', roles.target)}."
+                f"names, say so with {written('--categorical', roles.target)}."
             )
 
 
@@ -242,35 +266,10 @@ def _target_error(
             f"The target {target!r} must hold classes: text or whole numbers. Got "
             f"{raw.values[row]} in {file.location(row)} of {file.label}. Put such "
             f"numbers into classes, take them as names with "
-            f"{option('--categorical', target)}, or predict the numbers themselves "
+            f"{written('--categorical', target)}, or predict the numbers themselves "
             "with --algorithm cart --regression."
         )
     return with_location(error, file.label, file.location) or error
-
-
-def case_weights(table: Any, column: str | None, file: TableFile) -> Weights | None:
-    """Return the weights of the rows."""
-    if column is None:
-        return None
-    raw = read_vector(table[column], column)
-    if not isinstance(raw, Numbers):
-        raise DataError(f"Column {column!r} must hold the weights of the rows.")
-    weights = raw.values
-    try:
-        check_each_weight(weights, len(weights))
-    except DataError as error:
-        row = int(error.row or 0)
-        got = "none" if np.isnan(weights[row]) else str(weights[row])
-        raise DataError(
-            f"Column {column!r} must hold weights: finite numbers that are not "
-            f"negative. Got {got} in {file.location(row)} of {file.label}."
-        ) from None
-    if not weights.any():
-        raise DataError(
-            f"Column {column!r} holds only weights of 0, so that no row counts. Give a "
-            "positive weight to the rows to learn from."
-        )
-    return weights
 
 
 def class_weighted(
@@ -351,45 +350,150 @@ def as_amount(written: str) -> float | None:
     return number if 0 <= number < np.inf else None
 
 
-def remark_target(labels: Any, roles: Roles, reporter: Reporter) -> None:
-    """Note numbers that are hardly meant as classes."""
-    raw = read_vector(labels, roles.target)
-    if roles.regression or not isinstance(raw, Numbers):
-        return
-    classes = len(np.unique(raw.values))
-    if classes >= _MANY_CLASSES:
-        reporter.note(
-            f"each of the {classes:,} numbers in {roles.target!r} is taken for a "
-            "class; --algorithm cart --regression predicts them as numbers."
+Costs = tuple[tuple[float, ...], ...]
+
+
+def read_costs(given: str, classes: Sequence[Value]) -> Costs:
+    """Return a row for each true class, with the cost of each predicted class.
+
+    They are a table with a row for each true class, whose name is in the first column,
+    and a column for each predicted class; or pairs such as ``yes:no=5``, where those
+    that are not named cost 1.
+    """
+    if Path(given).is_file():
+        return _from_file(TableFile(given), classes)
+    if "=" not in given:
+        raise ParameterError(
+            "--costs must be a file or pairs of a true and a predicted class with a "
+            f"cost, such as yes:no=5. Got {given!r}, and there is no such file."
         )
+    return _from_pairs(given, classes)
 
 
-def remark_columns(attributes: Any, roles: Roles, reporter: Reporter) -> None:
-    """Note columns that cannot help, or are taken for text."""
-    frame = open_table(attributes)
-    empty = []
-    for index, name in enumerate(frame.names):
-        raw = frame.column(index)
-        if has_no_value(raw):
-            empty.append(name)
-        elif isinstance(raw, Coded):
-            why = "" if name in roles.text else why_text(raw)
-            if why:
-                reporter.note(f"column {name!r} is {why}.")
-    if empty:
-        reporter.note(f"no row has a value in {_columns(empty)}.")
+def _from_pairs(given: str, classes: Sequence[Value]) -> Costs:
+    names = [str(label) for label in classes]
+    costs = [[float(i != j) for j in range(len(names))] for i in range(len(names))]
+    for entry in next(csv.reader([given]), []):
+        pair, _, written = entry.rpartition("=")
+        cost = as_amount(written)
+        if cost is None or ":" not in pair:
+            raise ParameterError(
+                "--costs must have pairs of a true and a predicted class with a cost "
+                f"that is not negative, such as yes:no=5. Got {entry!r}."
+            )
+        true, prediction = _split_pair(pair, names)
+        costs[names.index(true)][names.index(prediction)] = cost
+    return tuple(map(tuple, costs))
 
 
-def remark_findings(
-    attributes: Any, labels: Any, roles: Roles, reporter: Reporter
-) -> None:
-    """Note columns that help too well: they name rows, or give the class away."""
-    if reporter.quiet:
-        return
-    found = grave_findings(attributes, None if roles.regression else labels)
-    for finding in without_mistaken(found, open_table(attributes)):
-        reporter.note(with_option(finding))
+def _split_pair(pair: str, names: Sequence[str]) -> tuple[str, str]:
+    """Split at the colon that has a class on both sides, for a name may have one."""
+    for true, prediction in splits(pair, ":"):
+        if true in names and prediction in names:
+            return true, prediction
+    raise ParameterError(
+        f"--costs has {pair!r}, which are not two classes with a colon between them. "
+        f"The classes are {quoted(names, 20)}."
+    )
 
 
-def _columns(names: Sequence[str]) -> str:
-    return f"{'column' if len(names) == 1 else 'columns'} {quoted(names)}"
+def _from_file(file: TableFile, classes: Sequence[Value]) -> Costs:
+    names = [str(label) for label in classes]
+    true_class, *predictions = file.names
+    table = file.read(text_columns=[true_class], number_columns=predictions)
+    rows = table[true_class].to_pylist()
+    for found, where in (
+        (rows, f"rows, in column {true_class!r}"),
+        (predictions, "columns"),
+    ):
+        if sorted(map(str, found)) != sorted(names):
+            raise DataError(
+                f"{file.label} must have each of the classes {quoted(names, 20)} once "
+                f"as its {where}. Got {quoted(found, 20)}."
+            )
+    costs = []
+    for name in names:
+        row = rows.index(name)
+        cells = [table[prediction][row].as_py() for prediction in names]
+        wrong = [cell for cell in cells if cell is None or as_amount(str(cell)) is None]
+        if wrong:
+            raise DataError(
+                f"{file.label} must have a finite cost of at least 0 in every cell. "
+                f"Got {'none' if wrong[0] is None else wrong[0]} in "
+                f"{file.location(row)}."
+            )
+        costs.append(tuple(float(cell) for cell in cells))
+    return tuple(costs)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The growing options of a subcommand that tests trees, and reads tables."""
+
+    options: Mapping[str, Any]
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The parameters that were given, by the names of the estimators."""
+        return given_parameters(self.options)
+
+    def check(self, algorithm: str, regression: bool) -> None:
+        """Reject options that the algorithm does not have."""
+        given_recipe(algorithm, regression, self.given)
+
+    def read(
+        self, path: str, reading: Reading, target: str, regression: bool
+    ) -> TrainingTable:
+        """Read a training table."""
+        file = InputTable(path, reading, self.options["missing"])
+        named = {"target": target, "regression": regression}
+        return read_training(file, {**self.options, **named})
+
+    def read_encoded(
+        self,
+        path: str,
+        reading: Reading,
+        target: str,
+        regression: bool,
+        threads: int | None,
+        reporter: Reporter,
+    ) -> TrainingTable:
+        """Read a training table, and encode its attributes once for all folds."""
+        with reporter.reading(path):
+            rows = self.read(path, reading, target, regression)
+            with located(rows.file):
+                encoded = EncodedTable(rows.attributes, n_jobs=threads)
+        rows.remark(reading, reporter)
+        return replace(rows, attributes=encoded)
+
+    def estimator(
+        self,
+        algorithm: str,
+        regression: bool,
+        rows: TrainingTable,
+        only_effective: bool = False,
+    ) -> Any:
+        """Return an estimator with the parameters that its algorithm has."""
+        from branchwise.evaluation import candidate
+
+        if algorithm not in ALGORITHMS:
+            return candidate(algorithm, regression)
+        name, given = full_name(algorithm, regression), self.given
+        if given.get("pruning") == "none":
+            del given["pruning"]
+            given["prune"] = False
+        given = {n: v for n, v in given.items() if has_parameter(name, n)}
+        for weights in ("class_weight", "priors"):
+            read = by_class(option_of(weights), given.get(weights))
+            if callable(read):
+                given[weights] = read(learn_target(rows.labels)[0])
+        if "costs" in given:
+            given["costs"] = read_costs(given["costs"], learn_target(rows.labels)[0])
+        if only_effective:
+            given = effective_parameters(name, given)
+        categories = rows.roles.categories or None
+        return candidate(algorithm, regression, categories=categories, **given)
+
+
+#: The growing and reading options of subcommands other than fit.
+growth_options = leaving_out(growing_options, "n_jobs", "validation", then=Growth)
