@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 #: What waits without computing may take so many times as long.
-_PATIENCE = 30
+PATIENCE = 30
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def time_limit(seconds: int) -> Iterator[None]:
 
     before = [signal.signal(each, stop) for each in (signal.SIGPROF, signal.SIGALRM)]
     signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.alarm(_PATIENCE * seconds)
+    signal.alarm(PATIENCE * seconds)
     try:
         yield
     finally:

@@ -12,10 +12,12 @@ is a finding; it is printed with what repeats it (``--only``), and the exit code
 from __future__ import annotations
 
 import argparse
+import math
 import mmap
 import os
 import resource
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,6 +40,7 @@ from branchwise.grow import native_kernel as native
 from branchwise.prune.error_based import prune_native
 from branchwise.recipe import C45, Recipe
 from branchwise.tree.apply import NativeWalk
+from limits import PATIENCE
 
 #: Seconds for one call, bytes for a child, and calls for each of them.
 SECONDS = 20
@@ -324,6 +327,7 @@ def child(seed: int, first: int, last: int, place: str) -> int:
     with Path(place).open("r+b") as file, mmap.mmap(file.fileno(), 8) as note:
         for number in range(first, last):
             note[:8] = number.to_bytes(8, "little")
+            _limit_processor_time()
             try:
                 done[try_one(seed, number)] += 1
             except Exception:
@@ -331,6 +335,13 @@ def child(seed: int, first: int, last: int, place: str) -> int:
                 return 1
     print(" ".join(f"{name}={count}" for name, count in done.items()))
     return 0
+
+
+def _limit_processor_time() -> None:
+    """Let the kernel end this process if the next call computes for too long."""
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    soft = math.ceil(time.process_time()) + SECONDS
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, most))
 
 
 class Campaign:
@@ -367,21 +378,25 @@ class Campaign:
                 self.done[name] += int(count)
             return last
         number = int.from_bytes(place.read_bytes(), "little")
-        why = f"more than {SECONDS} s" if hangs else f"exit code {process.returncode}"
+        why = (
+            f"more than {SECONDS} s"
+            if hangs or process.returncode == -signal.SIGXCPU
+            else f"exit code {process.returncode}"
+        )
         self.findings.append((number, f"{why}\n{text[-4000:]}"))
         print(f"call {number}: {why}\n{text[-4000:]}", flush=True)
         return number + 1
 
     @staticmethod
     def _watch(process: subprocess.Popen[bytes], place: Path) -> bool:
-        """Wait for a child, or end it if one call takes too long."""
+        """Wait for a child, or end it if one call waits without end."""
         number, since = place.read_bytes(), time.monotonic()
         while process.poll() is None:
             time.sleep(0.05)
             now = place.read_bytes()
             if now != number:
                 number, since = now, time.monotonic()
-            elif time.monotonic() - since > SECONDS + 20 * (number == bytes(8)):
+            elif time.monotonic() - since > PATIENCE * SECONDS:
                 process.kill()
                 process.wait()
                 return True
