@@ -738,3 +738,12 @@ def test_a_pandas_column_is_read_from_its_array_as_from_its_series(name):
     series = nw.from_native(table[name], series_only=True)
     expected = outcome(series_reader(f"Column {name!r}", series))
     assert outcome(lambda: open_table(table).column(0)) == expected
+
+
+def test_sparse_matrices_are_refused_even_those_that_are_mappings():
+    class KeyedMatrix(dict):  # as scipy's dok_matrix was before 1.13
+        def toarray(self):
+            raise NotImplementedError
+
+    with pytest.raises(DataError, match=r"made dense first: X.toarray\(\)"):
+        open_table(KeyedMatrix({(0, 1): 1.0}))

@@ -65,17 +65,18 @@ def open_table(X: object) -> Frame:
         return X
     if isinstance(X, np.ndarray):
         return _from_array(X)
-    if isinstance(X, Mapping):
-        return _from_columns(X)
-    if isinstance(X, (list, tuple)):
-        return _from_rows(X)
     if isinstance(X, type):
         raise DataError(f"X must be a table. Got the class {X.__name__} instead.")
+    # Some sparse matrices are mappings.
     if hasattr(X, "toarray"):
         raise DataError(
             "X is a sparse matrix; branchwise needs a table with values in its "
             "cells. Sparse data must be made dense first: X.toarray()."
         )
+    if isinstance(X, Mapping):
+        return _from_columns(X)
+    if isinstance(X, (list, tuple)):
+        return _from_rows(X)
     if is_of_pandas(X) and hasattr(type(X), "items") and hasattr(type(X), "columns"):
         return _from_pandas(X)
     frame = _as_dataframe(X)

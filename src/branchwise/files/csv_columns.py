@@ -91,7 +91,7 @@ class Parser:
 
         index = self.width - 1
         reader = arrow_csv.open_csv(
-            _Monitored(self.content, self.start),
+            self._source(),
             self._read_options(None),
             self._parse_options(),
             self._convert_options([index], {index: pa.string()}),
