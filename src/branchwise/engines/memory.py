@@ -314,6 +314,12 @@ class Training:
             self, data=data, target=self.target[rows], weights=weights, cache=None
         )
 
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which rows count: the others have no weight, or one that is rounded to 0."""
+        on_grid = weigh(self.weights, self.data.n_rows, fractions=True).weights
+        return np.ones(self.data.n_rows, bool) if on_grid is None else on_grid > 0
+
     def grid(self, recipe: Recipe) -> WeightGrid:
         """Round the weights to the grid of the recipe."""
         return self._weigh(recipe.missing == "split", recipe.weights_are_cases)

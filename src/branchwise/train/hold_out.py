@@ -40,10 +40,9 @@ def assigned(training: Training, n_groups: int) -> Ints:
 
 
 def _order(training: Training) -> Ints:
-    """Order the rows by class and contents, rows without weight at the end."""
-    weights = training.weights
-    idle = np.zeros(training.data.n_rows) if weights is None else weights == 0
-    order: Ints = np.lexsort((_fingerprint(training), training.target, idle))
+    """Order the rows by class and contents, rows that do not count at the end."""
+    absent = ~training.counted
+    order: Ints = np.lexsort((_fingerprint(training), training.target, absent))
     return order
 
 
@@ -287,6 +286,8 @@ def choose_alpha(
     ``rule`` is "best", the alpha with the least error, or "1-se", the largest alpha
     whose error is within one standard error of that (Breiman et al. 1984, 3.4.3).
     """
+    if not (counted := training.counted).all():
+        training = training.take(np.flatnonzero(counted))
     full = replace(recipe, pruning=None, ccp_alpha=0.0)
     path = cost_complexity.pruning_path(
         grown(training, full, threads), recipe.criterion
