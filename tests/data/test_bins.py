@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from branchwise import ID3Classifier, ParameterError, Recipe, datasets, fit_tree
-from branchwise.data.bins import bin_columns, numbers_of_thresholds
+from branchwise.data.arrays import bin_columns, numbers_of_thresholds
 from branchwise.data.schema import Column, Columns
 
 KERNELS = ["reference", "native"]

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from branchwise.prune.cost_complexity import PruningPath, leaf_risk, left_behind
+from branchwise.prune.subtrees import PruningPath, leaf_risk, left_behind
 from branchwise.tree.tree import Tree
 
 

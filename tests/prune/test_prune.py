@@ -22,16 +22,9 @@ from branchwise import (
     Recipe,
     fit_tree,
 )
-from branchwise.prune import (
-    cost_complexity,
-    error_based,
-    reduced_error,
-)
-from branchwise.prune import (
-    reduced_error as best_first,
-)
-from branchwise.prune.cost_complexity import leaf_risk
+from branchwise.prune import error_based, subtrees
 from branchwise.prune.error_based import Estimate
+from branchwise.prune.subtrees import leaf_risk
 from branchwise.recipe import C45, CART, unpruned
 from branchwise.tree.builder import TreeBuilder, validate
 from branchwise.tree.tree import (
@@ -290,7 +283,7 @@ def test_the_best_of_all_prunings(recipe, seed):
     risk = leaf_risk(tree, recipe.criterion)
     prunings = list(all_prunings(tree))
     assert len(prunings) > 5
-    path = cost_complexity.pruning_path(tree, recipe.criterion)
+    path = subtrees.pruning_path(tree, recipe.criterion)
     for alpha in [0.0, *path.alphas, *np.random.default_rng(seed).uniform(0, 0.5, 9)]:
         price = [sum(risk[list(leaves)]) + alpha * len(leaves) for leaves in prunings]
         # Of equals the smallest.
@@ -305,13 +298,13 @@ def test_the_best_of_all_prunings(recipe, seed):
         cut = nothing(tree)
         cut[list(best)] = True
         expected = with_collapsed(tree, cut & ~tree.is_leaf).tree
-        assert cost_complexity.pruned(tree, alpha, recipe.criterion) == expected
+        assert subtrees.pruned(tree, alpha, recipe.criterion) == expected
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_path_says_what_its_trees_are(seed):
     tree = grown(seed, Recipe(missing="node"), gaps=True).tree
-    path = cost_complexity.pruning_path(tree, "gain")
+    path = subtrees.pruning_path(tree, "gain")
     assert path.alphas[0] == 0
     assert (np.diff(path.alphas) > 0).all()
     assert (np.diff(path.n_leaves) < 0).all()
@@ -321,10 +314,10 @@ def test_the_path_says_what_its_trees_are(seed):
     assert path.pruned_risks[-1] == pytest.approx(risk[0])
     ones = np.ones(len(tree))
     for alpha, size in zip(path.alphas, path.n_leaves, strict=True):
-        assert cost_complexity.pruned(tree, alpha, "gain").n_leaves == size
+        assert subtrees.pruned(tree, alpha, "gain").n_leaves == size
     assert path.totals(tree, ones, 0 * ones).tolist() == path.n_leaves.tolist()
     # Nodes of each tree: its leaves and its inner nodes.
-    nodes = [len(cost_complexity.pruned(tree, a, "gain")) for a in path.alphas]
+    nodes = [len(subtrees.pruned(tree, a, "gain")) for a in path.alphas]
     assert path.totals(tree, ones, ones).tolist() == nodes
 
 
@@ -367,7 +360,7 @@ def test_the_path_of_the_definition(recipe, seed):
         single_branches(grown_tree),
         odd_risks(single_branches(single_branches(odd)), seed),
     ):
-        path = cost_complexity.pruning_path(tree, recipe.criterion)
+        path = subtrees.pruning_path(tree, recipe.criterion)
         expected = naive_pruning.pruning_path(tree, recipe.criterion)
         for name, values in vars(expected).items():
             assert getattr(path, name).tolist() == values.tolist(), name
@@ -512,10 +505,10 @@ def test_sums_that_differ_by_rounding_are_equal():
     tree = grown(0, Recipe(max_depth=1)).tree
     as_leaf = np.full(len(tree), 0.1)
     as_leaf[0] = 0.1 * (len(tree) - 1) * (1 + 1e-12)
-    pruned = reduced_error.pruned(tree, as_leaf, np.zeros(len(tree)), 0.0)
+    pruned = subtrees.by_validation(tree, as_leaf, np.zeros(len(tree)), 0.0)
     assert len(pruned) == 1
     as_leaf[0] *= 1 + 1e-6
-    assert len(reduced_error.pruned(tree, as_leaf, np.zeros(len(tree)), 0.0)) > 1
+    assert len(subtrees.by_validation(tree, as_leaf, np.zeros(len(tree)), 0.0)) > 1
 
 
 # -- best-first
@@ -547,7 +540,7 @@ def test_the_best_splits_come_first(seed, max_leaves):
     recipe = Recipe(missing="split")
     tree = grown(seed, recipe).tree
     expected = naive_best_first(tree, max_leaves, "gain")
-    assert best_first.limited(tree, max_leaves, "gain") == expected
+    assert subtrees.limited(tree, max_leaves, "gain") == expected
     limited = grown(seed, replace(recipe, max_leaf_nodes=max_leaves)).tree
     assert limited == expected
     assert limited.n_leaves <= max_leaves

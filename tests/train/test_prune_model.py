@@ -28,7 +28,7 @@ from branchwise.data.schema import Column, Schema
 from branchwise.data.target import learn_target
 from branchwise.engines.memory import Training
 from branchwise.plot import plot_pruning_path
-from branchwise.prune import cost_complexity, error_based
+from branchwise.prune import error_based, subtrees
 from branchwise.recipe import CART
 from branchwise.train.hold_out import assigned, choose_alpha, held_out
 from branchwise.train.prune_model import PruningTable
@@ -220,7 +220,7 @@ def test_deep_trees_are_pruned_in_linear_time(levels):
     assert len(model.prune("cost-complexity", ccp_alpha=1.0).tree) == 1
     # The price of a subtree is the higher, the larger: one goes after the other.
     tree = deep(levels, power=2).tree
-    path = cost_complexity.pruning_path(tree, "gini")
+    path = subtrees.pruning_path(tree, "gini")
     assert len(path.pruned_alphas) == levels + 1
     assert path.n_leaves[-2:].tolist() == [2, 1]
     assert np.flatnonzero(path.step == 1)[-1] > len(tree) // 2
@@ -518,7 +518,7 @@ def test_a_validation_set_prunes_as_after_fitting():
 
 def naive_alpha(training: Training, recipe: Recipe, rule: str) -> float:
     """Count the errors of every fold's tree at every price, one by one."""
-    path = cost_complexity.pruning_path(grown(training, recipe), recipe.criterion)
+    path = subtrees.pruning_path(grown(training, recipe), recipe.criterion)
     alphas = path.alphas
     prices = [*np.sqrt(alphas[:-1] * alphas[1:]), np.inf]
     hand = assigned(training, 10)
@@ -527,7 +527,7 @@ def naive_alpha(training: Training, recipe: Recipe, rule: str) -> float:
         aside = np.flatnonzero(hand == fold)
         tree = grown(training.take(np.flatnonzero(hand != fold)), recipe)
         for row, price in enumerate(prices):
-            small = cost_complexity.pruned(tree, price, recipe.criterion)
+            small = subtrees.pruned(tree, price, recipe.criterion)
             for i in aside:
                 wrong[row, i] = training.target[i] != answer(small, training, i)
     error = wrong.mean(axis=1)

@@ -201,19 +201,11 @@ def converted(
     arrow_type: Any,
     reject: Callable[[int, str, bool], Exception],
 ) -> Any:
-    """Convert the texts of a column, each distinct one once.
+    """Convert the texts of a column, each distinct one once, to an Arrow type.
 
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-        Text.
-    convert : callable
-        Text -> value, or None if it cannot be converted.
-    arrow_type : pyarrow.DataType
-        The type of the values.
-    refuse : callable
-        Called with the row and the text of the first cell that cannot be converted,
-        and whether such cells are the minority; returns the error to raise.
+    ``convert`` returns None for a text that it cannot convert. ``reject`` is called
+    with the row and the text of the first such cell, and whether such cells are the
+    minority; it returns the error to raise.
     """
     import pyarrow as pa  # noqa: PLC0415
 

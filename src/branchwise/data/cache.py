@@ -1,11 +1,10 @@
 """Cache of encoded tables and labels, found by fingerprints of their memory.
 
-``GridSearchCV`` takes the same rows from the user's table for each candidate and
-passes them as a new table each time, and their labels as a new series. A table whose
-fingerprint is seen for the second time is encoded and stored with a copy of its
-memory; the next time, the two are compared byte by byte. So a cached table is never
-used for a different one, a table that has changed is encoded again, and a single fit
-only costs the reading of a few bytes. Labels are treated in the same way.
+``GridSearchCV`` takes the same rows from the user's table for each candidate and passes
+them as a new table each time, with new labels. A table whose fingerprint is seen for
+the second time is encoded and stored with a copy of its memory; the next time, the two
+are compared byte by byte. So a cached table is never used for a different one, and a
+single fit only costs the reading of a few bytes.
 """
 
 from __future__ import annotations
@@ -78,13 +77,7 @@ class _Known:
 
 
 class Fingerprints:
-    """Cache of encoded tables and labels.
-
-    Parameters
-    ----------
-    cache_size : int
-        The most bytes that are kept; 0 turns the cache off.
-    """
+    """Cache of encoded tables and labels; with a size of 0 it is off."""
 
     def __init__(self, cache_size: int = CACHE_SIZE) -> None:
         self.store = CacheStore(cache_size)

@@ -123,8 +123,8 @@ def _by_appearance(codes: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
 def same_partition(one: Coding, other: Coding) -> bool:
     """Tell whether two columns give nearly the same partition, up to value names.
 
-    At most 1 % of the rows without the most frequent value may differ, so that two
-    columns are not equal just because both are nearly constant.
+    At most 1 % of the rows without the most frequent value may differ: two columns are
+    not equal just because both are nearly constant.
     """
     step = max(1, len(one.codes) // _SAMPLE)
     if step > 1:
@@ -150,10 +150,9 @@ def _alike(one: Codes, other: Codes, share: float, slack: int) -> bool:
 
 
 def same_order(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    """Tell whether two numeric columns have nearly the same order of rows.
+    """Tell whether two numeric columns have nearly the same, or the reverse, order.
 
-    The reverse order counts as well, as it allows the same splits. Missing values must
-    be in the same rows.
+    Both allow the same splits. Missing values must be in the same rows.
     """
     for limit in (_SAMPLE, _RANKED):
         step = max(1, len(one) // limit)
@@ -200,8 +199,8 @@ def errors_in_sample(coding: Coding, classes: Coding) -> float:
 def errors_without_own(coding: Coding, classes: Coding) -> int:
     """Count rows whose class is not the majority of the other rows with their value.
 
-    Missing counts as a value. A row whose value is unique counts as an error, so that
-    an identifier does not determine the class.
+    Missing counts as a value. A unique value is an error: identifiers determine
+    nothing.
     """
     n_classes = len(classes.counts)
     rows = classes.codes >= 0

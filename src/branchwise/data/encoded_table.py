@@ -40,13 +40,7 @@ _LOCK = fork_safe_lock()
 
 
 class CacheStore:
-    """Storage of limited size that drops the least recently used entries first.
-
-    Parameters
-    ----------
-    most_bytes : int
-        The most bytes that are kept.
-    """
+    """Storage of limited size that drops the least recently used entries first."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes

@@ -153,8 +153,8 @@ class WeightGrid:
 class WeightSummary:
     """Summary of all weights, needed to choose the grid; mergeable.
 
-    ``sums`` add up to their sum; ``bit`` is the exponent of the lowest bit that is set
-    in any of them; ``n_cases`` is how many are above 0.
+    ``sums`` add up to their sum; ``bit`` is the exponent of the lowest bit of any of
+    them.
     """
 
     sums: tuple[float, ...] = ()
@@ -269,10 +269,9 @@ def class_weights(given: object, classes: Sequence[Value], rows: Floats) -> Floa
 
 
 def prior_weights(priors: object, classes: Sequence[Value], found: Floats) -> Floats:
-    """Return the factor of each class that gives it its prior.
+    """Return the factor of each class, of weight ``found``, that gives it its prior.
 
-    ``found`` are the weights that the classes have. What is given may be a function
-    of the classes, too.
+    What is given may be a function of the classes, too.
     """
     priors = priors(classes) if callable(priors) else priors
     known = isinstance(priors, Mapping) and set(priors) == set(classes)
@@ -332,8 +331,8 @@ def class_factors(
 ) -> Floats:
     """Return the factors of the weights of rows, by class.
 
-    ``rows`` is how many rows each class has, ``sums`` what they weigh: exact sums that
-    are rounded once, whatever the order of the rows.
+    ``rows`` is how many rows each class has, ``sums`` their exact weights, rounded
+    once.
     """
     factors = np.ones(len(classes))
     if class_weight is not None:

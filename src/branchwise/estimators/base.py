@@ -22,7 +22,7 @@ from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.fit import fit_tree
 from branchwise.model import Model
-from branchwise.prune import cost_complexity
+from branchwise.prune import subtrees
 from branchwise.recipe import (
     BUILT_IN,
     FIELDS,
@@ -238,7 +238,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         """
         recipe = unpruned(self.recipe)
         tree = self._grown(X, y, sample_weight, recipe).tree
-        path = cost_complexity.pruning_path(tree, recipe.criterion)
+        path = subtrees.pruning_path(tree, recipe.criterion)
         return Bunch(ccp_alphas=path.pruned_alphas, impurities=path.pruned_risks)
 
     @property

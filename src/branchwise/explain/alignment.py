@@ -44,10 +44,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference of two trees.
+    """One difference of two trees, where ``way`` leads.
 
-    ``old_node`` and ``new_node`` are the nodes that are compared (for a branch the
-    child that it leads to), None where a tree has none; ``way`` leads there.
+    ``old_node`` and ``new_node`` are compared (of a branch its child); None is no node.
     """
 
     kind: Kind

@@ -1,8 +1,4 @@
-"""Constraints of a what-if search: which columns may change, and what it costs.
-
-:class:`Constraints` holds the parameters of the user; :class:`FeatureDomain` is what
-they mean for one column of one row.
-"""
+"""Constraints of a what-if search: which columns may change, and what it costs."""
 
 from __future__ import annotations
 
@@ -60,9 +56,9 @@ class CostFunction(NamedTuple):
 class FeatureDomain:
     """The domain of a column: the value of the row, allowed values, and their costs.
 
-    ``cell`` is the number or the code that the row has, None if that is missing or
-    unseen; ``value`` the same as the user knows it. ``weight`` multiplies the size of
-    changes, and half of it is measured in ``scale`` (half of a span, likewise).
+    ``cell`` is the number or the code of ``value``, None if that is missing or unseen.
+    ``weight`` multiplies the size of changes, half of which is measured in ``scale``
+    (half of a span, likewise).
     """
 
     index: int

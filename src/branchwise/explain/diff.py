@@ -72,8 +72,7 @@ class ChangedRow:
 class Predictions:
     """The predictions of two models for the same rows.
 
-    ``old_score`` and ``new_score`` are accuracies, or shares of explained variance,
-    where the truth is given.
+    Scores are accuracies, or shares of explained variance, where the truth is given.
     """
 
     n_rows: int
@@ -108,16 +107,10 @@ class Predictions:
 class ModelDiff(Document):
     """The differences of two models.
 
-    Attributes
-    ----------
-    schema : tuple of str
-        How columns, their values and the classes differ, in words.
-    only_old, only_new : tuple of str
-        The columns that only one of the trees splits on.
-    differences : tuple of Difference
-        Where the trees differ, from the root down.
-    predictions : Predictions or None
-        How the predictions for rows differ, where rows were given.
+    ``schema`` says how columns, their values and the classes differ; ``only_old`` and
+    ``only_new`` are the columns that only one of the trees splits on; ``differences``
+    is where the trees differ, from the root down; ``predictions`` how those for rows
+    do.
     """
 
     sizes: tuple[str, str]

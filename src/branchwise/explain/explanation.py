@@ -33,32 +33,16 @@ SHOWN_LEAVES = 10
 
 @dataclass(frozen=True)
 class Ending:
-    """A node where a case, or a part of it, arrives.
+    """A node where a case, or a share of it, arrives: a leaf, or where it has to stop.
 
-    Attributes
-    ----------
-    node : int
-        The leaf, or the node where the case has to stop.
-    share : float
-        The part of the case that arrives here; 1 unless it is a fractional case.
-    label : Value
-        The prediction of the node: a class or a mean.
-    cases, weight : float
-        The number of training cases at the node, and what they weigh.
-    counts, weights : dict
-        The number of cases of each class, and what they weigh; empty where numbers are
-        predicted. ``counts`` is empty, too, where only weights are known: for model
-        files of earlier versions.
-    deviation : float or None
-        The standard deviation of the numbers; None for classes.
-    interval : tuple of float, or None
-        The interval of the predicted class's share in ``counts`` (Wilson), or of the
-        mean (Student), for as many cases as there are; None for the mean of one case,
-        and where ``counts`` is empty.
-    level : float
-        The confidence of the interval.
-    reason : str
-        What decided where costs or smoothed probabilities did; else nothing.
+    ``label`` is the node's prediction, a class or a mean. ``cases`` is the number of
+    training cases there, ``weight`` what they weigh; ``counts`` and ``weights`` are the
+    same by class: empty where numbers are predicted, and ``counts`` where a model file
+    of an earlier version has only weights. ``deviation`` is the standard deviation of
+    numbers. ``interval``, of confidence ``level``, is that of the predicted class's
+    share in ``counts`` (Wilson) or of the mean (Student); None for the mean of one
+    case, and where ``counts`` is empty. ``reason`` tells what decided where costs or
+    smoothed probabilities did.
     """
 
     case: Case
@@ -177,21 +161,12 @@ def _listed_by_size(by_class: dict[Value, float], words: Callable[[float], str])
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Document):
-    """The explanation of one prediction.
+    """The explanation of the prediction for one row, counted from 0.
 
-    Attributes
-    ----------
-    row : int
-        Which row of the table this is, counted from 0.
-    prediction : Value
-        What ``predict`` returns.
-    probabilities : dict
-        What ``predict_proba`` gives; empty where numbers are predicted.
-    endings : tuple of Ending
-        Where the case arrives, the largest share first; one, unless missing or
-        unseen values went down every branch.
-    reason : str
-        What decided where costs or smoothed probabilities did; else nothing.
+    ``prediction`` and ``probabilities`` are what ``predict`` and ``predict_proba``
+    return. ``endings`` is where the case arrives, the largest share first: one node,
+    unless missing or unseen values went down every branch. ``reason`` tells what
+    decided where costs or smoothed probabilities did.
     """
 
     row: int

@@ -40,9 +40,8 @@ class Goal:
     """The nodes with a wanted prediction, and bounds for fractional cases.
 
     ``right`` tells for every node whether its prediction is wanted, ``reachable``
-    whether one at or below it is. ``bounds`` are, for every node, the largest values
-    of some amounts at or below it; all of them (or any, with ``any_of``) must be able
-    to exceed ``least``.
+    whether one at or below it is. ``bounds`` are the largest values of some amounts at
+    or below it; all of them (or any, with ``any_of``) must be able to exceed ``least``.
     """
 
     right: list[bool]

@@ -1,7 +1,7 @@
 """The path of one case: the splits, and what happens to missing and unseen values.
 
-The path is derived from the nodes that prediction has found for the case, so there is
-no second implementation of how a case passes down a tree.
+It is derived from the nodes that prediction has found: there is no second
+implementation of how a case passes down a tree.
 """
 
 from __future__ import annotations
@@ -50,28 +50,11 @@ _STOPPED = "the case stops here and gets this node's prediction"
 class Step:
     """One split on the path of a case.
 
-    Attributes
-    ----------
-    node : int
-        The node.
-    column : str
-        The column it splits on.
-    value : Value or None
-        What the case has; None is missing.
-    state : str
-        "known", "missing", "unseen" (no value of training) or "no branch" (a known
-        value, but without a training case at this node).
-    action : str
-        "matching branch", "own branch", "largest branch", "learned branch",
-        "named branch", "surrogate", "every branch" or "stopped".
-    branch : Condition or None
-        The branch that was taken; None where the case stopped.
-    share : float
-        How much of the case at this node took the branch: 1, but for "every branch".
-    surrogate : Condition or None
-        The condition of the surrogate that replaced the split.
-    surrogate_value : Value or None
-        What the case has in the surrogate's column.
+    ``value`` is what the case has in the column, None if missing; ``state`` whether it
+    is known, unseen in training, or known but without a training case at this node.
+    ``branch`` was taken, None where the case stopped, by ``share`` of the case at this
+    node: 1, but for "every branch". ``surrogate`` is the condition that replaced the
+    split, ``surrogate_value`` what the case has in its column.
     """
 
     node: int
@@ -156,8 +139,7 @@ def _having(condition: Condition, value: Value | None) -> str:
 class Case:
     """One case: its values in the columns of a tree, encoded and as given.
 
-    ``codes`` has the code of each used column, or 0 for numbers that are known;
-    columns are known by their position in the schema.
+    ``codes`` has the code of each used column by position, or 0 for known numbers.
     """
 
     schema: Schema

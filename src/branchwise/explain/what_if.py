@@ -32,20 +32,11 @@ from branchwise.train.fitted_tree import FittedTree
 
 @dataclass(frozen=True)
 class Change:
-    """One cell that changes.
+    """One cell that changes, to the nearest value that will do; None is missing.
 
-    Attributes
-    ----------
-    column : str
-        The column.
-    old, new : Value or None
-        What the row has, and the nearest value that will do; None is missing.
-    conditions : tuple of Condition
-        All values with the same effect and cost, everything else being equal.
-    cost, size : float
-        What the change costs, and how far a number moves in units of its scale.
-    whole : bool
-        Whether only whole numbers will do.
+    ``conditions`` are all values with the same effect and cost, everything else being
+    equal; ``size`` is how far a number moves in units of its scale, ``whole`` says that
+    only whole numbers will do.
     """
 
     column: str
@@ -97,10 +88,8 @@ class Change:
 class Alternative:
     """A row with the wanted prediction, and its differences from the given row.
 
-    ``cost`` is the sum of the costs of the changes, ``size`` that of their sizes;
-    ``nodes`` are those that the new row reaches. ``prediction`` and ``probabilities``
-    are those of the model; ``decided_by`` says where costs or smoothed probabilities
-    decided on the class.
+    ``cost`` and ``size`` are sums over the changes, ``nodes`` those that the new row
+    reaches; ``decided_by`` says where costs or smoothed probabilities decided.
     """
 
     changes: tuple[Change, ...]
@@ -130,22 +119,10 @@ class Alternative:
 class WhatIf(Document):
     """The smallest change of a row that leads to a wanted prediction.
 
-    Attributes
-    ----------
-    row : dict
-        The row as it is.
-    prediction, probabilities
-        What the model predicts for it.
-    target : str
-        The wanted prediction, in words.
-    alternatives : tuple of Alternative
-        The cheapest ways to the target, to different leaves, best first; empty where
-        there is none.
-    reason : str or None
-        Why there is none, or why nothing needs to change.
-    decided_by : str
-        Where costs or smoothed probabilities decided on ``prediction``: how; else
-        empty.
+    ``row``, ``prediction`` and ``probabilities`` are those of the row as it is;
+    ``alternatives`` the cheapest ways to the target, to different leaves, best first.
+    ``reason`` says why there is none, or why nothing needs to change; ``decided_by``
+    where costs or smoothed probabilities decided on the present prediction.
     """
 
     row: dict[str, Value | None]

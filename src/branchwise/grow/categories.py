@@ -138,10 +138,9 @@ def grouped(
     two_way: bool,
     learned: bool,
 ) -> Grouping:
-    """Group the values of every node.
+    """Group the values of every node: all in one group where no grouping is admissible.
 
-    All values of a node are in one group where no grouping is admissible. With
-    ``learned`` the missing cases are in a group, too, otherwise in none.
+    With ``learned`` the missing cases are in a group, too, otherwise in none.
     """
     group = np.zeros(len(known.node), dtype=np.intp)
     missing_to = np.full(n_nodes, STOP, dtype=np.intp)

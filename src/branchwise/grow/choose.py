@@ -62,12 +62,11 @@ def stops(
 class Verdicts:
     """The decisions at the open nodes of a level, a row for each of them.
 
-    By column: its best split (``found`` as its score, ``gains``, ``thresholds``,
-    ``missing_to``, ``log_ways``, ``n_thresholds``), and its score if it is eligible,
+    By column: its best split (``found`` is its score), and its score if it is eligible,
     else -inf. By node: the rounding error of scores, the number of candidates, the
-    average gain where it is a condition (else NaN), the best column and the chosen
-    one, -1 being none. ``log_p`` has the logarithms of the p-values of candidates,
-    adjusted for their number, where they are tested (else NaN).
+    average gain where it is a condition (else NaN), the best column and the chosen one,
+    -1 being none. ``log_p`` are the logarithms of adjusted p-values of candidates where
+    they are tested (else NaN).
     """
 
     found: Floats

@@ -73,9 +73,9 @@ class Counts:
 class Rows:
     """Rows (or fractions of rows) in open nodes, to be counted.
 
-    ``weight`` and ``case`` are None where every row counts as one. Rows have a class
-    or, where numbers are to be predicted, moments: weight, and limbs of the sum and
-    of the sum of squares.
+    ``weight`` and ``case`` are None where every row counts as one. Where numbers are
+    predicted, rows have moments: weight, and limbs of the sum and of the sum of
+    squares.
     """
 
     node: Ints

@@ -233,8 +233,8 @@ class Criterion:
     def allows(self, branches: Floats) -> NDArray[np.bool_]:
         """Tell which branches a split may have, from their statistics.
 
-        A leaf must not predict a rate of 0, where the deviance of an event is infinite.
-        scikit-learn makes no such branch, either. Branches without cases are absent.
+        A leaf must not predict a rate of 0, where the deviance of an event is infinite;
+        branches without cases are absent.
         """
         if self.name != "poisson":
             return np.ones(len(branches), dtype=bool)
@@ -407,9 +407,8 @@ _SMALLEST = 1e-290
 def column_importances(tree: Tree, n_columns: int, gini: bool = False) -> Floats:
     """Sum weight times impurity decrease over the nodes of each column.
 
-    Impurity is entropy, Gini impurity or, where numbers are predicted, variance.
-    Cases that stop at a node are a group of their own there. All zero for a tree
-    that is a single leaf or whose splits gain nothing.
+    Cases that stop at a node are a group of their own there. All zero for a tree that
+    is a single leaf or whose splits gain nothing.
     """
     split = np.flatnonzero(tree.n_children)
     result = np.zeros(n_columns)

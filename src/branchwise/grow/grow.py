@@ -3,17 +3,7 @@
 Each level: close the nodes that need no split; get the counts from the engine; choose
 splits from the counts alone; move the rows; the branches are the next level. A tree
 that is grown below a single node in one go is attached afterwards (:class:`Grafts`).
-
-Glossary
---------
-node      a node of the tree; the root is node 0
-open node a node of the current level that may still be split
-level     all nodes at one depth: the number of splits above them
-code      a value of a column as a small number
-branch    an edge to a child; ``child = first_child[node] + branch``
-threshold the number that a numeric column is compared with
-counts    class weights of the open nodes by code
-engine    holds the rows, adds up the counts and moves the rows
+The glossary is in ``docs/how_it_works.md``.
 """
 
 from __future__ import annotations

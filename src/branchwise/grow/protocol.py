@@ -156,8 +156,8 @@ def prescribed_splits(
 ) -> tuple[Splits, Ints]:
     """Return the splits of open nodes that are these nodes of the tree, recounted.
 
-    Also returns the children that the branches lead to, -1 for the branches of values
-    that are new there.
+    Also returns the children of the branches, -1 for those of values that are new
+    there.
     """
     old = _Branches.of(tree, nodes)
     new = []

@@ -101,9 +101,9 @@ def assembled(
 class Scored:
     """The best split of one column for each node; its score is -inf if there is none.
 
-    ``missing_to`` is the branch of the missing cases, if it is learnt; ``log_ways`` is
-    the logarithm of how many candidates it is the best of; ``n_thresholds`` is how many
-    of them are thresholds.
+    ``missing_to`` is the branch of the missing cases, if it is learnt; ``log_ways`` the
+    logarithm of how many candidates it is the best of, ``n_thresholds`` of them
+    thresholds.
     """
 
     score: Floats

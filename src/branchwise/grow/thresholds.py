@@ -13,8 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints, first_best, larger_side, run_starts
-from branchwise.data.bins import midpoint
+from branchwise.data.arrays import (
+    Floats,
+    Ints,
+    first_best,
+    larger_side,
+    midpoint,
+    run_starts,
+)
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, ImpuritySums64, Scores
 from branchwise.tree.splits import STOP
@@ -96,9 +102,8 @@ class Thresholds:
     ) -> Thresholds:
         """Add candidates with the missing cases on either side of every threshold.
 
-        ``missing`` and ``cases`` are their weights and numbers by node. The larger
-        side is tried first, so that it wins ties. Nodes without missing cases keep
-        their thresholds.
+        ``missing`` and ``cases`` are their weights and numbers by node. The larger side
+        is tried first, so that it wins ties.
         """
         some = cases[self.node] > 0
         times = np.where(some, 2, 1)

@@ -131,8 +131,7 @@ def expm1(x: Floats) -> Floats:
 def pruned(tree: Tree, confidence: float, recount: Recount | None) -> Tree:
     """Prune a tree; without ``recount`` branches are not raised.
 
-    All nodes whose subtrees are finished are decided in one round, so that the rows
-    are counted once for all of them.
+    All nodes whose subtrees are finished are decided in one round: one count of rows.
     """
     estimate = Estimate(confidence, float(tree.weights[0].sum()))
     if recount is None:

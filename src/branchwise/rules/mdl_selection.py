@@ -77,9 +77,8 @@ def selected(
 def _bits(candidates: Sequence[Candidate], columns: Sequence[Column]) -> Floats:
     """Return how many bits it takes to tell each rule.
 
-    A condition names its column and, of a number, one of two sides of one of the
-    thresholds that occur; of values one of them, or of each whether it is in the list.
-    The order of conditions does not matter; its bits are subtracted.
+    A condition names its column and one side of one of its thresholds, one value, or of
+    each value whether it is in the list. The order of conditions does not matter.
     """
     thresholds: dict[str, set[object]] = {}
     for candidate in candidates:
@@ -113,16 +112,9 @@ def _log2_factorial(number: int) -> float:
 class Subsets:
     """The rules of one class, of which a subset is to be chosen.
 
-    Parameters
-    ----------
-    rows : sequence of int arrays
-        The rows that each rule covers.
-    bits : array
-        What it takes to tell each rule.
-    of_class : bool array
-        Which rows have the class.
-    weights : array
-        The weights of all rows.
+    ``rows`` are those that each rule covers, ``bits`` is what it takes to tell each
+    rule, ``of_class`` tells which rows have the class, ``weights`` are those of all
+    rows.
     """
 
     def __init__(
@@ -228,9 +220,9 @@ def _log2_ways(whole: Floats, piece: Floats) -> Floats:
 class _Chosen:
     """A growing and shrinking set of rules, and what each rule would change.
 
-    For every rule: the weight of its rows that no chosen rule covers, and of those
-    that one covers, which is lost with the rule if it is that one. Only rules that
-    share rows with the one that comes or goes are counted again.
+    For every rule: the weight of its rows that no chosen rule covers, and of those that
+    one covers. Only rules that share rows with the one that comes or goes are
+    recounted.
     """
 
     def __init__(self, rows: Sequence[Ints], right: Floats, wrong: Floats) -> None:

@@ -183,10 +183,9 @@ def tree_rules(
 ) -> list[Rule]:
     """Return one rule for each leaf, in the order in which the tree is printed.
 
-    The conditions of a path on a column are merged in any case: a lower and an upper
-    bound, the values that are left. With ``simplify``, two bounds are one condition,
-    a list of most values says which are not in it, and a list of all is left out.
-    ``reasons`` tell, by leaf, what decided where it is not the most probable class.
+    The conditions of a path on a column are merged. With ``simplify``, two bounds are
+    one condition, a list of most values says which are not in it, and a list of all is
+    left out.
     """
     return [
         _rule(schema, tree, node, _conditions(path, simplify), reasons or {})

@@ -1,8 +1,4 @@
-"""Ordered rule lists, which predict by the first rule that holds.
-
-A :class:`RuleList` is made from a model and its training rows; a :class:`RuleTable`
-compares its rules with the tree.
-"""
+"""Ordered rule lists, which predict by the first rule that holds."""
 
 from __future__ import annotations
 
@@ -40,12 +36,12 @@ _SHOWN_RULES = 1000
 
 @dataclass(frozen=True)
 class Usage:
-    """How rows fare: for each rule, and after them for the default, how many rows it
-    decides about, and how many of those it is wrong about.
+    """How many rows each rule, and last the default, decides about, and how many
+    wrongly.
 
     ``weighted`` is, where rows had weights, the share of weight that the rules are
     right about, and that of the tree.
-    """  # noqa: D205
+    """
 
     used: Floats
     errors: Floats
@@ -67,21 +63,10 @@ class Usage:
 class RuleTable:
     """How well the rules of a list do, and all of them beside the tree.
 
-    ``str`` and ``to_markdown`` have all of it; ``to_columns`` and ``to_frame`` have a
-    line for each rule and one for the default, ``summary`` compares with the tree.
-
-    Attributes
-    ----------
-    rules : Rules
-        The rules.
-    default : value
-        The class of rows that fulfil none of them.
-    estimates : tuple of float
-        The pessimistic error rates of the rules.
-    tree_size : (int, int)
-        How many rules and conditions the tree has.
-    training, test : Usage
-        How the training rows fare, and those of a test; None where there are none.
+    ``default`` is the class of rows that fulfil no rule, ``estimates`` are the
+    pessimistic error rates of the rules, ``tree_size`` how many rules and conditions
+    the tree has; ``training`` and ``test`` tell how the training rows and those of a
+    test fare.
     """
 
     rules: Rules
@@ -216,11 +201,7 @@ def weighted(weights: Floats) -> bool:
 
 @dataclass(frozen=True)
 class Rows:
-    """Encoded rows, their class codes and weights.
-
-    The code is -1 for classes that the tree does not know: ``unseen_labels``. Rows of
-    weight 0 do not count.
-    """
+    """Encoded rows, their class codes (-1: ``unseen_labels``) and weights."""
 
     data: Columns
     labels: Ints
@@ -252,14 +233,13 @@ def _coverage(model: FittedTree, data: Columns) -> Coverage:
 
 
 class RuleList(Rules):
-    """An ordered list of rules that predicts by itself, made by
-    :meth:`Model.generalised_rules`: behaves like a list of :class:`Rule`.
+    """An ordered list of rules that predicts by itself.
 
     The first rule whose conditions hold decides; where none does, ``default`` is
     predicted. ``n`` and ``counts`` of a rule are of all rows that fulfil it, whichever
-    rule decides; ``estimates`` are the pessimistic error rates. Sorted or filtered,
-    it is a plain set of rules that predicts no more.
-    """  # noqa: D205
+    rule decides; ``estimates`` are the pessimistic error rates. Sorted or filtered, it
+    is a plain set of rules that predicts no more.
+    """
 
     def __init__(
         self,

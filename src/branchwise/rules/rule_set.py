@@ -1,8 +1,6 @@
 """Rule sets: the rules of a tree, sorted, filtered, and written in many formats.
 
-Every format has the same rules in the same order with the same numbers: sentences for
-people (text, Markdown), columns for tables (dataframe, CSV), a document for programs
-(JSON).
+Every format has the same rules in the same order with the same numbers.
 """
 
 from __future__ import annotations
@@ -40,14 +38,7 @@ _PRINTED_RULES = 1000
 class Rules(Sequence[Rule]):
     """The rules of a tree: behaves like a list of :class:`Rule`, and can be written.
 
-    Parameters
-    ----------
-    rules : iterable of Rule
-        The rules, in their order.
-    schema : Schema
-        The columns and classes of the rules.
-    note : str
-        What is done with values that no rule covers.
+    ``note`` says what is done with values that no rule covers.
     """
 
     def __init__(self, rules: Iterable[Rule], schema: Schema, note: str = "") -> None:

@@ -8,8 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from branchwise.data.arrays import Floats, first_best, least_of_equals, run_starts
-from branchwise.data.bins import numbers_of_thresholds
+from branchwise.data.arrays import (
+    Floats,
+    first_best,
+    least_of_equals,
+    numbers_of_thresholds,
+    run_starts,
+)
 from branchwise.data.schema import Column
 from branchwise.grow.choose import Stop
 from branchwise.grow.counts import Counts

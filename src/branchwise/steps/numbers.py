@@ -17,8 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Ints
-from branchwise.data.bins import Edges
+from branchwise.data.arrays import Edges, Ints
 from branchwise.data.schema import Value
 from branchwise.engines.memory import MemoryEngine, Training
 from branchwise.errors import DataError
@@ -58,11 +57,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Visit:
-    """Nodes of one level, and what the search says of them, row by row.
-
-    ``splits`` is what it would do with those that may be split, ``unit`` the unit of
-    weights.
-    """
+    """Nodes of one level, and what the search would do with those that may be split."""
 
     nodes: Ints
     level: Level
@@ -221,51 +216,22 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Candidate:
-    """The best split of one column at a node.
+    """The best split of one column at a node; what is None or empty does not apply.
 
-    Attributes
-    ----------
-    column : str
-        Its name.
-    numeric : bool
-        Whether it is numeric: two branches at a threshold.
-    values : tuple of Group
-        The cases of each of its values; empty for numbers.
-    branches : tuple of Group
-        The branches of the best split; empty where none is possible.
-    missing : Group or None
-        The cases whose value is missing and that no branch counts.
-    joined : int or None
-        The branch that counts the missing cases, where that was learnt.
-    known : Group or None
-        All cases that the branches share out.
-    remainder : float or None
-        What is left of the impurity of these.
-    raw_gain : float or None
-        What the split gains, before the penalty.
-    penalty : float or None
-        The penalty of C4.5 for the choice among the thresholds.
-    gain, score : float or None
-        What counts; the score decides.
-    split_information : float or None
-        The entropy of the sizes of the branches, where the gain ratio is used.
-    positions, n_thresholds : int
-        Numbers: between how many neighbours a threshold could lie, and how many of
-        these thresholds were admissible.
-    least_on_a_side : float or None
-        Numbers: how many cases each side of a threshold needs.
-    thresholds : tuple of Threshold
-        These thresholds, unless they are very many.
-    equal_thresholds : int
-        How many thresholds are as good as the best.
-    threshold : float or None
-        The best threshold.
-    out : str or None
-        Why the column is excluded; None for a candidate.
-    tied : bool
-        Whether its score is equal to the best.
-    gains_nothing : bool
-        Whether its gain is no more than what rounding may do.
+    ``values`` are the cases of each value (none for numbers), ``branches`` those of the
+    best split, ``known`` all that the branches share out, ``missing`` those of missing
+    values that no branch counts; ``joined`` is the branch that counts them where that
+    was learnt. ``remainder`` is the impurity left in the branches, ``raw_gain`` what
+    the split gains before the ``penalty`` of C4.5 for the choice among thresholds,
+    ``gain`` what counts, and ``score`` what decides; ``split_information`` belongs to
+    the gain ratio.
+
+    Of numbers: a threshold could lie at so many ``positions``, ``n_thresholds`` of them
+    were admissible, with ``least_on_a_side`` cases on each side; ``thresholds`` lists
+    them unless they are very many, ``equal_thresholds`` are as good as the best one.
+
+    ``out`` says why the column is excluded, ``tied`` that its score equals the best,
+    ``gains_nothing`` that its gain is no more than what rounding may do.
     """
 
     column: str
@@ -294,11 +260,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class PValue:
-    """The p-value of the best split, adjusted for multiple comparisons.
+    """The p-value of the best split, adjusted for multiple comparisons (Bonferroni).
 
-    ``probability`` is the p-value of the split alone, ``ways`` the number of thresholds
-    or groupings it was chosen from, ``candidates`` the number of columns, ``total``
-    their product (Bonferroni).
+    ``total`` is the ``probability`` of the split alone times the ``ways`` (thresholds
+    or groupings) it was chosen from times the ``candidates`` (columns).
     """
 
     probability: float
@@ -349,38 +314,15 @@ class Bars:
 class NodeSteps:
     """How one node was worked out.
 
-    Attributes
-    ----------
-    node, depth : int
-        Its number, and how many splits lead there.
-    path : tuple of Condition
-        What leads there; of a path of more than 100 conditions the last 100.
-    whole : Group
-        All its cases.
-    prediction : str
-        What it predicts, in words.
-    candidates : tuple of Candidate
-        Every column; empty where the node was not searched.
-    average : float or None
-        The average gain, where candidates must gain as much (but for 0.001).
-    averaged : tuple of str
-        The columns whose gains it averages: not those with very many values.
-    p_value : PValue or None
-        The test of the best split, where there is one.
-    chosen : str or None
-        The column that the search chooses.
-    column : str or None
-        The column that the tree splits on; None at a leaf.
-    as_chosen : bool
-        Whether the tree does what the search says.
-    ending : str or None
-        Why the node is a leaf.
-    children : tuple of Child
-        Its branches in the tree.
-    absent : tuple
-        Possible values without a case here, which have no branch.
-    missing_goes : str or None
-        Where missing cases of the column go that have no branch of their own.
+    ``path`` has the last 100 conditions that lead there, ``whole`` all its cases,
+    ``prediction`` what it predicts in words. ``candidates`` are all columns, unless the
+    node was not searched; ``average`` is the gain that they must have (but for 0.001),
+    the mean over the columns ``averaged``, which leaves out those with very many
+    values. ``chosen`` is the column that the search chooses, ``column`` the one that
+    the tree splits on (None at a leaf), ``as_chosen`` whether the tree does what the
+    search says, ``ending`` why the node is a leaf. ``absent`` are possible values
+    without a case here, which have no branch; ``missing_goes`` says where missing cases
+    go that have none.
     """
 
     node: int

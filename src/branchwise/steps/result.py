@@ -351,16 +351,9 @@ _NAMED_NODES = 5
 
 @dataclass(frozen=True, repr=False)
 class Steps:
-    """The worked solution of some nodes of a tree.
+    """The worked solution of some nodes of a tree: all numbers, node by node.
 
-    Attributes
-    ----------
-    nodes : tuple of NodeSteps
-        All numbers, node by node.
-    bars : Bars
-        What the recipe demands of splits.
-    schema : Schema
-        Names of columns and classes.
+    ``bars`` is what the recipe demands of splits.
     """
 
     nodes: tuple[NodeSteps, ...]

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from branchwise.data.arrays import Floats, Ints, distinct
-from branchwise.data.bins import Edges
+from branchwise.data.arrays import Edges, Floats, Ints, distinct
 from branchwise.engines.base import Plan, Source
 from branchwise.engines.chunk import Chunk, cells_of
 from branchwise.engines.level_engine import PassEngine
 from branchwise.errors import DataError, quoted
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import Progress, count_down, grow, recount
-from branchwise.prune import reduced_error
+from branchwise.prune import subtrees
 from branchwise.recipe import Recipe
 from branchwise.train.train import between_bins, finished, in_numbers, trimmed
 from branchwise.tree.apply import with_costs, with_predictions
@@ -149,7 +148,7 @@ def prune_by_engine(
         _errors(weights, tree, plan, recipe) for weights in (counted.weights, stopped)
     )
     slack = recipe.tolerance * plan.grid.total
-    return reduced_error.pruned(tree, passing, stopping, slack)
+    return subtrees.by_validation(tree, passing, stopping, slack)
 
 
 def _errors(weights: Floats, tree: Tree, plan: Plan, recipe: Recipe) -> Floats:

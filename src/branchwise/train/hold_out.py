@@ -22,7 +22,7 @@ from branchwise.data.schema import Schema
 from branchwise.data.target import learn_numbers, learn_target
 from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.prune import cost_complexity, reduced_error
+from branchwise.prune import subtrees
 from branchwise.recipe import PARAMETERS, Recipe
 from branchwise.train.train import grown
 from branchwise.tree.apply import Walker
@@ -236,7 +236,7 @@ def prune_by_validation(tree: Tree, validation: Training, recipe: Recipe) -> Tre
     units = Units.of(validation, recipe, tree)
     errors = errors_by_node(tree, validation, recipe, units)
     slack = recipe.tolerance * (total_weight(validation) / units.weight) / units.error
-    return reduced_error.pruned(tree, errors.passing, errors.stopping, slack)
+    return subtrees.by_validation(tree, errors.passing, errors.stopping, slack)
 
 
 def total_weight(training: Training) -> float:
@@ -256,7 +256,7 @@ class PathErrors:
 
     @classmethod
     def along(
-        cls, path: cost_complexity.PruningPath, tree: Tree, by_node: NodeErrors
+        cls, path: subtrees.PruningPath, tree: Tree, by_node: NodeErrors
     ) -> PathErrors:
         """Add up the errors of the trees of a path."""
         return cls(
@@ -289,9 +289,7 @@ def choose_alpha(
     if not (counted := training.counted).all():
         training = training.take(np.flatnonzero(counted))
     full = replace(recipe, pruning=None, ccp_alpha=0.0)
-    path = cost_complexity.pruning_path(
-        grown(training, full, threads), recipe.criterion
-    )
+    path = subtrees.pruning_path(grown(training, full, threads), recipe.criterion)
     # The interval between two alphas is represented by their geometric mean.
     alphas_above = np.append(
         np.sqrt(path.alphas[:-1]) * np.sqrt(path.alphas[1:]), 2 * path.alphas[-1] + 1
@@ -304,7 +302,7 @@ def choose_alpha(
         rest = training.take(np.flatnonzero(hand != fold))
         if aside.data.n_rows and total_weight(rest) > 0:
             tree = grown(rest, full, threads)
-            path_there = cost_complexity.pruning_path(tree, recipe.criterion)
+            path_there = subtrees.pruning_path(tree, recipe.criterion)
             by_node = errors_by_node(tree, aside, recipe, units)
             there = PathErrors.along(path_there, tree, by_node)
             step = np.searchsorted(path_there.alphas, alphas_above, side="right") - 1

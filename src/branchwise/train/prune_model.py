@@ -19,8 +19,7 @@ from branchwise.data.target import check_together
 from branchwise.data.weights import check_weights
 from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError
-from branchwise.prune import cost_complexity, error_based
-from branchwise.prune import reduced_error as same_leaves
+from branchwise.prune import error_based, subtrees
 from branchwise.recipe import ALPHA_RULES, PRUNINGS, Pruning, Recipe
 from branchwise.text.document import aligned
 from branchwise.train.hold_out import (
@@ -199,7 +198,7 @@ def _cost_complexity(
     schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None
 ) -> tuple[Tree, float]:
     """Return the best tree for a complexity parameter, and that parameter."""
-    path = cost_complexity.pruning_path(tree, recipe.criterion)
+    path = subtrees.pruning_path(tree, recipe.criterion)
     if recipe.ccp_alpha not in ALPHA_RULES:
         if rows is not None:
             raise ParameterError(
@@ -207,7 +206,7 @@ def _cost_complexity(
                 "or let them choose it: ccp_alpha='best' or '1-se'."
             )
         alpha = float(recipe.ccp_alpha)
-        return cost_complexity.at_alpha(tree, path, alpha), alpha
+        return subtrees.at_alpha(tree, path, alpha), alpha
     if rows is None:
         raise ParameterError(
             f"ccp_alpha={recipe.ccp_alpha!r} needs rows to choose by that the tree was "
@@ -217,7 +216,7 @@ def _cost_complexity(
     by_node = errors_by_node(tree, coded, recipe, Units.of(coded, recipe, tree))
     choice = PathErrors.along(path, tree, by_node).choice(str(recipe.ccp_alpha))
     alpha = float(path.alphas[choice])
-    return cost_complexity.at_alpha(tree, path, alpha), alpha
+    return subtrees.at_alpha(tree, path, alpha), alpha
 
 
 def collapse_nodes(tree: Tree, nodes: Sequence[Any]) -> Tree:
@@ -267,7 +266,7 @@ def merged(tree: Tree, recipe: Recipe, change_probabilities: bool) -> Tree:
     def predicted(weights: Floats) -> Ints:
         return predicted_classes(weights, root, recipe)
 
-    return same_leaves.merged(
+    return subtrees.merged(
         tree,
         None if change_probabilities else probabilities,
         # With frequencies, leaves that predict a class predict it merged, too.
@@ -333,7 +332,7 @@ def pruning_table(
     schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None
 ) -> PruningTable:
     """Compute sizes and errors of the trees of cost-complexity pruning."""
-    path = cost_complexity.pruning_path(tree, recipe.criterion)
+    path = subtrees.pruning_path(tree, recipe.criterion)
     weight = float(tree.weights[0].sum())
     # In a unit near the total, weights times errors neither overflow nor underflow.
     unit = power_of_two(weight)

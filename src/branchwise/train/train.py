@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from branchwise.data.arrays import Floats, Ints
-from branchwise.data.bins import (
+from branchwise.data.arrays import (
     Edges,
+    Floats,
+    Ints,
     bin_columns,
     bins_of_thresholds,
     numbers_of_thresholds,
@@ -31,8 +32,7 @@ from branchwise.engines.memory import Training, class_cases_of
 from branchwise.errors import BranchwiseWarning, ParameterError, quoted
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import Progress, grow, recount
-from branchwise.prune import cost_complexity, error_based
-from branchwise.prune import reduced_error as best_first
+from branchwise.prune import error_based, subtrees
 from branchwise.recipe import Recipe, unpruned
 from branchwise.threads import cached_property
 from branchwise.tree.apply import with_costs, with_predictions
@@ -323,7 +323,7 @@ def limited(tree: Tree, recipe: Recipe) -> Tree:
     """Limit the tree to ``max_leaf_nodes``."""
     if recipe.max_leaf_nodes is None:
         return tree
-    return best_first.limited(tree, recipe.max_leaf_nodes, recipe.criterion)
+    return subtrees.limited(tree, recipe.max_leaf_nodes, recipe.criterion)
 
 
 def trimmed(tree: Tree, recipe: Recipe, count: error_based.Recount) -> Tree:
@@ -344,7 +344,7 @@ def _worth_their_cost(tree: Tree, recipe: Recipe) -> Tree:
     """Apply cost-complexity pruning if ``ccp_alpha`` is a number above 0."""
     if recipe.pruning != "cost-complexity":
         return tree
-    return cost_complexity.pruned(tree, float(recipe.ccp_alpha), recipe.criterion)
+    return subtrees.pruned(tree, float(recipe.ccp_alpha), recipe.criterion)
 
 
 def recounter(

@@ -79,8 +79,8 @@ def predicted_classes(weights: Floats, root: Floats, recipe: Recipe) -> Ints:
 def with_predictions(tree: Tree, recipe: Recipe) -> Tree:
     """Set the predictions of nodes that may differ from the most frequent classes.
 
-    They differ with costs, or where probabilities are not frequencies. Without costs
-    the array is left out if it equals the most frequent classes.
+    They differ with costs, or where probabilities are not frequencies; the array is
+    left out if it equals the most frequent classes and there are no costs.
     """
     smoothed = recipe.probabilities != "frequencies"
     if tree.is_regression or (recipe.costs is None and not smoothed):
@@ -91,10 +91,9 @@ def with_predictions(tree: Tree, recipe: Recipe) -> Tree:
 
 
 def with_costs(tree: Tree, recipe: Recipe) -> Tree:
-    """Set the predictions of nodes if the recipe has costs.
+    """Set the predictions of nodes if the recipe has costs: pruning uses these.
 
-    Pruning uses these. It does not use smoothed probabilities, so that smoothing does
-    not change the shape of a tree.
+    It does not use smoothed probabilities, which must not change the shape of a tree.
     """
     return tree if recipe.costs is None else with_predictions(tree, recipe)
 

@@ -232,8 +232,7 @@ class Router:
     def every_branch(self, node: Ints) -> tuple[Ints, Ints, Floats]:
         """Send cases down every branch of their nodes, by weight.
 
-        Returns for every fraction the case, the branch (numbered over all nodes) and
-        its share of the case.
+        Returns of every fraction the case, the branch (over all nodes) and its share.
         """
         width = self._splits.n_branches[node]
         origin = np.repeat(np.arange(len(node)), width)

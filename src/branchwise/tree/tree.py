@@ -86,9 +86,7 @@ _SAME_AMOUNT = 1e-9
 class Tree:
     """A decision tree: see :data:`ARRAYS` for the meaning of each array.
 
-    A regression tree has :data:`NUMBER_ARRAYS`, too, one whose predictions depend on
-    costs or on smoothed probabilities :data:`PREDICTION_ARRAYS`, one of weighted cases
-    :data:`CASE_ARRAYS`, one with surrogate splits :data:`SURROGATE_ARRAYS`.
+    What only some trees have is in :data:`OPTIONAL_ARRAYS`.
     """
 
     column: Ints
@@ -310,8 +308,8 @@ Mask = NDArray[np.bool_]
 class Rearranged:
     """A tree that was built from the nodes of another one.
 
-    For each node ``source`` is the node of the old tree whose split and weights it
-    has, ``position`` the node whose position it takes.
+    ``source`` is the old node whose split and weights each node has, ``position`` the
+    one whose position it takes.
     """
 
     tree: Tree
@@ -331,16 +329,8 @@ def with_collapsed(tree: Tree, leaves: Mask) -> Rearranged:
 
 
 def rearranged(tree: Tree, raised: Ints, leaves: Mask) -> Rearranged:
-    """Replace nodes by one of their children, and turn others into leaves.
-
-    Parameters
-    ----------
-    tree : Tree
-        The tree to edit.
-    raised : array
-        For each node the child that replaces it, or -1.
-    leaves : array
-        Which nodes become leaves; their subtrees are removed.
+    """Put the ``raised`` children (-1: none) in place of nodes, and collapse
+    ``leaves``.
     """
     return _assembled(tree, *_positions(tree, raised, leaves), leaves)
 
