@@ -239,7 +239,7 @@ def test_what_is_no_estimator_is_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"cv": 1}, "cv must be a whole number of at least 2. Got 1 instead."),
+        ({"cv": 1}, "cv must be a whole number of at least 2. Got 1."),
         ({"repeats": 0}, "repeats must be a whole number of at least 1. Got 0"),
         ({"seed": -1}, "seed must be a whole number from 0 to 4294967295. Got -1"),
         ({"seed": 2**32}, "seed must be .* to 4294967295. Got 4294967296 instead."),

@@ -14,22 +14,9 @@ from branchwise.cli.options import (
     OutputFormat,
     argument,
     check_share,
+    growing,
     option,
     takes,
-)
-from branchwise.cli.options.growing import (
-    ALGORITHMS,
-    EVALUATED_ALGORITHM,
-    EVALUATED_REGRESSION,
-    EVALUATION,
-    FOLDS,
-    REPEATS,
-    chosen_algorithm,
-    effective_parameters,
-    full_name,
-    jobs_option,
-    option_of,
-    seed_option,
 )
 from branchwise.cli.support import Reporter
 from branchwise.cli.support.rows import (
@@ -55,16 +42,71 @@ from branchwise.files.read_table import TableFile
 from branchwise.model import Model
 
 if TYPE_CHECKING:
-    from branchwise.evaluation.results import NumberScores
-if TYPE_CHECKING:
     from branchwise.evaluation import Comparison
-
+    from branchwise.evaluation.results import NumberScores
 
 #: Options of columns that a finished model does not have.
 _OF_COLUMNS = ("categorical", "numeric", "ignore", "categories", "weight")
 
 
-@takes(growth=growth_options, reading=options.reading_options)
+@dataclass(frozen=True)
+class FoldOptions:
+    """The algorithms to compare, and the folds."""
+
+    algorithm: str | None = growing.EVALUATED_ALGORITHM
+    regression: bool = growing.EVALUATED_REGRESSION
+    compare: str | None = option(
+        "--compare NAME,...",
+        "Algorithms to compare: id3, c4.5, cart, sklearn. Each growing option "
+        "is passed to the algorithms that have it.",
+        panel=growing.EVALUATION,
+    )
+    cv: int | None = growing.FOLDS
+    repeats: int | None = growing.REPEATS
+    hold_out: float | None = option(
+        "--hold-out SHARE",
+        "In place of folds: the share of the rows to test on.",
+        panel=growing.EVALUATION,
+    )
+    seed: int | None = growing.seed_option(growing.EVALUATION)
+    jobs: int | None = growing.jobs_option()
+
+    @property
+    def given(self) -> list[str]:
+        """The parameters that were given."""
+        unset = (None, False)
+        return [n for n, v in vars(self).items() if not any(v is u for u in unset)]
+
+    @property
+    def names(self) -> list[str]:
+        """The algorithms, in order."""
+        if self.compare is None:
+            return [growing.chosen_algorithm(self.algorithm, self.regression)]
+        return list(dict.fromkeys(name.strip() for name in self.compare.split(",")))
+
+    def check(self) -> None:
+        """Reject options that contradict each other."""
+        if self.compare is not None and self.algorithm is not None:
+            raise ParameterError(
+                "--algorithm and --compare both name algorithms. Give one of them."
+            )
+        for name, value in (("--cv", self.cv), ("--repeats", self.repeats)):
+            if self.hold_out is not None and value is not None:
+                raise ParameterError(
+                    f"{name} has no effect with --hold-out. Give one of them."
+                )
+        check_share("--hold-out", self.hold_out)
+        trees = ("cart",) if self.regression else growing.ALGORITHMS
+        known = (*trees, "sklearn", "baseline")
+        unknown = [name for name in self.names if name not in known]
+        if self.compare is not None and unknown:
+            raise ParameterError(
+                f"--compare names {quoted(unknown)}. The algorithms are "
+                f"{quoted(known)}" + (" with --regression." if self.regression else ".")
+            )
+
+
+@takes(folds=FoldOptions, growth=growth_options, reading=options.reading_options)
 def evaluate(
     first_path: str = argument(
         "MODEL|TABLE",
@@ -78,24 +120,8 @@ def evaluate(
     ),
     output_format: OutputFormat = options.FORMAT,
     quiet: bool = options.QUIET,
-    algorithm: str | None = EVALUATED_ALGORITHM,
-    regression: bool = EVALUATED_REGRESSION,
-    compare: str | None = option(
-        "--compare NAME,...",
-        "Algorithms to compare: id3, c4.5, cart, sklearn. Each growing option "
-        "is passed to the algorithms that have it.",
-        panel=EVALUATION,
-    ),
-    cv: int | None = FOLDS,
-    repeats: int | None = REPEATS,
-    hold_out: float | None = option(
-        "--hold-out SHARE",
-        "In place of folds: the share of the rows to test on.",
-        panel=EVALUATION,
-    ),
-    seed: int | None = seed_option(EVALUATION),
-    jobs: int | None = jobs_option(),
     *,
+    folds: FoldOptions,
     growth: Growth,
     reading: Reading,
 ) -> None:
@@ -118,32 +144,19 @@ def evaluate(
       branchwise evaluate data.csv -t price -a cart --regression
     """
     reporter = Reporter(quiet)
-    fold_options = {
-        "--algorithm": algorithm,
-        "--regression": regression or None,
-        "--compare": compare,
-        "--cv": cv,
-        "--repeats": repeats,
-        "--hold-out": hold_out,
-        "--seed": seed,
-        "--jobs": jobs,
-    }
     if table_path is None:
-        folds = FoldOptions(algorithm, regression, compare, cv, repeats, hold_out, seed)
-        _evaluate_table(
-            first_path, target, growth, folds, reading, jobs, output_format, reporter
-        )
-        return
-    _check_growing(growth, fold_options)
-    _evaluate_model(
-        first_path, table_path, target, growth, reading, output_format, reporter
-    )
+        found = _evaluate_table(first_path, target, growth, folds, reading, reporter)
+    else:
+        _check_growing(growth, folds)
+        check_two_streams(MODEL=first_path, TABLE=table_path)
+        model = open_model(first_path)
+        found = _evaluate_model(model, table_path, target, growth, reading, reporter)
+    print_result(*found, output_format)
 
 
-def _check_growing(growth: Growth, fold_options: dict[str, Any]) -> None:
+def _check_growing(growth: Growth, folds: FoldOptions) -> None:
     """Reject growing options: the model is grown already."""
-    names = [name for name, value in fold_options.items() if value is not None]
-    names += [option_of(name) for name in growth.given]
+    names = [growing.option_of(name) for name in (*folds.given, *growth.given)]
     names += [f"--{name}" for name in _OF_COLUMNS if growth.options[name]]
     if names:
         raise ParameterError(
@@ -152,19 +165,20 @@ def _check_growing(growth: Growth, fold_options: dict[str, Any]) -> None:
         )
 
 
+#: A result in plain values, and the lines that print it.
+_Result = tuple[dict[str, Any], list[str]]
+
+
 def _evaluate_model(
-    model_path: str,
-    table_path: str,
+    model: Model,
+    path: str,
     target: str | None,
     growth: Growth,
     reading: Reading,
-    output_format: OutputFormat,
     reporter: Reporter,
-) -> None:
-    check_two_streams(MODEL=model_path, TABLE=table_path)
-    model = open_model(model_path)
-    with reporter.reading(table_path) as say:
-        file = InputTable(table_path, reading, growth.options["missing"])
+) -> _Result:
+    with reporter.reading(path) as say:
+        file = InputTable(path, reading, growth.options["missing"])
         target = true_column(model.schema, target, file)
         truth: Truth | NDArray[np.float64]
         if model.tree.is_regression:
@@ -183,7 +197,7 @@ def _evaluate_model(
     scores, document, notes = compared
     for note in notes:
         reporter.note(note)
-    print_result(document, scores.lines(), output_format)
+    return document, scores.lines()
 
 
 #: Scores, the same in plain values, and notes.
@@ -258,57 +272,14 @@ def _number_notes(
         )
 
 
-@dataclass(frozen=True)
-class FoldOptions:
-    """The algorithms to compare, and the folds."""
-
-    algorithm: str | None
-    regression: bool
-    compare: str | None
-    cv: int | None
-    repeats: int | None
-    hold_out: float | None
-    seed: int | None
-
-    @property
-    def names(self) -> list[str]:
-        """The algorithms, in order."""
-        if self.compare is None:
-            return [chosen_algorithm(self.algorithm, self.regression)]
-        return list(dict.fromkeys(name.strip() for name in self.compare.split(",")))
-
-    def check(self) -> None:
-        """Reject options that contradict each other."""
-        if self.compare is not None and self.algorithm is not None:
-            raise ParameterError(
-                "--algorithm and --compare both name algorithms. Give one of them."
-            )
-        for name, value in (("--cv", self.cv), ("--repeats", self.repeats)):
-            if self.hold_out is not None and value is not None:
-                raise ParameterError(
-                    f"{name} has no effect with --hold-out. Give one of them."
-                )
-        check_share("--hold-out", self.hold_out)
-        trees = ("cart",) if self.regression else ALGORITHMS
-        known = (*trees, "sklearn", "baseline")
-        unknown = [name for name in self.names if name not in known]
-        if self.compare is not None and unknown:
-            raise ParameterError(
-                f"--compare names {quoted(unknown)}. The algorithms are "
-                f"{quoted(known)}" + (" with --regression." if self.regression else ".")
-            )
-
-
 def _evaluate_table(
     path: str,
     target: str | None,
     growth: Growth,
     folds: FoldOptions,
     reading: Reading,
-    jobs: int | None,
-    output_format: OutputFormat,
     reporter: Reporter,
-) -> None:
+) -> _Result:
     """Cross-validate algorithms on a table, or test them on held-out rows."""
     if growth.options["unseen_policy"] is not None:
         raise ParameterError(
@@ -322,45 +293,43 @@ def _evaluate_table(
         )
     folds.check()
     _check_options(growth, folds)
-    rows = growth.read_encoded(path, reading, target, folds.regression, jobs, reporter)
-    comparison = _compared(rows, growth, folds, jobs, reporter)
-    lines = comparison.lines()
-    if folds.compare is None:
-        first, baseline = comparison.evaluations.values()
-        reporter.note(f"the 95 % intervals are {first.interval}.")
-        always = "the mean" if folds.regression else "the most frequent class"
-        score = next(iter(first.scores))
-        own, other = first[score].mean, baseline[score].mean
-        beside = f"{score} {own:.4f}; always predicting {always}: {other:.4f}."
-        lines = [*first.lines(), "", beside]
-    print_result(comparison.document(), lines, output_format)
+    rows = growth.read_encoded(
+        path, reading, target, folds.regression, folds.jobs, reporter
+    )
+    comparison = _compared(rows, growth, folds, reporter)
+    if folds.compare is not None:
+        return comparison.document(), comparison.lines()
+    first, baseline = comparison.evaluations.values()
+    reporter.note(f"the 95 % intervals are {first.interval}.")
+    always = "the mean" if folds.regression else "the most frequent class"
+    score = next(iter(first.scores))
+    own, other = first[score].mean, baseline[score].mean
+    beside = f"{score} {own:.4f}; always predicting {always}: {other:.4f}."
+    return comparison.document(), [*first.lines(), "", beside]
 
 
 def _check_options(growth: Growth, folds: FoldOptions) -> None:
     """Reject options that no algorithm has."""
-    algorithms = [name for name in folds.names if name in ALGORITHMS]
+    algorithms = [name for name in folds.names if name in growing.ALGORITHMS]
     if len(algorithms) == 1:
         growth.check(algorithms[0], folds.regression)
         return
     given = growth.given
     taken = [
-        effective_parameters(full_name(one, folds.regression), given)
+        growing.effective_parameters(growing.full_name(one, folds.regression), given)
         for one in algorithms
     ]
     for parameter in given:
         if not any(parameter in own for own in taken):
             raise ParameterError(
-                f"{option_of(parameter)} has no effect: none of {quoted(folds.names)}"
-                " has it. Leave it out, or compare an algorithm that has it."
+                f"{growing.option_of(parameter)} has no effect: none of "
+                f"{quoted(folds.names)} has it. Leave it out, or "
+                "compare an algorithm that has it."
             )
 
 
 def _compared(
-    rows: TrainingTable,
-    growth: Growth,
-    folds: FoldOptions,
-    jobs: int | None,
-    reporter: Reporter,
+    rows: TrainingTable, growth: Growth, folds: FoldOptions, reporter: Reporter
 ) -> Comparison:
     from branchwise.evaluation import compare
 
@@ -379,6 +348,6 @@ def _compared(
             hold_out=folds.hold_out,
             seed=folds.seed or 0,
             sample_weight=rows.weights,
-            n_jobs=jobs,
+            n_jobs=folds.jobs,
             progress=progress,
         )

@@ -8,19 +8,13 @@ from itertools import count
 from typing import Any
 
 from branchwise.cli import options
-from branchwise.cli.options import OutputFormat, takes
+from branchwise.cli.options import OutputFormat, growing, takes
 from branchwise.cli.options.engine import (
     RemoteTable,
     check_remote_options,
     engine_for,
     engine_options,
     remote_source,
-)
-from branchwise.cli.options.growing import (
-    ALGORITHM,
-    REGRESSION,
-    growing_options,
-    recipe_of,
 )
 from branchwise.cli.show import report_model, size_of, write_model
 from branchwise.cli.support import Reporter, check_outputs
@@ -49,13 +43,17 @@ from branchwise.text.conditions import number
 _GROWING = "Growing the tree"
 
 
-@takes(growth=growing_options, engines=engine_options, reading=options.reading_options)
+@takes(
+    growth=growing.growing_options,
+    engines=engine_options,
+    reading=options.reading_options,
+)
 def fit(
     table_paths: list[str] = options.TABLES,
     target: str = options.TARGET,
     output: str | None = options.MODEL_OUTPUT,
-    algorithm: str | None = ALGORITHM,
-    regression: bool = REGRESSION,
+    algorithm: str | None = growing.ALGORITHM,
+    regression: bool = growing.REGRESSION,
     output_format: OutputFormat = options.FORMAT,
     quiet: bool = options.QUIET,
     *,
@@ -86,7 +84,7 @@ def fit(
     """
     options = dict(locals()) | growth | engines
     validation = growth["validation"]
-    recipe = recipe_of(algorithm, regression, options)
+    recipe = growing.recipe_of(algorithm, regression, options)
     reporter = Reporter(quiet)
     check_two_streams(TABLE=table_paths[0], **{"--validation": validation})
     check_outputs({"-o": output}, *table_paths, validation)

@@ -10,14 +10,9 @@ from branchwise.cli.options import (
     OutputFormat,
     check_without_table,
     flag,
+    growing,
     option,
     takes,
-)
-from branchwise.cli.options.growing import (
-    check_effects,
-    declared,
-    given_parameters,
-    group,
 )
 from branchwise.cli.show import report_model, size_of, write_model
 from branchwise.cli.support import Reporter, check_outputs, print_json, print_lines
@@ -52,9 +47,9 @@ _HELP = {
     "or the largest within one standard error of that.",
 }
 #: The options of one pruning method each.
-pruning_options = group(
+pruning_options = growing.group(
     *(
-        declared(name, _HELP.get(name, ""), shows_default=name != "ccp_alpha")
+        growing.declared(name, _HELP.get(name, ""), shows_default=name != "ccp_alpha")
         for name, parameter in PARAMETERS.items()
         if (parameter.only_with or ("",))[0] == "pruning" and name in FIELDS
     )
@@ -126,7 +121,7 @@ def prune(
       branchwise prune tree.json --method cost-complexity --ccp-alpha 1-se --data v.csv
       branchwise prune tree.json --collapse 3 --merge-same-leaves
     """
-    given = given_parameters(pruning)
+    given = growing.given_parameters(pruning)
     changes = method is not None or bool(collapse) or merge_same_leaves
     _check_request(path, changes, output)
     _check_method(method, given)
@@ -183,7 +178,7 @@ def _check_request(path: bool, changes: bool, output: str | None) -> None:
 
 
 def _check_method(method: Pruning | None, given: Mapping[str, Any]) -> None:
-    check_effects(given, {"pruning": method}, "--method")
+    growing.check_effects(given, {"pruning": method}, "--method")
     if method == "cost-complexity" and "ccp_alpha" not in given:
         raise ParameterError(
             "--method cost-complexity needs --ccp-alpha. --path lists the effective "

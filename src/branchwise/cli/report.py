@@ -13,14 +13,9 @@ from branchwise.cli import options
 from branchwise.cli.options import (
     OutputFormat,
     check_share,
+    growing,
     option,
     takes,
-)
-from branchwise.cli.options.growing import (
-    ALGORITHM,
-    REGRESSION,
-    chosen_algorithm,
-    seed_option,
 )
 from branchwise.cli.show import size_of
 from branchwise.cli.support import Reporter, check_outputs, open_output, print_json
@@ -50,8 +45,8 @@ def report(
     output: str = options.output_option(
         "The page to write; - is standard output.", default=...
     ),
-    algorithm: str | None = ALGORITHM,
-    regression: bool = REGRESSION,
+    algorithm: str | None = growing.ALGORITHM,
+    regression: bool = growing.REGRESSION,
     title: str | None = options.TITLE,
     output_format: OutputFormat = options.FORMAT,
     quiet: bool = options.QUIET,
@@ -70,7 +65,7 @@ def report(
         "In place of either: the share of the rows to test with.",
         panel=_TESTING,
     ),
-    seed: int = seed_option(_TESTING, 0),
+    seed: int = growing.seed_option(_TESTING, 0),
     *,
     growth: Growth,
     reading: Reading,
@@ -89,7 +84,7 @@ def report(
       branchwise report train.csv -t play --test test.csv -o report.html
       branchwise report data.csv -t price -a cart --regression --cv 5 -o report.html
     """
-    chosen = chosen_algorithm(algorithm, regression)
+    chosen = growing.chosen_algorithm(algorithm, regression)
     growth.check(chosen, regression)
     _check_testing(test, cv, hold_out)
     check_two_streams(TABLE=table_path, **{"--test": test})
@@ -184,7 +179,7 @@ def _commands(context: typer.Context, names: Mapping[str, str]) -> list[str]:
     grown = [words for name, words in given if name not in _OWN]
     if "algorithm" not in [name for name, _ in given]:
         regression = any(name == "regression" for name, _ in given)
-        grown.append(["--algorithm", chosen_algorithm(None, regression)])
+        grown.append(["--algorithm", growing.chosen_algorithm(None, regression)])
     return [
         shlex.join(["branchwise", "report", *_flat([words for _, words in given])]),
         shlex.join(["branchwise", "fit", *_flat(grown), "--output", "tree.json"]),

@@ -11,15 +11,7 @@ import typer
 
 from branchwise.cli import options
 from branchwise.cli.fit import fit_rows
-from branchwise.cli.options import flag, option, takes
-from branchwise.cli.options.growing import (
-    ALGORITHM,
-    REGRESSION,
-    given_parameters,
-    growing_options,
-    option_of,
-    recipe_of,
-)
+from branchwise.cli.options import flag, growing, option, takes
 from branchwise.cli.support import Reporter, check_outputs, open_output, style_of_file
 from branchwise.cli.support.rows import (
     InputTable,
@@ -63,7 +55,7 @@ _WITH_MODEL = ("class_weight", "priors")
 _NOT_PARAMETERS = ("regression", "categorical", "numeric", "ignore", "categories")
 
 
-@takes(growth=growing_options, reading=options.reading_options)
+@takes(growth=growing.growing_options, reading=options.reading_options)
 def steps(
     table_path: str = options.TABLE,
     target: str | None = options.target_option(
@@ -90,8 +82,8 @@ def steps(
     output: str | None = options.output_option(
         "The file to write; - is standard output.", "standard output"
     ),
-    algorithm: str | None = ALGORITHM,
-    regression: bool = REGRESSION,
+    algorithm: str | None = growing.ALGORITHM,
+    regression: bool = growing.REGRESSION,
     quiet: bool = options.QUIET,
     *,
     growth: dict[str, Any],
@@ -179,7 +171,7 @@ def _grow(options: Mapping[str, Any], wanted: object, reporter: Reporter) -> Ste
             "--target must name the column to predict, unless --model is given. Got "
             "neither."
         )
-    recipe = recipe_of(options["algorithm"], options["regression"], options)
+    recipe = growing.recipe_of(options["algorithm"], options["regression"], options)
     with reporter.reading(options["table_path"]) as say:
         rows = read_training(_file(options), options)
         model = fit_rows(rows, recipe, options, say)
@@ -199,13 +191,15 @@ def _open(
     path: str, options: Mapping[str, Any], wanted: object, reporter: Reporter
 ) -> Steps:
     """Work out a tree that was grown before."""
-    given = [name for name in given_parameters(options) if name not in _WITH_MODEL]
+    given = [
+        name for name in growing.given_parameters(options) if name not in _WITH_MODEL
+    ]
     given += [name for name in _NOT_PARAMETERS if options[name]]
     given += [name for name in ("algorithm", "n_jobs") if options[name] is not None]
     if given:
         raise ParameterError(
-            f"{option_of(given[0])} has no effect beside --model, whose tree is grown "
-            "already. Leave out one of them."
+            f"{growing.option_of(given[0])} has no effect beside --model, whose tree "
+            "is grown already. Leave out one of them."
         )
     model = open_model(path)
     with reporter.reading(options["table_path"]) as say:
@@ -219,14 +213,11 @@ def _open(
 
 
 def _written(found: Steps, style: Style, digits: int, reveal: bool) -> str:
-    match style:
-        case Style.TEXT:
-            return found.to_text(digits) + "\n"
-        case Style.MARKDOWN:
-            return found.to_markdown(digits) + "\n"
-        case Style.LATEX:
-            return found.to_latex(digits)
-        case Style.HTML:
-            return found.to_html(digits, reveal)
-        case Style.JSON:
-            return json_text(found.to_dict(), indent=2) + "\n"
+    if style is Style.JSON:
+        return json_text(found.to_dict(), indent=2) + "\n"
+    if style is Style.HTML:
+        return found.to_html(digits, reveal)
+    if style is Style.LATEX:
+        return found.to_latex(digits)
+    text = style is Style.TEXT
+    return (found.to_text(digits) if text else found.to_markdown(digits)) + "\n"

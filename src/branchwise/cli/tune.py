@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from branchwise.cli import options
-from branchwise.cli.options import OutputFormat, flag, option, split_entry, takes
-from branchwise.cli.options.growing import (
-    EVALUATED_ALGORITHM,
-    EVALUATED_REGRESSION,
-    EVALUATION,
-    FOLDS,
-    chosen_algorithm,
-    jobs_option,
-    option_of,
-    seed_option,
+from branchwise.cli.options import (
+    OutputFormat,
+    flag,
+    growing,
+    option,
+    split_entry,
+    takes,
 )
 from branchwise.cli.show import size_of, write_model
 from branchwise.cli.support import (
@@ -75,8 +72,8 @@ def tune(
     ),
     output_format: OutputFormat = options.FORMAT,
     quiet: bool = options.QUIET,
-    algorithm: str | None = EVALUATED_ALGORITHM,
-    regression: bool = EVALUATED_REGRESSION,
+    algorithm: str | None = growing.EVALUATED_ALGORITHM,
+    regression: bool = growing.EVALUATED_REGRESSION,
     grid: list[str] | None = option(
         "--grid NAME=VALUE,...",
         "The values of a parameter, such as max_depth=2,4,none; may be repeated; all "
@@ -103,9 +100,9 @@ def tune(
         "Write the smallest tree within one standard error of the best to -o.",
         panel=_TRYING,
     ),
-    cv: int | None = FOLDS,
-    seed: int | None = seed_option(EVALUATION),
-    jobs: int = jobs_option(-1),
+    cv: int | None = growing.FOLDS,
+    seed: int | None = growing.seed_option(growing.EVALUATION),
+    jobs: int = growing.jobs_option(-1),
     *,
     growth: Growth,
     reading: Reading,
@@ -126,13 +123,13 @@ def tune(
       branchwise tune data.csv -t price -a cart --regression --grid max_depth=2,4,8
     """
     reporter = Reporter(quiet)
-    chosen = chosen_algorithm(algorithm, regression)
+    chosen = growing.chosen_algorithm(algorithm, regression)
     growth.check(chosen, regression)
     wanted = _grid(grid)
     for name in wanted or ():
         if name in growth.given:
             raise ParameterError(
-                f"{option_of(name)} and --grid {name}=... both set {name}. "
+                f"{growing.option_of(name)} and --grid {name}=... both set {name}. "
                 "Give one of them."
             )
     if one_se and output is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,13 @@ from sklearn.model_selection import (
 )
 
 from branchwise.data.arrays import Ints
-from branchwise.errors import DataError, ParameterError, check_seed, counted
+from branchwise.errors import (
+    DataError,
+    ParameterError,
+    check_limit,
+    check_seed,
+    counted,
+)
 
 Split = tuple[Ints, Ints]
 
@@ -44,13 +50,8 @@ class FoldAssignment:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("cv", 2), ("repeats", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < least:
-                raise ParameterError(
-                    f"{name} must be a whole number of at least {least}. Got {value!r} "
-                    "instead."
-                )
+        check_limit("cv", self.cv, least=2, optional=False)
+        check_limit("repeats", self.repeats, least=1, optional=False)
         object.__setattr__(self, "seed", check_seed(self.seed))
         share = self.hold_out
         if share is not None and not (isinstance(share, Real) and 0 < share < 1):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -141,38 +142,21 @@ def _value(parameter: Parameter, written: Any) -> Any:
     match parameter.allowed.kind:
         case "flag":
             return not parameter.off
-        case "cases":
-            return _cases(parameter.option, written)
-        case "alpha":
-            return _alpha(parameter.option, written)
+        case "cases":  # 5 is five cases, 0.05 is a share
+            words = "a whole number or a share between 0 and 1"
+            return _number(parameter.option, written, words, int, float)
+        case "alpha" if written not in ALPHA_RULES:
+            words = f"a number, {' or '.join(ALPHA_RULES)}"
+            return _number(parameter.option, written, words, float)
     return written
 
 
-def _cases(name: str, text: str) -> float:
-    """Read a number of cases or a share: 5 is five cases, 0.05 is a share."""
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise typer.BadParameter(
-            f"{name} must be a whole number or a share between 0 and 1. Got {text!r}."
-        ) from None
-
-
-def _alpha(name: str, text: str) -> float | str:
-    """Read a complexity parameter: a number, or the rule that chooses it."""
-    if text in ALPHA_RULES:
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        rules = " or ".join(ALPHA_RULES)
-        raise typer.BadParameter(
-            f"{name} must be a number, {rules}. Got {text!r}."
-        ) from None
+def _number(name: str, text: str, words: str, *types: type) -> Any:
+    """Read a number as the first type that can."""
+    for read in types:
+        with suppress(ValueError):
+            return read(text)
+    raise typer.BadParameter(f"{name} must be {words}. Got {text!r}.")
 
 
 #: The values of ``--algorithm``.

@@ -294,21 +294,19 @@ def true_classes(file: TableFile, target: str, schema: Schema) -> Truth:
             f"Column {target!r} of {file.label} has no class in any row. This needs "
             "rows whose class is known."
         )
-    known = {_written(label): code for code, label in enumerate(schema.classes)}
-    at_sign = [known.get(_as_written(text, schema), -1) for text in raw.values]
-    unknown = [v for v, at in zip(raw.values, at_sign, strict=True) if at < 0]
-    position = {label: len(known) + at for at, label in enumerate(unknown)}
-    recode = [
-        position[value] if at < 0 else at
-        for value, at in zip(raw.values, at_sign, strict=True)
-    ]
+    known: dict[object, int] = {}
+    for code, label in enumerate(schema.classes):
+        known[str(label).lower() if isinstance(label, bool) else label] = code
+    unknown: list[Value] = []
+    recode = []
+    for text in raw.values:
+        code = known.get(_as_written(text, schema), -1)
+        if code < 0:
+            code = len(schema.classes) + len(unknown)
+            unknown.append(text)
+        recode.append(code)
     codes = np.array([*recode, -1], dtype=np.int64)[raw.codes]
     return Truth((*schema.classes, *unknown), codes, tuple(unknown))
-
-
-def _written(label: Value) -> object:
-    """Return a class in the form in which texts of the table are compared."""
-    return str(label).lower() if isinstance(label, bool) else label
 
 
 def _as_written(text: Value, schema: Schema) -> object:
@@ -335,9 +333,9 @@ def true_numbers(file: TableFile, target: str) -> NDArray[np.float64]:
         )
     infinite = np.isinf(raw.values)
     if infinite.any():
-        at_sign = file.location(int(np.argmax(infinite)))
+        where = file.location(int(np.argmax(infinite)))
         raise DataError(
-            f"Column {target!r} of {file.label} is infinite in {at_sign}. Correct the "
+            f"Column {target!r} of {file.label} is infinite in {where}. Correct the "
             "cell, or leave it empty."
         )
     return raw.values.astype(np.float64)

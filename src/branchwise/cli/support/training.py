@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,19 +14,10 @@ from branchwise.cli.options import (
     Table,
     categorical_names,
     column_names,
+    growing,
     leaving_out,
     split_entry,
     splits,
-)
-from branchwise.cli.options.growing import (
-    ALGORITHMS,
-    effective_parameters,
-    full_name,
-    given_parameters,
-    given_recipe,
-    growing_options,
-    has_parameter,
-    option_of,
 )
 from branchwise.cli.support import Reporter
 from branchwise.cli.support.hints import (
@@ -305,8 +296,15 @@ def by_class(option: str, given: str | None) -> Any:
         return given
 
     def read(classes: Sequence[Value]) -> dict[Value, float]:
-        what = _BY_CLASS[option]
-        named = _named_numbers(option, given, classes, what)
+        what, named = _BY_CLASS[option], {}
+        known = [str(label) for label in classes]
+        for name, number in _amounts(option, given, f"be {what}"):
+            if name not in known:
+                raise ParameterError(
+                    f"{option} names the class {name!r}, which does not occur. The "
+                    f"classes are {quoted(known, 20)}."
+                )
+            named[name] = number
         absent = [label for label in classes if str(label) not in named]
         if option == "--priors" and (absent or not any(named.values())):
             got = f"none for {quoted(absent)}" if absent else "0 for every class"
@@ -321,24 +319,16 @@ def by_class(option: str, given: str | None) -> Any:
     return read
 
 
-def _named_numbers(
-    option: str, given: str, classes: Sequence[Value], what: str
-) -> dict[str, float]:
-    """Read numbers of classes, such as ``yes=2,no=1``, none of them negative."""
-    known = [str(label) for label in classes]
-    numbers = {}
+def _amounts(
+    option: str, given: str, what: str, sign: str = ""
+) -> Iterator[tuple[str, float]]:
+    """Read numbers that are not negative, such as ``yes=2,no=1``; names have a sign."""
     for entry in next(csv.reader([given]), []):
-        name, _, written = entry.rpartition("=")
-        number = as_amount(written) if name else None
-        if number is None:
-            raise ParameterError(f"{option} must be {what}. Got {entry!r}.")
-        if name not in known:
-            raise ParameterError(
-                f"{option} names the class {name!r}, which does not occur. The classes "
-                f"are {quoted(known, 20)}."
-            )
-        numbers[name] = number
-    return numbers
+        name, _, text = entry.rpartition("=")
+        number = as_amount(text)
+        if number is None or not name or sign not in name:
+            raise ParameterError(f"{option} must {what}. Got {entry!r}.")
+        yield name, number
 
 
 def as_amount(written: str) -> float | None:
@@ -373,14 +363,11 @@ def read_costs(given: str, classes: Sequence[Value]) -> Costs:
 def _from_pairs(given: str, classes: Sequence[Value]) -> Costs:
     names = [str(label) for label in classes]
     costs = [[float(i != j) for j in range(len(names))] for i in range(len(names))]
-    for entry in next(csv.reader([given]), []):
-        pair, _, written = entry.rpartition("=")
-        cost = as_amount(written)
-        if cost is None or ":" not in pair:
-            raise ParameterError(
-                "--costs must have pairs of a true and a predicted class with a cost "
-                f"that is not negative, such as yes:no=5. Got {entry!r}."
-            )
+    what = (
+        "have pairs of a true and a predicted class with a cost that is not negative, "
+        "such as yes:no=5"
+    )
+    for pair, cost in _amounts("--costs", given, what, sign=":"):
         true, prediction = _split_pair(pair, names)
         costs[names.index(true)][names.index(prediction)] = cost
     return tuple(map(tuple, costs))
@@ -435,11 +422,11 @@ class Growth:
     @property
     def given(self) -> dict[str, Any]:
         """The parameters that were given, by the names of the estimators."""
-        return given_parameters(self.options)
+        return growing.given_parameters(self.options)
 
     def check(self, algorithm: str, regression: bool) -> None:
         """Reject options that the algorithm does not have."""
-        given_recipe(algorithm, regression, self.given)
+        growing.given_recipe(algorithm, regression, self.given)
 
     def read(
         self, path: str, reading: Reading, target: str, regression: bool
@@ -476,24 +463,26 @@ class Growth:
         """Return an estimator with the parameters that its algorithm has."""
         from branchwise.evaluation import candidate
 
-        if algorithm not in ALGORITHMS:
+        if algorithm not in growing.ALGORITHMS:
             return candidate(algorithm, regression)
-        name, given = full_name(algorithm, regression), self.given
+        name, given = growing.full_name(algorithm, regression), self.given
         if given.get("pruning") == "none":
             del given["pruning"]
             given["prune"] = False
-        given = {n: v for n, v in given.items() if has_parameter(name, n)}
+        given = {n: v for n, v in given.items() if growing.has_parameter(name, n)}
         for weights in ("class_weight", "priors"):
-            read = by_class(option_of(weights), given.get(weights))
+            read = by_class(growing.option_of(weights), given.get(weights))
             if callable(read):
                 given[weights] = read(learn_target(rows.labels)[0])
         if "costs" in given:
             given["costs"] = read_costs(given["costs"], learn_target(rows.labels)[0])
         if only_effective:
-            given = effective_parameters(name, given)
+            given = growing.effective_parameters(name, given)
         categories = rows.roles.categories or None
         return candidate(algorithm, regression, categories=categories, **given)
 
 
 #: The growing and reading options of subcommands other than fit.
-growth_options = leaving_out(growing_options, "n_jobs", "validation", then=Growth)
+growth_options = leaving_out(
+    growing.growing_options, "n_jobs", "validation", then=Growth
+)
