@@ -26,7 +26,7 @@ from branchwise.engines.prediction import (
 from branchwise.engines.sql.source import SqlRows, SqlTable
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.export.plan import Field, make_plan
-from branchwise.export.sql.cases import Names
+from branchwise.export.sql_cases import Names
 from branchwise.export.verification import Exportable, exported, write
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import ENDINGS

@@ -19,8 +19,8 @@ from branchwise import (
     read_table,
 )
 from branchwise.engines.sql import SqlTable
+from branchwise.export import sql as sql_runners
 from branchwise.export import verification
-from branchwise.export.sql import runners as sql_runners
 from branchwise.predict import predict_rows
 from branchwise.recipe import C45, CART, ID3
 from sql_sources import (

@@ -19,20 +19,8 @@ from branchwise import (
     export,
     fit_tree,
 )
-from branchwise.export import verification
+from branchwise.export import sql, sql_cases, verification
 from branchwise.export.plan import STOP, Field, Node, Plan, PlanSplit
-from branchwise.export.sql import (
-    cases as sql_case,
-)
-from branchwise.export.sql import (
-    query as sql,
-)
-from branchwise.export.sql import (
-    query as sql_shares,
-)
-from branchwise.export.sql import (
-    runners as sql_runners,
-)
 from branchwise.files.sql_dialects import DIALECTS
 from mixed_trees import HOSTILE, random_models
 
@@ -145,11 +133,11 @@ def test_duckdb_reads_the_very_numbers(dialect):
 
 def test_postgresql_reads_the_very_numbers():
     psycopg = pytest.importorskip("psycopg")
-    if not os.environ.get(sql_runners.ADDRESS):
+    if not os.environ.get(sql.ADDRESS):
         pytest.skip("no server")
     numbers = adversarial_numbers()
     written = ", ".join(f"({DIALECTS['postgresql'].number(n)})" for n in numbers)
-    with psycopg.connect(os.environ[sql_runners.ADDRESS]) as server:
+    with psycopg.connect(os.environ[sql.ADDRESS]) as server:
         got = server.execute(f"VALUES {written}").fetchall()
     assert [row[0] for row in got] == numbers
 
@@ -183,9 +171,7 @@ def test_a_canary_lives():
     plan = text_plan(evil, (evil, '"; DROP TABLE canary; --'))
     with sqlite3.connect(":memory:") as database:
         database.execute("CREATE TABLE canary (song TEXT)")
-        trial = sql_runners.Trial(
-            DIALECTS["sqlite"], evil, plan, [(evil,)], "not needed"
-        )
+        trial = sql.Trial(DIALECTS["sqlite"], evil, plan, [(evil,)], "not needed")
         database.execute(trial.creation())
         database.executemany(trial.insertion("?"), trial.numbered())
         query = sql.write(plan, options(table=evil)).decode()
@@ -300,7 +286,7 @@ def test_spark_bears_five_hundred():
 
 
 def test_what_nests_too_deeply_takes_further_steps(monkeypatch):
-    monkeypatch.setattr(sql_case, "MOST_NESTED", 1)
+    monkeypatch.setattr(sql_cases, "MOST_NESTED", 1)
     monkeypatch.setattr(verification, "_N_PROBES", 100)
     steps = 0
     for model in random_models(13, seed=20):
@@ -324,7 +310,7 @@ def model_of_depth(depth):
 
 
 def test_divided_cases_are_added_up_in_several_steps(monkeypatch):
-    monkeypatch.setattr(sql_shares, "_MOST_ENDS", 3)
+    monkeypatch.setattr(sql_cases, "_MOST_ENDS", 3)
     monkeypatch.setattr(verification, "_N_PROBES", 100)
     votes = datasets.load("weather")
     model = C45Classifier(prune=False).fit(votes.X, votes.y).model_
@@ -348,7 +334,7 @@ def test_what_divides_too_much_is_refused(monkeypatch):
     model = C45Classifier(prune=False).fit(table.X, table.y).model_
     with pytest.raises(ExportError, match=r"form='expression' cannot .* divides"):
         export.write(model, "sql", form="expression")
-    monkeypatch.setattr(sql_shares, "_MOST_FACTORS", 3)
+    monkeypatch.setattr(sql_cases, "_MOST_FACTORS", 3)
     with pytest.raises(ExportError, match=r"SQL cannot carry .* more than 3\. Prune"):
         export.write(model, "sql")
 
@@ -419,7 +405,7 @@ def test_texts_are_written_for_any_setting_of_the_engine():
 
 
 def test_what_is_not_here_is_said(monkeypatch, weather):
-    monkeypatch.setattr(sql_runners, "find_spec", lambda name: None)
+    monkeypatch.setattr(sql, "find_spec", lambda name: None)
     for dialect, reason in {
         "duckdb": "DuckDB is not installed (pip install 'branchwise[sql]')",
         "postgresql": "psycopg is not installed (pip install psycopg)",
@@ -427,8 +413,8 @@ def test_what_is_not_here_is_said(monkeypatch, weather):
     }.items():
         done = export.verify(weather, "sql", dialect=dialect)
         assert done.absent == (reason,)
-    monkeypatch.setattr(sql_runners, "find_spec", lambda name: "here")
-    monkeypatch.delenv(sql_runners.ADDRESS, raising=False)
+    monkeypatch.setattr(sql, "find_spec", lambda name: "here")
+    monkeypatch.delenv(sql.ADDRESS, raising=False)
     done = export.verify(weather, "sql", dialect="postgresql")
     assert "BRANCHWISE_POSTGRESQL does not give" in done.absent[0]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from branchwise.export.plan import EVERY_BRANCH, STOP, label_of, make_plan
+from branchwise.data.arrays import TIE
+from branchwise.export.plan import EVERY_BRANCH, STOP, make_plan
 
 
 def plan_of(model):
@@ -68,3 +69,26 @@ def reply(plan, question, row):
     if cell not in field.values:
         return question.unseen_to
     return question.branch_of.get(field.values.index(cell), STOP)
+
+
+def label_of(probabilities, plan):
+    """Return the class of a fractional case: the most probable or the cheapest.
+
+    Probabilities (or costs) that differ by less than a relative 1e-9 from the best are
+    equal to it, and the first of them wins.
+    """
+    scores = probabilities if plan.costs is None else _costs(probabilities, plan.costs)
+    best = max(scores)
+    least = best - abs(best) * TIE
+    return next(code for code, score in enumerate(scores) if score >= least)
+
+
+def _costs(probabilities, costs):
+    """Return minus the expected cost of every class, added class by class from 0."""
+    expected_costs = []
+    for prediction in range(len(costs[0])):
+        cost = 0.0
+        for probability, row in zip(probabilities, costs, strict=True):
+            cost += probability * row[prediction]
+        expected_costs.append(-cost)
+    return expected_costs

@@ -26,8 +26,8 @@ from branchwise import ExportError, ModelFileError, ParameterError, export
 from branchwise import model_file as persist
 from branchwise.export import javascript
 from branchwise.export import python as python_source
+from branchwise.export import sql as sql_runners
 from branchwise.export.plan import make_plan
-from branchwise.export.sql import runners as sql_runners
 from branchwise.model import Model
 from branchwise.plot import plot_tree
 from branchwise.report import make_report

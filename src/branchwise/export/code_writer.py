@@ -13,7 +13,7 @@ from importlib.resources import files
 
 from branchwise.data.schema import Value
 from branchwise.errors import ExportError, ParameterError
-from branchwise.export.plan import EVERY_BRANCH, STOP, Plan
+from branchwise.export.plan import Plan
 from branchwise.export.statements import (
     Above,
     Choose,
@@ -34,6 +34,7 @@ from branchwise.export.statements import (
     pieces_of,
 )
 from branchwise.text.conditions import listed, number, word
+from branchwise.tree.splits import EVERY_BRANCH, STOP
 
 #: What has a meaning in a comment of some language, or in a page around the program.
 _LOADED = set("\\*/<>&?`$")

@@ -21,17 +21,8 @@ from importlib.resources import files
 from typing import Any
 
 from branchwise.export.base import Options, Prediction, Runner, Target, run_program
-from branchwise.export.plan import (
-    ABOVE,
-    AT_MOST,
-    EVERY_BRANCH,
-    STOP,
-    Field,
-    Node,
-    Plan,
-    PlanSplit,
-    Row,
-)
+from branchwise.export.plan import Node, Plan, PlanSplit, Row
+from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH, STOP
 
 #: A tree with more levels of splits is divided into pieces.
 _MOST_LEVELS = 100
@@ -81,9 +72,9 @@ def _pieces(plan: Plan) -> list[list[dict[str, Any]]]:
             pieces.append([])
         ends = _end(plan, node)
         if ends is not None:
-            pieces[piece[position]].append(
-                {"node": position, "if": [*ways[position], *ends], **_then(plan, node)}
-            )
+            then = _prediction(plan, node)
+            rule = {"node": position, "if": [*ways[position], *ends], "then": then}
+            pieces[piece[position]].append(rule)
         if node.split is not None:
             for branch in range(len(node.split.branches)):
                 step = _condition(plan, node.split, branch)
@@ -95,24 +86,17 @@ def _pieces(plan: Plan) -> list[list[dict[str, Any]]]:
 
 def _roots(plan: Plan) -> set[int]:
     """Return the nodes below the root at which a piece begins."""
-    depth = [0] * len(plan.nodes)
-    for position, parent in enumerate(plan.parents):
-        if parent >= 0:
-            depth[position] = depth[parent] + 1
-    if max(depth) <= _MOST_LEVELS:
+    if max(plan.depths) <= _MOST_LEVELS:
         return set()
     splitting = (p for p, node in enumerate(plan.nodes) if node.split is not None)
     return set(splitting) - {0}
 
 
-def _then(plan: Plan, node: Node) -> dict[str, Any]:
+def _prediction(plan: Plan, node: Node) -> dict[str, Any]:
     if plan.is_regression:
-        return {"then": {"number": node.number}}
-    then = {
-        "class": plan.classes[node.label],
-        "probabilities": list(node.probabilities),
-    }
-    return {"then": then}
+        return {"number": node.number}
+    label = plan.classes[node.label]
+    return {"class": label, "probabilities": list(node.probabilities)}
 
 
 def _condition(plan: Plan, split: PlanSplit, branch: int) -> dict[str, Any]:
@@ -144,7 +128,8 @@ def _end(plan: Plan, node: Node) -> list[dict[str, Any]] | None:
     if split is None:
         return []
     field = plan.fields[split.field]
-    absent = set(_codes(field)) - set(split.branch_of)
+    codes = (AT_MOST, ABOVE) if field.numeric else range(len(field.values))
+    absent = set(codes) - set(split.branch_of)
     missing = split.missing_to == STOP and not plan.rejects_missing
     unseen = split.unseen_to == STOP and not plan.rejects_unseen
     if not absent and not missing and (field.numeric or not unseen):
@@ -154,10 +139,6 @@ def _end(plan: Plan, node: Node) -> list[dict[str, Any]] | None:
     if not field.numeric:
         condition["unseen"] = int(unseen)
     return [condition]
-
-
-def _codes(field: Field) -> Sequence[int]:
-    return (AT_MOST, ABOVE) if field.numeric else range(len(field.values))
 
 
 def _wanted(plan: Plan, split: PlanSplit, codes: set[int]) -> dict[str, Any]:

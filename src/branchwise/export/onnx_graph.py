@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import TIE
 from branchwise.export.plan import (
-    ABOVE,
-    AT_MOST,
     FRACTIONAL,
     Field,
     Node,
@@ -20,6 +18,7 @@ from branchwise.export.plan import (
     PlanSplit,
     make_machine,
 )
+from branchwise.tree.splits import ABOVE, AT_MOST
 
 #: The one free dimension of inputs and outputs.
 ROWS = "rows"
@@ -355,7 +354,7 @@ def fractional_predictions(walk: Walk, values: NDArray[np.float64]) -> str:
     share = graph.repeat(
         graph.op("Add", zero, graph.real(root)),
         lambda g, _, s: g.op("Mul", g.op("Gather", s, parents, axis=1), factor),
-        max(_depth(plan), 1),
+        max(*plan.depths, 1),
     )
     # A case stops at an inner node if it takes none of its branches.
     stops = graph.op("Equal", went, graph.whole([splitting]))
@@ -378,14 +377,6 @@ def fractional_predictions(walk: Walk, values: NDArray[np.float64]) -> str:
     return graph.repeat(nothing, add, len(plan.nodes))
 
 
-def _depth(plan: Plan) -> int:
-    depth = [0] * len(plan.nodes)
-    for node, parent in enumerate(plan.parents):
-        if parent >= 0:
-            depth[node] = depth[parent] + 1
-    return max(depth)
-
-
 def _factors(walk: Walk, went: str, splitting: Sequence[int]) -> str:
     """Return the share of its parent's cases that each node gets: [rows, nodes]."""
     plan, graph = walk.plan, walk.graph
@@ -394,10 +385,9 @@ def _factors(walk: Walk, went: str, splitting: Sequence[int]) -> str:
     for node, parent in enumerate(plan.parents):
         if parent < 0:
             continue
-        above = plan.nodes[parent]
         positions.append(column[parent])
-        assert above.split is not None  # noqa: S101
-        shares.append(above.split.shares[node - above.first_child])
+        branch = node - plan.nodes[parent].first_child
+        shares.append(plan.split_of(parent).shares[branch])
     to = graph.op("Gather", went, graph.whole(positions), axis=1)
     here = graph.op("Equal", to, graph.whole([list(range(len(plan.nodes)))]))
     everywhere = graph.op("Equal", to, graph.whole(walk.end))

@@ -16,7 +16,9 @@ every branch with a share of its weight. An export follows these rules.
    ``number``.
 4. A fractional case has for every class the sum of probability times share over its
    nodes, and its number is the sum of number times share, in ascending order of the
-   nodes' positions, starting from 0. Its label is :func:`label_of` those probabilities.
+   nodes' positions, starting from 0. Its label is the first class whose probability is
+   within a relative 1e-9 of the highest. With costs, minus the expected cost decides,
+   added class by class from 0.
 
 :func:`make_machine` turns a plan into states with one outcome for each code, for
 exports that look up tables.
@@ -28,35 +30,16 @@ that follows the rules gives the same bits as the model does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from branchwise.data.arrays import TIE
 from branchwise.data.schema import Schema, Value, ValueType
 from branchwise.recipe import Recipe
 from branchwise.threads import cached_property
 from branchwise.tree.apply import class_probabilities
-from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH, STOP, Splits
+from branchwise.tree.splits import EVERY_BRANCH, STOP, Splits
 from branchwise.tree.tree import Tree
-
-__all__ = [
-    "ABOVE",
-    "AT_MOST",
-    "EVERY_BRANCH",
-    "FRACTIONAL",
-    "STOP",
-    "Cell",
-    "Field",
-    "Machine",
-    "Node",
-    "Plan",
-    "PlanSplit",
-    "Row",
-    "label_of",
-    "make_machine",
-    "make_plan",
-]
 
 Cell = Value | None
 Row = tuple[Cell, ...]
@@ -162,30 +145,27 @@ class Plan:
                     parents[node.child(branch)] = position
         return tuple(parents)
 
+    @cached_property
+    def depths(self) -> list[int]:
+        """The number of splits above every node."""
+        depths = [-1] * len(self.nodes)
+        for node, parent in enumerate(self.parents):
+            depths[node] = 0 if parent < 0 else depths[parent] + 1
+        return depths
 
-def label_of(probabilities: Sequence[float], plan: Plan) -> int:
-    """Return the class of a fractional case: the most probable or the cheapest.
+    def split_of(self, position: int) -> PlanSplit:
+        """Return the split of a node that is no leaf."""
+        split = self.nodes[position].split
+        if split is None:
+            raise TypeError(f"node {position} is a leaf")
+        return split
 
-    Probabilities (or costs) that differ by less than a relative 1e-9 from the best are
-    equal to it, and the first of them wins.
-    """
-    scores = probabilities if plan.costs is None else _costs(probabilities, plan.costs)
-    best = max(scores)
-    least = best - abs(best) * TIE
-    return next(code for code, score in enumerate(scores) if score >= least)
-
-
-def _costs(
-    probabilities: Sequence[float], costs: Sequence[Sequence[float]]
-) -> Sequence[float]:
-    """Return minus the expected cost of every class, added class by class from 0."""
-    expected_costs = []
-    for prediction in range(len(costs[0])):
-        cost = 0.0
-        for probability, row in zip(probabilities, costs, strict=True):
-            cost += probability * row[prediction]
-        expected_costs.append(-cost)
-    return expected_costs
+    def n_codes(self, split: PlanSplit) -> int:
+        """Return how many codes a known value may have at a split."""
+        field = self.fields[split.field]
+        if not field.numeric:
+            return len(field.values)
+        return 1 if split.threshold is None else 2
 
 
 def make_plan(schema: Schema, tree: Tree, recipe: Recipe) -> Plan:
@@ -226,7 +206,7 @@ def _nodes(tree: Tree, recipe: Recipe, field_of: dict[int, int]) -> tuple[Node, 
     for node, split in enumerate(plan_splits):
         if split is not None and first[node] < first[node + 1]:
             mine = [q for q in surrogates[first[node] : first[node + 1]] if q]
-            plan_splits[node] = _with_surrogates(split, tuple(mine))
+            plan_splits[node] = replace(split, surrogates=tuple(mine))
     probabilities: list[tuple[float, ...]] = [()] * len(tree)
     if tree.mean is None:
         rows = class_probabilities(tree.weights, tree.weights[0], recipe).tolist()
@@ -235,18 +215,6 @@ def _nodes(tree: Tree, recipe: Recipe, field_of: dict[int, int]) -> tuple[Node, 
     labels = [0] * len(tree) if tree.mean is not None else tree.label.tolist()
     pieces = (plan_splits, tree.first_child.tolist(), labels, probabilities, numbers)
     return tuple(Node(*of_node) for of_node in zip(*pieces, strict=True))
-
-
-def _with_surrogates(split: PlanSplit, surrogates: tuple[PlanSplit, ...]) -> PlanSplit:
-    return PlanSplit(
-        split.field,
-        split.threshold,
-        split.branches,
-        split.missing_to,
-        split.unseen_to,
-        split.shares,
-        surrogates,
-    )
 
 
 def _splits(splits: Splits, field_of: dict[int, int]) -> list[PlanSplit | None]:

@@ -24,7 +24,8 @@ from branchwise.export.base import (
     Target,
     run_program,
 )
-from branchwise.export.plan import AT_MOST, EVERY_BRANCH, Field, Plan, PlanSplit, Row
+from branchwise.export.plan import Field, Plan, PlanSplit, Row
+from branchwise.tree.splits import AT_MOST, EVERY_BRANCH
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">"""
@@ -59,12 +60,10 @@ def _reject(plan: Plan, options: Options) -> None:
             "unseen policy than 'split', or leave such cases without a prediction "
             "with the option divided='unanswered'."
         )
-    depth = [0] * len(plan.nodes)
-    for node, parent in enumerate(plan.parents):
-        depth[node] = depth[parent] + 1 if parent >= 0 else 0
-    if max(depth) > _DEEPEST:
+    depth = max(plan.depths)
+    if depth > _DEEPEST:
         raise ExportError(
-            f"This tree is {max(depth):,} levels deep, and programs that read PMML may "
+            f"This tree is {depth:,} levels deep, and programs that read PMML may "
             f"not nest more than {_DEEPEST}. Prune it, or export to another target."
         )
     values = [value for field in plan.fields for value in field.values]
@@ -254,11 +253,7 @@ def _condition(plan: Plan, position: int) -> str:
     parent = plan.parents[position]
     if parent < 0:
         return _all(list(_looked_at(plan)))
-    above = plan.nodes[parent]
-    if above.split is None:
-        raise TypeError("a parent has a split")
-    branch = position - above.first_child
-    split = above.split
+    split, branch = plan.split_of(parent), position - plan.nodes[parent].first_child
     field = plan.fields[split.field]
     terms = _met(field, split, branch)
     if split.surrogates:

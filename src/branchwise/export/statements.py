@@ -18,7 +18,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from branchwise.export.plan import ABOVE, AT_MOST, EVERY_BRANCH, STOP, Plan, PlanSplit
+from branchwise.export.plan import Plan, PlanSplit
+from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH, STOP
 
 #: Levels of splits, and all splits, of one piece.
 _MOST_LEVELS = 10

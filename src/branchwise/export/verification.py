@@ -10,19 +10,7 @@ from typing import Protocol
 
 from branchwise.data.schema import Schema, Value
 from branchwise.errors import ExportError, ParameterError, counted, quoted
-from branchwise.export import (
-    c as c_source,
-)
-from branchwise.export import (
-    excel,
-    javascript,
-    json_rules,
-    onnx,
-    pmml,
-)
-from branchwise.export import (
-    python as python_source,
-)
+from branchwise.export import c, excel, javascript, json_rules, onnx, pmml, python, sql
 from branchwise.export.base import (
     UNANSWERED,
     Options,
@@ -35,18 +23,9 @@ from branchwise.export.base import (
     sample_of_rows,
     sample_of_table,
 )
-from branchwise.export.plan import (
-    ABOVE,
-    AT_MOST,
-    Cell,
-    Field,
-    Plan,
-    PlanSplit,
-    Row,
-    make_plan,
-)
-from branchwise.export.sql import query as sql
+from branchwise.export.plan import Cell, Field, Plan, PlanSplit, Row, make_plan
 from branchwise.recipe import Recipe
+from branchwise.tree.splits import ABOVE, AT_MOST
 from branchwise.tree.tree import Tree
 
 #: Numbers that other languages may read, write or compare in their own way.
@@ -173,9 +152,8 @@ def _towards(plan: Plan, wanted: int, pools: list[list[Cell]], random: Random) -
     """Return a row that arrives at a node, unless splits on its path exclude it."""
     cells: list[Cell] = [random.choice(pool) for pool in pools]
     for position, branch in _way(plan, wanted):
-        split = plan.nodes[position].split
-        if split is not None:
-            cells[split.field] = _cell_for(plan, split, branch, random)
+        split = plan.split_of(position)
+        cells[split.field] = _cell_for(plan, split, branch, random)
     return tuple(cells)
 
 
@@ -207,19 +185,8 @@ def _cell_for(plan: Plan, split: PlanSplit, branch: int, random: Random) -> Cell
     return random.choice(near[code])
 
 
-TARGETS = {
-    target.name: target
-    for target in (
-        c_source.TARGET,
-        excel.TARGET,
-        javascript.TARGET,
-        json_rules.TARGET,
-        onnx.TARGET,
-        pmml.TARGET,
-        python_source.TARGET,
-        sql.TARGET,
-    )
-}
+_MODULES = (c, excel, javascript, json_rules, onnx, pmml, python, sql)
+TARGETS: dict[str, Target] = {module.TARGET.name: module.TARGET for module in _MODULES}
 
 #: Rows that an export is tried with where none are given.
 _N_PROBES = 1000

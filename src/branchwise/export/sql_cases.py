@@ -1,4 +1,4 @@
-"""CASE expressions for the node where a case ends.
+"""SQL queries: names, conditions, ends, nested CASEs without fractional cases.
 
 Engines limit how deep expressions are nested: SQLite's parser gives up at about 15
 CASEs inside each other. So the largest branch of every node of a deep tree stands not
@@ -9,14 +9,15 @@ What is deeper still is left to a further step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from branchwise.errors import ExportError
-from branchwise.export.plan import ABOVE, AT_MOST, STOP, Field, Plan, PlanSplit
+from branchwise.export.plan import Field, Plan, PlanSplit
 from branchwise.files.sql_dialects import WHOLE, Dialect
 from branchwise.text.conditions import word
+from branchwise.tree.splits import AT_MOST, STOP
 
 
 class Names:
@@ -29,7 +30,9 @@ class Names:
         self.table = dialect.named(table)
         #: The columns of the table, made to compare as the model does.
         self.compared = [
-            compared(dialect, field, f"{self.table}.{dialect.named(field.name)}")
+            _comparable(dialect, field).format(
+                f"{self.table}.{dialect.named(field.name)}"
+            )
             for field in plan.fields
         ]
         self._taken = {dialect.folds(name) for name in [table, *fields]}
@@ -61,14 +64,11 @@ class Names:
         return self._dialect.named(free)
 
 
-def compared(dialect: Dialect, field: Field, written: str) -> str:
-    """Make a column compare as the model does."""
-    template = "{}"
+def _comparable(dialect: Dialect, field: Field) -> str:
+    """Return the pattern that makes a column compare as the model does."""
     if field.numeric:
-        template = dialect.number_column
-    elif field.kind == "text":
-        template = dialect.text_column
-    return template.format(written)
+        return dialect.number_column
+    return dialect.text_column if field.kind == "text" else "{}"
 
 
 def _values(dialect: Dialect, field: Field) -> list[str]:
@@ -131,7 +131,11 @@ class Wording:
 
     def branch(self, split: PlanSplit) -> str:
         """Return an expression for the branch that a case takes, on one line."""
-        return self._case(self.outcomes(split))
+        outcomes = self.outcomes(split)
+        if len(outcomes) == 1:
+            return str(outcomes[0].branch)
+        last = _caught_last(outcomes)
+        return _case((r for r in outcomes if r is not last), last.branch)
 
     def rejected(self) -> list[str]:
         """Return the conditions of rows that have no prediction."""
@@ -146,7 +150,7 @@ class Wording:
     def _codes(self, split: PlanSplit) -> dict[int, list[int]]:
         """Return for every branch, and for STOP, the codes that lead there."""
         codes: dict[int, list[int]] = {}
-        for code in _known(self._plan, split):
+        for code in range(self._plan.n_codes(split)):
             codes.setdefault(split.branch_of.get(code, STOP), []).append(code)
         return codes
 
@@ -214,20 +218,20 @@ class Wording:
         for surrogate in split.surrogates:
             outcomes = self._direct(surrogate, surrogate.missing_to)
             tests += [outcome for outcome in outcomes if outcome.branch != STOP]
-        lines = "".join(f" WHEN {r.condition} THEN {r.branch}" for r in tests)
-        branch = f"CASE{lines} ELSE {split.missing_to} END"
+        branch = _case(tests, split.missing_to)
         to = _in_order({*(r.branch for r in tests), split.missing_to})
         return [Outcome(b, f"{branch} = {b}", False) for b in to]
 
-    @staticmethod
-    def _case(outcomes: Sequence[Outcome]) -> str:
-        if len(outcomes) == 1:
-            return str(outcomes[0].branch)
-        last = next((r for r in outcomes if r.catches), outcomes[-1])
-        tests = "".join(
-            f" WHEN {r.condition} THEN {r.branch}" for r in outcomes if r is not last
-        )
-        return f"CASE{tests} ELSE {last.branch} END"
+
+def _case(outcomes: Iterable[Outcome], otherwise: int) -> str:
+    """Write a CASE for the number of a branch."""
+    tests = "".join(f" WHEN {r.condition} THEN {r.branch}" for r in outcomes)
+    return f"CASE{tests} ELSE {otherwise} END"
+
+
+def _caught_last(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the outcome that is best told by ELSE."""
+    return next((r for r in outcomes if r.catches), outcomes[-1])
 
 
 def _in_order(branches: set[int | None]) -> list[int]:
@@ -241,7 +245,7 @@ def ends_at(plan: Plan, position: int) -> bool:
     split = plan.nodes[position].split
     if split is None:
         return True
-    if any(code not in split.branch_of for code in _known(plan, split)):
+    if any(code not in split.branch_of for code in range(plan.n_codes(split))):
         return True
     if split.missing_to == STOP and not plan.rejects_missing:
         return True
@@ -252,12 +256,57 @@ def ends_at(plan: Plan, position: int) -> bool:
     )
 
 
-def _known(plan: Plan, split: PlanSplit) -> range:
-    """Return the codes that a known value may have."""
-    field = plan.fields[split.field]
-    if not field.numeric:
-        return range(len(field.values))
-    return range(AT_MOST, (AT_MOST if split.threshold is None else ABOVE) + 1)
+#: Ends and splits of one step: engines limit terms (1,000) and columns (1,664).
+_MOST_ENDS = 300
+_MOST_SPLITS = 900
+#: Splits on all paths to all ends: every case computes all of them.
+_MOST_FACTORS = 300_000
+
+
+class End(NamedTuple):
+    """A node where cases end, and the (node, branch) pairs on the way there."""
+
+    position: int
+    way: tuple[tuple[int, int], ...]
+
+
+def blocks_of_ends(plan: Plan) -> list[list[End]]:
+    """Group the ends so that no step has too many, or reject the tree."""
+    blocks: list[list[End]] = [[]]
+    tested: set[int] = set()
+    factors = 0
+    for end in _ends(plan):
+        own = {node for node, _ in end.way}
+        factors += len(end.way)
+        if len(own) > _MOST_SPLITS or factors > _MOST_FACTORS:
+            raise ExportError(
+                "SQL cannot carry this tree: it divides cases with missing or unseen "
+                f"values among branches, and its paths have more than {_MOST_SPLITS} "
+                f"splits, or together more than {_MOST_FACTORS:,}. Prune the tree, "
+                "fit it with missing='largest' and unseen='largest', or export it to "
+                "another target."
+            )
+        if len(blocks[-1]) == _MOST_ENDS or len(tested | own) > _MOST_SPLITS:
+            blocks.append([])
+            tested = set()
+        blocks[-1].append(end)
+        tested |= own
+    return blocks
+
+
+def _ends(plan: Plan) -> list[End]:
+    """Return the ends in the order of their positions."""
+    ways: list[tuple[tuple[int, int], ...]] = [()] * len(plan.nodes)
+    ends = []
+    for position, node in enumerate(plan.nodes):
+        way, ways[position] = ways[position], ()
+        if node.split is not None:
+            for branch in range(len(node.split.branches)):
+                ways[node.child(branch)] = (*way, (position, branch))
+        if ends_at(plan, position):
+            stop = () if node.split is None else ((position, STOP),)
+            ends.append(End(position, way + stop))
+    return ends
 
 
 #: CASEs inside each other, the outermost not counted.
@@ -285,8 +334,10 @@ class Cases:
         self._plan = plan
         self._wording = wording
         self._end = end
-        self._sizes, depth = sizes_and_depth(plan)
-        self._as_drawn = depth <= _SHALLOW
+        self._sizes = [1] * len(plan.nodes)
+        for position in range(len(plan.nodes) - 1, 0, -1):
+            self._sizes[plan.parents[position]] += self._sizes[position]
+        self._as_drawn = max(plan.depths) <= _SHALLOW
         #: Nodes that are too deep, left to a further step.
         self.postponed: list[int] = []
 
@@ -361,7 +412,7 @@ class Cases:
     def _last(self, position: int, outcomes: list[Outcome]) -> Outcome:
         """Return the outcome of the ELSE."""
         if self._as_drawn:
-            return next((r for r in outcomes if r.catches), outcomes[-1])
+            return _caught_last(outcomes)
         node = self._plan.nodes[position]
         return max(
             outcomes,
@@ -369,12 +420,76 @@ class Cases:
         )
 
 
-def sizes_and_depth(plan: Plan) -> tuple[list[int], int]:
-    """Return the number of nodes from each node down, and the depth of the tree."""
-    sizes, levels = [1] * len(plan.nodes), [0] * len(plan.nodes)
-    for position, parent in enumerate(plan.parents):
-        if parent >= 0:
-            levels[position] = levels[parent] + 1
-    for position in range(len(plan.nodes) - 1, 0, -1):
-        sizes[plan.parents[position]] += sizes[position]
-    return sizes, max(levels)
+def expression(plan: Plan, dialect: Dialect, names: Names) -> list[str]:
+    """Return the label, or the number, as one expression."""
+    if plan.divides:
+        raise ExportError(
+            "form='expression' cannot carry this tree: it divides cases with missing "
+            "or unseen values among branches, and no single CASE expression adds the "
+            "parts up. Use form='query'."
+        )
+
+    wording = Wording(plan, dialect, names.compared)
+    cases = Cases(plan, wording, lambda end: _outputs(plan, dialect, end)[0])
+    lines = cases.lines(0, "", rejected=wording.rejected())
+    if cases.postponed:
+        raise ExportError(
+            f"form='expression' cannot carry this tree of {len(plan.nodes):,} nodes: "
+            "its CASE expressions would be nested more deeply than database engines "
+            "read. Use form='query', or prune the tree."
+        )
+    return lines
+
+
+def query(plan: Plan, dialect: Dialect, names: Names) -> list[str]:
+    """Return the query of a tree that sends every case down one way."""
+    predictions, node = names.new("answers"), names.new("node")
+    outputs = [names.prediction, *names.probabilities]
+    joins, passed = _joins(plan, dialect, names, predictions, node)
+    ends = sorted({*passed, *(p for p in range(len(plan.nodes)) if ends_at(plan, p))})
+    return [
+        f"WITH {predictions} ({', '.join([node, *outputs])}) AS (",
+        "  VALUES",
+        ",\n".join(
+            f"    ({', '.join([str(end), *_outputs(plan, dialect, end)])})"
+            for end in ends
+        ),
+        ")",
+        f"SELECT {names.table}.*,",
+        "  " + ", ".join(f"{predictions}.{output}" for output in outputs),
+        f"FROM {names.table}",
+        *joins,
+    ]
+
+
+def _joins(
+    plan: Plan, dialect: Dialect, names: Names, predictions: str, node: str
+) -> tuple[list[str], list[int]]:
+    """Return the joins that find the prediction, and the stations.
+
+    Stations are nodes where one step leaves a case to the next.
+    """
+    wording = Wording(plan, dialect, names.compared)
+    cases = Cases(plan, wording)
+    body = cases.lines(0, "  ", rejected=wording.rejected())
+    joins: list[str] = []
+    passed: list[int] = []
+    while cases.postponed:
+        stations, cases.postponed = cases.postponed, []
+        passed += stations
+        step = names.new("step")
+        joins += [f"LEFT JOIN {predictions} AS {step} ON {step}.{node} =", *body]
+        body = [f"  CASE {step}.{node}"]
+        for station in stations:
+            body += cases.lines(station, "    ", f"WHEN {station} THEN ")
+        body += [f"    ELSE {step}.{node}", "  END"]
+    return [*joins, f"LEFT JOIN {predictions} ON {predictions}.{node} =", *body], passed
+
+
+def _outputs(plan: Plan, dialect: Dialect, position: int) -> list[str]:
+    """Write the label and the probabilities of a node, or its number."""
+    node = plan.nodes[position]
+    if node.number is not None:
+        return [dialect.number(node.number)]
+    label = dialect.value(plan.classes[node.label])
+    return [label, *map(dialect.number, node.probabilities)]

@@ -1,1 +1,0 @@
-"""Export to SQL: queries, dialects and the databases that verify them."""
