@@ -8,6 +8,7 @@
 namespace nb = nanobind;
 
 void bind_growing(nb::module_& m);
+void bind_growing_numbers(nb::module_& m);
 void bind_pruning(nb::module_& m);
 void bind_prediction(nb::module_& m);
 void bind_counting(nb::module_& m);
@@ -21,6 +22,7 @@ NB_MODULE(_native, m) {
     branchwise::LogBounds::shared();
     m.doc() = "Native implementation of growth and prediction.";
     bind_growing(m);
+    bind_growing_numbers(m);
     bind_pruning(m);
     bind_prediction(m);
     bind_counting(m);

@@ -1,0 +1,83 @@
+// What growing from classes and from numbers have in common at the border: options, threads, and
+// the tree that is handed over.
+
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <memory>
+
+#include "binding/tree_arrays.hpp"
+#include "core/parallel.hpp"
+
+namespace branchwise {
+
+constexpr int64_t most_threads = 4096;
+constexpr size_t most_terms = 64;
+constexpr int64_t no_limit = int64_t(1) << 62;
+
+inline Policy policy(Fields& given, const char* name) {
+    return given.choice<Policy>(name, {"branch", "split", "largest", "node", "error"});
+}
+
+inline void read_options(Options& options, Fields& given) {
+    options.max_depth = given.whole("max_depth", -1, no_limit);
+    options.cases_to_split = given.number("cases_to_split", 0);
+    options.cases_in_leaf = given.number("cases_in_leaf", 0);
+    options.cases_in_branch = given.number("cases_in_branch", 0);
+    options.weight_in_leaf = given.number("weight_in_leaf", 0);
+    options.min_gain = given.number("min_gain", 0);
+    options.weights_are_cases = given.flag("weights_are_cases");
+    options.branching = given.choice<Branching>("branching", {"values", "groups", "two-way"});
+    options.quinlan = given.flag("quinlan");
+    options.threshold_at_value = given.flag("threshold_at_value");
+    options.few_values = read_flags(given.list("few_values"), "few_values");
+    options.missing = policy(given, "missing");
+    options.unseen = policy(given, "unseen");
+    options.series = read_numbers(given.list("series"), "series", 0, 3);
+    if (options.series.empty() || options.series.size() > most_terms)
+        refuse("series must have between 1 and 64 entries");
+    options.n_threads = unsigned(given.whole("n_threads", 1, most_threads));
+    options.worth_sharing = size_t(given.whole("worth_sharing", 0, no_limit));
+}
+
+inline void check_all_options(const Problem& problem, Fields& given) {
+    given.check_all_taken();
+    if (problem.few_values.size() != problem.columns.size())
+        refuse("few_values must have one entry for each column");
+}
+
+inline void check_fractions(const Problem& problem) {
+    // Parts of cases would be split without end.
+    if (problem.fractions && problem.cases_to_split < 1)
+        refuse("cases_to_split must be at least 1 with fractions");
+    const bool some_missing = std::any_of(problem.columns.begin(), problem.columns.end(),
+                                          [](const Column& column) { return column.has_missing; });
+    if (problem.missing == Policy::split && some_missing && !problem.fractions)
+        refuse("fractions must be True where missing values go down every branch");
+}
+
+// Threads have tables of their own: as many as there is room for in proportion to the rows.
+inline unsigned useful_threads(const Problem& problem) {
+    const size_t room = std::max<size_t>(most_cells(problem.n_rows) / check_cells(problem), 1);
+    return unsigned(std::min<size_t>(problem.n_threads, room));
+}
+
+// Grow without the GIL, and lay the tree out; `width`: the weights of a node.
+template <typename Grow>
+nb::dict hand_over_grown(const nb::object& progress, size_t width, const Grow& grow) {
+    PythonInterruptCheck python(progress);
+    const Watch watch = std::ref(python);
+    std::unique_ptr<TreeArrays> tree;
+    {
+        ReleasedGil released;
+        const std::vector<Grown> grown = grow(watch);
+        if (!python.interrupted()) tree = std::make_unique<TreeArrays>(in_levels(grown, width));
+        if (tree) watch(tree->n_nodes());
+    }
+    if (python.interrupted()) throw nb::python_error();
+    return hand_over(std::move(*tree));
+}
+
+}  // namespace branchwise
