@@ -83,9 +83,10 @@ nb::dict grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_
     check_all_options(problem, given);
     check_impurities(problem, total_of_rows);
     check_fractions(problem);
-    return hand_over_grown(progress, size_t(n_classes), [&](const Watch& watch) {
+    const auto grow = [&](const Watch& watch) {
         return grow_classes(problem, total_of_rows, watch);
-    });
+    };
+    return hand_over_grown(progress, size_t(n_classes), grow, [](const TreeArrays&) {});
 }
 
 // Whether a table has room for all of its codes and classes: in proportion to its rows.

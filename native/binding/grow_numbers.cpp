@@ -1,7 +1,5 @@
 // The border of growing from numbers: a table and options come in, a tree goes out as arrays.
 
-#include <numeric>
-
 #include "binding/limbs.hpp"
 #include "binding/options.hpp"
 #include "regression/number_grower.hpp"
@@ -46,12 +44,8 @@ nb::dict grow_number_tree(nb::list columns, nb::list n_codes, nb::handle values,
     Arrays arrays;
     Fields given("options", options);
     const auto numbers = arrays.vector<double>(values, "values");
-    // Records have the number of a row where those of classes have a label.
-    std::vector<uint32_t> row_numbers(std::min(numbers.size(), most_rows));
-    std::iota(row_numbers.begin(), row_numbers.end(), 0u);
     read_columns(problem, arrays, columns, read_sizes(n_codes, "n_codes", 1, most_codes),
-                 row_numbers.size());
-    problem.labels = row_numbers.data();
+                 numbers.size());
     problem.n_classes = 1;
     check_cells(problem);
     const double total_of_rows = read_weights(problem, arrays, weights, given);
@@ -64,12 +58,14 @@ nb::dict grow_number_tree(nb::list columns, nb::list n_codes, nb::handle values,
         refuse("branching must be values or two-way where numbers are predicted, without quinlan");
     scale.weight_step = problem.weights ? std::ilogb(problem.weight_step) : 0;
     check_limbs(scale, total_of_rows);
-    return hand_over_grown(progress, scale.width(), [&](const Watch& watch) {
-        scale.find_moments(problem);
+    scale.set_steps();
+    const auto grow = [&](const Watch& watch) {
         ThreadPool pool(useful_threads(problem), problem.worth_sharing);
         return problem.weights ? grow_numbers<double>(problem, scale, watch, pool)
                                : grow_numbers<uint32_t>(problem, scale, watch, pool);
-    });
+    };
+    return hand_over_grown(progress, scale.width(), grow,
+                           [&](TreeArrays& tree) { add_up_squares(tree, scale); });
 }
 
 }  // namespace

@@ -64,9 +64,11 @@ inline unsigned useful_threads(const Problem& problem) {
     return unsigned(std::min<size_t>(problem.n_threads, room));
 }
 
-// Grow without the GIL, and lay the tree out; `width`: the weights of a node.
-template <typename Grow>
-nb::dict hand_over_grown(const nb::object& progress, size_t width, const Grow& grow) {
+// Grow without the GIL, and lay the tree out; `width`: the weights of a node. What is left to do
+// with these arrays does complete(tree).
+template <typename Grow, typename Complete>
+nb::dict hand_over_grown(const nb::object& progress, size_t width, const Grow& grow,
+                         const Complete& complete) {
     PythonInterruptCheck python(progress);
     const Watch watch = std::ref(python);
     std::unique_ptr<TreeArrays> tree;
@@ -74,6 +76,7 @@ nb::dict hand_over_grown(const nb::object& progress, size_t width, const Grow& g
         ReleasedGil released;
         const std::vector<Grown> grown = grow(watch);
         if (!python.interrupted()) tree = std::make_unique<TreeArrays>(in_levels(grown, width));
+        if (tree) complete(*tree);
         if (tree) watch(tree->n_nodes());
     }
     if (python.interrupted()) throw nb::python_error();

@@ -37,7 +37,7 @@ class Records {
     Records(const Problem& problem, const Numbers& numbers)
         : problem_(problem),
           numbers_(numbers),
-          layout_(problem, numbers, weighted),
+          layout_(problem, numbers, weighted, sizeof(Target)),
           share_step_(has_share() ? problem.case_step : 1.0) {
         slot_of_.assign(problem.columns.size(), 0);
         for (size_t j = 0; j < problem.columns.size(); ++j) {
@@ -84,7 +84,9 @@ class Records {
 
     // ---- a record --------------------------------------------------------------
 
-    uint32_t label(const uint8_t* record) const { return load<uint32_t>(record + layout_.label); }
+    // What is predicted: a label, or a number.
+    Target target(const uint8_t* record) const { return load<Target>(record + layout_.target); }
+    uint32_t label(const uint8_t* record) const { return uint32_t(target(record)); }
     Steps steps(const uint8_t* record) const {
         if constexpr (weighted) return load<int64_t>(record + layout_.weight);
         return Steps(1);
@@ -122,7 +124,7 @@ class Records {
     const std::vector<uint32_t>& rows() const { return numbers_.rows; }
     double row_weight(uint32_t row) const { return problem_.weights ? problem_.weights[row] : 1.0; }
 
-    // All of them; target_of(row) is what sorted numbers take with them.
+    // All of them, with target_of(row).
     template <typename TargetOf>
     RecordJob make_root(ThreadPool& pool, const TargetOf& target_of) const {
         RecordJob root;
@@ -130,7 +132,8 @@ class Records {
         take_arena(root);
         const size_t cells = root.n * problem_.columns.size();
         const size_t blocks = (root.n + block - 1) / block;
-        pool.each(blocks, cells, [&](size_t i, unsigned) { fill_records(root, i * block); });
+        pool.each(blocks, cells,
+                  [&](size_t i, unsigned) { fill_records(root, i * block, target_of); });
         root.n_ranked.assign(lists_.size(), 0);
         pool.each(lists_.size(), cells,
                   [&](size_t slot, unsigned) { fill_ranked(root, slot, target_of); });
@@ -190,13 +193,14 @@ class Records {
     // Rows that are filled column by column while they are in the cache.
     static constexpr size_t block = 256;
 
-    void fill_records(const RecordJob& root, size_t begin) const {
+    template <typename TargetOf>
+    void fill_records(const RecordJob& root, size_t begin, const TargetOf& target_of) const {
         const size_t n = std::min(block, root.n - begin);
         const uint32_t* rows = numbers_.rows.data() + begin;
         uint8_t* out = first_to_write(root) + begin * layout_.size;
         uint8_t* record = out;
         for (size_t i = 0; i < n; ++i, record += layout_.size) {
-            store<uint32_t>(record + layout_.label, problem_.labels[rows[i]]);
+            store<Target>(record + layout_.target, target_of(rows[i]));
             if constexpr (weighted) {
                 store<int64_t>(record + layout_.weight,
                                steps_of(row_weight(rows[i]), problem_.weight_step));

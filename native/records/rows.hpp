@@ -1,6 +1,6 @@
 // The general representation: rows as records that are moved physically.
 //
-// A record holds label, weight and case (if weighted), the codes of all categorical
+// A record holds target, weight and case (if weighted), the codes of all categorical
 // columns and the ranks of numeric ones with few distinct numbers, so counting reads
 // memory in order. Other numeric columns are lists of (rank, position, target) sorted by
 // rank, split stably so that they stay sorted.
@@ -84,19 +84,20 @@ struct RecordLayout {
     static constexpr size_t unit = 8;    // a record is so many bytes, or a multiple
     static constexpr size_t least = 16;  // and at least so many: they are looked at together
 
-    size_t label = 0;
+    size_t target = 0;
     size_t weight = 0;
     size_t share = 0;  // how much of a case the record is
     size_t size = 0;
     std::vector<size_t> code;
     std::vector<int> width;
 
-    RecordLayout(const Problem& problem, const Numbers& numbers, bool weighted) {
+    RecordLayout(const Problem& problem, const Numbers& numbers, bool weighted,
+                 size_t target_size) {
         weight = 0;
         share = problem.weights ? 8 : 0;  // without weights, a record weighs what it is of a case
         size_t at = !weighted ? 0 : problem.fractions ? share + 8 : 8;
-        label = at;
-        at += 4;
+        target = at;
+        at += target_size;
         code.resize(problem.columns.size());
         for (size_t j = 0; j < problem.columns.size(); ++j) {
             const Column& column = problem.columns[j];

@@ -38,41 +38,40 @@ struct NumberScale {
     const double* values = nullptr;  // by row: the number, in its unit
     bool poisson = false;
     std::vector<double> sum_steps, square_steps;  // these powers themselves
-    Array<double> moments;                        // by row: weight, limbs of the sum and of squares
 
     size_t width() const { return 1 + sums.size() + squares.size(); }
-    const double* row(uint32_t row) const { return &moments[row * width()]; }
+    const double* squares_of(const double* moments) const { return moments + 1 + sums.size(); }
+    double* squares_of(double* moments) const { return moments + 1 + sums.size(); }
 
-    // From the values and weights of rows.
-    void find_moments(const Table& table) {
+    void set_steps() {
         for (int exponent : sums) sum_steps.push_back(std::ldexp(1.0, exponent));
         for (int exponent : squares) square_steps.push_back(std::ldexp(1.0, exponent));
-        moments.resize(table.n_rows * width());
-        for (size_t i = 0; i < table.n_rows; ++i)
-            find_moments(values[i], table.weights ? &table.weights[i] : nullptr,
-                         &moments[i * width()]);
+    }
+
+    // Add the limbs of a number to a sum; `weight` is 1 unless rows have weights.
+    template <bool weighted>
+    void add_number(double value, double weight, double* sum) const {
+        if constexpr (weighted)
+            add_product(weight, value, sum_steps, sum);
+        else
+            add_limbs(value, sum_steps, sum);
+    }
+
+    // The same for its square.
+    template <bool weighted>
+    void add_square(double value, double weight, double* sum) const {
+        double high, low;
+        two_product(value, value, high, low);
+        if constexpr (weighted) {
+            add_product(weight, high, square_steps, sum);
+            add_product(weight, low, square_steps, sum);
+        } else {
+            add_limbs(high, square_steps, sum);
+            add_limbs(low, square_steps, sum);
+        }
     }
 
   private:
-    void find_moments(double value, const double* weight, double* out) const {
-        double* const sum = out + 1;
-        double* const square = sum + sums.size();
-        std::fill_n(sum, sums.size() + squares.size(), 0.0);
-        double high, low;
-        two_product(value, value, high, low);
-        if (!weight) {
-            out[0] = 1.0;
-            add_limbs(value, sum_steps, sum);
-            add_limbs(high, square_steps, square);
-            add_limbs(low, square_steps, square);
-            return;
-        }
-        out[0] = *weight;
-        add_product(*weight, value, sum_steps, sum);
-        add_product(*weight, high, square_steps, square);
-        add_product(*weight, low, square_steps, square);
-    }
-
     static void add_product(double a, double b, const std::vector<double>& steps, double* to) {
         double product, rest;
         two_product(a, b, product, rest);
@@ -133,7 +132,7 @@ inline double mean_of(const NumberScale& scale, const double* moments, int unit 
 inline double variance_of(const NumberScale& scale, const double* moments) {
     const WholeSum whole(scale, moments);
     bool negative;
-    const Wide squares = add_up_limbs(moments + 1 + scale.sums.size(), scale.squares, negative);
+    const Wide squares = add_up_limbs(scale.squares_of(moments), scale.squares, negative);
     Wide weight;
     weight.add(whole.weight, 0);
     const int once = scale.sums.back() - scale.weight_step;
@@ -165,20 +164,15 @@ class NodeMoments {
     NodeMoments(const NumberScale& scale, const std::vector<double>& series)
         : scale_(scale), series_(series) {}
 
-    // For the node that has these moments.
-    void centre_at(const double* moments) {
-        find_mean(moments);
-        find_scale(moments, unknown);
-    }
-
-    // The same in two steps, for who adds up squared distances from the mean in between: they tell
-    // the variance nearly, which will do unless it is next to a power of two.
+    // For the node that has these moments. Then squared distances from the mean of its n rows are
+    // added up: they tell the variance nearly, which will do unless it is next to a power of two.
     void find_mean(const double* moments) {
         weight_ = moments[0];
         mean_ = mean_of(scale_, moments);
         centre_ = scale_.poisson ? 0.0 : mean_;
     }
-    void find_scale(const double* moments, double squares) {
+    template <typename Variance>
+    void find_scale(size_t n, double squares, const Variance& exact_variance) {
         int widest = 0, size = 0;
         if (scale_.poisson) {
             std::frexp(mean_ * weight_, &size);
@@ -186,12 +180,12 @@ class NodeMoments {
         } else {
             const double above = std::nextafter(std::fabs(mean_), HUGE_VAL) - std::fabs(mean_);
             int bits, other;
-            const double off = squares * (weight_ + 64) * std::numeric_limits<double>::epsilon();
+            const double off = squares * (double(n) + 64) * std::numeric_limits<double>::epsilon();
             std::frexp(squares - off, &bits);
             std::frexp(squares + off, &other);
             const bool known = squares >= least_squares && above * above * weight_ <= off / 4;
             if (!known || bits != other)
-                std::frexp((variance_of(scale_, moments) + above * above) * weight_, &bits);
+                std::frexp((exact_variance() + above * above) * weight_, &bits);
             size = (bits + (bits > 0)) / 2;  // rounded up
             exponent_ = 2 * size;
             std::frexp(weight_, &bits);
@@ -254,7 +248,6 @@ class NodeMoments {
     double resolution() const { return resolution_; }
 
   private:
-    static constexpr double unknown = -1.0;
     static constexpr double least_squares = 1e-280;  // of normal numbers
 
     const NumberScale& scale_;

@@ -1,7 +1,8 @@
 // Growth over records whose target is a number: variance and Poisson's criterion.
 //
 // W is uint32_t where every row counts as one, double where rows have weights. The weights of a
-// node are its moments; records have the number of their row in the place of a label.
+// node are its moments: squares are added up where rows stay, in leaves, and by add_up_squares
+// in the nodes above them.
 
 #pragma once
 
@@ -35,12 +36,15 @@ class NumberGrower : public RecordTree<W, double> {
         add_root();
         Job root = records_.make_root(pool_, [&](uint32_t row) { return scale_.values[row]; });
         Values values;
-        for (uint32_t row : records_.rows()) {
-            add_moments(weights_of(0), row);
-            values.add(scale_.values[row]);
-        }
+        each_record(root, [&](size_t, const uint8_t* record) {
+            add_sum(weights_of(0), record);
+            values.add(records_.target(record));
+        });
         grown_.nodes[0].cases = double(root.n);
-        if (is_open(0, 0, values.several)) jobs.push_back(std::move(root));
+        if (is_open(0, 0, values.several))
+            jobs.push_back(std::move(root));
+        else
+            close(root);
     }
 
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
@@ -59,7 +63,10 @@ class NumberGrower : public RecordTree<W, double> {
             });
             best = first_best(moments_.in_units(moments_.resolution()));
         }
-        if (best >= 0) carry_out(node, size_t(best), stack);
+        if (best >= 0)
+            carry_out(node, size_t(best), stack);
+        else
+            close(job);
     }
 
   private:
@@ -68,6 +75,7 @@ class NumberGrower : public RecordTree<W, double> {
     using Base::add_sides;
     using Base::branch_of_code_;
     using Base::candidates_;
+    using Base::children_;
     using Base::find_branches;
     using Base::grown_;
     using Base::made_;
@@ -95,9 +103,28 @@ class NumberGrower : public RecordTree<W, double> {
         }
     };
 
-    void add_moments(double* to, uint32_t row) const {
-        const double* moments = scale_.row(row);
-        for (size_t k = 0; k < width_; ++k) to[k] += moments[k];
+    // visit(i, record) for the records of a node.
+    template <typename Visit>
+    void each_record(const Job& job, const Visit& visit) const {
+        const uint8_t* record = records_.first(job);
+        for (size_t i = 0; i < job.n; ++i, record += records_.size()) visit(i, record);
+    }
+
+    // To the moments of a node: weight and number, or the square of it.
+    void add_sum(double* moments, const uint8_t* record) const {
+        const auto weight = double(records_.weight(record));
+        moments[0] += weight;
+        scale_.template add_number<weighted>(records_.target(record), weight, moments + 1);
+    }
+    void add_square(double* moments, const uint8_t* record) const {
+        scale_.template add_square<weighted>(
+            records_.target(record), double(records_.weight(record)), scale_.squares_of(moments));
+    }
+
+    // A node that is not split has its own squares.
+    void close(const Job& job) {
+        each_record(
+            job, [&](size_t, const uint8_t* record) { add_square(weights_of(job.node), record); });
     }
 
     // Whether depth and cases allow a node to be split, and its numbers differ.
@@ -108,17 +135,21 @@ class NumberGrower : public RecordTree<W, double> {
 
     void centre_at(const Job& job) {
         const double* moments = weights_of(job.node);
-        if (weighted || scale_.poisson) return moments_.centre_at(moments);
         moments_.find_mean(moments);
         distances_.resize(job.n);
         const double centre = moments_.centre();
-        const uint8_t* record = records_.first(job);
         double squares = 0;
-        for (size_t i = 0; i < job.n; ++i, record += records_.size()) {
-            distances_[i] = scale_.values[records_.label(record)] - centre;
-            squares += distances_[i] * distances_[i];
-        }
-        moments_.find_scale(moments, squares);
+        each_record(job, [&](size_t i, const uint8_t* record) {
+            const double distance = records_.target(record) - centre;
+            distances_[i] = distance;
+            squares += double(records_.weight(record)) * (distance * distance);
+        });
+        moments_.find_scale(job.n, squares, [&] {
+            std::vector<double> all(moments, moments + width_);
+            each_record(job, [&](size_t, const uint8_t* record) { add_square(&all[0], record); });
+            return variance_of(scale_, &all[0]);
+        });
+        if (weighted || scale_.poisson) return;
         squares_ = squares * moments_.factor() * moments_.factor();
         const double factor = moments_.factor();
         all_ = {sum_in_steps(job.n, 0.0, factor, [&](size_t i) { return distances_[i]; }),
@@ -223,6 +254,7 @@ class NumberGrower : public RecordTree<W, double> {
             return is_open(child, depth, differ_[size_t(child - first)].several);
         };
         open_children(job, j, first, opens, stack);
+        close_children(job, first);
     }
 
     // Into made_; where codes lead is noted in branch_of_code_.
@@ -231,12 +263,7 @@ class NumberGrower : public RecordTree<W, double> {
         double known = 0;
         if (records_.is_list(j)) {
             add_sides(j);
-            const auto* entry = records_.ranked(node.job, records_.slot(j));
-            const uint8_t* base = records_.first(node.job);
-            for (size_t i = 0; i < node.job.n_ranked[records_.slot(j)]; ++i) {
-                const uint8_t* record = base + entry[i].position * records_.size();
-                made_.size[side_of(j, entry[i].rank)] += double(records_.weight(record));
-            }
+            weigh_sides(node.job, j);
         } else {
             make_groups(node, j);
         }
@@ -249,6 +276,22 @@ class NumberGrower : public RecordTree<W, double> {
         }
         made_.largest = largest_branch(made_.size);
         made_.missing_to = missing_route(problem_, made_.largest, made_.missing_branch);
+    }
+
+    void weigh_sides(const Job& job, size_t j) {
+        const auto* entry = records_.ranked(job, records_.slot(j));
+        const size_t n = job.n_ranked[records_.slot(j)];
+        if constexpr (weighted) {
+            const uint8_t* base = records_.first(job);
+            for (size_t i = 0; i < n; ++i)
+                made_.size[side_of(j, entry[i].rank)] +=
+                    records_.weight(base + entry[i].position * records_.size());
+        } else {
+            const auto* right = std::partition_point(
+                entry, entry + n, [&](const Ranked<double>& one) { return !side_of(j, one.rank); });
+            made_.size[0] = double(right - entry);
+            if (made_.count() > 1) made_.size[1] = double(entry + n - right);
+        }
     }
 
     void make_groups(const NumberNode& node, size_t j) {
@@ -274,8 +317,8 @@ class NumberGrower : public RecordTree<W, double> {
                 codes[b].size() == 1 ? int32_t(codes[b][0]) : grown_.add_group(std::move(codes[b]));
     }
 
-    // The moments of the branches, into made_: those of the one with the most records are what
-    // the others leave of the node's, unless some records go nowhere.
+    // Weights and sums of the branches, into made_: those of the one with the most records are
+    // what the others leave of the node's, unless some records go nowhere.
     void add_up_children(const Job& job) {
         const size_t n = made_.count();
         size_t most = 0;
@@ -284,22 +327,29 @@ class NumberGrower : public RecordTree<W, double> {
         const bool all = mover_.rows(n) == 0;
         made_.weights.assign(n * width_, 0.0);
         differ_.assign(n, Values());
-        const uint8_t* record = records_.first(job);
-        for (size_t i = 0; i < job.n; ++i, record += records_.size()) {
+        each_record(job, [&](size_t i, const uint8_t* record) {
             const uint32_t branch = mover_.branch(i);
-            if (branch == n) continue;
-            const uint32_t row = records_.label(record);
-            if (!differ_[branch].several) differ_[branch].add(scale_.values[row]);
-            if (all && branch == most) continue;
-            add_moments(&made_.weights[branch * width_], row);
-        }
+            if (branch == n) return add_square(weights_of(job.node), record);
+            if (!differ_[branch].several) differ_[branch].add(records_.target(record));
+            if (!all || branch != most) add_sum(&made_.weights[branch * width_], record);
+        });
         if (!all) return;
         const double* whole = weights_of(job.node);
-        for (size_t k = 0; k < width_; ++k) {
+        for (size_t k = 0; k < 1 + scale_.sums.size(); ++k) {
             double left = whole[k];
             for (size_t b = 0; b < n; ++b) left -= made_.weights[b * width_ + k];
             made_.weights[most * width_ + k] = left;
         }
+    }
+
+    // Children that are not open have their own squares, too.
+    void close_children(const Job& job, int64_t first) {
+        const size_t n = made_.count();
+        each_record(job, [&](size_t i, const uint8_t* record) {
+            const uint32_t branch = mover_.branch(i);
+            if (branch < n && !children_[branch].n)
+                add_square(weights_of(first + int64_t(branch)), record);
+        });
     }
 
     const NumberScale& scale_;
@@ -316,5 +366,18 @@ class NumberGrower : public RecordTree<W, double> {
     std::vector<std::vector<Plain>> groups_;  // one list for each thread
     std::vector<Values> differ_;              // by branch
 };
+
+// Nodes of a tree in levels have the squares of their children, besides their own.
+inline void add_up_squares(TreeArrays& tree, const NumberScale& scale) {
+    const size_t width = scale.width(), n_limbs = scale.squares.size();
+    size_t child = tree.n_nodes();
+    for (size_t node = tree.n_nodes(); node-- > 0;) {
+        double* const own = scale.squares_of(&tree.weights[node * width]);
+        for (auto left = tree.n_children[node]; left > 0; --left) {
+            const double* const part = scale.squares_of(&tree.weights[--child * width]);
+            for (size_t k = 0; k < n_limbs; ++k) own[k] += part[k];
+        }
+    }
+}
 
 }  // namespace branchwise

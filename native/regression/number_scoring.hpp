@@ -67,11 +67,6 @@ class NumberScorer {
 
     // ---- counting --------------------------------------------------------------
 
-    void add_limbs(double* to, const uint8_t* record) const {
-        const double* limbs = scale_.row(records_.label(record)) + 1;
-        for (size_t k = 0; k < n_limbs_; ++k) to[k] += limbs[k];
-    }
-
     // The groups of a column, in order, and the rows that miss it. At first every value is a
     // branch of its own.
     void collect(const NumberNode& node, size_t j) {
@@ -89,7 +84,7 @@ class NumberScorer {
     void collect_list(const NumberNode& node, size_t slot) {
         const auto* entry = records_.ranked(node.job, slot);
         const size_t n = node.job.n_ranked[slot];
-        const uint8_t* base = records_.first(node.job);
+        [[maybe_unused]] const uint8_t* base = records_.first(node.job);
         std::copy_n(node.sums, n_limbs_, missing_limbs_.begin());
         double missing_weight = node.moments.weight(), missing_cases = node.cases;
         double limbs[NumberScale::most_limbs];
@@ -98,9 +93,11 @@ class NumberScorer {
             double weight = 0, cases = 0;
             std::fill_n(limbs, n_limbs_, 0.0);
             for (; i < n && entry[i].rank == rank; ++i) {
-                const uint8_t* record = base + entry[i].position * records_.size();
-                add_limbs(limbs, record);
-                weight += double(records_.weight(record));
+                double own = 1;
+                if constexpr (weighted)
+                    own = records_.weight(base + entry[i].position * records_.size());
+                scale_.template add_number<weighted>(entry[i].target, own, limbs);
+                weight += own;
                 cases += 1;
             }
             groups_.push_back({rank, cases, node.moments.distance(weight, limbs)});
@@ -120,8 +117,10 @@ class NumberScorer {
             const uint32_t code = records_.code(record, j);
             if (cases_of_code_[code] == 0) present_.push_back(code);
             cases_of_code_[code] += 1;
-            weight_of_code_[code] += double(records_.weight(record));
-            add_limbs(&limbs_of_code_[code * n_limbs_], record);
+            const auto weight = double(records_.weight(record));
+            weight_of_code_[code] += weight;
+            scale_.template add_number<weighted>(records_.target(record), weight,
+                                                 &limbs_of_code_[code * n_limbs_]);
         }
         std::sort(present_.begin(), present_.end());
         for (uint32_t code : present_) {
