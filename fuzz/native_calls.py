@@ -177,6 +177,10 @@ def prune_call(rng: np.random.Generator) -> Call:
     return "prune", given
 
 
+#: The methods of a walk.
+WALKS = ("label", "arrive", "blend", "node")
+
+
 def walk_call(rng: np.random.Generator) -> Call:
     """Return the making of a walk and its use, by the name of the method."""
     _, source = grow_arguments(rng)
@@ -184,8 +188,17 @@ def walk_call(rng: np.random.Generator) -> Call:
     tree = native.grow_native(*source)
     given = recorded(NativeWalk, columns, tree)
     n_rows = 0 if len(tree) == 1 else data.n_rows  # the library asks no more of a leaf
-    rows = {"columns": list(data.data), "n_rows": n_rows}
-    return str(rng.choice(["label", "arrive"])), {**given, **rows}
+    method = str(rng.choice(WALKS))
+    if method == "node":
+        used = tree.used_columns
+        cells = [data.data[index][0].item() for index in used] if len(used) else []
+        return method, {**given, "row": cells}
+    rows: dict[str, Any] = {"columns": list(data.data), "n_rows": n_rows}
+    if method == "blend":
+        rows["numbers"] = rng.random((len(tree), int(rng.integers(1, 4))))
+        some = np.flatnonzero(rng.random(n_rows) < 0.5)
+        rows["rows"] = some if rng.random() < 0.5 else None
+    return method, {**given, **rows}
 
 
 def tally_call(rng: np.random.Generator) -> Call:
@@ -300,10 +313,11 @@ def try_one(seed: int, number: int) -> str:
 
 def called(function: str, given: dict[str, Any]) -> Any:
     """Call a function of the extension, or a method of a walk."""
-    if function not in ("label", "arrive"):
+    if function not in WALKS:
         return getattr(_native, function)(**given)
-    rows = {name: given.pop(name) for name in ("columns", "n_rows")}
-    return getattr(_native.Walk(**given), function)(**rows)
+    made = {name: given[name] for name in ("tree", "sizes", "labels", "values")}
+    rows = {name: value for name, value in given.items() if name not in made}
+    return getattr(_native.Walk(**made), function)(**rows)
 
 
 def touch(result: Any) -> None:

@@ -49,19 +49,99 @@ std::vector<Cells> read_cells_of(const Walk& walk, Arrays& arrays, const nb::lis
     return cells;
 }
 
-// The label of each row; None where a row goes down every branch somewhere.
-nb::object label(const Walk& walk, nb::list columns, size_t n_rows) {
+// The label of each row, and the rows without one: those that go down every branch
+// somewhere.
+nb::tuple label(const Walk& walk, nb::list columns, size_t n_rows) {
     if (walk.jump_table().label_at.empty()) refuse("labels were not given: a tree without labels");
     Arrays arrays;
     const std::vector<Cells> cells = read_cells_of(walk, arrays, columns, n_rows);
     Array<uint8_t> labels(n_rows);
+    Array<int64_t> fractional;
     {
         ReleasedGil released;
         walk.labels(cells, n_rows, labels.data());
+        const uint8_t *begin = labels.data(), *end = begin + n_rows, *found = begin;
+        while ((found = std::find(found, end, JumpTable::no_label)) != end)
+            fractional.push_back(found++ - begin);
     }
-    if (std::find(labels.begin(), labels.end(), JumpTable::no_label) != labels.end())
-        return nb::none();
-    return own(std::move(labels), n_rows);
+    const size_t n_fractional = fractional.size();
+    return nb::make_tuple(own(std::move(labels), n_rows), own(std::move(fractional), n_fractional));
+}
+
+// Numbers of the nodes: one line for each.
+Span<const double> read_numbers_of(const Walk& walk, Arrays& arrays, nb::handle numbers,
+                                   size_t& width) {
+    const Py_buffer& view = arrays.view(numbers, "numbers", 2);
+    if (size_t(view.shape[0]) + 1 != walk.jump_table().first_child.size())
+        refuse("numbers must have one line for each node");
+    width = size_t(view.shape[1]);
+    if (width == 0) refuse("numbers must have a column");
+    return Arrays::entries<const double>(view, "numbers");
+}
+
+size_t checked_product(size_t n_rows, size_t width) {
+    if (width > (size_t(1) << 40) / std::max<size_t>(n_rows, 1))
+        refuse("numbers must have fewer columns for so many rows");
+    return n_rows * width;
+}
+
+// The numbers of the nodes that rows arrive at, weighted by their shares; of all rows, or
+// of those that are listed.
+nb::object blend(const Walk& walk, nb::list columns, size_t n_rows, nb::handle numbers,
+                 nb::handle rows) {
+    Arrays arrays;
+    const std::vector<Cells> cells = read_cells_of(walk, arrays, columns, n_rows);
+    size_t width = 0;
+    const Span<const double> given = read_numbers_of(walk, arrays, numbers, width);
+    if (rows.is_none()) {
+        Array<double> out(checked_product(n_rows, width));
+        {
+            ReleasedGil released;
+            walk.blend(cells, n_rows, given.data(), width, out.data());
+        }
+        return own(std::move(out), n_rows, width);
+    }
+    const auto listed = arrays.vector<int64_t>(rows, "rows");
+    int64_t before = -1;
+    for (const int64_t row : listed) {
+        if (row <= before || row >= int64_t(n_rows))
+            refuse("rows must ascend and be below n_rows");
+        before = row;
+    }
+    Array<double> out(checked_product(listed.size(), width));
+    {
+        ReleasedGil released;
+        walk.blend_rows(cells, n_rows, listed, given.data(), width, out.data());
+    }
+    return own(std::move(out), listed.size(), width);
+}
+
+// The node that one row arrives at; `row` has a code or a number for each column that is
+// tested, in their order.
+uint32_t node(const Walk& walk, nb::list row) {
+    const JumpTable& jump_table = walk.jump_table();
+    if (jump_table.split_tests.empty()) return 0;
+    const nb::tuple given = items_of(row);
+    std::vector<Cell> cells(jump_table.used.size(), Cell{0, 0.0});
+    size_t at = 0;
+    for (size_t j = 0; j < cells.size(); ++j) {
+        if (!jump_table.used[j]) continue;
+        if (at == given.size()) refuse("row must have a cell for each column that is tested");
+        const nb::handle cell = given[at++];
+        if (jump_table.values[j] == 0) {
+            if (!PyFloat_CheckExact(cell.ptr())) refuse_type("row must hold a float for a number");
+            cells[j].number = PyFloat_AS_DOUBLE(cell.ptr());
+            continue;
+        }
+        if (!PyLong_CheckExact(cell.ptr())) refuse_type("row must hold an int for a code");
+        int overflow = 0;
+        const long long code = PyLong_AsLongLongAndOverflow(cell.ptr(), &overflow);
+        if (overflow || code < 0 || code > (long long)jump_table.values[j] + 1)
+            refuse("row must hold no code that is beyond that of unseen values");
+        cells[j].code = uint32_t(code);
+    }
+    if (at != given.size()) refuse("row must have a cell for each column that is tested");
+    return walk.node(cells);
 }
 
 nb::tuple arrive(const Walk& walk, nb::list columns, size_t n_rows) {
@@ -93,7 +173,10 @@ void bind_prediction(nb::module_& m) {
     nb::class_<Walk>(m, "Walk")
         .def(nb::new_(&make_walk), nb::arg("tree"), nb::arg("sizes").none(),
              nb::arg("labels").none(), nb::arg("values"))
+        .def("node", &node, nb::arg("row"))
         .def("label", &label, nb::arg("columns"), nb::arg("n_rows"))
+        .def("blend", &blend, nb::arg("columns"), nb::arg("n_rows"), nb::arg("numbers").none(),
+             nb::arg("rows").none())
         .def("arrive", &arrive, nb::arg("columns"), nb::arg("n_rows"));
     m.attr("FRACTIONAL") = nb::int_(JumpTable::fractional);
 }

@@ -22,6 +22,20 @@ struct Cells {
     int width = 0;  // bytes of a code; 8 for numbers; 0: not used by the tree
 };
 
+// One cell of a row: a code, or a number where the column has numbers.
+struct Cell {
+    uint32_t code;
+    double number;
+};
+
+// The way of a number at a threshold, which lies in front of the jumps.
+template <typename Entry>
+uint32_t side_of(double number, const Entry* begin) {
+    double threshold;
+    std::memcpy(&threshold, begin, sizeof threshold);
+    return threshold_space + uint32_t(number > threshold) + 2 * uint32_t(number != number);
+}
+
 // Copy codes, and check that the table has jump_table for them.
 template <typename Given, typename Code>
 void copy_codes(const Cells& cells, size_t first, size_t n, uint32_t most, Code* to) {
@@ -118,11 +132,9 @@ class Words {
         const uint64_t word = block_[split_test * most_rows + k];
         if (jump_table_.has_lists && listed_[split_test])
             return way_in_list(table_ + begin, uint32_t(word));
-        double number, threshold;
+        double number;
         std::memcpy(&number, &word, sizeof number);
-        std::memcpy(&threshold, table_ + begin, sizeof threshold);
-        const uint32_t side =
-            threshold_space + uint32_t(number > threshold) + 2 * uint32_t(number != number);
+        const uint32_t side = side_of(number, table_ + begin);
         return (side & numeric_[split_test]) | (uint32_t(word) & ~numeric_[split_test]);
     }
 
@@ -159,11 +171,46 @@ class Walk {
         arrive(cells, n_rows, jump_table_.label_at.data(), out);
     }
 
+    // The node that one row arrives at; it has a cell for every column.
+    uint32_t node(const std::vector<Cell>& row) const {
+        return jump_table_.narrow.empty() ? node_by(jump_table_.wide, row)
+                                          : node_by(jump_table_.narrow, row);
+    }
+
     // Where the parts of fractional rows arrive, sorted by row, then node.
     std::vector<Part> parts(const std::vector<Cells>& cells, const uint32_t* nodes,
                             size_t n_rows) const {
-        return jump_table_.narrow.empty() ? divide(jump_table_.wide, cells, nodes, n_rows)
-                                          : divide(jump_table_.narrow, cells, nodes, n_rows);
+        std::vector<Part> all;
+        divide(cells, n_rows, FractionalRows{nodes, n_rows}, [&](const std::vector<Part>& found) {
+            all.insert(all.end(), found.begin(), found.end());
+        });
+        return all;
+    }
+
+    // The values of the nodes that every row arrives at, weighted by its shares. `values`
+    // has `width` numbers for each node.
+    void blend(const std::vector<Cells>& cells, size_t n_rows, const double* values, size_t width,
+               double* out) const {
+        Array<uint32_t> arrived_at(n_rows);
+        nodes(cells, n_rows, arrived_at.data());
+        for (size_t k = 0; k < n_rows; ++k)
+            if (arrived_at[k] != JumpTable::fractional)
+                std::copy_n(values + arrived_at[k] * width, width, out + k * width);
+        divide(cells, n_rows, FractionalRows{arrived_at.data(), n_rows},
+               [&](const std::vector<Part>& found) {
+                   weigh(found, values, width, out + size_t(found.front().row) * width);
+               });
+    }
+
+    // The same for some rows only, in ascending order.
+    void blend_rows(const std::vector<Cells>& cells, size_t n_rows,
+                    const Span<const int64_t>& rows, const double* values, size_t width,
+                    double* out) const {
+        divide(cells, n_rows, ListedRows{rows.begin(), rows.end()},
+               [&](const std::vector<Part>& found) {
+                   weigh(found, values, width, out);
+                   out += width;
+               });
     }
 
   private:
@@ -217,52 +264,112 @@ class Walk {
     }
 
     template <typename Entry>
-    std::vector<Part> divide(const Array<Entry>& table, const std::vector<Cells>& cells,
-                             const uint32_t* nodes, size_t n_rows) const {
-        Words<Entry> rows(jump_table_, cells, table);
-        std::vector<Part> found;
-        for (size_t first = 0; first < n_rows; first += rows.most_rows) {
-            const size_t n = std::min(rows.most_rows, n_rows - first);
-            if (std::find(nodes + first, nodes + first + n, JumpTable::fractional) ==
-                nodes + first + n)
-                continue;
-            rows.load(first, n);
-            for (size_t k = 0; k < n; ++k)
-                if (nodes[first + k] == JumpTable::fractional)
-                    divide_one(rows, k, uint32_t(first + k), found);
+    uint32_t node_by(const Array<Entry>& table, const std::vector<Cell>& row) const {
+        uint32_t at = 0;
+        for (Entry entry = table[at]; split_test_of(entry) != jump_table_.arrived;
+             entry = table[at]) {
+            const SplitTest& tested = jump_table_.split_tests[split_test_of(entry)];
+            const uint32_t begin = begin_of(entry);
+            const Cell& cell = row[tested.column];
+            if (jump_table_.values[tested.column] == 0)
+                at = begin + side_of(cell.number, table.data() + begin);
+            else
+                at = begin + (tested.in_list ? way_in_list(table.data() + begin, cell.code)
+                                             : cell.code);
         }
-        return found;
+        return jump_table_.node_at[at];
     }
 
-    // Where the parts of one row arrive, sorted by node, appended to `found`.
-    template <typename Rows>
-    void divide_one(const Rows& rows, size_t k, uint32_t row, std::vector<Part>& found) const {
-        const auto before = std::ptrdiff_t(found.size());
-        std::vector<Part> open{{row, 0, 1.0}};
-        while (!open.empty()) {
-            const Part part = open.back();
-            open.pop_back();
-            uint32_t node = part.node;
-            if (!jump_table_.is_leaf(node)) {
-                const Place place = jump_table_.places[node];
-                node = jump_table_
-                           .node_at[place.begin + rows.outcome(place.split_test, place.begin, k)];
-            }
-            if (node == part.node) {
-                found.push_back(part);
-            } else if (node != JumpTable::fractional) {
-                open.push_back({row, node, part.share});
-            } else {
-                const uint32_t begin = jump_table_.first_child[part.node],
-                               end = jump_table_.first_child[part.node + 1];
-                double whole = 0;
-                for (uint32_t child = begin; child < end; ++child) whole += sizes_[child];
-                for (uint32_t child = begin; child < end; ++child)
-                    open.push_back({row, child, part.share * (sizes_[child] / whole)});
+    // Iterators over the rows to divide: `next(row)` is the first one that is not before
+    // `row`, n_rows or beyond if there is none.
+    struct FractionalRows {
+        const uint32_t* nodes;
+        size_t n_rows;
+        size_t next(size_t row) {
+            return size_t(std::find(nodes + row, nodes + n_rows, JumpTable::fractional) - nodes);
+        }
+    };
+    struct ListedRows {
+        const int64_t* row;
+        const int64_t* end;
+        size_t next(size_t first) {
+            while (row != end && size_t(*row) < first) ++row;
+            return row == end ? ~size_t(0) : size_t(*row);
+        }
+    };
+
+    template <typename Which, typename Use>
+    void divide(const std::vector<Cells>& cells, size_t n_rows, Which which, Use&& use) const {
+        if (jump_table_.narrow.empty())
+            divide_by(jump_table_.wide, cells, n_rows, which, use);
+        else
+            divide_by(jump_table_.narrow, cells, n_rows, which, use);
+    }
+
+    // Call `use` with the parts of each of the rows, sorted by node.
+    template <typename Entry, typename Which, typename Use>
+    void divide_by(const Array<Entry>& table, const std::vector<Cells>& cells, size_t n_rows,
+                   Which& which, Use& use) const {
+        size_t row = which.next(0);
+        if (row >= n_rows) return;
+        Words<Entry> rows(jump_table_, cells, table);
+        std::vector<Part> open, found;
+        while (row < n_rows) {
+            const size_t first = row - row % rows.most_rows;
+            const size_t end = std::min(first + rows.most_rows, n_rows);
+            rows.load(first, end - first);
+            for (; row < end; row = which.next(row + 1)) {
+                open.assign(1, {uint32_t(row), 0, 1.0});
+                found.clear();
+                divide_one(rows, row - first, open, found);
+                use(found);
             }
         }
-        std::sort(found.begin() + before, found.end(),
+    }
+
+    // The node that a row goes to from a node: the same where it stops.
+    template <typename Rows>
+    uint32_t next_node(const Rows& rows, size_t k, uint32_t node) const {
+        if (jump_table_.is_leaf(node)) return node;
+        const Place place = jump_table_.places[node];
+        return jump_table_.node_at[place.begin + rows.outcome(place.split_test, place.begin, k)];
+    }
+
+    // Follow the open parts of a row to the end, found sorted by node.
+    template <typename Rows>
+    void divide_one(const Rows& rows, size_t k, std::vector<Part>& open,
+                    std::vector<Part>& found) const {
+        while (!open.empty()) {
+            Part part = open.back();
+            open.pop_back();
+            uint32_t next = next_node(rows, k, part.node);
+            while (next != part.node && next != JumpTable::fractional) {
+                part.node = next;
+                next = next_node(rows, k, part.node);
+            }
+            if (next == part.node) {
+                found.push_back(part);
+                continue;
+            }
+            const uint32_t begin = jump_table_.first_child[part.node],
+                           end = jump_table_.first_child[part.node + 1];
+            double whole = 0;
+            for (uint32_t child = begin; child < end; ++child) whole += sizes_[child];
+            for (uint32_t child = begin; child < end; ++child)
+                open.push_back({part.row, child, part.share * (sizes_[child] / whole)});
+        }
+        std::sort(found.begin(), found.end(),
                   [](const Part& a, const Part& b) { return a.node < b.node; });
+    }
+
+    // The mean of the nodes' values, added up in the order of nodes as the reference does.
+    static void weigh(const std::vector<Part>& found, const double* values, size_t width,
+                      double* out) {
+        std::fill_n(out, width, 0.0);
+        for (const Part& part : found) {
+            const double* value = values + part.node * width;
+            for (size_t i = 0; i < width; ++i) out[i] += value[i] * part.share;
+        }
     }
 
     const JumpTable jump_table_;

@@ -54,6 +54,7 @@ def assert_same_answers(columns, tree, rows, context, monkeypatch) -> None:
     fast = Walker(columns, tree)
     fast_arrivals = fast.walk(rows)
     fast_labels = fast.classify(rows)
+    blended = fast.probabilities(rows)
     monkeypatch.setenv(loader.VARIABLE, "reference")
     plain = Walker(columns, tree)
     plain_arrivals = plain.walk(rows)
@@ -61,9 +62,9 @@ def assert_same_answers(columns, tree, rows, context, monkeypatch) -> None:
         np.testing.assert_array_equal(
             getattr(fast_arrivals, name), getattr(plain_arrivals, name), str(context)
         )
-    np.testing.assert_array_equal(
-        fast.distribution(fast_arrivals), plain.distribution(plain_arrivals)
-    )
+    expected = plain.distribution(plain_arrivals)
+    np.testing.assert_array_equal(fast.distribution(fast_arrivals), expected)
+    np.testing.assert_array_equal(blended, expected, str(context))
     np.testing.assert_array_equal(
         fast_labels, plain.labels(plain_arrivals), str(context)
     )

@@ -40,6 +40,7 @@ from branchwise.data.schema import (
     Schema,
     Value,
     ValueType,
+    nearest_name,
     value_type,
 )
 from branchwise.errors import BranchwiseWarning, DataError, quoted
@@ -149,10 +150,12 @@ def check_absent(
     absent = [name for name in wanted if name not in known]
     if absent:
         columns = "column" if len(absent) == 1 else "columns"
+        unknown = [name for name in names if name not in frozenset(wanted)]
         raise DataError(
-            f"{label} lacks the {columns} {quoted(absent)} that {that}. Its columns "
-            f"are {quoted(names, 20)}; rename or add what is lacking, with empty cells "
-            "if it is not known."
+            f"{label} lacks the {columns} {quoted(absent)} that {that}."
+            f"{nearest_name(absent[0], unknown)} Its columns are "
+            f"{quoted(names, 20)}; rename or add what is lacking, with empty cells if "
+            "it is not known."
         )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from branchwise.data.columns import Numbers, RawColumn
 from branchwise.data.frames import Frame, open_table
 from branchwise.data.schema import Column, Schema, Value
+from branchwise.data.series import is_of_pandas
 from branchwise.errors import ParameterError
 from branchwise.threads import cached_property
 
@@ -28,6 +29,32 @@ def open_rows(X: object) -> Frame:
     2
     """
     return open_table(_as_table(X))
+
+
+def as_table(X: Any) -> Any:
+    """Return the table of a row that is named: a dict of cells, a series of pandas.
+
+    Anything else is returned as it is: a list of cells or an array of one dimension may
+    be a column as well as a row.
+    """
+    if isinstance(X, Mapping):
+        return [X] if X and all(_is_cell(value) for value in X.values()) else X
+    if is_of_pandas(X) and hasattr(type(X), "to_list"):
+        row = row_of_series(X)
+        return X if row is None else [row]
+    return X
+
+
+def row_of_series(series: Any) -> dict[str, Any] | None:
+    """Return the cells of a series of pandas by the names in its index, if it has them.
+
+    The others count their rows in the index.
+    """
+    names = series.index.tolist()
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    row = dict(zip(names, series.to_list(), strict=True))
+    return row if len(row) == len(names) else None
 
 
 def _as_table(X: Any) -> Any:

@@ -186,7 +186,7 @@ def check_names(
     there = frozenset(known)
     for name in names:
         if name not in there:
-            meant = _nearest(name, known)
+            meant = nearest_name(name, known)
             if without_spaces and name in [other.strip(" \t") for other in known]:
                 meant += (
                     " The whitespace is part of the name; "
@@ -198,7 +198,7 @@ def check_names(
             )
 
 
-def _nearest(name: str, names: Sequence[str]) -> str:
+def nearest_name(name: str, names: Sequence[str]) -> str:
     """Return a hint with the most similar name, if there is one."""
     by_case = {other.strip().lower(): other for other in names}
     close = difflib.get_close_matches(name.strip().lower(), by_case, 1)

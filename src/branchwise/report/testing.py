@@ -59,7 +59,7 @@ class FoldTest:
         """Return the codes of the classes, or the numbers, of encoded rows."""
         walker = self.model.walker
         if self.model.tree.is_regression:
-            return walker.numbers(walker.walk(data))
+            return walker.quantities(data)
         return walker.classify(data).astype(np.intp)
 
     def tested(self) -> Fold:
@@ -67,7 +67,7 @@ class FoldTest:
         data, tree = self.encoded(), self.model.tree
         probabilities = None
         if not tree.is_regression:
-            probabilities = self.model.walker.distribution(self.model.walker.walk(data))
+            probabilities = self.model.walker.probabilities(data)
         return Fold(
             self.rows,
             self.predictions(data),

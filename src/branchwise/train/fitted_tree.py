@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
+from branchwise.data.one_row import as_table
+from branchwise.data.row_encoder import RowEncoder
 from branchwise.data.schema import Columns, Schema
 from branchwise.data.target import learn_numbers
 from branchwise.errors import ParameterError
@@ -52,10 +54,28 @@ class FittedTree:
 
         return reasons_of(self.schema.classes, self.tree, self.recipe)
 
+    @cached_property
+    def _row_encoder(self) -> RowEncoder:
+        return RowEncoder(
+            self.schema,
+            self.tree.used_columns,
+            allow_missing=self.recipe.missing != "error",
+            allow_unseen=self.recipe.unseen != "error",
+        )
+
+    def _node_of_row(self, X: object, n_jobs: int | None) -> int | None:
+        """Return where X arrives if it is one row that arrives at one node."""
+        n_threads(n_jobs)  # raises for a wrong number
+        cells = self._row_encoder.cells(X)
+        return None if cells is None else self.walker.node_of_row(cells)
+
     def encoded(self, X: object, n_jobs: int | None = None) -> Columns:
         """Encode the columns that the tree splits on."""
+        cells = self._row_encoder.cells(X)
+        if cells is not None:
+            return self._row_encoder.columns(cells)
         return encode_columns(
-            open_table(X),
+            open_table(as_table(X)),
             self.schema,
             self.tree.used_columns,
             allow_missing=self.recipe.missing != "error",
@@ -78,9 +98,17 @@ class FittedTree:
         return self.walker.walk(self.encoded(X, n_jobs))
 
     def predict(self, X: object, n_jobs: int | None = None) -> NDArray[np.generic]:
-        """Return the most probable class, or the expected number, of each row."""
+        """Return the most probable class, or the expected number, of each row.
+
+        ``X`` is a table, or one row: a dict of cells or a series of pandas, by name.
+        """
+        node = self._node_of_row(X, n_jobs)
+        if node is not None:
+            if self.tree.mean is not None:
+                return self.tree.mean[node : node + 1].copy()
+            return self.schema.class_array.take(self.tree.label[node : node + 1])
         if self.tree.is_regression:
-            return self.walker.numbers(self.arrivals(X, n_jobs))
+            return self.walker.quantities(self.encoded(X, n_jobs))
         return self.schema.class_array.take(self.class_codes(X, n_jobs))
 
     def class_codes(self, X: object, n_jobs: int | None = None) -> NDArray[Any]:
@@ -94,7 +122,10 @@ class FittedTree:
                 "predict_proba needs a tree that predicts classes. Got one that "
                 "predicts numbers; use predict."
             )
-        return self.walker.distribution(self.arrivals(X, n_jobs))
+        node = self._node_of_row(X, n_jobs)
+        if node is not None:
+            return self.walker.probabilities_of_node(node)
+        return self.walker.probabilities(self.encoded(X, n_jobs))
 
     def score(self, X: object, y: object) -> float:
         """Return the share of rows whose class is predicted right.

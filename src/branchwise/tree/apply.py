@@ -162,7 +162,40 @@ class Walker:
     def classify(self, data: Columns) -> NDArray[np.integer[Any]]:
         """Return the class codes of rows: their labels, without their arrivals."""
         known = self._native.labels(data) if self._compiled else None
-        return self.labels(self.walk(data)) if known is None else known
+        if known is None:
+            return self.labels(self.walk(data))
+        codes, fractional = known
+        if len(fractional):
+            blended = self._native.blend(data, self._frequency, fractional)
+            codes[fractional] = self._most_likely(blended)
+        return codes
+
+    def probabilities(self, data: Columns) -> Floats:
+        """Return class probabilities, one row a case, without their arrivals."""
+        if self._compiled:
+            return self._native.blend(data, self._frequency)
+        return self.distribution(self.walk(data))
+
+    def quantities(self, data: Columns) -> Floats:
+        """Return the numbers that are predicted for rows, without their arrivals."""
+        mean = self._tree.mean
+        if mean is None or not self._compiled:
+            return self.numbers(self.walk(data))
+        return self._native.blend(data, mean[:, np.newaxis])[:, 0]
+
+    def node_of_row(self, cells: list[int | float]) -> int | None:
+        """Return the node that a row arrives at.
+
+        ``cells`` are the codes and numbers of the columns that the tree uses. Returns
+        None where the row is divided between several nodes, and where only the
+        reference knows.
+        """
+        return self._native.node_of_row(cells) if self._compiled else None
+
+    def probabilities_of_node(self, node: int) -> Floats:
+        """Return the class probabilities of a node, as those of a table of one row."""
+        probabilities: Floats = self._frequency[node : node + 1].copy()
+        return probabilities
 
     def distribution(self, arrivals: Arrivals) -> Floats:
         """Return class probabilities, one row a case."""
@@ -263,6 +296,7 @@ class NativeWalk:
         labels = tree.label if self._labels_fit else tree.label[:0]
         # All rows stay at the root of a tree without splits.
         self._root_label = int(tree.label[0]) if tree.is_leaf[0] else None
+        self._fractional = extension().FRACTIONAL
         self._walk = extension().Walk(
             tree={
                 "threshold": plain_array(tree.threshold),
@@ -276,16 +310,41 @@ class NativeWalk:
             values=[0 if c.is_numeric else len(c.categories) for c in columns],
         )
 
-    def labels(self, data: Columns) -> NDArray[np.uint8] | None:
-        """Return class codes; None if a row is divided between several nodes."""
+    def labels(self, data: Columns) -> tuple[NDArray[np.uint8], Ints] | None:
+        """Return class codes, and the rows that are divided between several nodes.
+
+        Those have no code yet. Returns None if there are too many classes.
+        """
         if not self._labels_fit:
             return None
         if self._root_label is not None:
-            return np.full(data.n_rows, self._root_label, dtype=np.uint8)
-        labels: NDArray[np.uint8] | None = self._walk.label(
+            nothing = np.empty(0, dtype=np.intp)
+            return np.full(data.n_rows, self._root_label, dtype=np.uint8), nothing
+        labels: tuple[NDArray[np.uint8], Ints] = self._walk.label(
             columns=plain_arrays(data.data), n_rows=data.n_rows
         )
         return labels
+
+    def blend(self, data: Columns, values: Floats, rows: Ints | None = None) -> Floats:
+        """Return the values of the nodes where rows arrive, weighted by their shares.
+
+        ``values`` has a line for each node; ``rows`` ascend, None being all of them.
+        """
+        if self._root_label is not None:
+            n_rows = data.n_rows if rows is None else len(rows)
+            return np.repeat(values[:1], n_rows, axis=0)
+        blended: Floats = self._walk.blend(
+            columns=plain_arrays(data.data),
+            n_rows=data.n_rows,
+            numbers=plain_array(values),
+            rows=rows,
+        )
+        return blended
+
+    def node_of_row(self, cells: list[int | float]) -> int | None:
+        """Return the node where a row arrives; None if it is divided."""
+        node: int = self._walk.node(cells)
+        return None if node == self._fractional else node
 
     def reached(self, data: Columns) -> NDArray[np.uint32]:
         """Return the node where each row arrives; a row must not be divided."""
@@ -299,7 +358,7 @@ class NativeWalk:
         share = np.ones(data.n_rows)
         if not pieces or not len(pieces[0]):
             return row, node, share
-        whole = reached != extension().FRACTIONAL
+        whole = reached != self._fractional
         row = np.concatenate([row[whole], pieces[0]])
         node = np.concatenate([node[whole], pieces[1]])
         share = np.concatenate([share[whole], pieces[2]])
