@@ -36,8 +36,7 @@ _SHOWN_RULES = 1000
 
 @dataclass(frozen=True)
 class Usage:
-    """How many rows each rule, and last the default, decides about, and how many
-    wrongly.
+    """How many rows each rule, and last the default, decides, and how many wrongly.
 
     ``weighted`` is, where rows had weights, the share of weight that the rules are
     right about, and that of the tree.

@@ -329,9 +329,7 @@ def with_collapsed(tree: Tree, leaves: Mask) -> Rearranged:
 
 
 def rearranged(tree: Tree, raised: Ints, leaves: Mask) -> Rearranged:
-    """Put the ``raised`` children (-1: none) in place of nodes, and collapse
-    ``leaves``.
-    """
+    """Put ``raised`` children (-1: none) in place of nodes; collapse ``leaves``."""
     return _assembled(tree, *_positions(tree, raised, leaves), leaves)
 
 
