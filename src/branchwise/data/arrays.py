@@ -10,7 +10,7 @@ between bins become thresholds between numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -52,6 +52,15 @@ Floats = NDArray[np.float64]
 
 
 Ints = NDArray[np.intp]
+
+
+Table = TypeVar("Table")
+
+
+def selected(table: Table, rows: NDArray[Any]) -> Table:
+    """Return some rows of a data class of arrays of equal length."""
+    names = [field.name for field in fields(table)]  # type: ignore[arg-type]
+    return type(table)(*(getattr(table, name)[rows] for name in names))
 
 
 def run_starts(*keys: NDArray[np.integer]) -> Ints:

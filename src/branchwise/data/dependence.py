@@ -13,30 +13,17 @@ from branchwise.data.columns import Coded, RawColumn
 
 Codes = NDArray[np.integer[Any]]
 
-
 #: Integers are used as codes if their range is at most this times the rows.
 WITHOUT_MISSING = 1.5
-
-
 #: Size of the sample that is checked before all rows are.
 _SAMPLE = 1000
-
-
 #: Size of the sample whose order is compared.
 _RANKED = 100_000
-
-
 #: The share of the rows without the most frequent value that may differ.
 _DIFFERENT = 0.01
-
-
 #: The same for a sample.
 _DIFFERENT_IN_SAMPLE = 0.05
-
-
 _SAME_ORDER = 0.9999
-
-
 #: Size of the sample that excludes columns which do not determine the class.
 _SAMPLE_ROWS = 2000
 

@@ -11,7 +11,7 @@ first column wins. C4.5 has a further condition: see :func:`average_gains`. With
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 
 import numpy as np
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints, first_best_of_rows
 from branchwise.data.schema import Column
 from branchwise.grow.criteria import ImpuritySums64
-from branchwise.grow.protocol import CountSource, Level
-from branchwise.grow.search import Search
+from branchwise.grow.protocol import Level
+from branchwise.grow.search import Scored, Search
 from branchwise.recipe import Recipe
-from branchwise.tree.splits import STOP, Splits
+from branchwise.tree.splits import Splits
 
 #: A column has very many values if it has more than this share of the cases.
 _MANY_VALUES = 0.3
@@ -84,28 +84,6 @@ class Verdicts:
     log_p: Floats
 
 
-def best_splits(
-    source: CountSource,
-    columns: Sequence[Column],
-    level: Level,
-    recipe: Recipe,
-    impurity_sums: ImpuritySums64,
-    n_training_cases: float,
-    training_weight: float,
-) -> Splits:
-    """Choose the split of every open node, or none where none is admissible."""
-    search = Search(
-        source,
-        columns,
-        level,
-        recipe,
-        impurity_sums,
-        n_training_cases,
-        training_weight,
-    )
-    return carried_out(search, verdicts(search))
-
-
 def carried_out(search: Search, found: Verdicts) -> Splits:
     """Return the splits of the chosen columns."""
     best = np.arange(len(found.best)), found.best
@@ -117,22 +95,12 @@ def carried_out(search: Search, found: Verdicts) -> Splits:
 def verdicts(search: Search) -> Verdicts:
     """Score every column at every open node, and choose."""
     level, columns, recipe = search.level, search.columns, search.recipe
-    shape = (len(level), len(columns))
-    scores, gains = np.full(shape, -np.inf), np.full(shape, -np.inf)
-    thresholds, log_ways = np.full(shape, np.nan), np.zeros(shape)
-    missing_to = np.full(shape, STOP, dtype=np.intp)
-    n_thresholds = np.zeros(shape, dtype=np.intp)
-    resolution = np.zeros(len(level))
-    for index, column in enumerate(columns):
-        scored = search.score(index, column)
-        scores[:, index] = scored.score
-        gains[:, index] = scored.gain
-        thresholds[:, index] = scored.threshold
-        missing_to[:, index] = scored.missing_to
-        log_ways[:, index] = scored.log_ways
-        n_thresholds[:, index] = scored.n_thresholds
-        np.maximum(resolution, scored.resolution, out=resolution)
-    found = scores.copy()
+    each = [search.score(index, column) for index, column in enumerate(columns)]
+    found, gains, thresholds, resolutions, missing_to, log_ways, n_thresholds = (
+        np.stack([getattr(scored, field.name) for scored in each], axis=1)
+        for field in fields(Scored)
+    )
+    scores, resolution = found.copy(), resolutions.max(axis=1)
     n_candidates = np.count_nonzero(found > -np.inf, axis=1)
     average = np.full(len(level), np.nan)
     if recipe.average_gain:
@@ -141,7 +109,7 @@ def verdicts(search: Search) -> Verdicts:
     if recipe.min_gain:
         # 0 is no condition: a user's criterion may always be negative.
         scores[gains < search.min_gain - resolution[:, np.newaxis]] = -np.inf
-    log_p = np.full(shape, np.nan)
+    log_p = np.full(scores.shape, np.nan)
     splits = np.ones(len(level), dtype=bool)
     if recipe.max_p_value is not None:
         log_p = _log_p_values(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints, run_starts
+from branchwise.data.arrays import Floats, Ints, run_starts, selected
 
 #: Up to this many cells, or this many per row, a dense table beats sorting.
 _DENSE_CELLS = 1 << 16
@@ -64,9 +64,7 @@ class Counts:
 
     def select(self, mask: NDArray[np.bool_]) -> Counts:
         """Keep some of the pairs."""
-        return Counts(
-            self.node[mask], self.code[mask], self.weights[mask], self.cases[mask]
-        )
+        return selected(self, mask)
 
 
 @dataclass(frozen=True)

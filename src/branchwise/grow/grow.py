@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints, downcast
 from branchwise.data.schema import Column
 from branchwise.errors import DataError
-from branchwise.grow.choose import Stop, best_splits, stops
+from branchwise.grow.choose import Stop, carried_out, stops, verdicts
 from branchwise.grow.criteria import ImpuritySums64
 from branchwise.grow.moments import Moments64
 from branchwise.grow.protocol import (
@@ -30,6 +30,7 @@ from branchwise.grow.protocol import (
     finished_splits,
     prescribed_splits,
 )
+from branchwise.grow.search import Search
 from branchwise.recipe import Recipe
 from branchwise.tree.splits import Splits, ragged
 from branchwise.tree.tree import ARRAYS, Tree
@@ -212,15 +213,9 @@ def _by_levels(
             pieces.add(level, open_nodes, None)
             break
         opened = Level(level.weights[open_nodes], level.cases[open_nodes])
-        splits = best_splits(
-            engine,
-            columns,
-            opened,
-            recipe,
-            impurity_sums.at(open_nodes),
-            n_cases,
-            weight,
-        )
+        impurities = impurity_sums.at(open_nodes)
+        search = Search(engine, columns, opened, recipe, impurities, n_cases, weight)
+        splits = carried_out(search, verdicts(search))
         if recipe.missing == "surrogate":
             from branchwise.grow.surrogates import with_surrogates  # noqa: PLC0415
 

@@ -8,18 +8,18 @@ branch, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints, distinct, run_starts
+from branchwise.data.arrays import Floats, Ints, distinct, run_starts, selected
 from branchwise.data.schema import Column
 from branchwise.data.target import Scale
 from branchwise.grow.counts import Counts
-from branchwise.tree.splits import ABOVE, AT_MOST, STOP, Splits, Surrogates
+from branchwise.tree.splits import ABOVE, AT_MOST, STOP, Splits, Surrogates, ragged
 from branchwise.tree.tree import Tree
 
 
@@ -47,7 +47,7 @@ class Level:
         return len(self.cases)
 
 
-class Engine(Protocol):
+class Engine(CountSource, Protocol):
     """Holds rows, counts them by open node, and moves them down splits.
 
     Open nodes are numbered from 0 within a level. An engine returns weights on the
@@ -62,19 +62,10 @@ class Engine(Protocol):
     def totals(self) -> Level:
         """Restart with all rows in the root; return its weights and cases."""
 
-    def counts(self, column: int, nodes: Ints | None = None) -> Counts:
-        """Count a column in all open nodes, or in some of them."""
-
-    def values(self, column: int) -> Floats:
-        """Return the distinct numbers of a numeric column; a code is a position."""
-
     def branch_counts(self, splits: Splits) -> Iterator[Counts]:
         """Count every column in turn by the branch of the open nodes that rows take,
         in place of their class. Rows whose own value leads to no branch are left out.
         """  # noqa: D205
-
-    def missing_code(self, column: int) -> int:
-        """Return the code that stands for missing in the counts of a column."""
 
     def advance(self, splits: Splits) -> Level:
         """Move the rows of the open nodes down their branches, which become the
@@ -169,7 +160,7 @@ def prescribed_splits(
         np.add.at(size, branch[branch >= 0], met.weight[branch >= 0])
         unseen = (branch < 0) & (met.code >= 0)
         if new_values and unseen.any():
-            new.append(met.select(unseen))
+            new.append(selected(met, unseen))
     return _assembled(tree, nodes, old, size, new)
 
 
@@ -182,22 +173,6 @@ def finished_splits(tree: Tree, nodes: Ints) -> tuple[Splits, Ints]:
     return _assembled(tree, nodes, old, tree.weights[old.child].sum(axis=1), [])
 
 
-class CaseSource(Protocol):
-    """Rows that can be moved down a tree, and counted by class."""
-
-    def totals(self) -> Level:
-        """Restart with all rows in the root."""
-
-    def retain(self, nodes: Ints) -> None:
-        """Keep only some open nodes."""
-
-    def advance(self, splits: Splits) -> Level:
-        """Move the rows of the open nodes down their branches."""
-
-    def cases_by_class(self) -> Floats:
-        """Count the cases of each class in the open nodes, whatever they weigh."""
-
-
 @dataclass(frozen=True)
 class _Met:
     """The weight of each code at each open node; -1 is the code of missing values."""
@@ -205,9 +180,6 @@ class _Met:
     node: Ints
     code: Ints
     weight: Floats
-
-    def select(self, mask: NDArray[np.bool_]) -> _Met:
-        return _Met(self.node[mask], self.code[mask], self.weight[mask])
 
 
 def _met(
@@ -249,14 +221,9 @@ class _Branches:
     def of(cls, tree: Tree, nodes: Ints) -> _Branches:
         width = tree.n_children[nodes]
         node = np.repeat(np.arange(len(nodes)), width)
-        offset = np.arange(len(node)) - (np.cumsum(width) - width)[node]
-        child = tree.first_child[nodes][node] + offset
+        child = ragged(tree.first_child[nodes], width)
         n_codes = tree.n_codes[child]
-        begin = np.repeat(tree.code_starts[child], n_codes)
-        within = np.arange(len(begin)) - np.repeat(
-            np.cumsum(n_codes) - n_codes, n_codes
-        )
-        codes = tree.codes[begin + within]
+        codes = tree.codes[ragged(tree.code_starts[child], n_codes)]
         first = np.full(len(child), np.iinfo(np.intp).max)
         np.minimum.at(first, np.repeat(np.arange(len(child)), n_codes), codes)
         return cls(node, child, n_codes, codes, first)
@@ -317,16 +284,18 @@ def _assembled(
     return splits, child[order]
 
 
-def class_cases(source: CaseSource, tree: Tree) -> Floats:
-    """Count the cases of each class down a finished tree."""
+def class_cases(
+    engine: Engine, cases_by_class: Callable[[], Floats], tree: Tree
+) -> Floats:
+    """Count the cases of each class down a finished tree, level by level."""
     result = np.zeros_like(tree.weights)
     nodes = np.zeros(1, dtype=np.intp)
-    source.totals()
+    engine.totals()
     while True:
-        result[nodes] = source.cases_by_class()
+        result[nodes] = cases_by_class()
         open_nodes = np.flatnonzero(tree.n_children[nodes] > 0)
-        source.retain(open_nodes)
+        engine.retain(open_nodes)
         if not len(open_nodes):
             return result
         splits, nodes = finished_splits(tree, nodes[open_nodes])
-        source.advance(splits)
+        engine.advance(splits)

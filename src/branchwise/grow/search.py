@@ -64,20 +64,16 @@ def assembled(
     recipe: Recipe,
 ) -> Splits:
     """Join the branches of all columns in the order of their nodes."""
-    empty = np.empty(0, dtype=np.intp)
-    node = np.concatenate([b.node for b in made]) if made else empty
-    size = np.concatenate([b.size for b in made]) if made else np.empty(0)
-    n_codes = np.concatenate([b.n_codes for b in made]) if made else empty
-    codes = np.concatenate([b.codes for b in made]) if made else empty
+    nothing = [np.empty(0, dtype=np.intp)]
+    node, n_codes, codes = (
+        np.concatenate([getattr(b, name) for b in made] or nothing)
+        for name in ("node", "n_codes", "codes")
+    )
+    size = np.concatenate([b.size for b in made] or [np.empty(0)])
     # Stable: a node's branches keep their order, that of missing values the last.
     order = np.argsort(node, kind="stable")
-    code_order = np.argsort(np.repeat(node, n_codes), kind="stable")
-    node, size, n_codes, codes = (
-        node[order],
-        size[order],
-        n_codes[order],
-        codes[code_order],
-    )
+    codes = codes[np.argsort(np.repeat(node, n_codes), kind="stable")]
+    node, size, n_codes = node[order], size[order], n_codes[order]
     starts = run_starts(node)
     split = node[starts]
     n_branches = np.zeros(len(chosen), dtype=np.intp)

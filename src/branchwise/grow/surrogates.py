@@ -11,9 +11,8 @@ most five are kept, those that agree most first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from branchwise.data.arrays import (
 )
 from branchwise.data.schema import Column
 from branchwise.grow.counts import Counts
+from branchwise.grow.protocol import Engine
 from branchwise.grow.thresholds import Thresholds, positioned
 from branchwise.tree.splits import ABOVE, AT_MOST, Splits, Surrogates
 
@@ -38,21 +38,8 @@ MOST_SURROGATES = 5
 _FEWEST_CASES = 2
 
 
-class BranchCountSource(Protocol):
-    """Counts the values of columns by branch."""
-
-    def branch_counts(self, splits: Splits) -> Iterator[Counts]:
-        """Count every column in turn by branch, in place of class."""
-
-    def values(self, column: int) -> Floats:
-        """Return the distinct numbers of a numeric column; a code is a position."""
-
-    def missing_code(self, column: int) -> int:
-        """Return the code that stands for missing in the counts of a column."""
-
-
 def with_surrogates(
-    splits: Splits, source: BranchCountSource, columns: Sequence[Column], threshold: str
+    splits: Splits, source: Engine, columns: Sequence[Column], threshold: str
 ) -> Splits:
     """Add surrogates to two-way splits; ``threshold`` positions their thresholds."""
     if not len(splits.sizes):

@@ -20,6 +20,7 @@ from branchwise.data.arrays import (
     larger_side,
     midpoint,
     run_starts,
+    selected,
 )
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, ImpuritySums64, Scores
@@ -86,16 +87,7 @@ class Thresholds:
 
     def select(self, mask: NDArray[np.bool_]) -> Thresholds:
         """Keep some of the thresholds."""
-        return Thresholds(
-            self.node[mask],
-            self.threshold[mask],
-            self.left[mask],
-            self.right[mask],
-            self.left_cases[mask],
-            self.right_cases[mask],
-            self.apart[mask],
-            self.missing_to[mask],
-        )
+        return selected(self, mask)
 
     def with_missing(
         self, missing: Floats, cases: Floats, impurity_sums: ImpuritySums64
@@ -112,18 +104,16 @@ class Thresholds:
         larger = larger_side(
             impurity_sums.weight(self.left), impurity_sums.weight(self.right)
         )
-        node = self.node[origin]
+        new = selected(self, origin)
         missing_to = np.where(some[origin], larger[origin] ^ again, STOP)
         on_left, on_right = missing_to == 0, missing_to == 1
-        return Thresholds(
-            node,
-            self.threshold[origin],
-            self.left[origin] + missing[node] * on_left[:, np.newaxis],
-            self.right[origin] + missing[node] * on_right[:, np.newaxis],
-            self.left_cases[origin] + cases[node] * on_left,
-            self.right_cases[origin] + cases[node] * on_right,
-            self.apart[origin],
-            missing_to,
+        return replace(
+            new,
+            left=new.left + missing[new.node] * on_left[:, np.newaxis],
+            right=new.right + missing[new.node] * on_right[:, np.newaxis],
+            left_cases=new.left_cases + cases[new.node] * on_left,
+            right_cases=new.right_cases + cases[new.node] * on_right,
+            missing_to=missing_to,
         )
 
     def candidates(

@@ -139,7 +139,7 @@ class SqlEngine:
 
     def class_cases(self, tree: Tree) -> Floats:
         """Count the cases of each class down a finished tree, whatever they weigh."""
-        return class_cases(self, tree)
+        return class_cases(self, self.cases_by_class, tree)
 
     def cases_by_class(self) -> Floats:
         """Count the cases of each class in the open nodes, whatever they weigh."""
