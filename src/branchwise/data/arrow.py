@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,21 @@ from numpy.typing import NDArray
 
 from branchwise.native import available, extension, plain_array
 
+
+class _Pyarrow:
+    """The package pyarrow, imported when something of it is first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module("pyarrow"), name)
+
+
+pa = _Pyarrow()
 #: Metadata of a field whose dictionary has the declared values, in their order.
 _DECLARED = {b"branchwise": b"declared categories"}
 
 
 def value_type(arrow_type: Any) -> Any:
     """Return the type of the values, whether in a dictionary or not."""
-    import pyarrow as pa  # noqa: PLC0415
-
     return arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
 
 
@@ -27,8 +35,6 @@ def declares_values(field: Any) -> bool:
     An Arrow dictionary is a way to store values, in order of appearance, unless its
     type says that it is ordered, or the field that the values are declared.
     """
-    import pyarrow as pa  # noqa: PLC0415
-
     if not pa.types.is_dictionary(field.type):
         return False
     return (
@@ -38,8 +44,6 @@ def declares_values(field: Any) -> bool:
 
 def declared_table(columns: Sequence[Any], names: Sequence[str], declared: Any) -> Any:
     """Make a table; the dictionaries of some columns declare their values."""
-    import pyarrow as pa  # noqa: PLC0415
-
     fields = [
         pa.field(name, column.type, metadata=_DECLARED if name in declared else None)
         for name, column in zip(names, columns, strict=True)
@@ -49,8 +53,6 @@ def declared_table(columns: Sequence[Any], names: Sequence[str], declared: Any) 
 
 def is_text(arrow_type: Any) -> bool:
     """Whether the values of a column are text, whether in a dictionary or not."""
-    import pyarrow as pa  # noqa: PLC0415
-
     values = value_type(arrow_type)
     return bool(
         pa.types.is_string(values)
@@ -61,15 +63,11 @@ def is_text(arrow_type: Any) -> bool:
 
 def is_temporal(arrow_type: Any) -> bool:
     """Whether the values of a column are dates or times, in a dictionary or not."""
-    import pyarrow as pa  # noqa: PLC0415
-
     return bool(pa.types.is_temporal(value_type(arrow_type)))
 
 
 def as_dictionary(column: Any) -> Any:
     """Return a text column as a single dictionary array."""
-    import pyarrow as pa  # noqa: PLC0415
-
     if not pa.types.is_dictionary(column.type):
         if pa.types.is_string_view(column.type):
             column = column.cast(pa.large_string())
@@ -92,8 +90,6 @@ def as_array(column: Any) -> NDArray[Any]:
 
 def as_arrays(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """Return columns as arrays: numbers as they are, all else as Python's objects."""
-    import pyarrow as pa  # noqa: PLC0415
-
     found = {}
     for name, column in columns.items():
         numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
@@ -112,15 +108,11 @@ def _dtype_of(arrow_type: Any) -> np.dtype[Any]:
 
 def release_memory() -> None:
     """Return the unused memory of Arrow's memory pool to the system."""
-    import pyarrow as pa  # noqa: PLC0415
-
     pa.default_memory_pool().release_unused()
 
 
 def from_array(array: NDArray[Any]) -> Any:
     """Return an Arrow array that shares the memory; pa.array would import pandas."""
-    import pyarrow as pa  # noqa: PLC0415
-
     kept = np.ascontiguousarray(array)
     buffers = [None, pa.py_buffer(kept)]
     return pa.Array.from_buffers(pa.from_numpy_dtype(kept.dtype), len(kept), buffers)
@@ -146,7 +138,6 @@ def sorted_dictionary(column: Any) -> Any:
     In a dictionary as it was read the values are in the order in which they
     appear, and a tree must not depend on the order of the rows.
     """
-    import pyarrow as pa  # noqa: PLC0415
     from pyarrow import compute  # noqa: PLC0415
 
     array = as_dictionary(column)
@@ -160,8 +151,6 @@ def sorted_dictionary(column: Any) -> Any:
 
 def without_values(column: Any, missing: Collection[str]) -> Any:
     """Make some texts missing values; the others keep their order."""
-    import pyarrow as pa  # noqa: PLC0415
-
     array = as_dictionary(column)
     values = array.dictionary.to_pylist()
     kept = [code for code, value in enumerate(values) if value not in missing]
@@ -207,8 +196,6 @@ def converted(
     with the row and the text of the first such cell, and whether such cells are the
     minority; it returns the error to raise.
     """
-    import pyarrow as pa  # noqa: PLC0415
-
     array = as_dictionary(column)
     cells = array.dictionary.to_pylist()
     values = [convert(cell) for cell in cells]
@@ -225,8 +212,6 @@ def converted(
 
 def table_of_rows(rows: Iterable[Sequence[Any]], names: dict[str, str]) -> Any:
     """Make a table of rows; ``names`` has the Arrow type of every column."""
-    import pyarrow as pa  # noqa: PLC0415
-
     cells = list(zip(*rows, strict=True)) or [()] * len(names)
     arrays = [pa.array(c, t) for c, t in zip(cells, names.values(), strict=True)]
     return pa.Table.from_arrays(arrays, list(names))
@@ -234,22 +219,16 @@ def table_of_rows(rows: Iterable[Sequence[Any]], names: dict[str, str]) -> Any:
 
 def table_of_batches(batches: Sequence[Any], schema: Any = None) -> Any:
     """Concatenate record batches; without any, the schema gives the columns."""
-    import pyarrow as pa  # noqa: PLC0415
-
     return pa.Table.from_batches(batches, schema)
 
 
 def table_of(batch: Any, positions: Mapping[str, int]) -> Any:
     """Make a table of some columns of a record batch, under other names."""
-    import pyarrow as pa  # noqa: PLC0415
-
     return pa.table({name: batch.column(at) for name, at in positions.items()})
 
 
 def with_columns(batch: Any, names: Sequence[str], columns: Sequence[Any]) -> Any:
     """Add columns to a record batch."""
-    import pyarrow as pa  # noqa: PLC0415
-
     arrays = [*batch.columns, *(pa.array(column.tolist()) for column in columns)]
     return pa.RecordBatch.from_arrays(arrays, [*batch.schema.names, *names])
 

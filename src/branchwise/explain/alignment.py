@@ -69,14 +69,7 @@ class Difference:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the difference in plain values."""
-        return {
-            "kind": self.kind,
-            "way": [condition_dict(condition) for condition in self.way],
-            "old_node": self.old_node,
-            "new_node": self.new_node,
-            "old": self.old,
-            "new": self.new,
-        }
+        return vars(self) | {"way": [condition_dict(c) for c in self.way]}
 
 
 #: The children of a node by their conditions.
@@ -163,117 +156,90 @@ def _key(condition: Condition) -> tuple[object, ...]:
     return ("in", frozenset(value if isinstance(value, tuple) else (value,)))
 
 
+@dataclass(frozen=True)
+class _Pair:
+    """Nodes of two trees that are compared, and the path that leads there."""
+
+    first: _Side
+    second: _Side
+    a: int
+    b: int
+    path: ColumnPath
+
+    def difference(self, kind: Kind, old: str, new: str) -> Difference:
+        return Difference(kind, path_conditions(self.path), self.a, self.b, old, new)
+
+    def at_leaves(self) -> Iterator[Difference]:
+        """Compare two nodes one of which is a leaf."""
+        first, second, a, b = self.first, self.second, self.a, self.b
+        if not second.is_leaf(b):
+            yield self.difference("split added", first.prediction(a), second.split(b))
+        elif not first.is_leaf(a):
+            yield self.difference("split removed", first.split(a), second.prediction(b))
+        elif first.label(a) != second.label(b):
+            now = second.prediction(b)
+            yield self.difference("prediction changed", first.prediction(a), now)
+        else:
+            yield from self.sizes()
+
+    def sizes(self) -> Iterator[Difference]:
+        """Compare the weights of two nodes."""
+        if self.first.weight(self.a) != self.second.weight(self.b):
+            now = self.second.cases(self.b)
+            yield self.difference("size changed", self.first.cases(self.a), now)
+
+    def at_splits(self, before: _Branches, after: _Branches) -> Iterator[Difference]:
+        """Compare two splits on the same column."""
+        first, second, a, b = self.first, self.second, self.a, self.b
+        old, new = float(first.tree.threshold[a]), float(second.tree.threshold[b])
+        both_unknown = old != old and new != new
+        if first.column(a).is_numeric and old != new and not both_unknown:
+            yield self.difference("threshold changed", first.split(a), second.split(b))
+        way = path_conditions(self.path)
+        for key, child in before.items():
+            if key not in after:
+                words = f"{phrase(first.condition(child))} is no branch any more"
+                yield Difference("branch removed", way, child, None, words, "")
+        for key, child in after.items():
+            if key not in before:
+                words = f"{phrase(second.condition(child))} is a branch now"
+                yield Difference("branch added", way, None, child, "", words)
+        yield from self.routes("missing", first.surrogates(a), second.surrogates(b))
+        if not first.column(a).is_numeric:  # no number is unseen
+            yield from self.routes("unseen")
+
+    def routes(
+        self, which: Literal["missing", "unseen"], was: str = "", now: str = ""
+    ) -> Iterator[Difference]:
+        """Compare the routes of missing or unseen values and the surrogates."""
+        kind: Kind = "missing changed" if which == "missing" else "unseen changed"
+        first, second, a, b = self.first, self.second, self.a, self.b
+        old, new = (getattr(side.tree, f"{which}_to") for side in (first, second))
+        if first.lost(a, old) != second.lost(b, new) or was != now:
+            before = first.lost_words(a, old, which) + was
+            yield self.difference(kind, before, second.lost_words(b, new, which) + now)
+
+
 def differences(old: FittedTree, new: FittedTree) -> Iterator[Difference]:
     """Yield what sets two trees apart, from the root down."""
     first, second = (_Side(m.schema, m.tree, m.reasons) for m in (old, new))
     stack: list[tuple[int, int, ColumnPath]] = [(0, 0, {})]
     while stack:
         a, b, path = stack.pop()
+        pair = _Pair(first, second, a, b, path)
         if first.is_leaf(a) or second.is_leaf(b):
-            yield from _at_leaves(first, second, a, b, path)
+            yield from pair.at_leaves()
             continue
-        yield from _sizes(first, second, a, b, path)
+        yield from pair.sizes()
         old_column, new_column = first.column(a), second.column(b)
         if old_column.name != new_column.name or (
             old_column.is_numeric != new_column.is_numeric
         ):
-            yield _difference(
-                "split changed", path, a, b, first.split(a), second.split(b)
-            )
+            yield pair.difference("split changed", first.split(a), second.split(b))
             continue
         before, after = first.branches(a), second.branches(b)
-        yield from _at_splits(first, second, a, b, path, before, after)
+        yield from pair.at_splits(before, after)
         for key in reversed([key for key in before if key in after]):
             left, right = before[key], after[key]
             further = restricted_path(path, new_column, second.condition(right))
             stack.append((left, right, further))
-
-
-def _difference(
-    kind: Kind, path: ColumnPath, a: int | None, b: int | None, old: str, new: str
-) -> Difference:
-    return Difference(kind, path_conditions(path), a, b, old, new)
-
-
-def _at_leaves(
-    first: _Side, second: _Side, a: int, b: int, path: ColumnPath
-) -> Iterator[Difference]:
-    if not second.is_leaf(b):
-        was = first.prediction(a)
-        yield _difference("split added", path, a, b, was, second.split(b))
-    elif not first.is_leaf(a):
-        now = second.prediction(b)
-        yield _difference("split removed", path, a, b, first.split(a), now)
-    elif first.label(a) != second.label(b):
-        yield _difference(
-            "prediction changed", path, a, b, first.prediction(a), second.prediction(b)
-        )
-    else:
-        yield from _sizes(first, second, a, b, path)
-
-
-def _sizes(
-    first: _Side, second: _Side, a: int, b: int, path: ColumnPath
-) -> Iterator[Difference]:
-    if first.weight(a) != second.weight(b):
-        old, new = first.cases(a), second.cases(b)
-        yield _difference("size changed", path, a, b, old, new)
-
-
-def _at_splits(
-    first: _Side,
-    second: _Side,
-    a: int,
-    b: int,
-    path: ColumnPath,
-    before: _Branches,
-    after: _Branches,
-) -> Iterator[Difference]:
-    """Compare two splits on the same column."""
-    thresholds = float(first.tree.threshold[a]), float(second.tree.threshold[b])
-    if (
-        first.column(a).is_numeric
-        and thresholds[0] != thresholds[1]
-        and not all(c != c for c in thresholds)
-    ):
-        yield _difference(
-            "threshold changed", path, a, b, first.split(a), second.split(b)
-        )
-    for key, child in before.items():
-        if key not in after:
-            words = f"{phrase(first.condition(child))} is no branch any more"
-            yield _difference("branch removed", path, child, None, words, "")
-    for key, child in after.items():
-        if key not in before:
-            words = f"{phrase(second.condition(child))} is a branch now"
-            yield _difference("branch added", path, None, child, "", words)
-    yield from _at_missing(first, second, a, b, path)
-
-
-def _at_missing(
-    first: _Side, second: _Side, a: int, b: int, path: ColumnPath
-) -> Iterator[Difference]:
-    """Compare the routes of missing and unseen values at a split."""
-    old, new = first.tree, second.tree
-    surrogates = first.surrogates(a), second.surrogates(b)
-    missing_routes = first.lost(a, old.missing_to), second.lost(b, new.missing_to)
-    if missing_routes[0] != missing_routes[1] or surrogates[0] != surrogates[1]:
-        yield _difference(
-            "missing changed",
-            path,
-            a,
-            b,
-            first.lost_words(a, old.missing_to, "missing") + surrogates[0],
-            second.lost_words(b, new.missing_to, "missing") + surrogates[1],
-        )
-    if first.column(a).is_numeric:  # no number is unseen
-        return
-    if first.lost(a, old.unseen_to) != second.lost(b, new.unseen_to):
-        yield _difference(
-            "unseen changed",
-            path,
-            a,
-            b,
-            first.lost_words(a, old.unseen_to, "unseen"),
-            second.lost_words(b, new.unseen_to, "unseen"),
-        )

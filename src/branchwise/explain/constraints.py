@@ -158,18 +158,6 @@ def _whole_number(start: float, cells: Range) -> float | None:
     return min(max(float(math.floor(start + 0.5)), low), high)
 
 
-def same_cost(cost: float) -> CostSpec:
-    """Return the cost function of a column whose every change costs the same."""
-    return lambda _old, _new: cost
-
-
-def listed_cost(
-    table: Mapping[tuple[Value | None, Value | None], float],
-) -> CostSpec:
-    """Return the cost function of pairs of values; pairs not named cost 1."""
-    return lambda old, new: float(table.get((old, new), 1.0))
-
-
 _DIRECTIONS = ("up", "down")
 
 
@@ -231,36 +219,20 @@ class Constraints:
         self, schema: Schema, tree: Tree, data: Columns, values: Mapping[int, Any]
     ) -> dict[int, FeatureDomain]:
         """Return the domain of every column that the tree splits on."""
-        return {
-            index: self._domain(schema, tree, data, values, index) for index in values
-        }
-
-    def _domain(
-        self,
-        schema: Schema,
-        tree: Tree,
-        data: Columns,
-        values: Mapping[int, Any],
-        index: int,
-    ) -> FeatureDomain:
-        column = schema.columns[index]
-        cost, weight = _cost(column, (self.costs or {}).get(column.name, 1.0))
-        cell = _cell(column, data.data[index][0], values[index])
-        scale, typical = (
-            threshold_span(tree, index) if column.is_numeric else (1.0, 0.0)
-        )
-        return FeatureDomain(
-            index,
-            column,
-            values[index],
-            cell,
-            self._start(column, cell, values[index]),
-            cost,
-            weight,
-            scale,
-            column.name in self.whole,
-            typical,
-        )
+        domains = {}
+        for index, value in values.items():
+            column = schema.columns[index]
+            cost, weight = _cost(column, (self.costs or {}).get(column.name, 1.0))
+            cell = _cell(column, data.data[index][0], value)
+            start = self._start(column, cell, value)
+            scale, typical = (
+                threshold_span(tree, index) if column.is_numeric else (1.0, 0.0)
+            )
+            whole = column.name in self.whole
+            domains[index] = FeatureDomain(
+                index, column, value, cell, start, cost, weight, scale, whole, typical
+            )
+        return domains
 
     def _start(self, column: Column, cell: Any, value: Value | None) -> Cells:
         """Return the cells that the column may have at all."""
@@ -362,7 +334,7 @@ def _forbids(cost: Any) -> bool:
 def _cost(column: Column, cost: Any) -> tuple[CostSpec, float]:
     """Return the costs of changes of a column, and the factor of their size."""
     if callable(cost):
-        return _user_cost(column, cost), 1.0
+        return lambda old, new: _check_cost(column, cost(old, new)), 1.0
     if isinstance(cost, Mapping):
         if column.is_numeric:
             raise ParameterError(
@@ -372,13 +344,9 @@ def _cost(column: Column, cost: Any) -> tuple[CostSpec, float]:
         for pair, each in cost.items():
             _check_pair(column, pair)
             _check_cost(column, each)
-        return listed_cost(cost), 1.0
+        return lambda old, new: float(cost.get((old, new), 1.0)), 1.0
     amount = _check_cost(column, cost)
-    return same_cost(amount), amount if math.isfinite(amount) else 1.0
-
-
-def _user_cost(column: Column, cost_of: Callable[[Any, Any], Any]) -> CostSpec:
-    return lambda old, new: _check_cost(column, cost_of(old, new))
+    return lambda _old, _new: amount, amount if math.isfinite(amount) else 1.0
 
 
 def _check_pair(column: Column, pair: Any) -> None:

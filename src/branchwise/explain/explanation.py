@@ -22,7 +22,7 @@ from branchwise.text.conditions import (
     share,
     word,
 )
-from branchwise.text.document import Document
+from branchwise.text.document import Document, as_text
 from branchwise.text.predictions import deviation_of, label_of, reason
 from branchwise.threads import cached_property
 from branchwise.train.fitted_tree import FittedTree
@@ -188,22 +188,45 @@ class Explanation(Document):
 
     def to_text(self, max_leaves: int | None = SHOWN_LEAVES) -> str:
         """Return the explanation as text, with so many leaves of a fractional case."""
-        return self._limited(max_leaves).__str__()
-
-    def __str__(self) -> str:
-        return super().to_text()
+        most = len(self.endings) if max_leaves is None else max_leaves
+        return as_text(self._blocks(most), compact=True)
 
     def __repr__(self) -> str:
         positions = ", ".join(ending.name for ending in self.endings[:SHOWN_LEAVES])
         predicted = prediction_words(self.prediction)
         return f"<explanation of row {self.row}: {predicted}, {positions}>"
 
-    def _limited(self, max_leaves: int | None) -> _Shown:
-        return _Shown(self, len(self.endings) if max_leaves is None else max_leaves)
-
     def blocks(self) -> Iterator[Block]:
         """Yield what there is to say."""
-        return self._limited(SHOWN_LEAVES).blocks()
+        return self._blocks(SHOWN_LEAVES)
+
+    def _blocks(self, max_leaves: int) -> Iterator[Block]:
+        target = "Prediction" if self.target is None else word(self.target)
+        probabilities = probability_words(self.probabilities)
+        reason = f"; {self.reason}" if self.reason else ""
+        yield Paragraph(
+            f"{target}: {prediction_words(self.prediction)}{probabilities}{reason}"
+        )
+        if not self.fractional:
+            (ending,) = self.endings
+            yield from _steps(ending)
+            yield Paragraph(f"{ending.name.capitalize()} has {ending.evidence()}.")
+            return
+        yield Paragraph(
+            f"The case is divided among {len(self.endings):,} nodes, and their "
+            "predictions are averaged by its shares."
+        )
+        for ending in self.endings[:max_leaves]:
+            yield Heading(
+                f"{share(ending.share, 1)} of the case: {ending.name}, "
+                f"{prediction_words(ending.label)}"
+            )
+            yield from _steps(ending)
+            yield Paragraph(f"{ending.evidence()}.")
+        rest = self.endings[max_leaves:]
+        if rest:
+            weight = share(sum(ending.share for ending in rest), 1)
+            yield Heading(f"... and {len(rest):,} more, with {weight} of the case")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation in plain values, with every leaf."""
@@ -215,43 +238,6 @@ class Explanation(Document):
             **({"decided_by": self.reason} if self.reason else {}),
             "endings": [ending.to_dict() for ending in self.endings],
         }
-
-
-@dataclass(frozen=True)
-class _Shown(Document):
-    """An explanation with no more than so many of its leaves."""
-
-    explanation: Explanation
-    max_leaves: int
-
-    def blocks(self) -> Iterator[Block]:
-        about = self.explanation
-        target = "Prediction" if about.target is None else word(about.target)
-        probabilities = probability_words(about.probabilities)
-        reason = f"; {about.reason}" if about.reason else ""
-        yield Paragraph(
-            f"{target}: {prediction_words(about.prediction)}{probabilities}{reason}"
-        )
-        if not about.fractional:
-            (ending,) = about.endings
-            yield from _steps(ending)
-            yield Paragraph(f"{ending.name.capitalize()} has {ending.evidence()}.")
-            return
-        yield Paragraph(
-            f"The case is divided among {len(about.endings):,} nodes, and their "
-            "predictions are averaged by its shares."
-        )
-        for ending in about.endings[: self.max_leaves]:
-            yield Heading(
-                f"{share(ending.share, 1)} of the case: {ending.name}, "
-                f"{prediction_words(ending.label)}"
-            )
-            yield from _steps(ending)
-            yield Paragraph(f"{ending.evidence()}.")
-        rest = about.endings[self.max_leaves :]
-        if rest:
-            weight = share(sum(ending.share for ending in rest), 1)
-            yield Heading(f"... and {len(rest):,} more, with {weight} of the case")
 
 
 def _steps(ending: Ending) -> Iterator[Block]:

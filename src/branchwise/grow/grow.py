@@ -31,6 +31,7 @@ from branchwise.grow.protocol import (
     prescribed_splits,
 )
 from branchwise.grow.search import Search
+from branchwise.grow.thresholds import with_surrogates
 from branchwise.recipe import Recipe
 from branchwise.tree.splits import Splits, ragged
 from branchwise.tree.tree import ARRAYS, Tree
@@ -217,8 +218,6 @@ def _by_levels(
         search = Search(engine, columns, opened, recipe, impurities, n_cases, weight)
         splits = carried_out(search, verdicts(search))
         if recipe.missing == "surrogate":
-            from branchwise.grow.surrogates import with_surrogates  # noqa: PLC0415
-
             splits = with_surrogates(splits, engine, columns, recipe.threshold)
         pieces.add(level, open_nodes, splits)
         if not len(splits.sizes):
