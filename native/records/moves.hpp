@@ -231,10 +231,12 @@ class Mover {
     }
 
     void move_ranked(const RecordJob& job, size_t slot, std::vector<RecordJob>& children) const {
-        std::vector<Ranked<Target>*> out(children.size(), nullptr);
+        // Most splits are into two: no memory is taken for these.
+        Ranked<Target>* two[2] = {};
+        std::vector<Ranked<Target>*> more(children.size() > 2 ? children.size() : 0);
+        Ranked<Target>** const out = more.empty() ? two : more.data();
         for (size_t b = 0; b < children.size(); ++b)
             if (children[b].arena) out[b] = records_.ranked(children[b], slot);
-        const std::vector<Ranked<Target>*> begin = out;
         const Ranked<Target>* entry = records_.ranked(job, slot);
         const auto put = [&](uint64_t to, const Ranked<Target>& from) {
             *out[to >> 32]++ = {from.rank, uint32_t(to), from.target};
@@ -251,7 +253,8 @@ class Mover {
                 if (part[b] != nowhere) put(part[b], *entry);
         }
         for (size_t b = 0; b < children.size(); ++b)
-            if (children[b].arena) children[b].n_ranked[slot] = uint32_t(out[b] - begin[b]);
+            if (children[b].arena)
+                children[b].n_ranked[slot] = uint32_t(out[b] - records_.ranked(children[b], slot));
     }
 
     const Problem& problem_;

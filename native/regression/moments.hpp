@@ -131,6 +131,7 @@ inline double mean_of(const NumberScale& scale, const double* moments, int unit 
 // In the unit squared, rounded once; 0 where all numbers are equal.
 inline double variance_of(const NumberScale& scale, const double* moments) {
     const WholeSum whole(scale, moments);
+    if (whole.weight == 1) return 0.0;  // a single row
     bool negative;
     const Wide squares = add_up_limbs(scale.squares_of(moments), scale.squares, negative);
     Wide weight;

@@ -52,6 +52,25 @@ struct Plain {
     double square() const { return n > 0 ? sum * (sum / n) : 0.0; }
 };
 
+// What the columns of a node have in common.
+struct PlainNode {
+    static constexpr size_t most_plain = 4096;  // rows; sums of more are in steps
+
+    Plain all;              // of all rows
+    double centre, factor;  // a distance is (number - centre) * factor
+    double off;             // scores of codes may be off by this
+    double steps;           // of sums of lists; 0: plain
+    double off_list;        // and their scores by this
+
+    PlainNode() = default;
+    PlainNode(const Plain& all, const NodeMoments& moments, size_t n)
+        : all(all), centre(moments.centre()), factor(moments.factor()), off(off_by(n)) {
+        const bool plain = n <= most_plain;
+        steps = plain ? 0.0 : steps_for(n);
+        off_list = plain ? off : off_by_steps(n);
+    }
+};
+
 // Between these is the best that a column can do, as a share of the node's squares.
 struct NumberBounds {
     double most = no_score;
@@ -99,64 +118,52 @@ class PlainScorer {
     }
 
     // May be called by several threads, each with groups of its own.
-    NumberBounds bounds(const RecordJob& job, size_t j, const Plain& all,
-                        const NodeMoments& moments, std::vector<Plain>& groups) const {
-        if (records_.is_list(j)) return bounds_of_list(job, j, all, moments);
+    NumberBounds bounds(const RecordJob& job, size_t j, const PlainNode& node,
+                        std::vector<Plain>& groups) const {
+        if (records_.is_list(j)) return bounds_of_list(job, j, node);
         groups.clear();
         const Plain* counters = &counters_[first_[j]];
         for (uint32_t code = 0; code < records_.missing_code(j); ++code)
             if (counters[code].n > 0) groups.push_back(counters[code]);
         const Plain missing = counters[records_.missing_code(j)];
+        const Plain known{node.all.sum - missing.sum, node.all.n - missing.n};
         const bool ordered = records_.is_numeric(j);
-        if (!ordered && problem_.branching == Branching::values)
-            return bounds_of_values(groups, all, missing, off_by(job.n));
-        if (!ordered)
-            std::sort(groups.begin(), groups.end(),
-                      [](const Plain& a, const Plain& b) { return a.sum * b.n < b.sum * a.n; });
-        Plain left;
-        const Plain known{all.sum - missing.sum, all.n - missing.n};
-        double top = no_score;
-        // Values with nearly the same mean may be in another order: then fewer of the groupings
-        // have enough rows, or others.
-        const double fewest = ordered ? fewest_ : 1.0;
-        for (size_t g = 0; g + 1 < groups.size(); ++g) {
-            left.sum += groups[g].sum;
-            left.n += groups[g].n;
-            top = std::max(top, of_sides(left, known, fewest));
-        }
-        return bounds_of(top, groups.size(), all, known, missing, ordered || fewest_ <= 1.0,
-                         off_by(job.n));
+        double most = no_score;
+        if (ordered)
+            each_rank(j, known, [&](uint32_t, uint32_t, double square, double sides) {
+                most = std::max(most, square / sides * known.n);
+            });
+        else if (problem_.branching == Branching::values)
+            most = most_of_values(groups, known);
+        else
+            most = most_of_groups(groups, known);
+        return bounds_of(most, groups.size(), node, known, missing, ordered || fewest_ <= 1.0,
+                         node.off);
     }
 
-    // The best threshold of a list, if it is certain: the position of the last entry at most it,
+    // The best threshold of a column with these bounds, if it is certain: the ranks beside it,
     // and what it drops at least. It is the first of all that may be the best, and is as good as
     // the best of them.
-    static constexpr size_t none = ~size_t(0);
     struct Certain {
-        size_t last = none;
+        uint32_t low = 0, high = 0;
         double least = no_score;
     };
-    Certain certain_threshold(const RecordJob& job, size_t j, const Plain& all,
-                              const NodeMoments& moments) const {
+    Certain certain_threshold(const RecordJob& job, size_t j, const NumberBounds& bounds,
+                              const PlainNode& node) const {
+        if (!records_.is_list(j)) {
+            const Plain missing = counters_[first_[j] + records_.missing_code(j)];
+            const Plain known{node.all.sum - missing.sum, node.all.n - missing.n};
+            return certain_of(known.n, bounds, node.off,
+                              [&](const auto& visit) { each_rank(j, known, visit); });
+        }
         const size_t slot = records_.slot(j), n = job.n_ranked[slot];
         const Ranked<double>* entry = records_.ranked(job, slot);
-        const Plain known = known_of(job, entry, n, all, moments);
-        double top = no_score;
-        each_threshold(entry, n, known, moments, [&](size_t, double score) {
-            top = std::max(top, score);
-            return true;
+        const Plain known = known_of(job, entry, n, node);
+        return certain_of(double(n), bounds, node.off_list, [&](const auto& visit) {
+            each_threshold(entry, n, known, node, [&](size_t i, double square, double sides) {
+                visit(entry[i].rank, entry[i + 1].rank, square, sides);
+            });
         });
-        const double base = known.square(), off = off_by_steps(job.n);
-        const double least = top - 2 * off - surely_apart(top - base);
-        Certain found;
-        size_t number = 0;
-        each_threshold(entry, n, known, moments, [&](size_t i, double score) {
-            if (score < least) return true;
-            if (++number == 1) found = {i, score - base - off};
-            return true;
-        });
-        const bool equal = found.least + off + base >= top - surely_equal(top - base) + 2 * off;
-        return number == 1 || equal ? found : Certain();
     }
 
   private:
@@ -166,84 +173,151 @@ class PlainScorer {
         Plain* counters;
     };
 
+    // The sum of distances as it is, or in whole steps.
+    struct PlainSum {
+        double factor;
+        double sum = 0;
+
+        void add(double distance) { sum += distance * factor; }
+        double total() const { return sum; }
+    };
+    struct StepSum {
+        double factor, unit;
+        uint64_t sum = 0;  // may overflow where moments contradict one another
+
+        void add(double distance) {
+            sum += uint64_t(int64_t(bounded(std::rint(distance * factor))));
+        }
+        double total() const { return double(int64_t(sum)) * unit; }
+    };
+
     static void add(Plain& to, double distance) {
         to.sum += distance;
         to.n += 1;
     }
 
-    static double of_sides(const Plain& left, const Plain& known, double fewest) {
-        const double n_right = known.n - left.n, right = known.sum - left.sum;
-        if (std::min(left.n, n_right) < fewest) return no_score;
-        return (left.sum * left.sum * n_right + right * right * left.n) / (left.n * n_right);
+    // `each` visits thresholds between ranks of n rows.
+    template <typename Each>
+    static Certain certain_of(double n, const NumberBounds& bounds, double off, const Each& each) {
+        const double top = bounds.most - off;
+        const double least = (top - 2 * off - surely_apart(top)) / n;
+        Certain found;
+        size_t number = 0;
+        each([&](uint32_t low, uint32_t high, double square, double sides) {
+            if (square < least * sides) return;
+            if (++number == 1) found = {low, high, square / sides * n - off};
+        });
+        const bool equal = found.least + off >= top - surely_equal(top) + 2 * off;
+        return number == 1 || equal ? found : Certain();
     }
 
-    // visit(i, score) for the threshold after each entry, until it returns false.
+    // What a split into some rows and all others drops: the square of the distance of their sum
+    // from what it would be if all had the same mean, over the product of both numbers, times the
+    // number of all.
+    static double square_of(const Plain& left, const Plain& known) {
+        const double off_mean = left.sum - left.n * (known.sum / known.n);
+        return off_mean * off_mean;
+    }
+
+    // visit(low, high, square, sides) for the thresholds between the ranks of a column.
+    template <typename Visit>
+    void each_rank(size_t j, const Plain& known, const Visit& visit) const {
+        const Plain* counters = &counters_[first_[j]];
+        Plain left;
+        uint32_t low = 0;
+        for (uint32_t rank = 0; rank < records_.missing_code(j); ++rank) {
+            if (!(counters[rank].n > 0)) continue;
+            const double right = known.n - left.n;
+            if (std::min(left.n, right) >= fewest_)
+                visit(low, rank, square_of(left, known), left.n * right);
+            left.sum += counters[rank].sum;
+            left.n += counters[rank].n;
+            low = rank;
+        }
+    }
+
+    // Values with nearly the same mean may be in another order: then fewer of the groupings have
+    // enough rows, or others. So all have.
+    static double most_of_groups(std::vector<Plain>& groups, const Plain& known) {
+        std::sort(groups.begin(), groups.end(),
+                  [](const Plain& a, const Plain& b) { return a.sum * b.n < b.sum * a.n; });
+        double top = no_score;
+        Plain left;
+        for (size_t g = 0; g + 1 < groups.size(); ++g) {
+            left.sum += groups[g].sum;
+            left.n += groups[g].n;
+            top = std::max(top, square_of(left, known) / (left.n * (known.n - left.n)) * known.n);
+        }
+        return top;
+    }
+
+    static double most_of_values(const std::vector<Plain>& groups, const Plain& known) {
+        double sum = 0;
+        for (const Plain& group : groups) sum += group.square();
+        return groups.size() < 2 ? no_score : sum - known.square();
+    }
+
+    // visit(i, square, sides) for the threshold after each entry; see square_of.
     template <typename Visit>
     void each_threshold(const Ranked<double>* entry, size_t n, const Plain& known,
-                        const NodeMoments& moments, const Visit& visit) const {
+                        const PlainNode& node, const Visit& visit) const {
+        if (node.steps > 0)
+            sweep(entry, n, known, node, StepSum{node.factor * node.steps, 1 / node.steps}, visit);
+        else
+            sweep(entry, n, known, node, PlainSum{node.factor}, visit);
+    }
+
+    template <typename Sum, typename Visit>
+    void sweep(const Ranked<double>* entry, size_t n, const Plain& known, const PlainNode& node,
+               Sum sum, const Visit& visit) const {
         const auto least = size_t(std::min(std::ceil(fewest_), 4e9));
         if (n < 2 * least) return;
-        const double centre = moments.centre(), steps = steps_for(n),
-                     factor = moments.factor() * steps, unit = 1 / steps;
-        uint64_t sum = 0;  // may overflow where moments contradict one another
-        const auto step = [&](size_t i) {
-            sum += uint64_t(int64_t(bounded(std::rint((entry[i].target - centre) * factor))));
-        };
+        const double centre = node.centre, mean = known.sum / known.n, rows = double(n);
         size_t i = 0;
-        for (; i + 1 < least; ++i) step(i);
+        for (; i + 1 < least; ++i) sum.add(entry[i].target - centre);
         for (; i + least < n; ++i) {
-            step(i);
+            sum.add(entry[i].target - centre);
             if (entry[i].rank == entry[i + 1].rank) continue;
-            const auto left = double(i + 1), right = double(n - i - 1);
-            const double own = double(int64_t(sum)) * unit, other = known.sum - own;
-            if (!visit(i, (own * own * right + other * other * left) / (left * right))) return;
+            const auto left = double(i + 1);
+            const double off_mean = sum.total() - left * mean;
+            visit(i, off_mean * off_mean, left * (rows - left));
         }
     }
 
     static Plain known_of(const RecordJob& job, const Ranked<double>* entry, size_t n,
-                          const Plain& all, const NodeMoments& moments) {
-        if (n == job.n) return all;
-        return {sum_in_steps(n, moments.centre(), moments.factor(),
-                             [&](size_t i) { return entry[i].target; }),
-                double(n)};
+                          const PlainNode& node) {
+        if (n == job.n) return node.all;
+        return {
+            sum_in_steps(n, node.centre, node.factor, [&](size_t i) { return entry[i].target; }),
+            double(n)};
     }
 
-    NumberBounds bounds_of_list(const RecordJob& job, size_t j, const Plain& all,
-                                const NodeMoments& moments) const {
+    NumberBounds bounds_of_list(const RecordJob& job, size_t j, const PlainNode& node) const {
         const size_t slot = records_.slot(j), n = job.n_ranked[slot];
         const Ranked<double>* entry = records_.ranked(job, slot);
-        const Plain known = known_of(job, entry, n, all, moments);
-        double top = no_score;
-        each_threshold(entry, n, known, moments, [&](size_t, double score) {
-            top = std::max(top, score);
-            return true;
+        const Plain known = known_of(job, entry, n, node);
+        double top = -1;
+        each_threshold(entry, n, known, node, [&](size_t, double square, double sides) {
+            if (square > top * sides) top = square / sides;
         });
         const size_t values = n == 0 ? 0 : entry[0].rank == entry[n - 1].rank ? 1 : 2;
-        return bounds_of(top, values, all, known, {all.sum - known.sum, all.n - known.n}, true,
-                         off_by_steps(job.n));
+        const Plain missing{node.all.sum - known.sum, node.all.n - known.n};
+        return bounds_of(top < 0 ? no_score : top * double(n), values, node, known, missing, true,
+                         node.off_list);
     }
 
-    NumberBounds bounds_of_values(const std::vector<Plain>& groups, const Plain& all,
-                                  const Plain& missing, double off) const {
-        double sum = 0;
-        for (const Plain& group : groups) sum += group.square();
-        const Plain known{all.sum - missing.sum, all.n - missing.n};
-        return bounds_of(groups.size() < 2 ? no_score : sum, groups.size(), all, known, missing,
-                         fewest_ <= 1.0, off);
-    }
-
-    // From the best sum of squares of the known branches, of so many values.
-    NumberBounds bounds_of(double top, size_t values, const Plain& all, const Plain& known,
+    // From what the known branches, of so many values, drop at most.
+    NumberBounds bounds_of(double top, size_t values, const PlainNode& node, const Plain& known,
                            const Plain& missing, bool certain, double off) const {
         const bool own = problem_.missing == Policy::branch && missing.n > 0;
         NumberBounds bounds;
         bounds.varies = values + (own && values > 0) >= 2;
         if (own && values > 0) {
             // Known against missing may be all there is, and missing ones may be too few.
-            top = std::max(top, known.square());
-            bounds.most = top + missing.square() - all.square() + off;
+            bounds.most =
+                std::max(top, 0.0) + known.square() + missing.square() - node.all.square() + off;
         } else if (top > no_score) {
-            bounds.most = top - known.square() + off;
+            bounds.most = top + off;
             if (certain) bounds.least = bounds.most - 2 * off;
         }
         return bounds;

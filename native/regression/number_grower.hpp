@@ -50,6 +50,7 @@ class NumberGrower : public RecordTree<W, double> {
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(Job& job, std::vector<Job>& stack) {
         std::fill(candidates_.begin(), candidates_.end(), Candidate());
+        if (job.n == 2 && split_pair(job, stack)) return;
         open_columns_ = *job.alive;
         centre_at(job);
         const NumberNode node{job, moments_, weights_of(job.node) + 1,
@@ -63,10 +64,9 @@ class NumberGrower : public RecordTree<W, double> {
             });
             best = first_best(moments_.in_units(moments_.resolution()));
         }
-        if (best >= 0)
-            carry_out(node, size_t(best), stack);
-        else
-            close(job);
+        if (best < 0) return close(job);
+        make_branches(node, size_t(best));
+        carry_out(job, size_t(best), stack);
     }
 
   private:
@@ -152,8 +152,9 @@ class NumberGrower : public RecordTree<W, double> {
         if (weighted || scale_.poisson) return;
         squares_ = squares * moments_.factor() * moments_.factor();
         const double factor = moments_.factor();
-        all_ = {sum_in_steps(job.n, 0.0, factor, [&](size_t i) { return distances_[i]; }),
-                double(job.n)};
+        const double sum =
+            sum_in_steps(job.n, 0.0, factor, [&](size_t i) { return distances_[i]; });
+        node_ = PlainNode({sum, double(job.n)}, moments_, job.n);
         for (double& distance : distances_) distance *= factor;
     }
 
@@ -169,28 +170,34 @@ class NumberGrower : public RecordTree<W, double> {
         // What the columns after the first may do.
         double others = cut_short ? most_to_gain() : no_score;
         size_t n_left = 0;
+        const NumberBounds* first = nullptr;
         for (size_t i = 0; i < bounds_.size(); ++i) {
             const uint32_t j = open_columns_[i];
             candidates_[j].varies = bounds_[i].varies;
             if (bounds_[i].most == no_score || bounds_[i].most < least) continue;
-            if (n_left > 0) others = std::max(others, bounds_[i].most);
+            if (first)
+                others = std::max(others, bounds_[i].most);
+            else
+                first = &bounds_[i];
             open_columns_[n_left++] = j;
         }
         open_columns_.resize(n_left);
         if (problem_.min_gain > 0 && cut_short) open_columns_ = *job.alive;
-        if (n_left == 0 || problem_.min_gain > 0) return -1;
+        if (!first || problem_.min_gain > 0) return -1;
         const uint32_t j = open_columns_.front();
-        const double own = score_first(node, j);
-        const bool certain =
-            own > no_score && (others == no_score || own >= others - surely_equal(others));
-        if (certain) return int(j);
+        const auto is_best = [&](double own) {
+            return own > no_score && (others == no_score || own >= others - surely_equal(others));
+        };
+        // The groups of a category are found when it is split.
+        if (!records_.is_numeric(j) && is_best(first->least)) return int(j);
+        if (is_best(score_first(node, j, *first))) return int(j);
         if (cut_short) open_columns_ = *job.alive;
         return -1;
     }
 
     // What a split without any impurity in its branches would gain, at most.
     double most_to_gain() const {
-        return squares_ * (1 + (all_.n + 64) * 0x1p-52) - all_.square() + 0x1p-60;
+        return squares_ * (1 + (node_.all.n + 64) * 0x1p-52) - node_.all.square() + 0x1p-60;
     }
 
     // Of all open columns, or up to one that leaves nothing to gain.
@@ -199,14 +206,14 @@ class NumberGrower : public RecordTree<W, double> {
         bounds_.assign(open_columns_.size(), NumberBounds());
         if (pool_.shares(work(job))) {
             pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
-                bounds_[i] = plain_->bounds(job, open_columns_[i], all_, moments_, groups_[member]);
+                bounds_[i] = plain_->bounds(job, open_columns_[i], node_, groups_[member]);
             });
             return;
         }
         const double most = most_to_gain();
         double before = no_score;
         for (size_t i = 0; i < open_columns_.size(); ++i) {
-            bounds_[i] = plain_->bounds(job, open_columns_[i], all_, moments_, groups_[0]);
+            bounds_[i] = plain_->bounds(job, open_columns_[i], node_, groups_[0]);
             if (bounds_[i].least >= most - surely_equal(most) &&
                 before < bounds_[i].least - surely_apart(most)) {
                 open_columns_.resize(i + 1);
@@ -218,18 +225,16 @@ class NumberGrower : public RecordTree<W, double> {
     }
 
     // What a column drops at least, its candidate being set; no score if that is not certain.
-    double score_first(const NumberNode& node, uint32_t j) {
+    double score_first(const NumberNode& node, uint32_t j, const NumberBounds& bounds) {
         const Job& job = node.job;
         Candidate& candidate = candidates_[j];
-        if (!records_.is_list(j) ||
-            (problem_.missing == Policy::branch && job.n_ranked[records_.slot(j)] < job.n)) {
+        if (!records_.is_numeric(j) || bounds.least == no_score) {
             candidate = scorers_[0].score(node, j);
             return candidate.score > no_score ? moments_.scaled(candidate.drop) : no_score;
         }
-        const PlainScorer::Certain found = plain_->certain_threshold(job, j, all_, moments_);
-        if (found.last == PlainScorer::none) return no_score;
-        const Ranked<double>* entry = records_.ranked(job, records_.slot(j)) + found.last;
-        set_threshold(candidate, records_.values(j), entry[0].rank, entry[1].rank, problem_);
+        const PlainScorer::Certain found = plain_->certain_threshold(job, j, bounds, node_);
+        if (found.least == no_score) return no_score;
+        set_threshold(candidate, records_.values(j), found.low, found.high, problem_);
         return found.least;
     }
 
@@ -243,9 +248,46 @@ class NumberGrower : public RecordTree<W, double> {
         return -1;
     }
 
-    void carry_out(const NumberNode& node, size_t j, std::vector<Job>& stack) {
-        const Job& job = node.job;
-        make_branches(node, j);
+    // Two rows are told apart by the first column in which they differ: all such splits are as
+    // good as one another. False where they may not be, or where there is more to look at.
+    bool split_pair(const Job& job, std::vector<Job>& stack) {
+        if (weighted || scale_.poisson || problem_.min_gain > 0 ||
+            std::max({problem_.cases_in_leaf, problem_.cases_in_branch, problem_.weight_in_leaf}) >
+                1)
+            return false;
+        const uint8_t* record = records_.first(job);
+        for (uint32_t j : *job.alive) {
+            uint32_t low, high;
+            if (records_.is_list(j)) {
+                if (job.n_ranked[records_.slot(j)] != 2) return false;
+                const Ranked<double>* entry = records_.ranked(job, records_.slot(j));
+                low = entry[0].rank, high = entry[1].rank;
+            } else {
+                low = records_.code(record, j), high = records_.code(record + records_.size(), j);
+                if (low > high) std::swap(low, high);
+                if (high == records_.missing_code(j)) return false;
+                branch_of_code_[low] = 0;
+                branch_of_code_[high] = 1;
+            }
+            if (low == high) continue;
+            made_.clear();
+            if (records_.is_numeric(j)) {
+                set_threshold(candidates_[j], records_.values(j), low, high, problem_);
+                add_sides(j);
+            } else {
+                made_.add(int32_t(low), width_);
+                made_.add(int32_t(high), width_);
+            }
+            made_.size.assign(2, 1.0);
+            route_missing(job);
+            carry_out(job, j, stack);
+            return true;
+        }
+        return false;
+    }
+
+    // The branches are in made_.
+    void carry_out(const Job& job, size_t j, std::vector<Job>& stack) {
         find_branches(job, j);
         add_up_children(job);
         const int64_t first = add_nodes(made_.count());
@@ -260,15 +302,19 @@ class NumberGrower : public RecordTree<W, double> {
     // Into made_; where codes lead is noted in branch_of_code_.
     void make_branches(const NumberNode& node, size_t j) {
         made_.clear();
-        double known = 0;
         if (records_.is_list(j)) {
             add_sides(j);
             weigh_sides(node.job, j);
         } else {
             make_groups(node, j);
         }
-        for (double size : made_.size) known += size;
-        const double missing = node.moments.weight() - known;
+        route_missing(node.job);
+    }
+
+    // What known branches have not got is missing.
+    void route_missing(const Job& job) {
+        double missing = weights_of(job.node)[0];
+        for (double size : made_.size) missing -= size;
         if (missing > 0 && problem_.missing == Policy::branch) {
             made_.missing_branch = int32_t(made_.count());
             made_.add(no_code, width_);
@@ -360,7 +406,7 @@ class NumberGrower : public RecordTree<W, double> {
     // Scratch, kept between nodes.
     std::vector<uint32_t> open_columns_;      // that are to be scored
     std::vector<double> distances_;           // of the node's rows, scaled
-    Plain all_;                               // their number and sum
+    PlainNode node_;                          // their number and sum
     double squares_ = 0;                      // the sum of their squares
     std::vector<NumberBounds> bounds_;        // of open columns
     std::vector<std::vector<Plain>> groups_;  // one list for each thread
