@@ -32,11 +32,7 @@ from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import ENDINGS
 from branchwise.files.raw_bytes import atomic_write
 from branchwise.files.sql_dialects import Dialect
-from branchwise.files.write_table import (
-    FileFormat,
-    chunk_writer,
-    format_of_name,
-)
+from branchwise.files.write_table import FileFormat, chunk_writer, format_of_name
 
 
 def predict_rows(

@@ -31,11 +31,7 @@ from branchwise.cli.support.rows import (
     true_column,
     true_numbers,
 )
-from branchwise.cli.support.training import (
-    Growth,
-    TrainingTable,
-    growth_options,
-)
+from branchwise.cli.support.training import Growth, TrainingTable, growth_options
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile

@@ -10,17 +10,13 @@ from typing import Any
 import typer
 
 from branchwise.cli import options
-from branchwise.cli.options import (
-    TextFormat,
-    check_without_table,
-    flag,
-    option,
-    takes,
-)
+from branchwise.cli.options import TextFormat, check_without_table, flag, option, takes
 from branchwise.cli.support import Reporter
 from branchwise.cli.support.rows import (
+    Inputs,
     InputTable,
     check_two_streams,
+    input_options,
     located,
     open_model,
     print_written,
@@ -34,11 +30,10 @@ from branchwise.data.schema import Value
 from branchwise.errors import DataError, ParameterError
 from branchwise.explain.diff import ModelDiff, Side, diff_models
 from branchwise.explain.explanation import Explanation
-from branchwise.files.options import Reading
 from branchwise.model import Model
 
 
-@takes(reading=options.reading_options)
+@takes(inputs=input_options)
 def explain(
     model_path: str = options.MODEL,
     table_path: str | None = options.OPTIONAL_TABLE,
@@ -47,11 +42,9 @@ def explain(
     ),
     settings: list[str] | None = options.SETTINGS,
     level: float = option("--level", "The confidence of the intervals.", default=0.95),
-    missing: list[str] | None = options.NA_VALUES,
     output_format: TextFormat = options.TEXT_FORMAT,
-    quiet: bool = options.QUIET,
     *,
-    reading: Reading,
+    inputs: Inputs,
 ) -> None:
     """Explain the predictions for the rows of a table, or for one row given by --set.
 
@@ -66,9 +59,8 @@ def explain(
       branchwise explain tree.json new.csv --format json
     """
     check_two_streams(MODEL=model_path, TABLE=table_path)
-    reporter = Reporter(quiet)
     model = open_model(model_path)
-    rows = read_rows(model, table_path, row, settings, missing, reading, reporter)
+    rows = read_rows(model, table_path, row, settings, inputs)
     with located(rows.file if row is None else None):
         explained = rows.model.explain(rows.rows, level)
     if isinstance(explained, Explanation):
@@ -80,7 +72,7 @@ def explain(
 _LIMITS = "Constraints and costs of changes"
 
 
-@takes(reading=options.reading_options)
+@takes(inputs=input_options)
 def what_if(
     model_path: str = options.MODEL,
     table_path: str | None = options.OPTIONAL_TABLE,
@@ -115,11 +107,9 @@ def what_if(
     how_many: int = option(
         "--how-many N", "Number of changes to find, one per leaf.", default=1, min=1
     ),
-    missing: list[str] | None = options.NA_VALUES,
     output_format: TextFormat = options.TEXT_FORMAT,
-    quiet: bool = options.QUIET,
     *,
-    reading: Reading,
+    inputs: Inputs,
 ) -> None:
     """Find the smallest change of a row that changes its prediction.
 
@@ -134,11 +124,10 @@ def what_if(
       branchwise what-if prices.json new.csv --target ">= 10" --monotone age=up
     """
     check_two_streams(MODEL=model_path, TABLE=table_path)
-    reporter = Reporter(quiet)
     model = open_model(model_path)
     if table_path is not None:
         row = row or 0
-    rows = read_rows(model, table_path, row, settings, missing, reading, reporter)
+    rows = read_rows(model, table_path, row, settings, inputs)
     names = model.schema.names
     result = rows.model.what_if(
         rows.rows,
@@ -188,7 +177,7 @@ def _wanted(model: Model, target: str | None) -> Value | str | None:
 DIFFERENT = 1
 
 
-@takes(reading=options.reading_options)
+@takes(inputs=input_options)
 def diff(
     old_path: str = options.MODEL,
     new_path: str = options.MODEL,
@@ -202,11 +191,9 @@ def diff(
         "Exit with code 1 if predictions differ: those for the rows of TABLE, "
         "or, without TABLE, if splits or leaf values of the trees differ.",
     ),
-    missing: list[str] | None = options.NA_VALUES,
     output_format: TextFormat = options.TEXT_FORMAT,
-    quiet: bool = options.QUIET,
     *,
-    reading: Reading,
+    inputs: Inputs,
 ) -> None:
     """Compare a new model with an old one.
 
@@ -221,17 +208,15 @@ def diff(
       branchwise diff old.json new.json test.csv --exit-code
     """
     check_two_streams(OLD=old_path, NEW=new_path, TABLE=table_path)
-    check_without_table(reading, "TABLE", table_path)
+    check_without_table(inputs.reading, "TABLE", table_path)
     old, new = open_model(old_path), open_model(new_path)
     if table_path is None:
         if target is not None:
             raise ParameterError("--target names a column of a TABLE. Give one, too.")
         found = old.diff(new)
     else:
-        reporter = Reporter(quiet)
-        with reporter.reading(table_path):
-            table = InputTable(table_path, reading, missing)
-            found = _compared(old, new, table, target, reporter)
+        with inputs.opened(table_path) as (table, _):
+            found = _compared(old, new, table, target, inputs.reporter)
     print_written(found, output_format)
     if exit_code and not found.same_predictions:
         raise typer.Exit(DIFFERENT)

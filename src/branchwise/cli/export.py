@@ -6,29 +6,23 @@ from collections.abc import Sequence
 
 from branchwise import export as exports
 from branchwise.cli import options
-from branchwise.cli.options import (
-    check_without_table,
-    flag,
-    option,
-    split_entry,
-    takes,
-)
-from branchwise.cli.support import Reporter, check_outputs, open_output
+from branchwise.cli.options import check_without_table, flag, option, split_entry, takes
+from branchwise.cli.support import check_outputs, open_output
 from branchwise.cli.support.rows import (
-    InputTable,
+    Inputs,
     check_two_streams,
+    input_options,
     located,
     open_model,
     read_for_model,
 )
 from branchwise.errors import ParameterError
-from branchwise.files.options import Reading
 from branchwise.model import Model
 
 _TARGETS = "|".join(exports.TARGETS)
 
 
-@takes(reading=options.reading_options)
+@takes(inputs=input_options)
 def export(
     model_path: str = options.MODEL,
     to: str = option(f"--to {_TARGETS}", "The language or format.", default=...),
@@ -42,10 +36,8 @@ def export(
         "Rows to verify the export with, in place of generated edge cases.",
     ),
     no_verify: bool = flag("--no-verify", "Write without running the export."),
-    missing: list[str] | None = options.NA_VALUES,
-    quiet: bool = options.QUIET,
     *,
-    reading: Reading,
+    inputs: Inputs,
 ) -> None:
     """Write a tree as code, rules or a file of another program.
 
@@ -61,8 +53,7 @@ def export(
     """
     if verify is not None and no_verify:
         raise ParameterError("--verify and --no-verify exclude each other. Give one.")
-    check_without_table(reading, "--verify", verify, missing=missing)
-    reporter = Reporter(quiet)
+    check_without_table(inputs.reading, "--verify", verify, missing=inputs.missing)
     target = exports.target_named(to)
     check_two_streams(MODEL=model_path, TABLE=verify)
     if target.binary and output is None:
@@ -76,9 +67,7 @@ def export(
     if no_verify:
         content = exports.write(model, target.name, **options)
     else:
-        content = _verified(
-            model, target.name, options, verify, missing, reporter, reading
-        )
+        content = _verified(model, target.name, options, verify, inputs)
     with open_output(output) as stream:
         stream.write(content)
 
@@ -100,16 +89,14 @@ def _verified(
     target: str,
     options: dict[str, str],
     verify: str | None,
-    missing: list[str] | None,
-    reporter: Reporter,
-    reading: Reading,
+    inputs: Inputs,
 ) -> bytes:
+    reporter = inputs.reporter
     if verify is None:
         with reporter.working("Verifying"):
             content, done = exports.exported(model, target, **options)
     else:
-        with reporter.reading(verify) as say:
-            file = InputTable(verify, reading, missing)
+        with inputs.opened(verify) as (file, say):
             model, table = read_for_model(model, file, reporter)
             say("Verifying")
             with located(file):

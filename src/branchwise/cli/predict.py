@@ -10,9 +10,10 @@ from branchwise.cli.options import flag, option, read_na_values, takes
 from branchwise.cli.options.engine import EngineName, engine_for
 from branchwise.cli.support import Reporter, check_outputs, open_output
 from branchwise.cli.support.rows import (
-    InputTable,
+    Inputs,
     check_two_streams,
     columns_of,
+    input_options,
     located,
     open_model,
     read_for_model,
@@ -20,7 +21,6 @@ from branchwise.cli.support.rows import (
 from branchwise.engines.prediction import FilePredictions, What, predicted_columns
 from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.files.dataset import StreamedTable, files_of
-from branchwise.files.options import Reading
 from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.files.write_table import (
     FileFormat,
@@ -48,7 +48,7 @@ class PredictEngine(StrEnum):
     CHUNKED = "chunked"
 
 
-@takes(reading=options.reading_options)
+@takes(inputs=input_options)
 def predict(
     model_path: str = options.MODEL,
     table_paths: list[str] = options.TABLES,
@@ -60,7 +60,6 @@ def predict(
         "Put an apostrophe before texts of CSV and TSV that a spreadsheet "
         "would take for a formula.",
     ),
-    missing: list[str] | None = options.NA_VALUES,
     output_format: TableFormat | None = option(
         "--format", "How to write.", "by the name of FILE, or csv"
     ),
@@ -70,9 +69,8 @@ def predict(
         "files of any size. The predictions are the same.",
         "chunked for patterns and folders, else memory",
     ),
-    quiet: bool = options.QUIET,
     *,
-    reading: Reading,
+    inputs: Inputs,
 ) -> None:
     """Predict the class, or the number, of every row of a table.
 
@@ -87,7 +85,7 @@ def predict(
       cat new.csv | branchwise predict tree.json - --format json
       branchwise predict tree.json new/*.parquet -o out.parquet
     """
-    reporter = Reporter(quiet)
+    reporter = inputs.reporter
     written = _table_format(output_format, output)
     check_two_streams(MODEL=model_path, TABLE=table_paths[0])
     check_outputs({"-o": output}, model_path, *table_paths)
@@ -101,7 +99,7 @@ def predict(
     given = None if engine is None else EngineName(engine)
     if engine_for(table_paths, given) is not None:
         streamed = StreamedTable(
-            files_of(table_paths), reading, read_na_values(missing)
+            files_of(table_paths), inputs.reading, read_na_values(inputs.missing)
         )
         check_outputs({"-o": output}, *streamed.paths)
         columns_of(model, streamed, reporter)
@@ -118,9 +116,7 @@ def predict(
             )
         _tell(n_rows, output, reporter)
         return
-    table_path = table_paths[0]
-    with reporter.reading(table_path) as say:
-        file = InputTable(table_path, reading, missing)
+    with inputs.opened(table_paths[0]) as (file, say):
         model, table = read_for_model(model, file, reporter)
         say("Predicting")
         columns = file.read_as_is() if keep else {}

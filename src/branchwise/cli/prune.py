@@ -15,17 +15,17 @@ from branchwise.cli.options import (
     takes,
 )
 from branchwise.cli.show import report_model, size_of, write_model
-from branchwise.cli.support import Reporter, check_outputs, print_json, print_lines
+from branchwise.cli.support import check_outputs, print_json, print_lines
 from branchwise.cli.support.rows import (
-    InputTable,
+    Inputs,
     KnownRows,
     check_two_streams,
+    input_options,
     located,
     open_model,
     read_known_rows,
 )
 from branchwise.errors import ParameterError
-from branchwise.files.options import Reading
 from branchwise.model import Model
 from branchwise.recipe import FIELDS, PARAMETERS, PRUNINGS, Pruning
 from branchwise.text.document import aligned
@@ -56,7 +56,7 @@ pruning_options = growing.group(
 )
 
 
-@takes(pruning=pruning_options, reading=options.reading_options)
+@takes(pruning=pruning_options, inputs=input_options)
 def prune(
     *,
     model_path: str = options.MODEL,
@@ -101,10 +101,8 @@ def prune(
         "alpha the number of leaves, the training error and, with --data, the "
         "error on those rows.",
     ),
-    missing: list[str] | None = options.NA_VALUES,
     output_format: OutputFormat = options.FORMAT,
-    quiet: bool = options.QUIET,
-    reading: Reading,
+    inputs: Inputs,
 ) -> None:
     """Make the tree of a model file smaller, without growing it again.
 
@@ -130,15 +128,17 @@ def prune(
         raise ParameterError(
             "--change-probabilities has no effect without --merge-same-leaves."
         )
-    check_without_table(reading, "--data", data_path, missing=missing, target=target)
-    reporter = Reporter(quiet)
+    check_without_table(
+        inputs.reading, "--data", data_path, missing=inputs.missing, target=target
+    )
+    reporter = inputs.reporter
     check_two_streams(MODEL=model_path, **{"--data": data_path})
     check_outputs({"-o": output}, data_path)  # a model may be pruned in its place
     model = open_model(model_path)
     with reporter.working(f"Reading {data_path or model_path}") as say:
         rows = KnownRows(model)
         if data_path is not None:
-            file = InputTable(data_path, reading, missing)
+            file = inputs.open(data_path)
             rows = read_known_rows(model, file, target, weight, reporter)
         say("Pruning")
         if path:

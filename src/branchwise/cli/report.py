@@ -10,13 +10,7 @@ from typing import Any
 import typer
 
 from branchwise.cli import options
-from branchwise.cli.options import (
-    OutputFormat,
-    check_share,
-    growing,
-    option,
-    takes,
-)
+from branchwise.cli.options import OutputFormat, check_share, growing, option, takes
 from branchwise.cli.show import size_of
 from branchwise.cli.support import Reporter, check_outputs, open_output, print_json
 from branchwise.cli.support.rows import check_known_rows, check_two_streams

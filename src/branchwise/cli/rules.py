@@ -8,18 +8,18 @@ from typing import Any
 
 from branchwise.cli import options
 from branchwise.cli.options import check_without_table, option, takes
-from branchwise.cli.support import Reporter, open_output, print_json, print_lines
+from branchwise.cli.support import open_output, print_json, print_lines
 from branchwise.cli.support.rows import (
-    InputTable,
+    Inputs,
     KnownRows,
     check_two_streams,
+    input_options,
     located,
     open_model,
     read_known_rows,
 )
 from branchwise.data.schema import Value
 from branchwise.errors import ParameterError, quoted
-from branchwise.files.options import Reading
 from branchwise.files.write_table import write_columns
 from branchwise.model import Model
 from branchwise.rules.rule_list import RuleList, RuleTable
@@ -46,7 +46,7 @@ class Order(StrEnum):
     CONFIDENCE = "confidence"
 
 
-@takes(reading=options.reading_options)
+@takes(inputs=input_options)
 def rules(
     model_path: str = options.MODEL,
     simplify: bool | None = option(
@@ -90,13 +90,11 @@ def rules(
         "that of the model",
         panel=_GENERALISING,
     ),
-    missing: list[str] | None = options.NA_VALUES,
     output_format: RulesFormat = option(
         "--format", "How to write the rules.", default=RulesFormat.TEXT
     ),
-    quiet: bool = options.QUIET,
     *,
-    reading: Reading,
+    inputs: Inputs,
 ) -> None:
     """Print the rules of a tree as sentences, with coverage and confidence.
 
@@ -110,25 +108,23 @@ def rules(
       branchwise rules tree.json --format markdown
       branchwise rules tree.json --generalise train.csv --test test.csv
     """
-    reporter = Reporter(quiet)
     if generalise is None:
         _check_without_rows(
             test=test,
             target=target,
             weight=weight,
             confidence=confidence,
-            missing=missing,
+            missing=inputs.missing,
         )
-        check_without_table(reading, "--generalise", None)
+        check_without_table(inputs.reading, "--generalise", None)
         model = open_model(model_path)
         _print_rules(_plain(model, simplify is not False, label, sort), output_format)
         return
     _check_with_rows(simplify, label, sort)
     check_two_streams(MODEL=model_path, **{"--generalise": generalise, "--test": test})
     model = open_model(model_path)
-    with reporter.reading(generalise) as say:
-        file = InputTable(generalise, reading, missing)
-        read = read_known_rows(model, file, target, weight, reporter)
+    with inputs.opened(generalise) as (file, say):
+        read = read_known_rows(model, file, target, weight, inputs.reporter)
         say("Generalising")
         with located(read.file):
             listed = read.model.generalised_rules(
@@ -137,8 +133,8 @@ def rules(
         tested = KnownRows(model)
         if test is not None:
             say("Testing")
-            file = InputTable(test, reading, missing, further=True)
-            tested = read_known_rows(model, file, target, weight, reporter)
+            file = inputs.open(test, further=True)
+            tested = read_known_rows(model, file, target, weight, inputs.reporter)
         with located(tested.file):
             table = listed.table(tested.X, tested.y, tested.weights)
     _print_list(listed, table, output_format)

@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.cli import options
-from branchwise.cli.options import (
-    OutputFormat,
-    categorical_names,
-    column_names,
-    takes,
-)
-from branchwise.cli.support import Reporter
+from branchwise.cli.options import OutputFormat, categorical_names, column_names, takes
 from branchwise.cli.support.hints import (
     hint,
     present_values,
@@ -23,13 +17,12 @@ from branchwise.cli.support.hints import (
     with_option,
     without_mistaken,
 )
-from branchwise.cli.support.rows import InputTable, print_result
+from branchwise.cli.support.rows import Inputs, InputTable, input_options, print_result
 from branchwise.data.checks import Finding, inspect_table
 from branchwise.data.columns import Coded, RawColumn
 from branchwise.data.frames import open_table
 from branchwise.data.schema import Value
 from branchwise.errors import DataError, counted, plain
-from branchwise.files.options import Reading
 from branchwise.text.conditions import listed, number, word
 from branchwise.text.document import aligned
 
@@ -38,7 +31,7 @@ _SHOWN = 5
 _LONGEST = 40
 
 
-@takes(reading=options.reading_options)
+@takes(inputs=input_options)
 def schema(
     table_path: str = options.TABLE,
     target: str | None = options.target_option(
@@ -48,11 +41,9 @@ def schema(
     categorical: list[str] | None = options.CATEGORICAL,
     numeric: list[str] | None = options.NUMERIC,
     ignore: list[str] | None = options.IGNORE,
-    missing: list[str] | None = options.NA_VALUES,
     output_format: OutputFormat = options.FORMAT,
-    quiet: bool = options.QUIET,
     *,
-    reading: Reading,
+    inputs: Inputs,
 ) -> None:
     """Tell what columns are taken for, how to correct it, and what may be wrong.
 
@@ -68,9 +59,7 @@ def schema(
       branchwise schema data.xlsx --sheet 2
       branchwise schema data.sqlite --query "select * from visits where year = 2024"
     """
-    reporter = Reporter(quiet)
-    with reporter.reading(table_path):
-        file = InputTable(table_path, reading, missing)
+    with inputs.opened(table_path) as (file, _):
         if target is not None:
             file.check_names([target])
         numbers = column_names(file, numeric)
@@ -81,7 +70,7 @@ def schema(
         )
         columns = _describe_all(table, file)
         warnings = _warnings(table, target)
-    remark_header(file, reading, reporter)
+    remark_header(file, inputs.reading, inputs.reporter)
     document = {
         "file": file.label,
         "rows": table.num_rows,
@@ -91,7 +80,7 @@ def schema(
     lines = [*_lines(columns), *_warning_lines(warnings)]
     print_result(document, lines, output_format)
     if output_format is OutputFormat.TEXT:
-        reporter.note(
+        inputs.reporter.note(
             f"{counted(table.num_rows, 'row')}, {counted(len(columns), 'column')}. "
             "--categorical COLUMN takes numbers as names, --numeric COLUMN insists on "
             "numbers, --ignore COLUMN leaves a column out, --missing TEXT marks cells "

@@ -27,14 +27,14 @@ from branchwise.cli.support import (
     style_of_file,
 )
 from branchwise.cli.support.rows import (
-    InputTable,
+    Inputs,
     check_two_streams,
+    input_options,
     open_model,
     read_known_rows,
 )
 from branchwise.data.schema import Column
 from branchwise.errors import DataError, ParameterError, counted
-from branchwise.files.options import Reading
 from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.model import Model
 from branchwise.rules.rule import Rule
@@ -347,7 +347,7 @@ _HEAD = 4096
 _WITH_SCREEN = ("darwin", "win32", "cygwin")
 
 
-@takes(reading=options.reading_options)
+@takes(inputs=input_options)
 def view(
     model_path: str = options.MODEL,
     output: str | None = options.output_option(
@@ -359,11 +359,9 @@ def view(
         "The table that the tree was grown from: nodes then show what every "
         "column would have gained.",
     ),
-    missing: list[str] | None = options.NA_VALUES,
     no_open: bool = flag("--no-open", "Write the page, but do not open it."),
-    quiet: bool = options.QUIET,
     *,
-    reading: Reading,
+    inputs: Inputs,
 ) -> None:
     """Write the tree as one HTML page and open it in the browser.
 
@@ -376,17 +374,15 @@ def view(
       branchwise view tree.json --data data.csv --no-open
     """
     check_two_streams(MODEL=model_path, TABLE=data)
-    check_without_table(reading, "--data", data, missing=missing)
-    reporter = Reporter(quiet)
+    check_without_table(inputs.reading, "--data", data, missing=inputs.missing)
     model = open_model(model_path)
     target = output if output is not None else _beside(model_path)
     check_outputs({"-o": target}, model_path, data)
     if data is None:
         page = model.to_html(title=title)
     else:
-        with reporter.reading(data):
-            table = InputTable(data, reading, missing)
-            rows = read_known_rows(model, table, None, None, reporter)
+        with inputs.opened(data) as (table, _):
+            rows = read_known_rows(model, table, None, None, inputs.reporter)
             page = rows.model.to_html(title=title, X=rows.X, y=rows.y)
     with open_output(target) as file:
         file.write(page.encode("utf-8"))
@@ -395,7 +391,7 @@ def view(
     opened = not no_open and _open(target)
     nodes = counted(len(model.tree), "node")
     end = "opened in the browser." if opened else "open it in a browser."
-    reporter.note(f"page of a tree of {nodes} written to {target}; {end}")
+    inputs.reporter.note(f"page of a tree of {nodes} written to {target}; {end}")
 
 
 def _beside(model_path: str) -> str:

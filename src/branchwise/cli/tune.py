@@ -18,17 +18,9 @@ from branchwise.cli.options import (
     takes,
 )
 from branchwise.cli.show import size_of, write_model
-from branchwise.cli.support import (
-    Reporter,
-    check_outputs,
-    open_output,
-)
+from branchwise.cli.support import Reporter, check_outputs, open_output
 from branchwise.cli.support.rows import print_result
-from branchwise.cli.support.training import (
-    Growth,
-    TrainingTable,
-    growth_options,
-)
+from branchwise.cli.support.training import Growth, TrainingTable, growth_options
 from branchwise.errors import ParameterError, counted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import STANDARD_STREAM

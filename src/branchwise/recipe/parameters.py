@@ -22,6 +22,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from branchwise.errors import ParameterError
 from branchwise.recipe.allowed import (
@@ -134,119 +135,106 @@ def _table(*parameters: Parameter) -> dict[str, Parameter]:
     return {parameter.name: parameter for parameter in parameters}
 
 
-_GROWING = "Growing"
-_PRUNING = "Pruning"
-_WEIGHTS = "Weights, costs and probabilities"
+_growing = partial(Parameter, group="Growing")
+_pruning = partial(Parameter, group="Pruning")
+_weights = partial(Parameter, group="Weights, costs and probabilities")
 _ERROR_BASED = ("pruning", "error-based")
 _REDUCED_ERROR = ("pruning", "reduced-error")
 _COST_COMPLEXITY = ("pruning", "cost-complexity")
 
 #: Every parameter by its name, in the order of the options of ``branchwise fit``.
 PARAMETERS = _table(
-    Parameter(
+    _growing(
         "criterion",
         CRITERION,
         "The score of a split: gain, gain_ratio or gini for ID3; gini or gain for "
         "CART; variance or poisson for regression. entropy and log_loss are other "
         "names of gain, squared_error of variance.",
-        _GROWING,
-        (_ID3, _CART, _REGRESSION),
+        algorithms=(_ID3, _CART, _REGRESSION),
     ),
-    Parameter(
+    _growing(
         "max_depth",
         whole(0),
         "Maximum number of splits from the root to a leaf.",
-        _GROWING,
         metavar="N",
         without="no limit",
     ),
-    Parameter(
+    _growing(
         "max_leaf_nodes",
         whole(1),
         "Maximum number of leaves; splits that reduce impurity most come first.",
-        _GROWING,
         metavar="N",
         without="no limit",
     ),
-    Parameter(
+    _growing(
         "min_samples_split",
         cases(2, whole=True),
         "The fewest cases a node needs to be split; below 1, a share.",
-        _GROWING,
         metavar="NUMBER",
     ),
-    Parameter(
+    _growing(
         "min_samples_leaf",
         cases(1),
         "The fewest cases each branch must get; below 1, a share.",
-        _GROWING,
         metavar="NUMBER",
     ),
-    Parameter(
+    _growing(
         "min_weight_fraction_leaf",
         WEIGHT_SHARE,
         "The least share of the total weight of all cases that each branch must get; "
         "without weights, of their number.",
-        _GROWING,
         metavar="SHARE",
     ),
-    Parameter(
+    _growing(
         "min_samples_branch",
         cases(0),
         "Quinlan's -m: the fewest cases that at least two branches must get; below 1, "
         "a share.",
-        _GROWING,
-        (_C45,),
+        algorithms=(_C45,),
         metavar="NUMBER",
     ),
-    Parameter(
+    _growing(
         "min_gain",
         AMOUNT,
         "The least gain (bits, with gain) that a split must bring.",
-        _GROWING,
         metavar="NUMBER",
     ),
-    Parameter(
+    _growing(
         "max_p_value",
         P_VALUE,
         "Largest p-value of a split, such as 0.05: of a chi-square or F test, "
         "Bonferroni-adjusted for the number of possible splits and of columns.",
-        _GROWING,
         metavar="NUMBER",
         without="no test",
         file_key="min_significance",
     ),
-    Parameter(
+    _growing(
         "group_values",
         FLAG,
         "Quinlan's -s: a branch may have several values.",
-        _GROWING,
-        (_C45,),
+        algorithms=(_C45,),
         without="no",
     ),
-    Parameter(
+    _growing(
         "threshold",
         choice(("midpoint", "value")),
         "Whether thresholds are values of the table or midpoints between two values.",
-        _GROWING,
-        (_C45,),
+        algorithms=(_C45,),
         file_key="cut",
     ),
-    Parameter(
+    _growing(
         "missing",
         choice(POLICIES),
         "What a missing value does: takes its own branch, goes down every branch with "
         "a fraction of its weight (split), takes the largest branch, stops at the node "
         "or is an error; with two-way splits, takes the branch that scored better in "
         "training (learned) or that of a surrogate split.",
-        _GROWING,
         renamed="missing_policy",
     ),
-    Parameter(
+    _growing(
         "unseen",
         choice(UNSEEN_POLICIES),
         "What an unseen category does; branch treats it as missing.",
-        _GROWING,
         renamed="unseen_policy",
     ),
     Parameter(
@@ -270,152 +258,136 @@ PARAMETERS = _table(
         "All possible values of columns, by name or index, in order; another value is "
         "an error.",
     ),
-    Parameter(
+    _growing(
         "max_bins",
         whole(2),
         "Maximum number of bins of a numeric column; thresholds are between bins only. "
         "Faster on long tables, no longer exact.",
-        _GROWING,
         metavar="N",
         without="every threshold",
     ),
-    Parameter(
+    _growing(
         "n_jobs",
         JOBS,
         "Threads to grow with, -1 is all cores; the tree is the same.",
-        _GROWING,
         metavar="N",
         without="1",
     ),
-    Parameter(
+    _pruning(
         "pruning",
         choice(PRUNINGS, none=True),
         "The method of pruning after the tree is grown.",
-        _PRUNING,
     ),
-    Parameter(
+    _pruning(
         "prune",
         FLAG,
         "Whether the tree is pruned.",
-        _PRUNING,
-        (_C45,),
+        algorithms=(_C45,),
         without="yes",
         off="J48's -U: leave the tree unpruned.",
     ),
-    Parameter(
+    _pruning(
         "confidence",
         CONFIDENCE,
         "error-based, Quinlan's -c as a share: the lower, the more is pruned; up to "
         "0.5.",
-        _PRUNING,
-        _CLASSIFIERS,
-        _ERROR_BASED,
-        "SHARE",
+        algorithms=_CLASSIFIERS,
+        only_with=_ERROR_BASED,
+        metavar="SHARE",
     ),
-    Parameter(
+    _pruning(
         "raise_subtrees",
         FLAG,
         "error-based: whether a branch may replace its parent, subtree raising.",
-        _PRUNING,
-        _CLASSIFIERS,
-        _ERROR_BASED,
+        algorithms=_CLASSIFIERS,
+        only_with=_ERROR_BASED,
         off="error-based, J48's -S: no subtree raising.",
     ),
-    Parameter(
+    _pruning(
         "tolerance",
         AMOUNT,
         "reduced-error: the loss of accuracy allowed for each pruned subtree.",
-        _PRUNING,
         only_with=_REDUCED_ERROR,
         metavar="SHARE",
     ),
-    Parameter(
+    _pruning(
         "validation",
         by_data(
             "a pair: a table with the columns of X, and its target", "pair or None"
         ),
         "reduced-error: a table with rows to prune with.",
-        _PRUNING,
         only_with=_REDUCED_ERROR,
         metavar="FILE",
         without="",
     ),
-    Parameter(
+    _pruning(
         "validation_fraction",
         FRACTION,
         "reduced-error: the share of the rows to hold out for pruning, where no others "
         "are given.",
-        _PRUNING,
         only_with=_REDUCED_ERROR,
         metavar="SHARE",
         without="",
     ),
-    Parameter(
+    _pruning(
         "ccp_alpha",
         ALPHA,
         "cost-complexity: the complexity parameter, in units of impurity; or chosen by "
         "cross-validation: the best, or the largest within one standard error of the "
         "best. CART needs no other choice of pruning beside it.",
-        _PRUNING,
         only_with=_COST_COMPLEXITY,
         metavar="NUMBER|best|1-se",
     ),
-    Parameter(
+    _weights(
         "weight",
         by_data("the name of a column", "str or None"),
         "The column with the weight of each row.",
-        _WEIGHTS,
         metavar="COLUMN",
         without="",
     ),
-    Parameter(
+    _weights(
         "class_weight",
         by_data(
             "None, 'balanced' or a dict of class to weight", 'dict, "balanced" or None'
         ),
         "Weights of the classes, by which those of rows are multiplied; classes not "
         "named have 1.",
-        _WEIGHTS,
-        _CLASSIFIERS,
+        algorithms=_CLASSIFIERS,
         metavar="balanced|CLASS=NUMBER,...",
         without="",
     ),
-    Parameter(
+    _weights(
         "priors",
         by_data("None or a dict that gives every class its share", "dict or None"),
         "Prior probabilities of the classes, where they differ from the training rows.",
-        _WEIGHTS,
-        _CLASSIFIERS,
+        algorithms=_CLASSIFIERS,
         metavar="CLASS=SHARE,...",
         without="as in the table",
     ),
-    Parameter(
+    _weights(
         "costs",
         COSTS,
         "Costs of misclassification: a table with a row for each true class and a "
         "column for each predicted class, or the pairs that do not cost 1. The class "
         "of the least expected cost is predicted.",
-        _WEIGHTS,
-        _CLASSIFIERS,
+        algorithms=_CLASSIFIERS,
         metavar="FILE|TRUE:PREDICTED=COST,...",
         without="1 each",
     ),
-    Parameter(
+    _weights(
         "probabilities",
         choice(PROBABILITIES),
         "Class probabilities of a leaf: frequencies, Laplace (one more case for every "
         "class), or m-estimate (m more cases, distributed as in the root).",
-        _WEIGHTS,
-        _CLASSIFIERS,
+        algorithms=_CLASSIFIERS,
     ),
-    Parameter(
+    _weights(
         "m",
         AMOUNT,
         "Number of cases that an m-estimate of probabilities adds.",
-        _WEIGHTS,
-        _CLASSIFIERS,
-        ("probabilities", "m-estimate"),
-        "NUMBER",
+        algorithms=_CLASSIFIERS,
+        only_with=("probabilities", "m-estimate"),
+        metavar="NUMBER",
     ),
     Parameter(
         "algorithm",

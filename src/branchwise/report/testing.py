@@ -20,12 +20,7 @@ from branchwise.data.schema import Columns
 from branchwise.evaluation.algorithms import BASELINE, candidate
 from branchwise.evaluation.cross_validate import Rows, evaluated, predicted_fold
 from branchwise.evaluation.folds import FoldAssignment
-from branchwise.evaluation.metrics import (
-    Fold,
-    over_folds,
-    r_squared,
-    wilson,
-)
+from branchwise.evaluation.metrics import Fold, over_folds, r_squared, wilson
 from branchwise.evaluation.results import Evaluation
 from branchwise.model import Model
 from branchwise.report.inputs import SLOWER, Plan, Source

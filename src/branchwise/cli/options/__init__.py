@@ -12,15 +12,10 @@ from typing import Any, Protocol, TypeVar
 import typer
 
 from branchwise.errors import ParameterError
-from branchwise.files.options import (
-    FORMATS,
-    WHITESPACE,
-    Reading,
-    make_reading,
-)
+from branchwise.files.options import FORMATS, WHITESPACE, Reading, make_reading
 from branchwise.files.read_table import MISSING
 
-Subcommand = Callable[..., None]
+Subcommand = Callable[..., Any]
 _Group = TypeVar("_Group", bound=Callable[..., Any])
 
 
@@ -87,7 +82,7 @@ def listed_under(panel: str) -> Callable[[_Group], _Group]:
 
 
 def takes(**groups: Callable[..., Any]) -> Callable[[Subcommand], Subcommand]:
-    """Add groups of options to a subcommand.
+    """Add groups of options to a subcommand, or to another group.
 
     The parameters of each function are options; what it makes of them is passed to
     the subcommand as the parameter of this name, in whose place the help lists them.
@@ -100,11 +95,11 @@ def takes(**groups: Callable[..., Any]) -> Callable[[Subcommand], Subcommand]:
             parameters |= own
 
         @functools.wraps(subcommand)
-        def run(**given: Any) -> None:
+        def run(**given: Any) -> Any:
             for name, group in groups.items():
                 own = {option: given.pop(option) for option in _parameters(group)}
                 given[name] = group(**own)
-            subcommand(**given)
+            return subcommand(**given)
 
         run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
         run.__annotations__ = {n: p.annotation for n, p in parameters.items()}

@@ -15,10 +15,7 @@ from branchwise.data.columns import Coded, Numbers, RawColumn
 from branchwise.data.frames import Frame, open_table, read_vector
 from branchwise.data.schema import Value
 from branchwise.errors import quoted
-from branchwise.files.options import (
-    HEADED_FORMATS,
-    Reading,
-)
+from branchwise.files.options import HEADED_FORMATS, Reading
 from branchwise.files.read_table import TableFile
 
 #: With fewer rows no column is reported as an identifier.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,11 +15,15 @@ from numpy.typing import NDArray
 
 from branchwise import model_file
 from branchwise.cli.options import (
+    NA_VALUES,
+    QUIET,
     OutputFormat,
     TextFormat,
     check_without_table,
     read_na_values,
+    reading_options,
     split_entry,
+    takes,
 )
 from branchwise.cli.support import Reporter, print_json, print_lines
 from branchwise.data.columns import Coded, Numbers
@@ -54,6 +58,33 @@ class InputTable(TableFile):
     def read(self, **wanted: Any) -> Any:
         """Read columns into a table."""
         return super().read(**{"missing": self.na_values, **wanted})
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """How a subcommand reads tables, and who notes what is odd about them."""
+
+    reading: Reading
+    missing: list[str] | None
+    reporter: Reporter
+
+    def open(self, path: str, further: bool = False) -> InputTable:
+        """Open a table, or a further one beside it."""
+        return InputTable(path, self.reading, self.missing, further)
+
+    @contextmanager
+    def opened(self, path: str) -> Iterator[tuple[InputTable, Callable[[str], None]]]:
+        """Open a table, with a progress bar for it and for what follows."""
+        with self.reporter.reading(path) as say:
+            yield self.open(path), say
+
+
+@takes(reading=reading_options)
+def input_options(
+    missing: list[str] | None = NA_VALUES, quiet: bool = QUIET, *, reading: Reading
+) -> Inputs:
+    """Return the options of subcommands that read tables for a model."""
+    return Inputs(reading, missing, Reporter(quiet))
 
 
 def open_model(path: str) -> Model:
@@ -179,13 +210,11 @@ def read_rows(
     table: str | None,
     chosen: int | None,
     settings: Sequence[str] | None,
-    missing: Sequence[str] | None,
-    reading: Reading,
-    reporter: Reporter,
+    inputs: Inputs,
 ) -> Rows:
     """Read the rows of a table, or the chosen one, and fill in what was typed."""
-    check_without_table(reading, "TABLE", table)
-    typed = _typed_cells(model, settings or (), read_na_values(missing))
+    check_without_table(inputs.reading, "TABLE", table)
+    typed = _typed_cells(model, settings or (), read_na_values(inputs.missing))
     if table is None:
         if not typed:
             raise ParameterError(
@@ -196,9 +225,8 @@ def read_rows(
             raise ParameterError("--row chooses a row of a TABLE. Give one, too.")
         empty: dict[str, Any] = dict.fromkeys(model.schema.names)
         return Rows(model, [empty | typed], None, 0)
-    with reporter.reading(table):
-        file = InputTable(table, reading, missing)
-        model, content = read_for_model(model, file, reporter)
+    with inputs.opened(table) as (file, _):
+        model, content = read_for_model(model, file, inputs.reporter)
     if chosen is not None:
         if chosen >= content.num_rows:
             raise DataError(

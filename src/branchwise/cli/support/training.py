@@ -35,12 +35,7 @@ from branchwise.data.frames import open_table, read_vector
 from branchwise.data.schema import Value, value_type
 from branchwise.data.target import learn_numbers, learn_target
 from branchwise.data.weights import with_class_weights
-from branchwise.errors import (
-    DataError,
-    ParameterError,
-    counted,
-    quoted,
-)
+from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile, with_location
 
