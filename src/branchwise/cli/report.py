@@ -174,14 +174,12 @@ def _commands(context: typer.Context, names: Mapping[str, str]) -> list[str]:
     if "algorithm" not in [name for name, _ in given]:
         regression = any(name == "regression" for name, _ in given)
         grown.append(["--algorithm", growing.chosen_algorithm(None, regression)])
+    reported = [word for _, words in given for word in words]
+    fitted = [word for words in grown for word in words]
     return [
-        shlex.join(["branchwise", "report", *_flat([words for _, words in given])]),
-        shlex.join(["branchwise", "fit", *_flat(grown), "--output", "tree.json"]),
+        shlex.join(["branchwise", "report", *reported]),
+        shlex.join(["branchwise", "fit", *fitted, "--output", "tree.json"]),
     ]
-
-
-def _flat(words: list[list[str]]) -> Iterator[str]:
-    return (word for group in words for word in group)
 
 
 def _given(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ def schema(
     document = {
         "file": file.label,
         "rows": table.num_rows,
-        "columns": [column.as_dict() for column in columns],
+        "columns": columns,
         "warnings": [asdict(finding) for finding in warnings],
     }
     lines = [*_lines(columns), *_warning_lines(warnings)]
@@ -88,41 +88,22 @@ def schema(
         )
 
 
-@dataclass(frozen=True)
-class _Description:
-    """What is known of a column."""
-
-    name: str
-    kind: str
-    missing: int = 0
-    values: tuple[Value, ...] = ()
-    low: float | None = None
-    high: float | None = None
-    hint: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        described: dict[str, Any] = {"name": self.name, "kind": self.kind}
-        if self.kind == "numeric":
-            described["minimum"] = self.low
-            described["maximum"] = self.high
-        else:
-            described["values"] = list(self.values)
-        described["missing"] = self.missing
-        described["hint"] = self.hint or None
-        return described
-
-    def content(self) -> str:
-        if self.kind == "numeric" and self.low is not None and self.high is not None:
-            return f"{number(self.low)} to {number(self.high)}"
-        if not self.values:
-            return ""
-        shown = [_threshold(value) for value in self.values[:_SHOWN]]
-        return (
-            f"{len(self.values):,}: {listed([*shown, *self.values[_SHOWN:]], _SHOWN)}"
-        )
+#: What is known of a column, as JSON has it.
+_Description = dict[str, Any]
 
 
-def _threshold(value: Value) -> Value:
+def _content(column: _Description) -> str:
+    if column["kind"] == "numeric":
+        low, high = column["minimum"], column["maximum"]
+        return "" if low is None else f"{number(low)} to {number(high)}"
+    values = column["values"]
+    if not values:
+        return ""
+    shown = [_shortened(value) for value in values[:_SHOWN]]
+    return f"{len(values):,}: {listed([*shown, *values[_SHOWN:]], _SHOWN)}"
+
+
+def _shortened(value: Value) -> Value:
     if not isinstance(value, str) or len(value) <= _LONGEST:
         return value
     return f"{value[: _LONGEST - 3].rstrip()}..."
@@ -131,7 +112,8 @@ def _threshold(value: Value) -> Value:
 def _lines(columns: list[_Description]) -> list[str]:
     head = ["column", "kind", "values", "missing", "hint"]
     rows = [
-        [word(c.name), c.kind, c.content(), f"{c.missing:,}", c.hint] for c in columns
+        [word(c["name"]), c["kind"], _content(c), f"{c['missing']:,}", c["hint"] or ""]
+        for c in columns
     ]
     return aligned([head, *rows], [False, False, False, True, False])
 
@@ -158,9 +140,15 @@ def _describe_all(table: Any, file: InputTable) -> list[_Description]:
         try:
             raw = frame.column(index)
         except DataError:
-            columns.append(_unusable(name, table.column(index)))
+            column = table.column(index)
+            content: _Description = {"values": []}
+            kind, missing = "unusable", int(column.null_count)
+            advice = unusable_hint(name, column)
         else:
-            columns.append(_describe(name, raw, zeros.get(name)))
+            kind, content, missing = _described(raw)
+            advice = hint(name, raw, zeros.get(name))
+        told = {"missing": missing, "hint": advice or None}
+        columns.append({"name": name, "kind": kind, **content, **told})
     return columns
 
 
@@ -181,21 +169,13 @@ def _with_leading_zeros(table: Any, file: InputTable) -> dict[str, str]:
     return found
 
 
-def _unusable(name: str, column: Any) -> _Description:
-    missing = int(column.null_count)
-    return _Description(name, "unusable", missing, hint=unusable_hint(name, column))
-
-
-def _describe(name: str, raw: RawColumn, padded: str | None) -> _Description:
-    advice = hint(name, raw, padded)
+def _described(raw: RawColumn) -> tuple[str, _Description, int]:
+    """Return the kind of a column, what it holds, and how many cells are missing."""
     if isinstance(raw, Coded):
-        missing = int((raw.codes < 0).sum())
         values = raw.values if raw.declared else present_values(raw)
         kind = "ordinal" if raw.ordered else "categorical"
-        return _Description(name, kind, missing, values, hint=advice)
+        return kind, {"values": list(values)}, int((raw.codes < 0).sum())
     known = raw.values[~np.isnan(raw.values)]
-    missing = len(raw.values) - len(known)
-    if not len(known):
-        return _Description(name, "numeric", missing, hint=advice)
-    low, high = float(known.min()), float(known.max())
-    return _Description(name, "numeric", missing, (), low, high, advice)
+    ends = (float(known.min()), float(known.max())) if len(known) else (None, None)
+    content = dict(zip(("minimum", "maximum"), ends, strict=True))
+    return "numeric", content, len(raw.values) - len(known)

@@ -136,7 +136,10 @@ def show(
     }
     text = output_format is OutputFormat.JSON or rules or nodes
     style = _style_of(output, style, text)
-    _check_idle(_shown_is(output_format, rules, nodes, style), given)
+    shown = "--rules" if rules else "--nodes" if nodes else f"--style {style}"
+    if output_format is OutputFormat.JSON:
+        shown = "--format json"
+    _check_idle(shown, given)
     check_outputs({"-o": output}, model_path)
     model = open_model(model_path)
     if output_format is OutputFormat.JSON:
@@ -149,8 +152,8 @@ def show(
         with open_output(output) as stream:
             stream.write(_drawn(model, max_depth, max_nodes))
     else:
-        shown = _shown(model, style, max_depth, max_nodes, empty_branches)
-        print_lines([shown], output)
+        tree = _shown(model, style, max_depth, max_nodes, empty_branches)
+        print_lines([tree], output)
 
 
 def _style_of(output: str | None, style: Style | None, text: bool) -> Style:
@@ -175,17 +178,6 @@ def _drawn(model: Model, max_depth: int | None, max_nodes: int | None) -> bytes:
     figure = plot_tree(model, max_depth=max_depth, max_nodes=max_nodes).figure
     figure.savefig(picture, format="png")
     return picture.getvalue()
-
-
-def _shown_is(
-    output_format: OutputFormat, rules: bool, nodes: bool, style: Style
-) -> str:
-    """Tell which option decides what is shown."""
-    if output_format is OutputFormat.JSON:
-        return "--format json"
-    if rules or nodes:
-        return "--rules" if rules else "--nodes"
-    return f"--style {style}"
 
 
 def _check_idle(shown: str, given: dict[str, bool]) -> None:

@@ -262,16 +262,10 @@ CRITERIA = {
 
 
 def pruning_of(recipe: Recipe, given: Mapping[str, Any]) -> Pruning | None:
-    """Return the pruning method that parameters choose.
+    """Return the pruning method that parameters of an estimator choose.
 
-    Parameters
-    ----------
-    recipe : Recipe
-        The recipe of the algorithm, with its default.
-    given : dict
-        Parameters of an estimator by name. ``prune=False`` prunes nothing; for CART a
-        ``ccp_alpha`` other than 0 implies cost-complexity pruning, unless another
-        method is named.
+    ``prune=False`` prunes nothing; for CART a ``ccp_alpha`` other than 0 implies
+    cost-complexity pruning, unless another method is named.
     """
     if not given.get("prune", True):
         return None

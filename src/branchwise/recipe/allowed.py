@@ -87,20 +87,9 @@ def _is_share(value: Any) -> bool:
 class Allowed:
     """The values that a parameter may have.
 
-    Parameters
-    ----------
-    words : str
-        What is allowed, as it follows "must be" in an error.
-    accepts : callable or None
-        Whether a value is allowed; None where only the data can tell.
-    kind : str
-        How the value is written on the command line.
-    type : str
-        The type, as docstrings name it.
-    choices : tuple of str
-        The names to choose from, where there is a choice.
-    least : int or None
-        The least number, if there is one.
+    ``words`` follow "must be" in an error; ``accepts`` is None where only the data can
+    tell; ``kind`` is how the value is written on the command line, ``type`` how
+    docstrings name its type.
     """
 
     words: str

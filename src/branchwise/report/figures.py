@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from branchwise.render.charts import (
@@ -134,26 +135,15 @@ def calibration_chart(section: dict[str, Any]) -> str:
         f"predicted {percent(p)}, right {percent(k)}"
         for p, k in zip(mean_probability, right, strict=True)
     )
-    ends = axis("", [least, 1.0], percent_figure, least=0, most=1)
+    shares = partial(axis, tick_format=percent_figure, least=0, most=1)
+    start = shares("", [least, 1.0]).low
     return point_chart(
         "Calibration",
         told,
-        axis(
-            "probability of the predicted class",
-            [ends.low, 1.0],
-            percent_figure,
-            least=0,
-            most=1,
-        ),
-        axis(
-            "share of predictions that are right",
-            [ends.low, 1.0],
-            percent_figure,
-            least=0,
-            most=1,
-        ),
+        shares("probability of the predicted class", [start, 1.0]),
+        shares("share of predictions that are right", [start, 1.0]),
         Series("", mean_probability, right, low, high),
-        [(ends.low, ends.low), (1.0, 1.0)],
+        [(start, start), (1.0, 1.0)],
         sizes,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -167,15 +167,7 @@ def warnings_of(source: Source) -> list[dict[str, Any]]:
     """List what may be wrong with the table, the gravest first."""
     y = None if source.numbers else source.rows.labels
     found = inspect_table(source.rows.table, y, source.target or UNNAMED)
-    return [
-        {
-            "kind": one.kind,
-            "columns": list(one.columns),
-            "message": one.message,
-            "advice": one.advice,
-        }
-        for one in found
-    ]
+    return [{**asdict(one), "columns": list(one.columns)} for one in found]
 
 
 def _column(rows: Rows, at: int, name: str, kind: str) -> dict[str, Any]:

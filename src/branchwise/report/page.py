@@ -19,6 +19,7 @@ import sklearn
 
 from branchwise import __version__
 from branchwise.estimators.base import TreeEstimator
+from branchwise.evaluation.metrics import OF_CLASS
 from branchwise.model import Model
 from branchwise.render import view as viewer
 from branchwise.render.charts import MOST_CELLS
@@ -52,17 +53,7 @@ from branchwise.text.conditions import rounded, word
 
 
 def page(sections: dict[str, Any], model: Model, steps: Steps | None) -> str:
-    """Write the page.
-
-    Parameters
-    ----------
-    sections : dict
-        The findings: ``Report.sections``.
-    model : Model
-        The tree.
-    steps : Steps or None
-        How its first split was found.
-    """
+    """Write the page of a report: findings, tree, and how the root was split."""
     assets = ("render/assets/charts.css", "report/assets/report.css")
     style = html.markup("\n".join([style_sheet(), *map(html.asset, assets)]))
     script = html.asset("report/assets/report.js")
@@ -256,12 +247,9 @@ def importance_section(sections: dict[str, Any]) -> Iterator[Block]:
     yield Columns([[Figure(by_shuffling, unseen)], [Figure(by_impurity, training)]])
     number_format = percent if found["score"] == "accuracy" else score
     rows = [
-        [
-            word(one["column"]),
-            number_format(one["permutation"]),
-            number_format(one["deviation"]),
-            percent(one["impurity"]),
-        ]
+        [word(one["column"])]
+        + [number_format(one[name]) for name in ("permutation", "deviation")]
+        + [percent(one["impurity"])]
         for one in ranked(found)[:_MOST_COLUMNS]
     ]
     head = ["column", f"loss of {found['score']}", "deviation", "impurity"]
@@ -346,9 +334,7 @@ def _class_table(found: dict[str, Any]) -> Block:
     rows = [
         [
             word(one["class"]),
-            cell(one["precision"]),
-            cell(one["recall"]),
-            cell(one["f1"]),
+            *(cell(one[name]) for name in OF_CLASS),
             f"{one['rows']:,}",
         ]
         for one in found["classes"][:_MOST_CLASSES]
@@ -418,19 +404,12 @@ def _error_table(found: dict[str, Any]) -> Block:
         [
             f"{rounded(one['from'], 5)} to {rounded(one['to'], 5)}",
             f"{one['rows']:,}",
-            rounded(one["mean_error"], 5),
-            rounded(one["mae"], 5),
-            rounded(one["rmse"], 5),
+            *(rounded(one[name], 5) for name in ("mean_error", "mae", "rmse")),
         ]
         for one in found["errors_by_range"]
     ]
-    head = [
-        "predicted",
-        "rows",
-        "mean error",
-        "mean absolute error",
-        "root mean squared error",
-    ]
+    errors = ["mean error", "mean absolute error", "root mean squared error"]
+    head = ["predicted", "rows", *errors]
     caption = (
         "Errors by predicted number, in groups of about equal size. A mean error far "
         "from 0 is a bias."

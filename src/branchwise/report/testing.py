@@ -170,9 +170,11 @@ def evaluation_of(
     """Score the predictions, and those of the baseline."""
     folds = [fold_test.tested() for fold_test in fold_tests]
     rows = source.rows if source.test is None else source.test
-    found = _scores(model.recipe.algorithm, plan, rows, folds)
     usual = [_baseline(source, plan, one.rows) for one in fold_tests]
-    baseline = _scores(BASELINE, plan, rows, usual)
+    found, baseline = (
+        evaluated(name, plan.assignment, rows.target, rows.classes, own)
+        for name, own in ((model.recipe.algorithm, folds), (BASELINE, usual))
+    )
     told = {
         "how": plan.how,
         "note": plan.note,
@@ -192,17 +194,10 @@ def _baseline(source: Source, plan: Plan, testing: Ints) -> Fold:
     """Test the baseline, which counts rows: their weights are for growing."""
     labels = source.rows.labels
     training = labels if plan.other_rows else np.delete(labels, testing)
-    fitted = candidate(BASELINE, source.numbers).fit(_no_columns(training), training)
-    table, classes = _no_columns(testing), source.rows.classes
+    baseline, classes = candidate(BASELINE, source.numbers), source.rows.classes
+    fitted = baseline.fit(np.zeros((len(training), 1)), training)
+    table = np.zeros((len(testing), 1))
     return predicted_fold(fitted, table, testing, classes, len(training))
-
-
-def _no_columns(rows: NDArray[Any]) -> Floats:
-    return np.zeros((len(rows), 1))
-
-
-def _scores(name: str, plan: Plan, rows: Rows, folds: list[Fold]) -> Evaluation:
-    return evaluated(name, plan.assignment, rows.target, rows.classes, folds)
 
 
 def _on_training_rows(source: Source, model: Model) -> dict[str, float]:
@@ -412,8 +407,9 @@ def pruning_curve(
     best = len(path) - 1 - int(errors.mean(axis=0)[::-1].argmin())
     chosen = np.unique(np.linspace(0, len(path) - 1, _MOST_PRUNED).round().astype(int))
     ratio = 1 / (len(fold_tests) - 1) if len(fold_tests) > 1 else 0.0
+    error = "share of errors" if model.recipe.costs is None else "mean cost"
     return {
-        "error": "mean squared error" if source.numbers else _error_of(model),
+        "error": "mean squared error" if source.numbers else error,
         "trees": [
             {
                 "alpha": float(alphas[at]),
@@ -426,10 +422,6 @@ def pruning_curve(
         "best": {"leaves": int(path.n_leaves[best]), "alpha": float(alphas[best])},
         "left_out": len(path) - len(chosen),
     }
-
-
-def _error_of(model: Model) -> str:
-    return "share of errors" if model.recipe.costs is None else "mean cost"
 
 
 def _plain(values: Floats, ratio: float) -> dict[str, float | None]:

@@ -29,13 +29,7 @@ _PATIENCE = 1.0
 
 
 class Reporter:
-    """Writes notes and progress to standard error.
-
-    Parameters
-    ----------
-    quiet : bool
-        Whether to suppress notes and progress.
-    """
+    """Writes notes and progress to standard error, unless it is to be quiet."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
@@ -49,17 +43,8 @@ class Reporter:
     def working(self, task: str) -> Iterator[Callable[[str], None]]:
         """Show a progress bar if the work takes more than a second on a terminal.
 
-        While tables are read, it also tells how much of them has been.
-
-        Parameters
-        ----------
-        task : str
-            What is being done.
-
-        Yields
-        ------
-        callable
-            Takes a text that replaces the task.
+        While tables are read, it also tells how much of them has been. Yields a
+        function of a text that replaces the task.
         """
         with self._bar(task, "TimeElapsedColumn") as update:
             now = task
@@ -196,13 +181,8 @@ _EXAMPLES = {"--results": "results.csv", "--plot": "tune.png", "--resume": "tune
 def check_outputs(outputs: Mapping[str, str | None], *inputs: str | None) -> None:
     """Reject files that cannot be written, before any work is done.
 
-    Parameters
-    ----------
-    outputs : dict
-        The files to write, by the options that name them; None is none, or standard
-        output. None may be an input, or another output.
-    *inputs : str or None
-        The files that are read.
+    ``outputs`` are the files to write, by the options that name them; None is none, or
+    standard output. None of them may be an input, or another output.
     """
     taken: dict[Path, str] = {}
     for option, path in outputs.items():
