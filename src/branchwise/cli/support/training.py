@@ -39,7 +39,7 @@ from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile, with_location
 
-#: So many are a mistake.
+#: So many different numbers as classes are a mistake.
 _TOO_MANY_CLASSES = 200
 
 
