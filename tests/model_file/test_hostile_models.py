@@ -24,8 +24,7 @@ import pytest
 
 from branchwise import ExportError, ModelFileError, ParameterError, export
 from branchwise import model_file as persist
-from branchwise.export import javascript
-from branchwise.export import python as python_source
+from branchwise.export import scripts
 from branchwise.export import sql as sql_runners
 from branchwise.export.plan import make_plan
 from branchwise.model import Model
@@ -561,7 +560,7 @@ def test_a_database_runs_one_select_and_nothing_else(
 def test_a_python_export_reaches_nothing(line):
     plan, content, _ = runnable("python")
     with pytest.raises(ExportError, match="an export must not use"):
-        python_source.TARGET.runners({})[0].run(
+        scripts.PYTHON.runners({})[0].run(
             content + f"\n{line}\n".encode(), plan, [(0.0, "a")]
         )
 
@@ -577,7 +576,7 @@ def test_a_python_export_reaches_nothing(line):
     ],
 )
 def test_a_javascript_export_reaches_nothing(line):
-    (runner,) = javascript.TARGET.runners({})
+    (runner,) = scripts.JAVASCRIPT.runners({})
     if runner.absent() is not None:
         pytest.skip(runner.absent())
     plan, content, _ = runnable("javascript")

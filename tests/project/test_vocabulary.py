@@ -73,7 +73,7 @@ ALLOWED = {
     "src/branchwise/export/excel.py": {"answer", "reply"},
     "src/branchwise/export/onnx.py": {"answered"},
     "src/branchwise/export/onnx_graph.py": {"answered"},
-    "src/branchwise/export/script_writer.py": {"answer", "answers"},
+    "src/branchwise/export/scripts.py": {"answer", "answers"},
     "src/branchwise/export/sql.py": {"answers", "replies", "reply"},
     "src/branchwise/export/sql_cases.py": {"answers"},
     "docs/export_onnx.md": {"answered"},

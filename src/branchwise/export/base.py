@@ -101,10 +101,8 @@ def _rejected(
     for index in tree.used_columns:
         column, cells = schema.columns[index], sample.data.data[index]
         if recipe.missing == "error":
-            gone = (
-                np.isnan(cells) if column.is_numeric else cells == column.missing_code
-            )
-            rejected |= gone
+            numeric = column.is_numeric
+            rejected |= np.isnan(cells) if numeric else cells == column.missing_code
         if recipe.unseen == "error" and not column.is_numeric:
             rejected |= cells == column.unseen_code
     return rejected
@@ -160,11 +158,9 @@ class Target:
 
     ``write`` returns the export, or raises ExportError with the reason why the target
     cannot carry the model. ``choices`` are its options with what they may be, the
-    default first; an option with a single choice takes any text. What is not ``binary``
-    is text in UTF-8. ``runners`` returns
-    the ways to run what was written with some options; all of them are tried.
-    A target that cannot hold every row says in ``domain`` which it holds; ``fitting``
-    returns the nearest such row, or None.
+    default first; a single choice takes any text. What is not ``binary`` is UTF-8.
+    ``runners`` are all tried. A target that cannot hold every row says in ``domain``
+    which it holds; ``fitting`` returns the nearest such row, or None.
     """
 
     name: str
@@ -199,10 +195,8 @@ def run_program(
 ) -> list[Prediction]:
     """Run a program in a temporary folder with some files; return its predictions.
 
-    Rows go to its standard input as lines of JSON, an array of cells each. Predictions
-    come back as such lines: null, or an array of label and probabilities, or of a
-    number.
-    Labels are class codes, so that no language has to tell true from 1.
+    Rows and predictions are lines of JSON: arrays of cells; null, or arrays of a number
+    or of label and probabilities. Labels are codes, so that true and 1 stay apart.
     """
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     told = run_in_folder([command], files, lines.encode())
@@ -242,6 +236,4 @@ def _prediction(line: list[float] | None, plan: Plan) -> Prediction:
         return None
     if plan.is_regression:
         return float(line[0]), ()
-    return plan.classes[int(line[0])], tuple(
-        float(probability) for probability in line[1:]
-    )
+    return plan.classes[int(line[0])], tuple(map(float, line[1:]))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from branchwise.data.schema import Value, ValueType
+from branchwise.data.schema import ValueType
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner, Target, run_in_folder
 from branchwise.export.code_writer import (
@@ -17,13 +18,13 @@ from branchwise.export.code_writer import (
     finite,
     identifiers,
     label_word,
-    predictor,
     template,
     whole_within_doubles,
     wrapped,
 )
 from branchwise.export.plan import Cell, Field, Plan, Row
-from branchwise.export.statements import OneOf, Piece, Table
+from branchwise.export.statements import Piece, Table, Test
+from branchwise.text.as_html import page
 from branchwise.text.conditions import word
 
 #: A string of C99 may have so many characters.
@@ -147,7 +148,7 @@ def _driver(plan: Plan, prefix: str) -> str:
             take.append(f"if (!take(&row.{name}, sizeof row.{name}, rows)) return 3;")
     indent = " " * 8
     return filled(
-        template("tree.c")["driver"],
+        template("driver.c")["driver"],
         take="\n".join(indent + line for line in take),
         free="\n".join(indent + line for line in free),
         numbers=str(max(1, len(plan.classes))),
@@ -196,7 +197,11 @@ class CSource(BraceSource):
     Text, booleans and numbers that are values become codes first, by their order.
     """
 
-    constant = "const double"
+    shares = (
+        "const double {name} = {less};",
+        "const double {name} = {when} ? {less} : {of};",
+    )
+    choice = "int {};"
 
     def __init__(self, plan: Plan, prefix: str) -> None:
         super().__init__(plan)
@@ -205,6 +210,7 @@ class CSource(BraceSource):
         self.upper = prefix.upper()
         self.missing = f"{self.upper}_MISSING"
         self.other = f"{self.upper}_OTHER"
+        self.goes = ("return {};", f"{self.upper}_go(todo, {{}}, {{}});")
         self.order = [_order(field) for field in plan.fields]
         self.rank = [
             {code: rank for rank, code in enumerate(of_field)}
@@ -230,11 +236,6 @@ class CSource(BraceSource):
         yield from body
         yield from ("}", "")
 
-    def section(self, name: str, **values: str) -> str:
-        """Write a section of the template."""
-        section = template("tree.c")[name]
-        return filled(section, p=self.prefix, P=self.upper, **values)
-
     def cell(self, field: int) -> str:
         """Write where the value of a field is kept."""
         kind, offset = self.offset[field]
@@ -250,7 +251,7 @@ class CSource(BraceSource):
         shown = label_word(self.plan.fields[field].values[code])
         return f"{self.rank[field][code]} /* {comment(shown)} */"
 
-    def in_set(self, name: str, test: OneOf) -> str:
+    def in_set(self, name: str, test: Test) -> str:
         """Look for a code in an array of marks."""
         marks = ["0"] * (len(self.order[test.field]) + 2)
         for code in test.codes:
@@ -258,16 +259,6 @@ class CSource(BraceSource):
         table = f"{self.upper}_SET_{len(self.tables)}"
         self._array(f"unsigned char {table}", marks)
         return f"{table}[{name} + 2]"
-
-    def go(self, to: str, share: str | None) -> str:
-        """Return where the case goes, or list it."""
-        if share is None:
-            return f"return {to};"
-        return f"{self.upper}_go(todo, {to}, {share});"
-
-    def choice(self, name: str) -> str | None:
-        """Declare a variable."""
-        return f"int {name};"
 
     def lookup(self, table: Table) -> str:
         """Look a code up in an array."""
@@ -319,180 +310,83 @@ def write(plan: Plan, options: Options) -> bytes:
     whole_within_doubles([v for field in plan.fields for v in field.values], "C")
     source, strings = CSource(plan, prefix), Strings(prefix)
     functions = list(source.functions())
-    columns = list(_reading(source, strings))
-    names = list(_names(plan, prefix, strings))
-    fractional = list(_fractional(plan, source)) if plan.divides else []
-    predictions = predictor(plan, len(source.pieces), template("tree.c"))
-    lines = [
-        *_declarations(source),
-        *_cells(source),
-        *strings.long,
-        *names,
-        *fractional,
-        *source.tables,
-        "",
-        *functions,
-        *_predictions(plan, prefix),
-        *columns,
-        *_pieces(source),
-        filled(predictions, p=prefix, P=prefix.upper()),
-        f"#endif  // {prefix.upper()}_DECLARATIONS_ONLY",
-        "",
-    ]
-    return "\n".join(lines).encode("ascii")
-
-
-def _declarations(source: CSource) -> Iterator[str]:
-    plan, prefix = source.plan, source.prefix
-    kind = "numbers" if plan.is_regression else "classes"
-    uses = source.section(f"{kind}_use")
-    yield source.section("head", about=comment(plan.about), uses=uses)
-    yield f"struct {prefix}_row {{"
-    for field, name in zip(plan.fields, source.names, strict=True):
-        note = comment(label_word(field.name))
-        yield f"    {_MEMBERS[field.kind].format(name)}  // {note}"
-    if not plan.fields:
-        yield "    char unused;  // the tree asks nothing"
-    yield "};"
-    columns = str(max(1, len(plan.fields)))
-    yield source.section(kind, classes=str(len(plan.classes)), columns=columns)
-    yield source.section("implementation")
-    if plan.divides:
-        # GCC ignores the pragma; products that are added are volatile for that reason.
-        yield source.section("arithmetic")
-
-
-def _cells(source: CSource) -> Iterator[str]:
-    """Yield the declaration of a row as the tree looks at it."""
-    yield f"enum {{ {source.missing} = -1, {source.other} = -2 }};"
-    yield f"struct {source.prefix}_cells {{"
-    codes = sum(kind == "int" for kind, _ in source.offset)
-    numbers = len(source.offset) - codes
-    if codes:
-        yield f"    int code[{codes}];"
-    if numbers:
-        yield f"    double number[{numbers}];"
-    if not source.offset:
-        yield "    char unused;"
-    yield "};"
-
-
-def _names(plan: Plan, prefix: str, strings: Strings) -> Iterator[str]:
-    columns = [strings(field.name) for field in plan.fields] or ["NULL"]
-    yield from array(f"const char *const {prefix}_columns", columns)
-    if plan.classes:
-        classes = [strings(_class_name(label)) for label in plan.classes]
-        yield from array(f"const char *const {prefix}_classes", classes)
+    fields = [_field(source, strings, at) for at in range(len(plan.fields))]
+    arrays = _arrays(source, strings)
     nothing = {"text": "NULL", "boolean": "-1", "number": "NAN"}
-    cells = ", ".join(nothing[field.kind] for field in plan.fields) or "0"
-    yield f"const struct {prefix}_row {prefix}_missing_row = {{{cells}}};"
+    n_leaves = sum(node.split is None for node in plan.nodes)
+    n_codes = sum(kind == "int" for kind, _ in source.offset)
+    predictions = [node.probabilities or (node.number or 0.0,) for node in plan.nodes]
+    text = page(
+        "export/templates/tree.c",
+        p=prefix,
+        P=source.upper,
+        about=comment(plan.about),
+        classes=len(plan.classes),
+        columns=max(1, len(plan.fields)),
+        fields=fields,
+        divides=plan.divides,
+        rejects_missing=plan.rejects_missing,
+        rejects_unseen=plan.rejects_unseen,
+        n_codes=n_codes,
+        n_numbers=len(source.offset) - n_codes,
+        long_texts=strings.long,
+        arrays={name: "\n".join(lines) for name, lines in arrays.items()},
+        missing_row=", ".join(nothing[field.kind] for field in plan.fields) or "0",
+        leaves=n_leaves,
+        stack=max(1, round(n_leaves * 24 / 1000)),
+        costs=[", ".join(map(number, row)) for row in plan.costs or ()],
+        tables=source.tables,
+        functions=functions,
+        nodes=[", ".join(map(number, row)) for row in predictions],
+        coded={field.kind for field in plan.fields if field.values},
+    )
+    return text.encode("ascii")
 
 
-def _class_name(label: Value) -> str:
-    return label if isinstance(label, str) else word(label)
+def _arrays(source: CSource, strings: Strings) -> dict[str, list[str]]:
+    """Return the arrays of the file, as lines: empty where there is none."""
+    plan, p = source.plan, source.prefix
+    columns = [strings(field.name) for field in plan.fields] or ["NULL"]
+    arrays = {"columns": array(f"const char *const {p}_columns", columns), "parts": []}
+    if plan.classes:
+        names = [c if isinstance(c, str) else word(c) for c in plan.classes]
+        classes = [strings(name) for name in names]
+        labels = [str(node.label) for node in plan.nodes]
+        arrays["classes"] = array(f"const char *const {p}_classes", classes)
+        arrays["labels"] = array(f"static const int {p}_labels", labels)
+    if len(source.pieces) > 1 or plan.divides:
+        pieces = [f"{p}_part_{piece.number}" for piece in source.pieces]
+        arrays["parts"] = array(f"static const {p}_part {p}_parts", pieces)
+    return arrays
 
 
-def _fractional(plan: Plan, source: CSource) -> Iterator[str]:
-    leaves = sum(node.split is None for node in plan.nodes)
-    stack = str(max(1, round(leaves * 24 / 1000)))
-    yield source.section("positions", leaves=str(leaves), stack=stack)
-    if plan.costs is not None:
-        yield "// What it costs to answer (column) where something is true (row)."
-        n = len(plan.classes)
-        yield f"static const double {source.prefix}_costs[{n}][{n}] = {{"
-        for row in plan.costs:
-            yield f"    {{{', '.join(map(number, row))}}},"
-        yield "};"
-
-
-def _predictions(plan: Plan, prefix: str) -> Iterator[str]:
-    yield "// What every node answers."
-    n_nodes, n_classes = len(plan.nodes), len(plan.classes)
-    if plan.is_regression:
-        yield f"static const double {prefix}_numbers[{n_nodes}] = {{"
-        for position, node in enumerate(plan.nodes):
-            yield f"    {number(node.number or 0.0)},  // {position}"
-        yield "};"
-        return
-    labels = [str(node.label) for node in plan.nodes]
-    yield from array(f"static const int {prefix}_labels", labels)
-    yield f"static const double {prefix}_chances[{n_nodes}][{n_classes}] = {{"
-    for position, node in enumerate(plan.nodes):
-        yield f"    {{{', '.join(map(number, node.probabilities))}}},  // {position}"
-    yield "};"
-
-
-def _reading(source: CSource, strings: Strings) -> Iterator[str]:
-    """Yield the function that reads a row, the tables and functions it needs first."""
-    plan, prefix = source.plan, source.prefix
-    yield "// The values that training had, in order."
-    for position, field in enumerate(plan.fields):
-        values = [field.values[code] for code in source.order[position]]
-        name = f"{prefix}_values_{position}"
-        if values and field.kind == "text":
-            texts = [strings(str(value)) for value in values]
-            yield from array(f"static const char *const {name}", texts)
-        elif values and field.kind == "number":
-            numbers = [number(float(value)) for value in values]
-            yield from array(f"static const double {name}", numbers)
-    kinds = {field.kind for field in plan.fields if field.values}
-    for kind in ("text", "number", "boolean"):
-        if kind in kinds:
-            yield source.section(f"{kind}_code")
-    yield source.section("read")
-    if not plan.fields:
-        yield from ("    (void)row;", "    (void)cells;")
-    for position in range(len(plan.fields)):
-        yield from (f"    {line}" for line in _read_cell(source, position))
-    yield from ("    return 0;", "}", "")
-
-
-def _read_cell(source: CSource, position: int) -> Iterator[str]:
-    """Yield the lines that read a value, and reject it if required."""
-    plan, prefix = source.plan, source.prefix
-    field, cell = plan.fields[position], source.cell(position)
-    member, reject = f"row->{source.names[position]}", f"return {-1 - position};"
-    if field.kind == "number":
-        yield f"if (isinf({member})) {reject}"
-    if field.kind == "boolean":
-        yield f"if ({member} < -1 || {member} > 1) {reject}"
-    if field.numeric:
-        yield f"{cell} = {member};"
-        if plan.rejects_missing:
-            yield f"if (isnan({member})) {reject}"
-        return
-    values, n = f"{prefix}_values_{position}", len(field.values)
-    if not field.values:
-        yield f"{cell} = {member} == NULL ? {source.missing} : {source.other};"
-    elif field.kind == "boolean":
-        codes = ", ".join(_boolean_code(source, position, b) for b in (False, True))
-        yield f"{cell} = {prefix}_boolean_code({member}, {codes});"
-    else:
-        yield f"{cell} = {prefix}_{field.kind}_code({member}, {values}, {n});"
-    if plan.rejects_missing:
-        yield f"if ({cell} == {source.missing}) {reject}"
-    if plan.rejects_unseen:
-        yield f"if ({cell} == {source.other}) {reject}"
-
-
-def _boolean_code(source: CSource, position: int, value: bool) -> str:
-    values = source.plan.fields[position].values
-    if value not in values:
-        return source.other
-    return str(source.rank[position][values.index(value)])
-
-
-def _pieces(source: CSource) -> Iterator[str]:
-    """Yield the list of the functions, if there is more than one."""
-    if len(source.pieces) == 1 and not source.plan.divides:
-        return
-    p = source.prefix
-    more = f", double, struct {p}_places *" if source.plan.divides else ""
-    result = "void" if source.plan.divides else "int"
-    yield f"typedef {result} (*{p}_part)(const struct {p}_cells *{more});"
-    names = [f"{p}_part_{piece.number}" for piece in source.pieces]
-    yield from array(f"static const {p}_part {p}_parts", names)
-    yield ""
+def _field(source: CSource, strings: Strings, position: int) -> dict[str, Any]:
+    """Return what the template says of a column."""
+    field, name = source.plan.fields[position], source.names[position]
+    values = [field.values[code] for code in source.order[position]]
+    declared = f"{source.prefix}_values_{position}"
+    lines: list[str] = []
+    if values and field.kind == "text":
+        texts = [strings(str(value)) for value in values]
+        lines = array(f"static const char *const {declared}", texts)
+    elif values and field.kind == "number":
+        numbers = [number(float(value)) for value in values]
+        lines = array(f"static const double {declared}", numbers)
+    codes = (
+        str(values.index(value)) if value in values else source.other
+        for value in (False, True)
+    )
+    return {
+        "name": name,
+        "member": _MEMBERS[field.kind].format(name),
+        "note": comment(label_word(field.name)),
+        "kind": field.kind,
+        "numeric": field.numeric,
+        "cell": source.cell(position),
+        "n_values": len(values),
+        "array": "\n".join(lines),
+        "booleans": ", ".join(codes),
+    }
 
 
 TARGET = Target("c", ".c", write, runner, {"name": ("tree",)})

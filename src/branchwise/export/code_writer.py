@@ -15,22 +15,15 @@ from branchwise.data.schema import Value
 from branchwise.errors import ExportError, ParameterError
 from branchwise.export.plan import Plan
 from branchwise.export.statements import (
-    Above,
     Choose,
     Go,
     If,
-    Known,
-    Missing,
-    OneOf,
-    Other,
     Piece,
     Share,
     Statement,
     Table,
     Test,
     Tests,
-    UpTo,
-    Went,
     pieces_of,
 )
 from branchwise.text.conditions import listed, number, word
@@ -41,31 +34,21 @@ _LOADED = set("\\*/<>&?`$")
 _WIDTH = 79
 
 
-#: Lower-case words with a meaning in C, C++, JavaScript or the headers of C; Python
-#: knows its own. Columns are named in lower case.
-_RESERVED = frozenset(
-    re.findall(
-        r"\w+",
-        """
-    abstract alignas alignof and_eq arguments asm assert auto await bitand bitor bool
-    boolean break byte case catch char class compl complex concept const const_cast
-    constexpr continue co_await co_return co_yield debugger decltype default delete do
-    double dynamic_cast else enum environ errno eval explicit export extends extern far
-    false final finally float for fortran friend function goto i386 if imaginary
-    implements import in inline instanceof int interface isfinite isinf isnan isnormal
-    let linux long max min mutable namespace native near new noexcept not_eq null
-    nullptr offsetof operator or_eq package pascal private protected public register
-    reinterpret_cast requires restrict return self short signbit signed sizeof small
-    static static_assert static_cast stderr stdin stdout strcmp struct super switch
-    synchronized template this thread_local throw throws transient true try typedef
-    typeid typename typeof undefined union unix unsigned unused using var virtual void
-    volatile wchar_t while with xor xor_eq yield
-    char8_t char16_t char32_t
-    """,
-    )
-)
 #: Names that the exports use themselves: parameters of functions, and locals.
 _OURS = re.compile(r"cells|todo|to|part|[bs]\d+")
+
+
+@cache
+def _reserved() -> frozenset[str]:
+    """Return lower-case words with a meaning in C, C++, JavaScript or headers of C.
+
+    Python knows its own. Columns are named in lower case.
+    """
+    return frozenset(_read("reserved_words.txt").split())
+
+
+def _read(name: str) -> str:
+    return (files("branchwise.export") / "templates" / name).read_text("utf-8")
 
 
 @cache
@@ -74,8 +57,7 @@ def template(name: str) -> Mapping[str, str]:
 
     A section ends before the line break in front of the next one.
     """
-    text = (files("branchwise.export") / "templates" / name).read_text("utf-8")
-    _, *found = re.split(r"^\S+ ----- (\w+) -----\n", text, flags=re.MULTILINE)
+    _, *found = re.split(r"^\S+ ----- (\w+) -----\n", _read(name), flags=re.MULTILINE)
     bodies = (body.removesuffix("\n") for body in found[1::2])
     return dict(zip(found[::2], bodies, strict=True))
 
@@ -140,7 +122,7 @@ def _identifier(name: str) -> str:
     made = re.sub(r"[^a-z0-9]+", "_", letters).strip("_")[:40].rstrip("_")
     if not made or made[0].isdigit():
         made = f"column_{made}".rstrip("_")
-    is_taken = made in _RESERVED or keyword.iskeyword(made) or _OURS.fullmatch(made)
+    is_taken = made in _reserved() or keyword.iskeyword(made) or _OURS.fullmatch(made)
     return f"{made}_column" if is_taken else made
 
 
@@ -148,7 +130,7 @@ def checked_name(name: str, target: str) -> str:
     """Return a name that the user chose, checked."""
     if (
         not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,59}", name)
-        or name.lower() in _RESERVED
+        or name.lower() in _reserved()
         or keyword.iskeyword(name)
     ):
         raise ParameterError(
@@ -208,6 +190,8 @@ class Source(ABC):
     ``tables`` collects the lines that have to precede the functions. A block is
     written by its lines: ``begin`` has those that open the first arm of a condition,
     the next ones and the last, ``end`` the line that closes it, if there is one.
+    ``goes`` says where a case goes, without and with a share; ``shares`` is a fraction
+    of a share, always and under a condition; ``choice`` declares a variable.
     """
 
     begin: tuple[str, str, str]
@@ -221,6 +205,10 @@ class Source(ABC):
     is_nan = "isnan({})"
     negation: str
     ascii_only = True
+    goes: tuple[str, str]
+    shares: tuple[str, str]
+    assignment: str
+    choice: str | None = None
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -239,46 +227,40 @@ class Source(ABC):
 
     def test(self, test: Test) -> str:
         """Write a test."""
-        if isinstance(test, Went):
+        if test.kind == "went":
             return f"b{test.level} {self.equal} {test.branch}"
         name = self.names[test.field]
-        if isinstance(test, OneOf):
-            return self.one_of(name, test)
-        if isinstance(test, UpTo):
-            return f"{name} <= {self.number(test.threshold)}"
-        if isinstance(test, Above):
-            return f"{name} > {self.number(test.threshold)}"
-        if isinstance(test, Known):
-            return self.negation + self.is_nan.format(name)
-        if isinstance(test, Other):
-            return f"{name} {self.identity} {self.other}"
-        if self.plan.fields[test.field].numeric:
-            return self.is_nan.format(name)
-        return f"{name} {self.identity} {self.missing}"
+        nan = self.is_nan.format(name)
+        match test.kind:
+            case "one of":
+                return self.one_of(name, test)
+            case "up to":
+                return f"{name} <= {self.number(test.threshold)}"
+            case "above":
+                return f"{name} > {self.number(test.threshold)}"
+            case "known":
+                return self.negation + nan
+            case "other":
+                return f"{name} {self.identity} {self.other}"
+        numeric = self.plan.fields[test.field].numeric
+        return nan if numeric else f"{name} {self.identity} {self.missing}"
 
     @abstractmethod
-    def one_of(self, name: str, test: OneOf) -> str:
+    def one_of(self, name: str, test: Test) -> str:
         """Write that a field has one of some values."""
 
     @abstractmethod
     def number(self, value: float) -> str:
         """Write a number in a condition."""
 
-    @abstractmethod
     def go(self, to: str, share: str | None) -> str:
-        """Write where the case goes."""
+        """Write where the case goes, or list it with its share."""
+        return self.goes[share is not None].format(to, share)
 
-    @abstractmethod
     def share(self, name: str, of: str, piece: float, when: str) -> str:
         """Write a share: a fraction of another, always or under a condition."""
-
-    @abstractmethod
-    def choice(self, name: str) -> str | None:
-        """Write that a variable will be chosen, if it has to be said."""
-
-    @abstractmethod
-    def assign(self, name: str, value: int) -> str:
-        """Write that a variable has a value."""
+        less = f"{of} * {self.number(piece)}"
+        return self.shares[bool(when)].format(name=name, less=less, of=of, when=when)
 
     @abstractmethod
     def lookup(self, table: Table) -> str:
@@ -342,24 +324,23 @@ class Source(ABC):
 
     def _choice(self, statement: Choose) -> Iterator[str]:
         name = f"b{statement.level}"
-        said = self.choice(name)
-        if said is not None:
-            yield said
+        if self.choice is not None:
+            yield self.choice.format(name)
         first, following, otherwise = self.begin
         for offset, (tests, branch) in enumerate(statement.arms):
             yield (following if offset else first).format(self.any_of(tests))
-            yield f"{_INDENT}{self.assign(name, branch)}"
+            yield f"{_INDENT}{self.assignment.format(name, branch)}"
         yield otherwise + self.note("missing, and nothing stands in for it")
-        yield f"{_INDENT}{self.assign(name, statement.default)}"
+        yield f"{_INDENT}{self.assignment.format(name, statement.default)}"
         if self.end is not None:
             yield self.end
 
     def _looked_up(self, table: Table) -> Iterator[str]:
         fractional: list[Test] = []
         if table.every and table.of_missing is None:
-            fractional.append(Missing(table.field))
+            fractional.append(Test("missing", table.field))
         if table.every and table.of_other is None:
-            fractional.append(Other(table.field))
+            fractional.append(Test("other", table.field))
         found = self.go(self.lookup(table), self._level(table.share))
         if not fractional:
             yield found
@@ -387,23 +368,20 @@ class Source(ABC):
     def _in_words(self, tests: Tests) -> str:
         """Describe tests in words; all are about one field, or one choice."""
         first = tests[0]
-        about = "" if isinstance(first, Went) else self.plan.fields[first.field].name
+        about = "" if first.kind == "went" else self.plan.fields[first.field].name
         tests_in_words = " or ".join(self._test_in_words(test) for test in tests)
         return f"{label_word(about)}: {tests_in_words}" if about else tests_in_words
 
     def _test_in_words(self, test: Test) -> str:
-        if isinstance(test, Went):
+        if test.kind == "went":
             words = {STOP: "no branch", EVERY_BRANCH: "every branch"}
             return words.get(test.branch, f"branch {test.branch}")
-        if isinstance(test, OneOf):
+        if test.kind == "one of":
             values = self.plan.fields[test.field].values
             return listed([values[code] for code in test.codes], 5)
-        if isinstance(test, UpTo):
-            return f"up to {number(test.threshold)}"
-        if isinstance(test, Above):
-            return f"above {number(test.threshold)}"
-        known = {Known: "known", Missing: "missing", Other: "new to the tree"}
-        return known[type(test)]
+        if test.kind in ("up to", "above"):
+            return f"{test.kind} {number(test.threshold)}"
+        return "new to the tree" if test.kind == "other" else test.kind
 
 
 def _indented(line: str, indent: str) -> str:
@@ -423,9 +401,10 @@ class BraceSource(Source):
     either = " || "
     remark = "//"
     negation = "!"
-    constant: str
+    shares = ("const {name} = {less};", "const {name} = {when} ? {less} : {of};")
+    assignment = "{} = {};"
 
-    def one_of(self, name: str, test: OneOf) -> str:
+    def one_of(self, name: str, test: Test) -> str:
         """Write that a field has one of some values."""
         if len(test.codes) > MOST_VALUES:
             return self.in_set(name, test)
@@ -433,19 +412,9 @@ class BraceSource(Source):
         return self.either.join(f"{name} {self.equal} {value}" for value in values)
 
     @abstractmethod
-    def in_set(self, name: str, test: OneOf) -> str:
+    def in_set(self, name: str, test: Test) -> str:
         """Put values into a table; write that a field has one of them."""
 
     @abstractmethod
     def value(self, field: int, code: int) -> str:
         """Write a value that fields are compared with."""
-
-    def share(self, name: str, of: str, piece: float, when: str) -> str:
-        """Write a share."""
-        less = f"{of} * {self.number(piece)}"
-        value = f"{when} ? {less} : {of}" if when else less
-        return f"{self.constant} {name} = {value};"
-
-    def assign(self, name: str, value: int) -> str:
-        """Assign."""
-        return f"{name} = {value};"

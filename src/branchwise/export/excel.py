@@ -1,16 +1,12 @@
 """Export to Excel: a workbook whose formulas predict the rows that are typed in.
 
-The workbook has four sheets. "Rows" is for the user: a column for each column that the
-tree splits on, then the prediction and the probabilities. "Steps" follows every row
-through the tree, a column for each level; "Tree" has the tree as a table of states
-(:class:`branchwise.export.plan.Machine`), "Values" the values and classes. Names and
-values are cells of their own, never parts of formulas. For trees with fractional cases
-:class:`Shares` adds their weights to "Steps".
+"Rows" is for the user, "Steps" follows every row through the tree, "Tree" has the tree
+as a table of states (:class:`branchwise.export.plan.Machine`), "Values" the values and
+classes. Names and values are cells of their own, never parts of formulas.
 
-Spreadsheet programs keep 15 digits of what is typed, and treat numbers as equal that
-differ later than that: LibreOffice from a relative 2**-48 on. So the sheet is exact for
-numbers of up to 14 digits, and its bounds are the largest such numbers on the same side
-of the model's threshold.
+Spreadsheet programs treat numbers as equal that differ after 15 digits or so. So the
+sheet is exact for numbers of up to 14 digits, and its bounds are the largest such
+numbers on the same side of the model's threshold.
 """
 
 from __future__ import annotations

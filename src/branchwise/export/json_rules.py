@@ -1,15 +1,8 @@
-"""Export to JSON: rules that a program of one page can apply.
-
-There is a rule for every node at which a case can end. A rule has one condition for
-each split on the path, and each condition gives a case a share: 1 if it is met, 0 if it
-is not, and ``missing`` or ``unseen`` if the value is missing or none of the column's
-values. The share of a case in a rule is the product of those of its conditions, from
-left to right. Without fractional cases, exactly one rule has a share of 1.
+"""Export to JSON: rules that a program of one page can apply; see ``docs/export.md``.
 
 Rules do not repeat long paths from the root: a deep tree is divided into pieces, one
 for each split at the limit of depth, and a rule may lead on to the rules of another
-piece. These begin with the share that the case has so far.
-``rules_reader.py`` is such a program, and verifies the exports.
+piece. ``rules_reader.py`` applies them, and verifies the exports.
 """
 
 from __future__ import annotations

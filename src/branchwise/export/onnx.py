@@ -3,11 +3,7 @@
 The tree operators of ONNX have no categories, no cases that stop above a leaf and no
 fractional cases, so the graph follows the state tables of
 :mod:`branchwise.export.plan` itself. Only if all splits compare a number with a
-threshold, the tree operator is used. Every column is an input of its own, with one
-entry for each row: text is a string, a number a double
-(NaN is missing), a boolean a bool. For text and booleans there is a further input
-``"... is missing"``, false unless given. The outputs are ``label``, ``probabilities``
-and, where missing or unseen values are rejected, ``answered``.
+threshold, the tree operator is used. ``docs/export_onnx.md`` has inputs and outputs.
 """
 
 from __future__ import annotations
@@ -31,11 +27,9 @@ from branchwise.export.onnx_graph import (
     fractional_predictions,
     most_likely,
     takes,
+    value_info,
 )
-from branchwise.export.plan import (
-    Plan,
-    Row,
-)
+from branchwise.export.plan import Plan, Row
 
 _OPSET = 17
 _ML_OPSET = 3
@@ -121,27 +115,28 @@ def _by_state(graph: Graph, state: str, values: NDArray[np.float64]) -> str:
 def _model(
     plan: Plan, walk: Walk, names: Names, predictions: str, labels: str, fast: bool
 ) -> bytes:
-    from onnx import TensorProto, checker, helper  # noqa: PLC0415
+    from onnx import checker, helper  # noqa: PLC0415
 
     graph = walk.graph
     outputs: list[Any] = []
 
-    def put(value: str, kind: int, width: int | None = None) -> None:
+    def put(value: str, dtype: Any, width: int | None = None) -> None:
         name, squeezed = names.outputs[len(outputs)], value
         if width is None:
             squeezed = graph.op("Squeeze", value, graph.whole([1]))
         graph.nodes.append(helper.make_node("Identity", [squeezed], [name]))
         shape: list[Any] = [ROWS] if width is None else [ROWS, width]
-        outputs.append(helper.make_tensor_value_info(name, kind, shape))
+        outputs.append(value_info(name, dtype, shape))
 
     if plan.is_regression:
-        put(predictions, TensorProto.DOUBLE)
+        put(predictions, np.float64)
     else:
-        kind, classes = _class_table(plan, graph)
-        put(graph.op("Gather", classes, labels), kind)
-        put(predictions, TensorProto.DOUBLE, len(plan.classes))
+        dtype = _class_dtype(plan)
+        classes = graph.constant(np.array(plan.classes, dtype=dtype), dtype)
+        put(graph.op("Gather", classes, labels), dtype)
+        put(predictions, np.float64, len(plan.classes))
     if plan.rejects_missing or plan.rejects_unseen:
-        put(graph.op("Not", walk.rejected), TensorProto.BOOL)
+        put(graph.op("Not", walk.rejected), np.bool_)
     graph.drop_unused(names.outputs)
     whole = helper.make_graph(
         graph.nodes, "tree", graph.inputs, outputs, graph.constants, plan.about
@@ -161,18 +156,12 @@ def _model(
     return content
 
 
-def _class_table(plan: Plan, graph: Graph) -> tuple[int, str]:
-    from onnx import TensorProto  # noqa: PLC0415
-
+def _class_dtype(plan: Plan) -> Any:
     first = plan.classes[0]
-    if isinstance(first, str):
-        texts = np.array([str(c) for c in plan.classes], dtype=object)
-        return TensorProto.STRING, graph.constant(texts, object)
-    if isinstance(first, bool):
-        return TensorProto.BOOL, graph.constant(plan.classes, np.bool_)
-    if all(isinstance(label, int) for label in plan.classes):
-        return TensorProto.INT64, graph.whole(plan.classes)
-    return TensorProto.DOUBLE, graph.real(plan.classes)
+    if isinstance(first, (str, bool)):
+        return object if isinstance(first, str) else np.bool_
+    whole = all(isinstance(label, int) for label in plan.classes)
+    return np.int64 if whole else np.float64
 
 
 def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Prediction]:

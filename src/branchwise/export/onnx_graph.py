@@ -80,15 +80,13 @@ class Graph:
         inputs = {entry.name for entry in self.inputs}
         self.constants = [c for c in self.constants if c.name in used | inputs]
 
-    def add_input(self, name: str, kind: int, rows: str = ROWS) -> None:
+    def add_input(self, name: str, dtype: Any, rows: str = ROWS) -> None:
         """Add an input with one entry a row."""
-        from onnx import helper  # noqa: PLC0415
+        self.inputs.append(value_info(name, dtype, [rows]))
 
-        self.inputs.append(helper.make_tensor_value_info(name, kind, [rows]))
-
-    def cast(self, value: str, kind: int) -> str:
+    def cast(self, value: str, dtype: Any) -> str:
         """Turn a result into another type."""
-        return self.op("Cast", value, to=kind)
+        return self.op("Cast", value, to=_tensor_type(dtype))
 
     def repeat(
         self, start: str, body: Callable[[Graph, str, str], str], times: int | None
@@ -97,34 +95,47 @@ class Graph:
 
         Without ``times`` it goes on until the state, of whole numbers, stays the same.
         """
-        from onnx import TensorProto, helper  # noqa: PLC0415
+        from onnx import helper  # noqa: PLC0415
 
         inner = Graph(f"{self.new_name()}.")
         turn, go_on, state = inner.new_name(), inner.new_name(), inner.new_name()
         after = body(inner, turn, state)
         if times is None:
             moved = inner.op("Not", inner.op("Equal", after, state))
-            n = inner.op("ReduceSum", inner.cast(moved, TensorProto.INT64), keepdims=0)
+            n = inner.op("ReduceSum", inner.cast(moved, np.int64), keepdims=0)
             more = inner.op("Greater", n, inner.whole(0))
         else:
             more = inner.op("Identity", go_on)
-        kind = TensorProto.INT64 if times is None else TensorProto.DOUBLE
+        kind = np.int64 if times is None else np.float64
         graph = helper.make_graph(
             inner.nodes,
             "step",
             [
-                helper.make_tensor_value_info(turn, TensorProto.INT64, []),
-                helper.make_tensor_value_info(go_on, TensorProto.BOOL, []),
-                helper.make_tensor_value_info(state, kind, None),
+                value_info(turn, np.int64, []),
+                value_info(go_on, np.bool_, []),
+                value_info(state, kind, None),
             ],
             [
-                helper.make_tensor_value_info(more, TensorProto.BOOL, []),
-                helper.make_tensor_value_info(after, kind, None),
+                value_info(more, np.bool_, []),
+                value_info(after, kind, None),
             ],
             inner.constants,
         )
         trips = "" if times is None else self.whole(times)
         return self.op("Loop", trips, self.constant(True, np.bool_), start, body=graph)
+
+
+def value_info(name: str, dtype: Any, shape: Sequence[Any] | None) -> Any:
+    """Describe an input or an output; texts are objects."""
+    from onnx import helper  # noqa: PLC0415
+
+    return helper.make_tensor_value_info(name, _tensor_type(dtype), shape)
+
+
+def _tensor_type(dtype: Any) -> int:
+    from onnx import helper  # noqa: PLC0415
+
+    return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
 
 def _taken(node: Any) -> set[str]:
@@ -196,8 +207,6 @@ class Walk:
 
     def step(self, graph: Graph, states: str) -> str:
         """Return where each row goes from states: [rows, any number of them]."""
-        from onnx import TensorProto  # noqa: PLC0415
-
         field = graph.op("Gather", self._field, states)
         code = graph.op("GatherElements", self.codes, field, axis=1)
         number = graph.op("GatherElements", self.numbers, field, axis=1)
@@ -206,7 +215,7 @@ class Walk:
             "Where",
             graph.op("IsNaN", number),
             graph.whole(2),
-            graph.cast(above, TensorProto.INT64),
+            graph.cast(above, np.int64),
         )
         numeric = graph.op("Gather", self._numeric, field)
         outcome = graph.op("Where", numeric, side, code)
@@ -246,14 +255,12 @@ class Walk:
 
 def _read_columns(plan: Plan, graph: Graph, names: Names) -> tuple[str, str, str]:
     """Return codes and numbers, [rows, fields] each, and which rows are rejected."""
-    from onnx import TensorProto  # noqa: PLC0415
-
     if not plan.fields:
-        graph.add_input("row", TensorProto.INT64)
+        graph.add_input("row", np.int64)
         row = graph.op("Unsqueeze", "row", graph.whole([1]))
         nothing = graph.op("Mul", row, graph.whole(0))
         rejected = graph.op("Less", nothing, graph.whole(0))
-        return nothing, graph.cast(nothing, TensorProto.DOUBLE), rejected
+        return nothing, graph.cast(nothing, np.float64), rejected
     codes, numbers, unfit = [], [], []
     for field, *called in zip(plan.fields, names.columns, names.masks, strict=True):
         code, number = _read_column(graph, field, *called)
@@ -279,17 +286,15 @@ def _read_columns(plan: Plan, graph: Graph, names: Names) -> tuple[str, str, str
 
 def _read_column(graph: Graph, field: Field, name: str, mask: str) -> tuple[str, str]:
     """Return the codes and the numbers of a column, one of which means nothing."""
-    from onnx import TensorProto  # noqa: PLC0415
-
     missing = len(field.values)
     if field.kind == "number":
-        graph.add_input(name, TensorProto.DOUBLE)
+        graph.add_input(name, np.float64)
         number = graph.op("Unsqueeze", name, graph.whole([1]))
         if field.numeric:
             zero = graph.op("Less", number, number)
-            return graph.cast(zero, TensorProto.INT64), number
+            return graph.cast(zero, np.int64), number
         return _code_of_number(graph, field, number), number
-    kind = TensorProto.STRING if field.kind == "text" else TensorProto.BOOL
+    kind = object if field.kind == "text" else np.bool_
     graph.add_input(name, kind)
     cells = graph.op("Unsqueeze", name, graph.whole([1]))
     code = _code_of_text(graph, field, cells)
@@ -297,7 +302,7 @@ def _read_column(graph: Graph, field: Field, name: str, mask: str) -> tuple[str,
         found = [_position(field, value) for value in (True, False)]
         code = graph.op("Where", cells, graph.whole(found[0]), graph.whole(found[1]))
     code = graph.op("Where", _add_mask(graph, mask), graph.whole(missing), code)
-    return code, graph.cast(code, TensorProto.DOUBLE)
+    return code, graph.cast(code, np.float64)
 
 
 def _position(field: Field, value: bool) -> int:
@@ -319,30 +324,26 @@ def _code_of_text(graph: Graph, field: Field, cells: str) -> str:
 
 
 def _code_of_number(graph: Graph, field: Field, number: str) -> str:
-    from onnx import TensorProto  # noqa: PLC0415
-
     equal = graph.op("Equal", number, graph.real([list(field.values)]))
-    hits = graph.cast(equal, TensorProto.INT64)
+    hits = graph.cast(equal, np.int64)
     code = graph.op("ArgMax", hits, axis=1, keepdims=1)
     known = graph.op("ReduceMax", hits, axes=[1], keepdims=1)
     unseen, missing = graph.whole(len(field.values) + 1), graph.whole(len(field.values))
-    code = graph.op("Where", graph.cast(known, TensorProto.BOOL), code, unseen)
+    code = graph.op("Where", graph.cast(known, np.bool_), code, unseen)
     return graph.op("Where", graph.op("IsNaN", number), missing, code)
 
 
 def _add_mask(graph: Graph, name: str) -> str:
     """Add an input that is false unless it is given."""
-    from onnx import TensorProto, numpy_helper  # noqa: PLC0415
+    from onnx import numpy_helper  # noqa: PLC0415
 
-    graph.add_input(name, TensorProto.BOOL, f"{ROWS} or 1: {name}")
+    graph.add_input(name, np.bool_, f"{ROWS} or 1: {name}")
     graph.constants.append(numpy_helper.from_array(np.array([False]), name))
     return graph.op("Unsqueeze", name, graph.whole([1]))
 
 
 def fractional_predictions(walk: Walk, values: NDArray[np.float64]) -> str:
     """Return the predictions of fractional cases: [rows, classes]."""
-    from onnx import TensorProto  # noqa: PLC0415
-
     plan, graph = walk.plan, walk.graph
     splitting = [i for i, node in enumerate(plan.nodes) if node.split is not None]
     went = walk.taken(splitting)
@@ -363,7 +364,7 @@ def fractional_predictions(walk: Walk, values: NDArray[np.float64]) -> str:
     leaf = [i not in column for i in range(len(plan.nodes))]
     ends = graph.op("Gather", stops, of_node, axis=1)
     ends = graph.op("Or", ends, graph.constant([leaf], np.bool_))
-    piece = graph.op("Mul", share, graph.cast(ends, TensorProto.DOUBLE))
+    piece = graph.op("Mul", share, graph.cast(ends, np.float64))
     table = graph.real(values)
     nothing = graph.op("Gather", piece, graph.whole([0]), axis=1)
     nothing = graph.op("Mul", nothing, graph.real(np.zeros((1, values.shape[1]))))
@@ -399,8 +400,6 @@ def _factors(walk: Walk, went: str, splitting: Sequence[int]) -> str:
 
 def most_likely(plan: Plan, graph: Graph, probabilities: str) -> str:
     """Return the class codes of fractional cases: [rows, 1]."""
-    from onnx import TensorProto  # noqa: PLC0415
-
     scores = probabilities
     if plan.costs is not None:
         cost = graph.op("Mul", probabilities, graph.real(0.0))
@@ -413,7 +412,7 @@ def most_likely(plan: Plan, graph: Graph, probabilities: str) -> str:
     best = graph.op("ReduceMax", scores, axes=[1], keepdims=1)
     slack = graph.op("Mul", graph.op("Abs", best), graph.real(TIE))
     good = graph.op("GreaterOrEqual", scores, graph.op("Sub", best, slack))
-    hits = graph.cast(good, TensorProto.INT64)
+    hits = graph.cast(good, np.int64)
     return graph.op("ArgMax", hits, axis=1, keepdims=1)
 
 
@@ -442,10 +441,8 @@ def _is_plain(plan: Plan, split: PlanSplit) -> bool:
 
 def arrive(plan: Plan, graph: Graph, numbers: str) -> str:
     """Return the node that each row ends in: [rows, 1], from [rows, fields]."""
-    from onnx import TensorProto  # noqa: PLC0415
-
     found = graph.op("TreeEnsemble", numbers, domain="ai.onnx.ml", **_attributes(plan))
-    return graph.cast(found, TensorProto.INT64)
+    return graph.cast(found, np.int64)
 
 
 def _attributes(plan: Plan) -> dict[str, Any]:

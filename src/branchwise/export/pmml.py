@@ -25,10 +25,9 @@ from branchwise.export.base import (
     run_program,
 )
 from branchwise.export.plan import Field, Plan, PlanSplit, Row
+from branchwise.text.as_html import markup, page
 from branchwise.tree.splits import AT_MOST, EVERY_BRANCH
 
-_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
-<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">"""
 _TYPES = {"text": "string", "boolean": "boolean", "number": "double"}
 #: Readers of XML nest as deep as their stack allows.
 _DEEPEST = 200
@@ -39,16 +38,21 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def write(plan: Plan, options: Options) -> bytes:
     """Write the model."""
     _reject(plan, options)
-    lines = [
-        _HEAD,
-        f" <Header description={_quoted(plan.about)}>",
-        '  <Application name="branchwise"/>',
-        " </Header>",
-        *_dictionary(plan),
-        *_tree(plan),
-        "</PMML>\n",
-    ]
-    return "\n".join(lines).encode()
+    node, *outputs = _output_names(plan)
+    written = page(
+        "export/templates/tree.pmml",
+        about=_attribute(plan.about),
+        columns=list(_columns(plan)),
+        unseen="returnInvalid" if plan.rejects_unseen else "asIs",
+        missing="returnInvalid" if plan.rejects_missing else "asIs",
+        node=_attribute(node),
+        outputs=[
+            (_attribute(name), [repr(n.probabilities[code]) for n in plan.nodes])
+            for code, name in enumerate(outputs)
+        ],
+        nodes=map(markup, _nodes(plan)),
+    )
+    return written.encode()
 
 
 def _reject(plan: Plan, options: Options) -> None:
@@ -82,6 +86,11 @@ def _quoted(value: object) -> str:
     return '"' + "".join(map(_escaped, _plain(value))) + '"'
 
 
+def _attribute(value: object) -> str:
+    """Write an attribute's value for the template, which leaves it as it is."""
+    return markup(_quoted(value))
+
+
 def _plain(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -102,18 +111,17 @@ def _target_name(plan: Plan) -> str:
     return name
 
 
-def _dictionary(plan: Plan) -> Iterator[str]:
-    """Yield the columns and the target, with their types and values."""
-    yield " <DataDictionary>"
+def _columns(plan: Plan) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Yield name, kind, type and values of the columns, then of the target."""
     for field in plan.fields:
         kind = "continuous" if field.numeric else "categorical"
-        yield from _data_field(field.name, kind, _TYPES[field.kind], field.values)
-    target = _target_name(plan)
+        values = [*map(_attribute, field.values)]
+        yield _attribute(field.name), kind, _TYPES[field.kind], values
+    target, classes = _attribute(_target_name(plan)), [*map(_attribute, plan.classes)]
     if plan.is_regression:
-        yield from _data_field(target, "continuous", "double", ())
+        yield target, "continuous", "double", []
     else:
-        yield from _data_field(target, "categorical", _class_type(plan), plan.classes)
-    yield " </DataDictionary>"
+        yield target, "categorical", _class_type(plan), classes
 
 
 def _class_type(plan: Plan) -> str:
@@ -126,76 +134,7 @@ def _class_type(plan: Plan) -> str:
     return "integer" if whole else "double"
 
 
-def _data_field(
-    name: str, kind: str, data_type: str, values: Sequence[Value]
-) -> Iterator[str]:
-    head = f'  <DataField name={_quoted(name)} optype="{kind}" dataType="{data_type}"'
-    if not values:
-        yield f"{head}/>"
-        return
-    yield f"{head}>"
-    for value in values:
-        yield f"   <Value value={_quoted(value)}/>"
-    yield "  </DataField>"
-
-
-def _tree(plan: Plan) -> Iterator[str]:
-    function = "regression" if plan.is_regression else "classification"
-    yield (
-        f' <TreeModel functionName="{function}" splitCharacteristic="multiSplit" '
-        'missingValueStrategy="none" noTrueChildStrategy="returnLastPrediction">'
-    )
-    yield "  <MiningSchema>"
-    for field in plan.fields:
-        unseen = "returnInvalid" if plan.rejects_unseen else "asIs"
-        missing = "returnInvalid" if plan.rejects_missing else "asIs"
-        yield (
-            f"   <MiningField name={_quoted(field.name)} "
-            f'invalidValueTreatment="{unseen}" missingValueTreatment="{missing}"/>'
-        )
-    target = _quoted(_target_name(plan))
-    yield f'   <MiningField name={target} usageType="target"/>'
-    yield "  </MiningSchema>"
-    yield from _outputs(plan)
-    yield from _nodes(plan)
-    yield " </TreeModel>"
-
-
-def _outputs(plan: Plan) -> Iterator[str]:
-    """Yield the number of the node and, looked up by it, the probabilities.
-
-    Evaluators divide what a node's distribution has by its sum, which may change the
-    last bit of a probability; what is looked up stays as it is.
-    """
-    if plan.is_regression:
-        return
-    node, *names = output_names(plan)
-    yield "  <Output>"
-    yield (
-        f'   <OutputField name={_quoted(node)} optype="categorical" '
-        'dataType="string" feature="entityId"/>'
-    )
-    for code, name in enumerate(names):
-        yield (
-            f'   <OutputField name={_quoted(name)} optype="continuous" '
-            'dataType="double" feature="transformedValue">'
-        )
-        yield '    <MapValues outputColumn="probability" dataType="double">'
-        yield f'     <FieldColumnPair field={_quoted(node)} column="node"/>'
-        yield "     <InlineTable>"
-        for position, of_node in enumerate(plan.nodes):
-            probability = repr(of_node.probabilities[code])
-            yield (
-                f"      <row><node>{position}</node>"
-                f"<probability>{probability}</probability></row>"
-            )
-        yield "     </InlineTable>"
-        yield "    </MapValues>"
-        yield "   </OutputField>"
-    yield "  </Output>"
-
-
-def output_names(plan: Plan) -> list[str]:
+def _output_names(plan: Plan) -> list[str]:
     """Return what the node and the probabilities are called: no two alike."""
     taken = {field.name for field in plan.fields} | {_target_name(plan)}
     names = []

@@ -13,10 +13,11 @@ divides a case do not exclude each other, and each branch has a share of its own
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from branchwise.export.plan import Plan, PlanSplit
 from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH, STOP
@@ -28,51 +29,22 @@ _MOST_SPLITS = 200
 _MOST_ARMS = 12
 
 
-@dataclass(frozen=True)
-class _OfField:
-    field: int
+class Test(NamedTuple):
+    """A test of a case.
+
+    The value of ``field`` is "known", "missing" or "other" (none that training knew);
+    it is "up to" or "above" the ``threshold``, or "one of" some ``codes``; or "went":
+    a :class:`Choose` before, of ``level``, chose a ``branch`` (or STOP, EVERY_BRANCH).
+    """
+
+    kind: Literal["known", "missing", "other", "up to", "above", "one of", "went"]
+    field: int = -1
+    threshold: float = math.nan
+    codes: tuple[int, ...] = ()
+    level: int = -1
+    branch: int = STOP
 
 
-class Known(_OfField):
-    """The value of a numeric field is not missing."""
-
-
-class Missing(_OfField):
-    """The value of a field is missing."""
-
-
-class Other(_OfField):
-    """The value of a field is none that training knew."""
-
-
-@dataclass(frozen=True)
-class _OfNumber(_OfField):
-    threshold: float
-
-
-class UpTo(_OfNumber):
-    """A number is known and not above a threshold."""
-
-
-class Above(_OfNumber):
-    """A number is known and above a threshold."""
-
-
-@dataclass(frozen=True)
-class OneOf(_OfField):
-    """The value of a field has one of some codes."""
-
-    codes: tuple[int, ...]
-
-
-class Went(NamedTuple):
-    """A :class:`Choose` before chose this branch (or STOP, or EVERY_BRANCH)."""
-
-    level: int
-    branch: int
-
-
-Test = Known | Missing | Other | UpTo | Above | OneOf | Went
 #: Any of these must be true.
 Tests = tuple[Test, ...]
 
@@ -253,7 +225,7 @@ class _Nested:
         ways = {branch for _, branch in choice.arms} | {choice.default}
 
         def went(branch: int) -> Tests:
-            return (Went(level, branch),) if branch in ways else ()
+            return (Test("went", level=level, branch=branch),) if branch in ways else ()
 
         branches = [went(branch) for branch in range(len(split.branches))]
         arms = self._arms(node, branches, went(EVERY_BRANCH), went(STOP), level, share)
@@ -262,7 +234,7 @@ class _Nested:
     def _outcomes(self, split: PlanSplit) -> Iterator[tuple[Tests, int]]:
         """Yield the tests of each branch, those of the split itself first."""
         for way in (*range(len(split.branches)), STOP, EVERY_BRANCH):
-            own = [t for t in self._tests(split, way) if not isinstance(t, Missing)]
+            own = [t for t in self._tests(split, way) if t.kind != "missing"]
             if own:
                 yield tuple(own), way
         for surrogate in split.surrogates:
@@ -281,9 +253,9 @@ class _Nested:
         if codes:
             tests.append(_has(split, codes, numeric))
         if split.missing_to == way and not plan.rejects_missing:
-            tests.append(Missing(split.field))
+            tests.append(Test("missing", split.field))
         if split.unseen_to == way and not plan.rejects_unseen and not numeric:
-            tests.append(Other(split.field))
+            tests.append(Test("other", split.field))
         return tuple(tests)
 
     def _codes(self, split: PlanSplit, way: int) -> tuple[int, ...]:
@@ -325,8 +297,8 @@ class _Nested:
 def _has(split: PlanSplit, codes: tuple[int, ...], numeric: bool) -> Test:
     """Return the test for some codes of a split."""
     if not numeric:
-        return OneOf(split.field, codes)
+        return Test("one of", split.field, codes=codes)
     if split.threshold is None or len(codes) > 1:
-        return Known(split.field)
-    threshold = split.threshold
-    return (UpTo if codes[0] == AT_MOST else Above)(split.field, threshold)
+        return Test("known", split.field)
+    kind: Literal["up to", "above"] = "up to" if codes[0] == AT_MOST else "above"
+    return Test(kind, split.field, split.threshold)

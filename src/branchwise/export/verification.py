@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -10,7 +11,7 @@ from typing import Protocol
 
 from branchwise.data.schema import Schema, Value
 from branchwise.errors import ExportError, ParameterError, counted, quoted
-from branchwise.export import c, excel, javascript, json_rules, onnx, pmml, python, sql
+from branchwise.export import c, excel, json_rules, onnx, pmml, scripts, sql
 from branchwise.export.base import (
     UNANSWERED,
     Options,
@@ -30,49 +31,14 @@ from branchwise.tree.tree import Tree
 
 #: Numbers that other languages may read, write or compare in their own way.
 _NUMBERS = (
-    0.0,
-    -0.0,
-    1.0,
-    -1.0,
-    0.1,
-    1 / 3,
-    1e16 + 2.0,
-    float(2**53),
-    5e-324,
-    -5e-324,
-    1.7976931348623157e308,
-    -1.7976931348623157e308,
+    *(0.0, -0.0, 1.0, -1.0, 0.1, 1 / 3, 1e16 + 2.0, 2.0**53, 5e-324, -5e-324),
+    *(sys.float_info.max, -sys.float_info.max),
 )
 #: Texts that other languages may take for something else.
 _TEXTS = (
-    "",
-    " ",
-    "NULL",
-    "null",
-    "None",
-    "nan",
-    "NaN",
-    "?",
-    "true",
-    "0",
-    "1.0",
-    "'",
-    '"',
-    "\\",
-    "a'b\"c",
-    "\n",
-    "\t",
-    "é",
-    "e\u0301",
-    "😀",
-    "\u202e",
-    "</script>",
-    "*/",
-    "--",
-    "=1+1",
-    "%s",
-    "$1",
-    "{0}",
+    *("", " ", "NULL", "null", "None", "nan", "NaN", "?", "true", "0", "1.0"),
+    *("'", '"', "\\", "a'b\"c", "\n", "\t", "é", "e\u0301", "😀", "\u202e"),
+    *("</script>", "*/", "--", "=1+1", "%s", "$1", "{0}"),
 )
 #: The most thresholds of a field that are tested, with the numbers next to them.
 _MOST_THRESHOLDS = 200
@@ -140,12 +106,8 @@ def _unknown(field: Field) -> list[Value]:
         known = [float(value) for value in field.values]
         return [*_NUMBERS, *(math.nextafter(n, math.inf) for n in known[:50])]
     known_texts = [str(value) for value in field.values[:50]]
-    near = [f(text) for text in known_texts for f in (str.upper, str.strip, _longer)]
+    near = [n for t in known_texts for n in (t.upper(), t.strip(), f"{t} ")]
     return [*_TEXTS, *near]
-
-
-def _longer(text: str) -> str:
-    return text + " "
 
 
 def _towards(plan: Plan, wanted: int, pools: list[list[Cell]], random: Random) -> Row:
@@ -185,8 +147,19 @@ def _cell_for(plan: Plan, split: PlanSplit, branch: int, random: Random) -> Cell
     return random.choice(near[code])
 
 
-_MODULES = (c, excel, javascript, json_rules, onnx, pmml, python, sql)
-TARGETS: dict[str, Target] = {module.TARGET.name: module.TARGET for module in _MODULES}
+TARGETS = {
+    target.name: target
+    for target in (
+        c.TARGET,
+        excel.TARGET,
+        scripts.JAVASCRIPT,
+        json_rules.TARGET,
+        onnx.TARGET,
+        pmml.TARGET,
+        scripts.PYTHON,
+        sql.TARGET,
+    )
+}
 
 #: Rows that an export is tried with where none are given.
 _N_PROBES = 1000
@@ -340,7 +313,9 @@ def _verified(
     predictions = model_predictions(
         model.schema, model.tree, model.recipe, sample, leave_fractional
     )
-    held = _held(target, plan, sample.rows)
+    # Rows that the target can hold as they are.
+    fits = target.fitting
+    held = [i for i, r in enumerate(sample.rows) if fits is None or fits(plan, r) == r]
     rows = [sample.rows[index] for index in held]
     wanted = [predictions[index] for index in held]
     ran, absent = [], []
@@ -353,27 +328,15 @@ def _verified(
         got = runner.run(content, plan, rows)
         ran.append(runner.name)
         differences += _differences(runner, plan, rows, wanted, got)
+    n_left = len(sample.rows) - len(rows)
     return content, Verification(
         target.name,
         len(rows),
         tuple(ran),
         tuple(absent),
         tuple(differences),
-        _left_out(target, len(sample.rows) - len(rows)),
+        (f"{counted(n_left, 'row')} not tried: {target.domain}",) if n_left else (),
     )
-
-
-def _held(target: Target, plan: Plan, rows: Sequence[Row]) -> list[int]:
-    """Return which rows a target can hold as they are."""
-    if target.fitting is None:
-        return list(range(len(rows)))
-    return [i for i, row in enumerate(rows) if target.fitting(plan, row) == row]
-
-
-def _left_out(target: Target, n_rows: int) -> tuple[str, ...]:
-    if not n_rows:
-        return ()
-    return (f"{counted(n_rows, 'row')} not tried: {target.domain}",)
 
 
 def _differences(

@@ -1,43 +1,52 @@
-// ----- head -----
-// @about@, written by branchwise.
+{#- Filled in by export/c.py, which writes texts, numbers and notes so that C reads the
+    same and nothing in them ends a comment or a string. -#}
+{% autoescape false %}
+// {{ about }}, written by branchwise.
 //
-// @uses@
-// Start a row from @p@_missing_row, in which everything is missing: NULL, NAN and -1.
+{% if classes %}
+// {{ p }}_predict(&row, probabilities) returns the class, a position in {{ p }}_classes, and
+// fills in the probability of each class, unless that is NULL. Where column k (of
+// {{ p }}_columns) has a value that the tree cannot take, it returns -1 - k instead.
+{% else %}
+// {{ p }}_predict(&row, &number) fills in a number and returns 0. Where column k (of
+// {{ p }}_columns) has a value that the tree cannot take, it returns -1 - k instead.
+{% endif %}
+// Start a row from {{ p }}_missing_row, in which everything is missing: NULL, NAN and -1.
 // Texts are UTF-8. Compile this file as C99 or C++17, or include it; to include
-// only what it declares, define @P@_DECLARATIONS_ONLY first. It allocates nothing.
-#ifndef @P@_DECLARED
-#define @P@_DECLARED
+// only what it declares, define {{ P }}_DECLARATIONS_ONLY first. It allocates nothing.
+#ifndef {{ P }}_DECLARED
+#define {{ P }}_DECLARED
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 // What the tree looks at.
-// ----- classes_use -----
-@p@_predict(&row, probabilities) returns the class, a position in @p@_classes, and
-// fills in the probability of each class, unless that is NULL. Where column k (of
-// @p@_columns) has a value that the tree cannot take, it returns -1 - k instead.
-// ----- numbers_use -----
-@p@_predict(&row, &number) fills in a number and returns 0. Where column k (of
-// @p@_columns) has a value that the tree cannot take, it returns -1 - k instead.
-// ----- classes -----
-enum { @P@_CLASSES = @classes@ };
-extern const char *const @p@_classes[@classes@];
-extern const char *const @p@_columns[@columns@];
-extern const struct @p@_row @p@_missing_row;
-int @p@_predict(const struct @p@_row *row, double *probabilities);
+struct {{ p }}_row {
+{% for field in fields %}
+    {{ field.member }}  // {{ field.note }}
+{% else %}
+    char unused;  // the tree asks nothing
+{% endfor %}
+};
+{% if classes %}
+enum { {{ P }}_CLASSES = {{ classes }} };
+extern const char *const {{ p }}_classes[{{ classes }}];
+extern const char *const {{ p }}_columns[{{ columns }}];
+extern const struct {{ p }}_row {{ p }}_missing_row;
+int {{ p }}_predict(const struct {{ p }}_row *row, double *probabilities);
 
-// ----- numbers -----
-extern const char *const @p@_columns[@columns@];
-extern const struct @p@_row @p@_missing_row;
-int @p@_predict(const struct @p@_row *row, double *number);
+{% else %}
+extern const char *const {{ p }}_columns[{{ columns }}];
+extern const struct {{ p }}_row {{ p }}_missing_row;
+int {{ p }}_predict(const struct {{ p }}_row *row, double *number);
 
-// ----- implementation -----
+{% endif %}
 #ifdef __cplusplus
 }
 #endif
-#endif  // @P@_DECLARED
+#endif  // {{ P }}_DECLARED
 
-#ifndef @P@_DECLARATIONS_ONLY
+#ifndef {{ P }}_DECLARATIONS_ONLY
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
@@ -47,7 +56,8 @@ int @p@_predict(const struct @p@_row *row, double *number);
 #error "compile without -ffast-math: a missing number is NAN, and sums have an order"
 #endif
 
-// ----- arithmetic -----
+{% if divides %}
+{# GCC ignores the pragma; products that are added are volatile for that reason. #}
 #if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 1
 #error "compile for arithmetic in double precision (-msse2 -mfpmath=sse)"
 #endif
@@ -55,19 +65,40 @@ int @p@_predict(const struct @p@_row *row, double *number);
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-// ----- positions -----
-// Where the parts of a case go. A call needs @stack@ kB of stack for that; compile with
-// -D@P@_STORAGE=static to keep it elsewhere, if there is only one call at a time.
-#ifndef @P@_STORAGE
-#define @P@_STORAGE
+{% endif %}
+enum { {{ P }}_MISSING = -1, {{ P }}_OTHER = -2 };
+struct {{ p }}_cells {
+{% if n_codes %}
+    int code[{{ n_codes }}];
+{% endif %}
+{% if n_numbers %}
+    double number[{{ n_numbers }}];
+{% endif %}
+{% if not fields %}
+    char unused;
+{% endif %}
+};
+{% for line in long_texts %}
+{{ line }}
+{% endfor %}
+{{ arrays.columns }}
+{% if classes %}
+{{ arrays.classes }}
+{% endif %}
+const struct {{ p }}_row {{ p }}_missing_row = {{ "{" }}{{ missing_row }}};
+{% if divides %}
+// Where the parts of a case go. A call needs {{ stack }} kB of stack for that; compile with
+// -D{{ P }}_STORAGE=static to keep it elsewhere, if there is only one call at a time.
+#ifndef {{ P }}_STORAGE
+#define {{ P }}_STORAGE
 #endif
-struct @p@_places {
+struct {{ p }}_places {
     int n;
-    int to[@leaves@];
-    double share[@leaves@];
+    int to[{{ leaves }}];
+    double share[{{ leaves }}];
 };
 
-static void @P@_go(struct @p@_places *places, int to, double share)
+static void {{ P }}_go(struct {{ p }}_places *places, int to, double share)
 {
     places->to[places->n] = to;
     places->share[places->n] = share;
@@ -75,87 +106,138 @@ static void @P@_go(struct @p@_places *places, int to, double share)
 }
 
 // Returns a product that is rounded before it is added to anything.
-static double @p@_product(double a, double b)
+static double {{ p }}_product(double a, double b)
 {
     volatile double product = a * b;
     return product;
 }
 
-// ----- text_code -----
+{% if costs %}
+// What it costs to answer (column) where something is true (row).
+static const double {{ p }}_costs[{{ classes }}][{{ classes }}] = {
+{% for row in costs %}
+    {{ "{" }}{{ row }}},
+{% endfor %}
+};
+{% endif %}
+{% endif %}
+{% for line in tables %}
+{{ line }}
+{% endfor %}
 
-static int @p@_text_code(const char *value, const char *const *values, int n)
+{% for line in functions %}
+{{ line }}
+{% endfor %}
+// What every node answers.
+{% if classes %}
+{{ arrays.labels }}
+static const double {{ p }}_chances[{{ nodes|length }}][{{ classes }}] = {
+{% for node in nodes %}
+    {{ "{" }}{{ node }}},  // {{ loop.index0 }}
+{% endfor %}
+};
+{% else %}
+static const double {{ p }}_numbers[{{ nodes|length }}] = {
+{% for node in nodes %}
+    {{ node }},  // {{ loop.index0 }}
+{% endfor %}
+};
+{% endif %}
+// The values that training had, in order.
+{% for field in fields if field.array %}
+{{ field.array }}
+{% endfor %}
+{% if "text" in coded %}
+
+static int {{ p }}_text_code(const char *value, const char *const *values, int n)
 {
     int low = 0, high = n - 1;
-    if (value == NULL) return @P@_MISSING;
+    if (value == NULL) return {{ P }}_MISSING;
     while (low <= high) {
         const int middle = low + (high - low) / 2;
         const int order = strcmp(value, values[middle]);
         if (order == 0) return middle;
         if (order < 0) high = middle - 1; else low = middle + 1;
     }
-    return @P@_OTHER;
+    return {{ P }}_OTHER;
 }
 
-// ----- number_code -----
+{% endif %}
+{% if "number" in coded %}
 
-static int @p@_number_code(double value, const double *values, int n)
+static int {{ p }}_number_code(double value, const double *values, int n)
 {
     int low = 0, high = n - 1;
-    if (isnan(value)) return @P@_MISSING;
+    if (isnan(value)) return {{ P }}_MISSING;
     while (low <= high) {
         const int middle = low + (high - low) / 2;
         if (value == values[middle]) return middle;
         if (value < values[middle]) high = middle - 1; else low = middle + 1;
     }
-    return @P@_OTHER;
+    return {{ P }}_OTHER;
 }
 
-// ----- boolean_code -----
+{% endif %}
+{% if "boolean" in coded %}
 
-static int @p@_boolean_code(int value, int code_of_false, int code_of_true)
+static int {{ p }}_boolean_code(int value, int code_of_false, int code_of_true)
 {
-    if (value < 0) return @P@_MISSING;
+    if (value < 0) return {{ P }}_MISSING;
     return value ? code_of_true : code_of_false;
 }
 
-// ----- read -----
+{% endif %}
 
 // Takes the values that the tree looks at; returns less than 0 if it cannot.
-static int @p@_read(const struct @p@_row *row, struct @p@_cells *cells)
+static int {{ p }}_read(const struct {{ p }}_row *row, struct {{ p }}_cells *cells)
 {
-// ----- arrive -----
-
-// ----- go_on -----
-    while (to < 0) to = @p@_parts[-to](&cells);
-
-// ----- predict_class -----
-int @p@_predict(const struct @p@_row *row, double *probabilities)
-{
-    struct @p@_cells cells;
-    const int refused = @p@_read(row, &cells);
-    int to;
-    if (refused) return refused;
-    to = @p@_part_0(&cells);
-@on@    if (probabilities) {
-        memcpy(probabilities, @p@_chances[to], sizeof @p@_chances[to]);
-    }
-    return @p@_labels[to];
-}
-
-// ----- predict_number -----
-int @p@_predict(const struct @p@_row *row, double *number)
-{
-    struct @p@_cells cells;
-    const int refused = @p@_read(row, &cells);
-    int to;
-    if (refused) return refused;
-    to = @p@_part_0(&cells);
-@on@    *number = @p@_numbers[to];
+{% if not fields %}
+    (void)row;
+    (void)cells;
+{% endif %}
+{% for field in fields %}
+{% set member = "row->" + field.name %}
+{% set refuse = "return -%d;"|format(loop.index) %}
+{% if field.kind == "number" %}
+    if (isinf({{ member }})) {{ refuse }}
+{% elif field.kind == "boolean" %}
+    if ({{ member }} < -1 || {{ member }} > 1) {{ refuse }}
+{% endif %}
+{% if field.numeric %}
+    {{ field.cell }} = {{ member }};
+{% if rejects_missing %}
+    if (isnan({{ member }})) {{ refuse }}
+{% endif %}
+{% else %}
+{% if not field.n_values %}
+    {{ field.cell }} = {{ member }} == NULL ? {{ P }}_MISSING : {{ P }}_OTHER;
+{% elif field.kind == "boolean" %}
+    {{ field.cell }} = {{ p }}_boolean_code({{ member }}, {{ field.booleans }});
+{% else %}
+    {{ field.cell }} = {{ p }}_{{ field.kind }}_code({{ member }}, {{ p }}_values_{{ loop.index0 }}, {{ field.n_values }});
+{% endif %}
+{% if rejects_missing %}
+    if ({{ field.cell }} == {{ P }}_MISSING) {{ refuse }}
+{% endif %}
+{% if rejects_unseen %}
+    if ({{ field.cell }} == {{ P }}_OTHER) {{ refuse }}
+{% endif %}
+{% endif %}
+{% endfor %}
     return 0;
 }
 
-// ----- arrive_fractional -----
-static void @p@_sort(struct @p@_places *places)
+{% if arrays.parts %}
+{% if divides %}
+typedef void (*{{ p }}_part)(const struct {{ p }}_cells *, double, struct {{ p }}_places *);
+{% else %}
+typedef int (*{{ p }}_part)(const struct {{ p }}_cells *);
+{% endif %}
+{{ arrays.parts }}
+
+{% endif %}
+{% if divides %}
+static void {{ p }}_sort(struct {{ p }}_places *places)
 {
     int gap = 1, i, k;
     while (gap < places->n / 3) gap = 3 * gap + 1;
@@ -174,132 +256,122 @@ static void @p@_sort(struct @p@_places *places)
 }
 
 // Finds the nodes where the parts of a case end, in order, with their shares.
-static void @p@_arrive(const struct @p@_cells *cells, struct @p@_places *ends)
+static void {{ p }}_arrive(const struct {{ p }}_cells *cells, struct {{ p }}_places *ends)
 {
-    @P@_STORAGE struct @p@_places todo;
+    {{ P }}_STORAGE struct {{ p }}_places todo;
     todo.n = 0;
     ends->n = 0;
-    @p@_part_0(cells, 1.0, &todo);
+    {{ p }}_part_0(cells, 1.0, &todo);
     while (todo.n > 0) {
         const int to = todo.to[--todo.n];
         const double share = todo.share[todo.n];
         if (to >= 0) {
-            @P@_go(ends, to, share);
+            {{ P }}_go(ends, to, share);
         } else {
-            @p@_parts[-to](cells, share, &todo);
+            {{ p }}_parts[-to](cells, share, &todo);
         }
     }
-    @p@_sort(ends);
+    {{ p }}_sort(ends);
 }
 
-
-// ----- scores -----
-    memcpy(scores, chances, sizeof scores);
-
-// ----- expected_costs -----
-    for (k = 0; k < @P@_CLASSES; k++) {
+{% if classes %}
+// Returns the first class that is as good as the best, up to rounding.
+static int {{ p }}_best(const double *chances)
+{
+    double scores[{{ P }}_CLASSES], best, least;
+    int k;
+{% if costs %}
+    for (k = 0; k < {{ P }}_CLASSES; k++) {
         double price = 0.0;
         int truth;
-        for (truth = 0; truth < @P@_CLASSES; truth++) {
-            price += @p@_product(chances[truth], @p@_costs[truth][k]);
+        for (truth = 0; truth < {{ P }}_CLASSES; truth++) {
+            price += {{ p }}_product(chances[truth], {{ p }}_costs[truth][k]);
         }
         scores[k] = -price;
     }
-
-// ----- predict_class_fractional -----
-// Returns the first class that is as good as the best, up to rounding.
-static int @p@_best(const double *chances)
-{
-    double scores[@P@_CLASSES], best, least;
-    int k;
-@scores@    best = scores[0];
-    for (k = 1; k < @P@_CLASSES; k++) {
+{% else %}
+    memcpy(scores, chances, sizeof scores);
+{% endif %}
+    best = scores[0];
+    for (k = 1; k < {{ P }}_CLASSES; k++) {
         if (scores[k] > best) best = scores[k];
     }
-    least = best - @p@_product(fabs(best), 1e-9);
+    least = best - {{ p }}_product(fabs(best), 1e-9);
     for (k = 0; scores[k] < least; k++) {
     }
     return k;
 }
 
-int @p@_predict(const struct @p@_row *row, double *probabilities)
+int {{ p }}_predict(const struct {{ p }}_row *row, double *probabilities)
 {
-    @P@_STORAGE struct @p@_places ends;
-    double chances[@P@_CLASSES];
-    struct @p@_cells cells;
-    const int refused = @p@_read(row, &cells);
+    {{ P }}_STORAGE struct {{ p }}_places ends;
+    double chances[{{ P }}_CLASSES];
+    struct {{ p }}_cells cells;
+    const int refused = {{ p }}_read(row, &cells);
     int i, k, label;
     if (refused) return refused;
-    @p@_arrive(&cells, &ends);
-    for (k = 0; k < @P@_CLASSES; k++) {
-        chances[k] = ends.n == 1 ? @p@_chances[ends.to[0]][k] : 0.0;
+    {{ p }}_arrive(&cells, &ends);
+    for (k = 0; k < {{ P }}_CLASSES; k++) {
+        chances[k] = ends.n == 1 ? {{ p }}_chances[ends.to[0]][k] : 0.0;
         for (i = 0; ends.n > 1 && i < ends.n; i++) {
-            chances[k] += @p@_product(@p@_chances[ends.to[i]][k], ends.share[i]);
+            chances[k] += {{ p }}_product({{ p }}_chances[ends.to[i]][k], ends.share[i]);
         }
     }
-    label = ends.n == 1 ? @p@_labels[ends.to[0]] : @p@_best(chances);
+    label = ends.n == 1 ? {{ p }}_labels[ends.to[0]] : {{ p }}_best(chances);
     if (probabilities) memcpy(probabilities, chances, sizeof chances);
     return label;
 }
-
-// ----- predict_number_fractional -----
-int @p@_predict(const struct @p@_row *row, double *number)
+{% else %}
+int {{ p }}_predict(const struct {{ p }}_row *row, double *number)
 {
-    @P@_STORAGE struct @p@_places ends;
-    struct @p@_cells cells;
-    const int refused = @p@_read(row, &cells);
+    {{ P }}_STORAGE struct {{ p }}_places ends;
+    struct {{ p }}_cells cells;
+    const int refused = {{ p }}_read(row, &cells);
     int i;
     if (refused) return refused;
-    @p@_arrive(&cells, &ends);
+    {{ p }}_arrive(&cells, &ends);
     if (ends.n == 1) {
-        *number = @p@_numbers[ends.to[0]];
+        *number = {{ p }}_numbers[ends.to[0]];
         return 0;
     }
     *number = 0.0;
     for (i = 0; i < ends.n; i++) {
-        *number += @p@_product(@p@_numbers[ends.to[i]], ends.share[i]);
+        *number += {{ p }}_product({{ p }}_numbers[ends.to[i]], ends.share[i]);
     }
     return 0;
 }
-
-// ----- driver -----
-#include <stdio.h>
-#include <stdlib.h>
-#include "exported_tree.c"
-
-static int take(void *to, size_t size, FILE *from)
+{% endif %}
+{% elif classes %}
+int {{ p }}_predict(const struct {{ p }}_row *row, double *probabilities)
 {
-    return fread(to, 1, size, from) == size;
-}
-
-static char *take_text(FILE *from)
-{
-    int size;
-    char *text;
-    if (!take(&size, sizeof size, from) || size < 0) return NULL;
-    text = (char *)malloc((size_t)size + 1);
-    if (text == NULL || !take(text, (size_t)size, from)) abort();
-    text[size] = 0;
-    return text;
-}
-
-int main(void)
-{
-    FILE *rows = fopen("rows", "rb"), *results = fopen("results", "wb");
-    int n = 0;
-    if (rows == NULL || results == NULL || !take(&n, sizeof n, rows)) return 2;
-    (void)take_text;
-    while (n-- > 0) {
-        struct @p@_row row = @p@_missing_row;
-        double numbers[@numbers@] = {0};
-        int label;
-@take@
-        label = @p@_predict(&row, numbers);
-        fwrite(&label, sizeof label, 1, results);
-        fwrite(numbers, sizeof numbers, 1, results);
-@free@
+    struct {{ p }}_cells cells;
+    const int refused = {{ p }}_read(row, &cells);
+    int to;
+    if (refused) return refused;
+    to = {{ p }}_part_0(&cells);
+{% if arrays.parts %}
+    while (to < 0) to = {{ p }}_parts[-to](&cells);
+{% endif %}
+    if (probabilities) {
+        memcpy(probabilities, {{ p }}_chances[to], sizeof {{ p }}_chances[to]);
     }
-    fclose(rows);
-    return fclose(results) ? 2 : 0;
+    return {{ p }}_labels[to];
 }
+{% else %}
+int {{ p }}_predict(const struct {{ p }}_row *row, double *number)
+{
+    struct {{ p }}_cells cells;
+    const int refused = {{ p }}_read(row, &cells);
+    int to;
+    if (refused) return refused;
+    to = {{ p }}_part_0(&cells);
+{% if arrays.parts %}
+    while (to < 0) to = {{ p }}_parts[-to](&cells);
+{% endif %}
+    *number = {{ p }}_numbers[to];
+    return 0;
+}
+{% endif %}
 
+#endif  // {{ P }}_DECLARATIONS_ONLY
+{% endautoescape %}
