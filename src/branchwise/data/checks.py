@@ -7,6 +7,7 @@ count. Each :class:`Finding` names the columns and says what to do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,7 +25,7 @@ from branchwise.data.dependence import (
     same_order,
     same_partition,
 )
-from branchwise.data.frames import open_table, read_labels
+from branchwise.data.frames import Frame, open_table, read_labels
 from branchwise.errors import DataError, quoted
 from branchwise.threads import cached_property
 
@@ -85,6 +86,11 @@ class _Subject:
     name: str
     raw: RawColumn
     coding: Coding | None
+
+    @classmethod
+    def of(cls, frame: Frame, index: int) -> _Subject:
+        raw = frame.column(index)
+        return cls(frame.names[index], raw, codes_of(raw))
 
     @cached_property
     def n_rows(self) -> int:
@@ -154,12 +160,9 @@ def inspect_table(X: Any, y: Any = None, target: str = "target") -> list[Finding
     """
     frame = open_table(X)
     subjects = []
-    for index, name in enumerate(frame.names):
-        try:
-            raw = frame.column(index)
-        except DataError:  # dates, nested values: fit will say what to do
-            continue
-        subjects.append(_Subject(name, raw, codes_of(raw)))
+    for index in range(len(frame.names)):
+        with suppress(DataError):  # dates, nested values: fit will say what to do
+            subjects.append(_Subject.of(frame, index))
     labels = None if y is None else _class_codes(y)
     return [
         *_each(_leak(labels), subjects),
@@ -177,13 +180,9 @@ def grave_findings(X: Any, y: Any = None) -> list[Finding]:
     """Find only identifiers and columns that determine the class."""
     frame = open_table(X)
     leak = _leak(None if y is None else _class_codes(y))
-    findings: list[Finding] = []
-    for index, name in enumerate(frame.names):
-        raw = frame.column(index)
-        subject = _Subject(name, raw, codes_of(raw))
-        findings.extend(_each(leak, [subject]))
-        findings.extend(_each(_identifier, [subject]))
-    return findings
+    subjects = (_Subject.of(frame, index) for index in range(len(frame.names)))
+    checked = ((leak(subject), _identifier(subject)) for subject in subjects)
+    return [finding for pair in checked for finding in pair if finding is not None]
 
 
 @dataclass(frozen=True)
@@ -201,17 +200,11 @@ def _class_codes(y: Any) -> _Labels | None:
     coding = codes_of(raw)
     if coding is None:
         return None
-    single = [int(np.argmax(coding.codes == at)) for at in _single(coding)]
-    names = (
-        [raw.values[int(raw.codes[row])] for row in single]
-        if isinstance(raw, Coded)
-        else [int(raw.values[row]) for row in single]
-    )
-    return _Labels(coding, tuple(names))
-
-
-def _single(coding: Coding) -> list[int]:
-    return np.flatnonzero(coding.counts == 1).tolist()
+    codes = np.flatnonzero(coding.counts == 1).tolist()
+    rows = [int(np.argmax(coding.codes == code)) for code in codes]
+    if isinstance(raw, Coded):
+        return _Labels(coding, tuple(raw.values[int(raw.codes[row])] for row in rows))
+    return _Labels(coding, tuple(int(raw.values[row]) for row in rows))
 
 
 def _each(

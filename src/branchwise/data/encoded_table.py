@@ -1,9 +1,7 @@
 """Encoded tables and labels for repeated fits, and their LRU cache.
 
-Searches and cross-validation fit the same rows many times. An :class:`EncodedTable`
-has read its columns; the rows of a fold are taken from the codes. The columns and
-trees of a fold are cached, within a limit of memory, so that the next fit of the same
-rows can reuse them.
+The rows of a fold are taken from the codes of an :class:`EncodedTable`. The columns and
+trees of a fold are cached, within a limit of memory, for the next fit of the same rows.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
 """Exact sums of floating-point numbers, independent of the order of terms.
 
-A float64 sum loses digits, and which ones depends on the order of its terms. So
-every term is split into *limbs*: multiples of a power of two (the step of the limb)
+Every term is split into *limbs*: multiples of a power of two (the step of the limb)
 that are small enough for the sum over all rows to need at most 52 bits. Each limb is
-then added up by itself, without any rounding, by NumPy, by a database or on another
-machine; together they are the exact sum. How many limbs there are, and their
-steps, follows from what all rows have in common (their number, the largest term, the
-lowest bit that is set in any), so that all engines agree on them.
+added up by itself, without rounding, by NumPy, by a database or on another machine.
+Their number and steps follow from what all rows have in common (their number, the
+largest term, the lowest bit that is set in any), so that all engines agree on them.
 
-Products are made exact first: a product of two float64 numbers is the sum of two
-others (Dekker, "A floating-point technique for extending the available precision",
-Numerische Mathematik 18, 1971; no fused operation is needed).
+A product of two float64 numbers is first made the sum of two others (Dekker, "A
+floating-point technique for extending the available precision", Numerische Mathematik
+18, 1971; no fused operation is needed).
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Tables of any supported type as :class:`Frame`, and checks of column choices.
 
-A table is a pandas, polars or pyarrow frame (through narwhals, importing none of
-them), a numpy array, a dict of columns, a list of dicts or of rows. The columns of a
-:class:`Frame` are read one at a time as :class:`Coded` (distinct values and a code
-for each row) or :class:`Numbers`.
+A table is a pandas, polars or pyarrow frame (through narwhals, importing none of them),
+a numpy array, a dict of columns, a list of dicts or of rows.
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
 """Case weights on a grid on which every sum is exact.
 
-Floating-point sums depend on the order of their terms; the guarantee that row order,
-thread count and engine do not matter would be broken by the first 0.1. So
-weights are rounded once, to multiples of a power of two chosen such that the sum
-of all of them needs no more than 52 bits. Every partial sum is then exact in
-float64, in any order. What rounding takes is at most 2**-53 of the total weight,
-which is what a plain sum would lose as well. Whole numbers are never changed. A
-row whose weight becomes 0 counts as absent.
+Row order, thread count and engine must not matter, but floating-point sums depend on
+the order of their terms. So weights are rounded once, to multiples of a power of two
+chosen such that the sum of all of them needs no more than 52 bits: every partial sum is
+exact in float64. What rounding takes is at most 2**-53 of the total weight, as in a
+plain sum. Whole numbers are never changed; a weight that becomes 0 counts as absent.
 
 Only the proportions of weights matter, unless they count as cases (C4.5). So weights
-are counted in a unit, a power of two: one in which they are whole, or else add up to
-a number between 1 and 2. Weights that are multiplied by a power of two then give the
-same tree to the last bit, and very large and very small ones do not overflow.
+are counted in a unit, a power of two: one in which they are whole, or else add up to a
+number between 1 and 2. Weights times a power of two then give the same tree to the last
+bit, and very large and very small ones do not overflow.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The goal of a what-if search: wanted predictions, bounds, and branches of a box.
 
-A row that reaches one node gets the prediction of that node. A fractional case gets
-the prediction of a mean of nodes, which may differ from that of each of them; so for
-fractional cases a subtree is excluded only where a bound excludes the prediction: the
+A fractional case gets the prediction of a mean of nodes, which may differ from that of
+each of them; so a subtree is excluded only where a bound excludes the prediction: the
 difference between two classes (in probability, or in expected cost) is linear in the
 shares, and cannot be larger than the shares times its largest value below each node.
 """

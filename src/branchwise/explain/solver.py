@@ -17,7 +17,6 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from branchwise.data.schema import Columns
 from branchwise.errors import DataError
@@ -70,32 +69,34 @@ class BranchOutcomes:
         index = self.column[node]
         mine = cells.get(index) or self._domains[index].start
         splits_on = mine.is_missing and self._n_surrogates[node] > 0
-        regions: dict[int, Cells] = {}
-        if isinstance(mine, Range):
-            self._piece_numbers(node, mine, regions, mine.is_missing and not splits_on)
-        else:
-            self._piece_codes(node, mine, regions, mine.is_missing and not splits_on)
+        missing = self.missing_to[node] if mine.is_missing and not splits_on else None
+        regions: Mapping[int, Cells] = (
+            self._numbers(node, mine, missing)
+            if isinstance(mine, Range)
+            else self._values(node, mine, missing)
+        )
         found = [Outcome(to, {index: region}) for to, region in regions.items()]
         if splits_on:
             found.extend(self._split(node, index, mine, cells))
         return found
 
-    def _piece_numbers(
-        self, node: int, mine: Range, regions: dict[int, Cells], is_missing: bool
-    ) -> None:
+    def _numbers(self, node: int, mine: Range, missing: int | None) -> dict[int, Range]:
+        """Part numbers by branch; the missing cell goes to the branch given."""
         low, high = self._sides(node)
-        missing = self.missing_to[node] if is_missing else None
         threshold = self._threshold[node]
         sides = [(low, mine.above, min(mine.at_most, threshold))]
         if low == high:
             sides = [(low, mine.above, mine.at_most)]
         else:
             sides.append((high, max(mine.above, threshold), mine.at_most))
-        for to, above, at_most in sides:
-            if above < at_most:
-                regions[to] = Range(above, at_most, to == missing)
+        regions = {
+            to: Range(above, at_most, to == missing)
+            for to, above, at_most in sides
+            if above < at_most
+        }
         if missing is not None and missing not in regions:
             regions[missing] = NO_NUMBER._replace(is_missing=True)
+        return regions
 
     def _sides(self, node: int) -> tuple[int, int]:
         """Return the children of numbers up to the threshold and above it."""
@@ -109,9 +110,8 @@ class BranchOutcomes:
         child = self.first_child[node] + branch
         return self._codes[self._code_starts[child] : self._code_starts[child + 1]]
 
-    def _piece_codes(
-        self, node: int, mine: Among, regions: dict[int, Cells], is_missing: bool
-    ) -> None:
+    def _values(self, node: int, mine: Among, missing: int | None) -> dict[int, Among]:
+        """Part codes by branch; the missing cell goes to the branch given."""
         left = mine.mask
         masks: dict[int, int] = {}
         for branch, mask in enumerate(self._branch_masks(node)):
@@ -122,11 +122,12 @@ class BranchOutcomes:
                 break
         if left:
             masks[STOP] = left
-        missing = self.missing_to[node] if is_missing else None
         unseen = self._unseen_to[node] if mine.unseen else None
-        for to in dict.fromkeys([*masks, missing, unseen]):
-            if to is not None:
-                regions[to] = Among(masks.get(to, 0), to == missing, to == unseen)
+        return {
+            to: Among(masks.get(to, 0), to == missing, to == unseen)
+            for to in dict.fromkeys([*masks, missing, unseen])
+            if to is not None
+        }
 
     def _branch_masks(self, node: int) -> list[int]:
         if node not in self._masks:
@@ -213,16 +214,12 @@ class Box:
     @property
     def cost(self) -> float:
         """What all changes cost together."""
-        return math.fsum(
-            cost_function.cost for cost_function in self.cost_functions.values()
-        )
+        return math.fsum(each.cost for each in self.cost_functions.values())
 
     @property
     def size(self) -> float:
         """How far numbers move, all together."""
-        return math.fsum(
-            cost_function.size for cost_function in self.cost_functions.values()
-        )
+        return math.fsum(each.size for each in self.cost_functions.values())
 
     @property
     def rank(self) -> tuple[float, float, list[int], list[tuple[bool, float]]]:
@@ -398,13 +395,11 @@ class Search:
     def _where_rows_divide(self) -> list[bool]:
         """Return for every node whether a row may become fractional at or below it."""
         tree = self.tree
-        missing_columns = [
-            i for i, domain in self.domains.items() if domain.start.is_missing
-        ]
+        missing = [i for i, v in self.domains.items() if v.start.is_missing]
         unseen = [i for i, v in self.domains.items() if getattr(v.start, "unseen", 0)]
         divides: list[bool] = (
-            ((tree.missing_to == EVERY_BRANCH) & _is_one_of(tree, missing_columns))
-            | ((tree.unseen_to == EVERY_BRANCH) & _is_one_of(tree, unseen))
+            ((tree.missing_to == EVERY_BRANCH) & np.isin(tree.column, missing))
+            | ((tree.unseen_to == EVERY_BRANCH) & np.isin(tree.column, unseen))
         ).tolist()
         if any(divides):
             parent = tree.parent.tolist()
@@ -412,10 +407,6 @@ class Search:
                 if divides[node]:
                     divides[parent[node]] = True
         return divides
-
-
-def _is_one_of(tree: Tree, columns: list[int]) -> NDArray[np.bool_]:
-    return np.isin(tree.column, columns)
 
 
 def _keep(found: dict[tuple[int, ...], Found], new: Found) -> None:

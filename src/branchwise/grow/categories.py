@@ -2,24 +2,19 @@
 
 Two branches (CART). With two classes, or in regression, the best of all groupings
 splits the values sorted by the share of a class, or by their means (Fisher 1958;
-Breiman et al. 1984, section 4.2.2): that is exact. With more classes all groupings
-are tried where a node has few values; where it has many, the values are sorted by
-the share of each class in turn and split in that order, and every value is tried
-against all others, so the result is never worse than one against the rest.
-
-Where the side of missing values is learnt, they are tried on either side of every
-grouping. The search stays exact: with the sums of the missing cases added to a side
-the best grouping is still one of those in order, or, because no side may be without
-a value, one value against the rest.
+Breiman et al. 1984, section 4.2.2). With more classes all groupings are tried where a
+node has few values; where it has many, the values are sorted by the share of each class
+in turn and split in that order, and every value is tried against all others. Where the
+side of missing values is learnt, they are tried on either side of every grouping, and
+the search stays exact.
 
 Any number of groups (C4.5's -s). Every value begins as a group; the two groups whose
-merging gives the best score are merged repeatedly, down to two groups, and the best
-of all these groupings is taken. Among many groupings one may look good at random, so
-the gain of each is reduced by the bits that encode the choice, as C4.5 does for
-thresholds.
+merging gives the best score are merged repeatedly, down to two groups, and the best of
+all these groupings is taken. The gain of each is reduced by the bits that encode the
+choice, as one of many groupings may look good at random.
 
-Nodes with equally many values are treated together: an array has a row for each of
-them and a column for each of its values.
+Nodes with equally many values are treated together: an array has a row for each of them
+and a column for each of its values.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """The choice of a split: which column splits a node, or why none does.
 
-Input: the best split of every column (``grow/search.py``). Output: :class:`Verdicts`,
-and from them the :class:`~branchwise.tree.splits.Splits` of the level.
-
-The highest score wins even at gain 0, so that XOR is learnt; of equal scores the
-first column wins. C4.5 has a further condition: see :func:`average_gains`. With
+The highest score wins even at gain 0, so that XOR is learnt; of equal scores the first
+column wins. C4.5 has a further condition: see :func:`average_gains`. With
 ``max_p_value`` only columns whose split is significant are considered.
 """
 

@@ -374,20 +374,6 @@ def entropy(weights: Sequence[float]) -> float:
     return math.fsum(-share * math.log2(share) for share in shares) + 0.0
 
 
-def information_gain(branches: Sequence[Sequence[float]]) -> float:
-    """Return the gain, in bits, of a split into branches of class weights.
-
-    Examples
-    --------
-    >>> round(information_gain([[2, 3], [4, 0], [3, 2]]), 3)
-    0.247
-    """
-    parent = [math.fsum(weights) for weights in zip(*branches, strict=True)]
-    total = math.fsum(parent)
-    below = math.fsum(math.fsum(b) / total * entropy(b) for b in branches)
-    return entropy(parent) - below
-
-
 _IMPURITY = {
     "gain": "entropy",
     "gain_ratio": "entropy",

@@ -1,11 +1,7 @@
 """Search for the best split of every column at every open node.
 
-From the counts of a :class:`CountSource`, the class weights of the open nodes and a
-recipe, :class:`Search` computes a :class:`Scored` for each column, from which
-``grow/choose.py`` chooses, and the branches of the chosen splits.
-
-Candidates at a node are the columns that make at least two non-empty branches
-there (so one branch per value is possible at most once on a path), each branch with
+Candidates at a node are the columns that make at least two non-empty branches there (so
+one branch per value is possible at most once on a path), each branch with
 ``min_samples_leaf`` cases and ``min_weight_fraction_leaf`` of the weight. Unless
 missing values are a branch, or their side is learnt, a column is judged by its known
 cases, its gain scaled by their share (Quinlan 1993, section 3.2). C4.5 has further

@@ -102,6 +102,16 @@ class Rule:
             return None
         return share_interval(self.confidence, self.n, INTERVAL)
 
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval."""
+        return None if self.interval is None else self.interval[0]
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval."""
+        return None if self.interval is None else self.interval[1]
+
     def __str__(self) -> str:
         conclusion = f"{self._prediction()} ({self._support()})"
         if not self.conditions:

@@ -158,37 +158,22 @@ class Rules(Sequence[Rule]):
         rule covers, and ``weight_share`` the share of that which has its class; all
         other columns count cases, whatever they weigh.
         """
-        weighted: dict[str, Callable[[Rule], Any]] = {}
-        if any(rule.weight is not None for rule in self):
-            weighted["weight_coverage"] = lambda rule: rule.weight_coverage
-            if self.schema.classes:
-                weighted["weight_share"] = lambda rule: rule.weight_share
-        if not self.schema.classes:
-            return self._columns(
-                mean=lambda rule: float(rule.label),
-                deviation=lambda rule: rule.deviation,
-                cases=lambda rule: rule.n,
-                coverage=lambda rule: rule.coverage,
-                **weighted,
-            )
-        return self._columns(
-            label=lambda rule: rule.label,
-            cases=lambda rule: rule.n,
-            right=lambda rule: rule.right,
-            coverage=lambda rule: rule.coverage,
-            confidence=lambda rule: rule.confidence,
-            low=lambda rule: None if rule.interval is None else rule.interval[0],
-            high=lambda rule: None if rule.interval is None else rule.interval[1],
-            **weighted,
-        )
-
-    def _columns(self, **values: Callable[[Rule], Any]) -> dict[str, list[Any]]:
-        return {
+        columns: dict[str, list[Any]] = {
             "rule": list(range(1, len(self) + 1)),
             "conditions": [rule.premise for rule in self],
-            **{name: [value(rule) for rule in self] for name, value in values.items()},
-            "node": [rule.node for rule in self],
         }
+        names = ["label", "cases", "right", "coverage", "confidence", "low", "high"]
+        if not self.schema.classes:
+            columns["mean"] = [float(rule.label) for rule in self]
+            names = ["deviation", "cases", "coverage"]
+        if any(rule.weight is not None for rule in self):
+            names.append("weight_coverage")
+            if self.schema.classes:
+                names.append("weight_share")
+        for name in [*names, "node"]:
+            attribute = "n" if name == "cases" else name
+            columns[name] = [getattr(rule, attribute) for rule in self]
+        return columns
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return the table of the rules as a dataframe.

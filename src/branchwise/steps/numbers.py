@@ -1,10 +1,8 @@
 """Training rows passed down a finished tree, and data classes of a worked solution.
 
-The search is the one that grows trees; nothing here scores anything. The rows go
-down the tree's own branches, so a node that pruning has moved, or a user has made,
-is searched with the cases that it has now. Impurities are entropies in bits, Gini
-impurities, variances or Poisson deviances, as the criterion has it; a user's
-criterion has none.
+The search is the one that grows trees; nothing here scores anything. The rows go down
+the tree's own branches, so a node that pruning has moved, or a user has made, is
+searched with the cases that it has now. A user's criterion has no impurity.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Prediction: the nodes that rows arrive at, and their classes or numbers.
 
-A row arrives at one node, a leaf or the inner node where it stops, or, where missing
-or unseen values go down every branch, at several with a share of its weight each.
-Class probabilities are the mean of those of the nodes, weighted by the shares.
+A row arrives at one node, a leaf or where it stops, or, where missing or unseen values
+go down every branch, at several, whose probabilities are averaged by its shares.
 """
 
 from __future__ import annotations

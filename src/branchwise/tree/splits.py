@@ -2,12 +2,11 @@
 
 Thresholds, one branch per value and groups of values have the same representation:
 codes lead to branches. A numeric column has two codes at a node, :data:`AT_MOST` and
-:data:`ABOVE` its threshold; a categorical column has those of its values. The
-:class:`Router` finds the branches of rows, in growth and in prediction.
+:data:`ABOVE` its threshold; a categorical column has those of its values.
 
 Where the value of its column is missing, a node may have surrogates: splits on other
-columns that divide the cases nearly as its own does, each used where the columns of
-those before it are missing as well (Breiman et al., "CART", 1984, section 5.3).
+columns, each used where the columns of those before it are missing as well (Breiman et
+al., "CART", 1984, section 5.3).
 """
 
 from __future__ import annotations
