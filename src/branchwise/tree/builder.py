@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, distinct
 from branchwise.data.schema import Schema, Value
@@ -66,16 +67,16 @@ def validate(tree: Tree, schema: Schema) -> None:
         if spec.name in ("weights", "cases", "deviation"):
             array = getattr(tree, spec.name)
             _require(
-                bool((np.isfinite(array) & (array >= 0)).all()),
+                np.isfinite(array) & (array >= 0),
                 f"array {spec.key!r} has entries that are negative or not finite",
             )
     if tree.surrogates is not None:
         _validate_surrogates(tree, tree.surrogates, schema)
     if tree.prediction is not None:
         possible = (tree.prediction >= 0) & (tree.prediction < width)
-        _require(bool(possible.all()), "a prediction that is none of the classes")
+        _require(possible, "a prediction that is none of the classes")
     if tree.mean is not None:
-        _require(bool(np.isfinite(tree.mean).all()), "a mean that is not finite")
+        _require(np.isfinite(tree.mean), "a mean that is not finite")
     _validate_amounts(tree)
     _validate_class_cases(tree)
 
@@ -87,26 +88,26 @@ def _validate_class_cases(tree: Tree) -> None:
     _require(not tree.is_regression, "cases of classes in a tree of numbers")
     cases = tree.class_cases
     _require(
-        bool((np.isfinite(cases) & (cases >= 0)).all()),
+        np.isfinite(cases) & (cases >= 0),
         "array 'class_cases' has entries that are negative or not finite",
     )
     total = cases.sum(axis=1)
     slack = _SAME_CASES * np.maximum(tree.cases, 1.0)
     _require(
-        bool((np.abs(total - tree.cases) <= slack).all()),
+        np.abs(total - tree.cases) <= slack,
         "array 'class_cases' does not add up to 'cases'",
     )
 
 
-def _require(condition: bool, complaint: str) -> None:
-    if not condition:
+def _require(condition: NDArray[np.bool_] | bool, complaint: str) -> None:
+    if not np.all(condition):
         raise DataError(f"Not a sane tree: {complaint}.")
 
 
 def _validate_shape(tree: Tree, n: int) -> None:
     # Bounding each entry first keeps the sums below from overflowing.
     _require(
-        bool(((tree.n_children >= 0) & (tree.n_children < n)).all()),
+        (tree.n_children >= 0) & (tree.n_children < n),
         "n_children is negative or larger than the tree",
     )
     _require(
@@ -115,9 +116,7 @@ def _validate_shape(tree: Tree, n: int) -> None:
     )
     # Every node must be the child of an earlier node.
     announced = 1 + np.cumsum(tree.n_children)[:-1]
-    _require(
-        bool((announced > np.arange(1, n)).all()), "a node that no other node leads to"
-    )
+    _require(announced > np.arange(1, n), "a node that no other node leads to")
     _require(
         bool(((tree.column >= 0) == (tree.n_children > 0)).all())
         and bool((tree.column >= -1).all()),
@@ -138,18 +137,14 @@ def _validate_shape(tree: Tree, n: int) -> None:
 
 
 def _validate_tests(tree: Tree, schema: Schema) -> None:
-    _require(
-        bool((tree.column < len(schema.columns)).all()),
-        "a column beyond those of the schema",
-    )
+    _require(tree.column < len(schema.columns), "a column beyond those of the schema")
     numeric = np.array([column.is_numeric for column in schema.columns])
     is_numeric = np.zeros(len(tree), dtype=bool)
     split = tree.column >= 0
     is_numeric[split] = numeric[tree.column[split]]
     threshold = tree.threshold
     _require(
-        bool(np.isnan(threshold[~is_numeric]).all()),
-        "a threshold on a column without numbers",
+        np.isnan(threshold[~is_numeric]), "a threshold on a column without numbers"
     )
     _require(not bool(np.isinf(threshold).any()), "an infinite threshold")
 
@@ -160,7 +155,7 @@ def _validate_codes(tree: Tree, schema: Schema) -> None:
     _require(not bool((owner == 0).any()), "codes that lead to the root")
     column = tree.column[tree.parent[owner]]
     _require(
-        bool(((tree.codes >= 0) & (tree.codes < sizes[column])).all()),
+        (tree.codes >= 0) & (tree.codes < sizes[column]),
         "a code that is no value of its column",
     )
     key = tree.parent[owner] * (int(sizes.max(initial=0)) + 1) + tree.codes
@@ -178,7 +173,7 @@ def _validate_codes(tree: Tree, schema: Schema) -> None:
     orphan = np.flatnonzero(tree.n_codes[1:] == 0) + 1
     parent = tree.parent[orphan]
     _require(
-        bool((tree.missing_to[parent] == orphan - tree.first_child[parent]).all()),
+        tree.missing_to[parent] == orphan - tree.first_child[parent],
         "a branch that no value leads to",
     )
 
@@ -186,13 +181,13 @@ def _validate_codes(tree: Tree, schema: Schema) -> None:
 def _validate_amounts(tree: Tree) -> None:
     """Reject nodes without cases or weight, or with more than their parents."""
     weight = tree.weights.sum(axis=1)
-    _require(bool((weight > 0).all()), "a node without any weight")
-    _require(bool((tree.cases > 0).all()), "a node without any case")
+    _require(weight > 0, "a node without any weight")
+    _require(tree.cases > 0, "a node without any case")
     splits_on = tree.n_children > 0
     for name, amount in (("weights", weight), ("cases", tree.cases)):
         below = np.bincount(tree.parent[1:], amount[1:], len(tree))
         _require(
-            bool((below <= amount * (1 + _ROUNDING))[splits_on].all()),
+            (below <= amount * (1 + _ROUNDING))[splits_on],
             f"the {name} of the branches add up to more than those of their node",
         )
 
@@ -205,13 +200,12 @@ def _validate_surrogates(tree: Tree, surrogates: Surrogates, schema: Schema) -> 
         "n_surrogates must add up to the number of surrogates",
     )
     _require(
-        bool((tree.n_children[number > 0] == 2).all()),
-        "a surrogate of a node without two branches",
+        tree.n_children[number > 0] == 2, "a surrogate of a node without two branches"
     )
     possible = (splits.column >= 0) & (splits.column < len(schema.columns))
     own = tree.column[np.repeat(np.arange(len(tree)), number)]
     _require(
-        bool((possible & (splits.column != own)).all()),
+        possible & (splits.column != own),
         "a surrogate on the node's own column or on one beyond those of the schema",
     )
     numeric = np.array([c.is_numeric for c in schema.columns])[splits.column]
@@ -228,11 +222,10 @@ def _validate_surrogates(tree: Tree, surrogates: Surrogates, schema: Schema) -> 
     sizes = np.array([2 if c.is_numeric else len(c.categories) for c in schema.columns])
     owner = np.repeat(np.arange(2 * m), splits.n_codes) // 2
     known = (splits.codes >= 0) & (splits.codes < sizes[splits.column[owner]])
-    _require(bool(known.all()), "a code that is no value of a surrogate's column")
+    _require(known, "a code that is no value of a surrogate's column")
     key = owner * (int(sizes.max(initial=0)) + 1) + splits.codes
     _require(
-        len(distinct(key)) == len(key),
-        "two branches of a surrogate for the same value",
+        len(distinct(key)) == len(key), "two branches of a surrogate for the same value"
     )
 
 
