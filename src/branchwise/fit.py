@@ -30,9 +30,16 @@ from branchwise.train.hold_out import (
     choose_alpha,
     encode_validation,
     held_out,
+    prune_by_engine,
     prune_by_validation,
 )
-from branchwise.train.train import check_costs, grown, task_of, warn_of_order
+from branchwise.train.train import (
+    check_costs,
+    grown,
+    grown_by_engine,
+    task_of,
+    warn_of_order,
+)
 from branchwise.tree.tree import Tree
 
 #: From classes to a cost matrix: a row for each true class, a column per prediction.
@@ -238,8 +245,6 @@ def _grown(
 ) -> tuple[Tree, Recipe, Any]:
     """Grow a tree; return it, the recipe with its ccp_alpha, and rows to prune with."""
     if not isinstance(data_source, MemoryTable):
-        from branchwise.train.engine_growth import grown_by_engine  # noqa: PLC0415
-
         return grown_by_engine(data_source, plan, recipe, progress), recipe, aside
     rows, task = data_source.rows, plan.task
     if validation_fraction is not None:
@@ -264,6 +269,4 @@ def _pruned(tree: Tree, plan: Plan, recipe: Recipe, aside: Training | Source) ->
     """Prune by the errors on rows that the tree was not grown from."""
     if isinstance(aside, Training):
         return prune_by_validation(tree, aside, recipe)
-    from branchwise.train.engine_growth import prune_by_engine  # noqa: PLC0415
-
     return prune_by_engine(tree, aside, plan, recipe)

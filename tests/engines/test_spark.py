@@ -18,7 +18,6 @@ import pytest
 from branchwise import DataError, ParameterError, datasets, fit_tree
 from branchwise.engines.level_engine import received, sent
 from branchwise.engines.spark import SparkTable
-from branchwise.engines.spark import cluster as spark_session
 from branchwise.engines.spark import source as engine
 from branchwise.engines.spark import workers as spark_workers
 from branchwise.predict import predict_rows
@@ -96,17 +95,17 @@ def test_bundled_tables(spark, recipe, name):
 
 @pytest.mark.slow
 def test_many_partitions_are_merged_by_the_workers(spark, monkeypatch):
-    monkeypatch.setattr(spark_session, "FAN_IN", 2)
+    monkeypatch.setattr(engine, "FAN_IN", 2)
     table = random_table(np.random.default_rng(3)).drop(columns="w")
     collected = []
-    collect = spark_session.Session.collected
+    collect = engine.Session.collected
 
     def counting(self, frame):
         rows = collect(self, frame)
         collected.append(len({row.source for row in rows}))
         return rows
 
-    monkeypatch.setattr(spark_session.Session, "collected", counting)
+    monkeypatch.setattr(engine.Session, "collected", counting)
     same_model(spark, table, replace(ID3, max_depth=2), 5, most_rows=0)
     assert collected[0] == 5  # how many partitions there are
     assert max(collected[1:]) <= 2

@@ -59,6 +59,10 @@ OUTSIDE = {
     "onnxruntime": {"export"},
     "jpmml_evaluator": {"export.templates.pmml_driver"},
 }
+#: Modules that are imported on first use, by the names that others import.
+LAZY = {
+    f"branchwise.data.arrow.{name}": "pyarrow" for name in ("pa", "compute", "parquet")
+}
 
 
 def module_name(path: Path) -> str:
@@ -83,6 +87,8 @@ def imports(path: Path) -> Iterator[str]:
                 full = f"{node.module}.{alias.name}"
                 inner = full.removeprefix("branchwise.")
                 yield full if inner in MODULES else node.module
+                if full in LAZY:
+                    yield LAZY[full]
 
 
 @cache

@@ -12,14 +12,21 @@ from numpy.typing import NDArray
 from branchwise.native import available, extension, plain_array
 
 
-class _Pyarrow:
-    """The package pyarrow, imported when something of it is first used."""
+class _LazyModule:
+    """A module that is imported when an attribute of it is first needed."""
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(import_module("pyarrow"), name)
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
 
 
-pa = _Pyarrow()
+#: Loaded when they are first used: most fits and commands do without them.
+pa: Any = _LazyModule("pyarrow")
+compute: Any = _LazyModule("pyarrow.compute")
+parquet: Any = _LazyModule("pyarrow.parquet")
+
 #: Metadata of a field whose dictionary has the declared values, in their order.
 _DECLARED = {b"branchwise": b"declared categories"}
 

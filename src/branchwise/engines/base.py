@@ -40,33 +40,12 @@ MAX_EXACT = 10_000
 class Task:
     """What to learn from a source.
 
-    Parameters
-    ----------
-    target, weight : str
-        The columns of the target and, if there is one, of the weights; or their values,
-        one for each row, if the rows are in memory.
-    ignored : tuple of str
-        Columns that are no attributes.
-    categorical_features, categories, classes
-        As in :func:`~branchwise.fit.fit_tree`.
-    class_weight : "balanced", dict or None
-        The factors of the weights of classes.
-    priors : dict or None
-        The share of all weight that each class is to have.
-    criterion : str or None
-        The criterion if the target is a number; None where it is a class.
-    weights_are_cases : bool
-        Whether a row of weight 2 is two cases.
-    divides : bool
-        Whether cases with missing values go down every branch.
-    rejects_missing : bool
-        Whether missing values are an error.
-    max_bins : int or None
-        The most bins of a numeric column; None is no limit.
-    max_exact : int
-        The most distinct numbers of a column with exact thresholds.
-    threads : int
-        How many threads read a table in memory.
+    ``target`` and ``weight`` are columns or, if the rows are in memory, values for each
+    row; ``ignored`` columns are no attributes. ``criterion`` is None where the target
+    is a class. With ``weights_are_cases`` a row of weight 2 is two cases; with
+    ``divides`` cases with missing values go down every branch. Columns with more than
+    ``max_exact`` distinct numbers have no exact thresholds. The rest is as in
+    :func:`~branchwise.fit.fit_tree`.
     """
 
     target: Any
@@ -175,9 +154,14 @@ class Plan:
 
     def n_codes(self, column: int) -> int:
         """Return the number of codes of a column, including that of missing values."""
+        unseen = self.unseen_values and column not in self.values
+        return self.missing_code(column) + 1 + unseen
+
+    def missing_code(self, column: int) -> int:
+        """Return the code that stands for missing in the counts of a column."""
         if column in self.values:
-            return len(self.values[column]) + 1
-        return self.schema.columns[column].missing_code + 1 + self.unseen_values
+            return len(self.values[column])
+        return self.schema.columns[column].missing_code
 
     def weigh(self, weights: Floats | None, labels: Any) -> Floats | None:
         """Round the weights of some rows to the grid."""
@@ -229,16 +213,9 @@ _NEEDED = {"dask": ("dask", "distributed"), "spark": ("pyspark",)}
 
 
 def source_of(source: object, engine: str | None = None, named: bool = True) -> Source:
-    """Return the data source of an object.
+    """Return the data source of an object; ``engine`` is one of ``ENGINES``, or None.
 
-    Parameters
-    ----------
-    source : object
-        A table, files, a frame of Dask or Spark, or a data source itself.
-    engine : str or None
-        One of ``ENGINES``; None is the engine of the source.
-    named : bool
-        Whether the target is the name of a column: only then text is a file.
+    ``named`` says that the target is the name of a column: only then text is a file.
     """
     known = engine_of(source)
     if engine not in (None, known, *ENGINES):

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Ints
-from branchwise.data.arrow import as_array, from_array, release_memory
+from branchwise.data.arrow import as_array, from_array, pa, release_memory
 from branchwise.data.schema import value_type
 from branchwise.engines.base import Plan, Task
 from branchwise.engines.chunk import (
@@ -42,13 +42,7 @@ from branchwise.tree.tree import Tree
 
 
 class BatchStore:
-    """A temporary file of batches of arrays, written once and read many times.
-
-    Parameters
-    ----------
-    folder : path
-        Where the file is made.
-    """
+    """A temporary file of batches of arrays, written once and read many times."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -58,9 +52,6 @@ class BatchStore:
 
     def append(self, arrays: Sequence[NDArray[Any]]) -> None:
         """Add a batch; every batch has arrays of the same types."""
-        import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
-        from pyarrow import ipc  # noqa: PLC0415
-
         columns = [from_array(array) for array in arrays]
         names = [str(at) for at in range(len(columns))]
         batch = pa.record_batch(columns, names)
@@ -69,8 +60,10 @@ class BatchStore:
                 handle, name = tempfile.mkstemp(".codes", dir=self._folder)
                 self._path = Path(name)
                 self._file = open(handle, "wb")  # noqa: PTH123, SIM115
-                options = ipc.IpcWriteOptions(compression="lz4")
-                self._writer = ipc.new_file(self._file, batch.schema, options=options)
+                options = pa.ipc.IpcWriteOptions(compression="lz4")
+                self._writer = pa.ipc.new_file(
+                    self._file, batch.schema, options=options
+                )
             self._writer.write_batch(batch)
         self.sizes.append(len(arrays[0]))
 
@@ -88,13 +81,10 @@ class BatchStore:
 
     def batches(self) -> Iterator[list[NDArray[np.generic]]]:
         """Read all batches, one after the other."""
-        import pyarrow as pa  # noqa: PLC0415
-        from pyarrow import ipc  # noqa: PLC0415
-
         self.close()
         if self._path is None:
             return
-        with pa.OSFile(str(self._path)) as source, ipc.open_file(source) as file:
+        with pa.OSFile(str(self._path)) as source, pa.ipc.open_file(source) as file:
             for at in range(file.num_record_batches):
                 yield [as_array(column) for column in file.get_batch(at).columns]
         release_memory()

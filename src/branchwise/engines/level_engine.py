@@ -273,11 +273,7 @@ class PassEngine:
     def counts(self, column: int, nodes: Ints | None = None) -> Counts:
         """Count a column in all open nodes, or in some of them."""
         counts = self._all_counts()[column]
-        if nodes is None:
-            return counts
-        wanted = np.zeros(self._route.n_open, dtype=bool)
-        wanted[nodes] = True
-        return counts.select(wanted[counts.node])
+        return counts if nodes is None else of_nodes(counts, nodes, self._route.n_open)
 
     def values(self, column: int) -> Floats:
         """Return the distinct numbers of a numeric column, or its bins."""
@@ -285,9 +281,7 @@ class PassEngine:
 
     def missing_code(self, column: int) -> int:
         """Return the code that stands for missing in the counts of a column."""
-        if column in self._plan.values:
-            return len(self._plan.values[column])
-        return self._plan.schema.columns[column].missing_code
+        return self._plan.missing_code(column)
 
     def branch_counts(self, splits: Splits) -> Iterator[Counts]:
         """Count every column by the branch that rows take, in place of their class."""
@@ -307,47 +301,10 @@ class PassEngine:
 
     def advance(self, splits: Splits) -> Level:
         """Move to the branches of the open nodes, which become the open nodes."""
-        known = self._branch_totals(splits)
+        known = branch_totals(self._all_counts(), self._plan, splits)
         self._route = self._route.further(splits)
         self._counts = None
         return self._counted_totals() if known is None else known
-
-    def _branch_totals(self, splits: Splits) -> Level | None:
-        """Add up the weights of each branch; None if that needs the rows."""
-        counts = self._all_counts()
-        router = Router(self._plan.schema.columns, splits)
-        width = counts[0].weights.shape[1]
-        weights = np.zeros((len(splits.sizes), width))
-        cases = np.zeros(len(splits.sizes))
-        for index in distinct(splits.column[splits.column >= 0]).tolist():
-            requesting = counts[index].select(
-                splits.column[counts[index].node] == index
-            )
-            if splits.surrogates is not None and self._splits_on_others(
-                index, requesting
-            ):
-                return None
-            branch = self._branches(router, index, requesting)
-            if (branch == EVERY_BRANCH).any():
-                return None
-            moved = branch != STOP
-            child = router.first_branch[requesting.node[moved]] + branch[moved]
-            np.add.at(weights, child, requesting.weights[moved])
-            np.add.at(cases, child, requesting.cases[moved])
-        return Level(weights, cases)
-
-    def _splits_on_others(self, index: int, requesting: Counts) -> bool:
-        return bool((requesting.code == self.missing_code(index)).any())
-
-    def _branches(self, router: Router, index: int, requesting: Counts) -> Ints:
-        """Send one row for each pair of node and code down the splits."""
-        cells: Any = requesting.code
-        if index in self._plan.values:
-            cells = np.append(self._plan.values[index], np.nan)[requesting.code]
-        data: list[Any] = [np.empty(0)] * len(self._every)
-        data[index] = cells
-        every = np.arange(len(requesting.code))
-        return router.branches(Columns(len(every), tuple(data)), every, requesting.node)
 
     def class_cases(self, tree: Tree) -> Floats:
         """Count the cases of each class down a finished tree, in one pass."""
@@ -370,6 +327,47 @@ class PassEngine:
         bucket = np.full(self._route.n_open, -1, dtype=np.intp)
         bucket[small] = in_buckets(cases[small], self._runner.most_rows)
         return self._runner.finish(self._route, bucket, below)
+
+
+def branch_totals(
+    counts: Mapping[int, Counts], plan: Plan, splits: Splits
+) -> Level | None:
+    """Return the totals of branches from the counts of nodes; None if unknown.
+
+    Divided cases are rounded one by one, and cases routed by surrogates are not counted
+    by the column of their node.
+    """
+    used = distinct(splits.column[splits.column >= 0]).tolist()
+    if any(index not in counts for index in used):
+        return None
+    router = Router(plan.schema.columns, splits)
+    width = plan.n_classes if plan.scale is None else plan.scale.width
+    weights, cases = np.zeros((len(splits.sizes), width)), np.zeros(len(splits.sizes))
+    for index in used:
+        own = counts[index].select(splits.column[counts[index].node] == index)
+        missing = own.code == plan.missing_code(index)
+        if splits.surrogates is not None and missing.any():
+            return None
+        # One row for each pair of node and code is sent down the splits.
+        cells: Any = own.code
+        if index in plan.values:
+            cells = np.append(plan.values[index], np.nan)[own.code]
+        rows = Columns(len(cells), (np.empty(0),) * index + (cells,))
+        branch = router.branches(rows, np.arange(len(cells)), own.node)
+        if (branch == EVERY_BRANCH).any():
+            return None
+        moved = branch != STOP
+        child = router.first_branch[own.node[moved]] + branch[moved]
+        np.add.at(weights, child, own.weights[moved])
+        np.add.at(cases, child, own.cases[moved])
+    return Level(weights, cases)
+
+
+def of_nodes(counts: Counts, nodes: Ints, n_nodes: int) -> Counts:
+    """Keep the counts of some nodes."""
+    wanted = np.zeros(n_nodes, dtype=bool)
+    wanted[nodes] = True
+    return counts.select(wanted[counts.node])
 
 
 def in_buckets(cases: Floats, most_rows: int) -> Ints:
@@ -420,22 +418,12 @@ class RemoteTable(ABC):
         missing: Texts,
         address: str | None = None,
     ) -> Any:
-        """Return Parquet files as a DataFrame, and connect to a cluster.
+        """Return columns of Parquet files as a DataFrame, and connect to a cluster.
 
         Dask and Spark infer the types of text files from their first rows, and not as
-        branchwise does: the tree would be different. So these are rejected.
-
-        Parameters
-        ----------
-        paths : sequence of str
-            The files.
-        names : sequence of str
-            The columns.
-        missing : sequence of str
-            The texts that are missing values.
-        address : str or None
-            The scheduler of Dask, or the master of Spark such as ``"local[2]"``, unless
-            there is a client or a session.
+        branchwise does: the tree would be different. So these are rejected. ``missing``
+        are the texts that are missing values; ``address`` is the scheduler of Dask, or
+        the master of Spark such as ``"local[2]"``, unless there is one already.
         """
         files = [str(path) for path in paths]
         others = [path for path in files if not path.lower().endswith(_PARQUET)]

@@ -346,13 +346,7 @@ class Training:
 
 
 class MemoryTable:
-    """A table in memory, or a file that is read into it.
-
-    Parameters
-    ----------
-    table : table, path or frame
-        The rows.
-    """
+    """A table in memory, or a file that is read into it."""
 
     engine_name = "memory"
     label = "The table"

@@ -309,17 +309,7 @@ class Rescan:
 
 
 def finalise(statistics: Summary, task: Task, again: Rescan) -> Plan:
-    """Return the plan from the summary of all rows.
-
-    Parameters
-    ----------
-    statistics : Summary
-        The summary of all rows.
-    task : Task
-        What to learn from them.
-    again : Rescan
-        Functions that scan the rows once more.
-    """
+    """Return the plan from the summary of all rows, which may be scanned again."""
     if not statistics.n_rows:
         raise DataError("The table has no rows, so there is nothing to learn from.")
     plan = _weighed(_plan(statistics, task), statistics, again)

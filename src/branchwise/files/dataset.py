@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 from branchwise.data.arrow import (
     declared_table,
     is_dataset,
+    pa,
     release_memory,
 )
 from branchwise.data.frames import Frame, open_table
@@ -161,8 +162,6 @@ class _Delimited(ChunkFile):
                 yield self._chunk(own, wanted, location, others)
 
     def nothing(self, wanted: Sequence[str], kept: Sequence[str]) -> TableChunk:
-        import pyarrow as pa  # noqa: PLC0415
-
         as_is = {name: pa.chunked_array([], pa.string()) for name in kept}
         none = [pa.nulls(0)] * len(wanted)
         return self._chunk(none, wanted, _row_location(0), as_is)
@@ -178,8 +177,6 @@ class _Typed(ChunkFile):
         self.names, self._declared = self._file.names, self._file.declared
 
     def _tables(self, wanted: Sequence[str], n_rows: int) -> Batches:
-        import pyarrow as pa  # noqa: PLC0415
-
         waiting: list[Any] = []
         with closing(self._file.batches(wanted, n_rows)) as batches:
             for batch in batches:
@@ -455,8 +452,6 @@ def _told_by_folders(names: Sequence[str], where: str) -> DataError:
 
 def _files_of_dataset(dataset: Any) -> tuple[str, ...]:
     """Return the files of a dataset without filters or partitions."""
-    import pyarrow as pa  # noqa: PLC0415  (the user has loaded it)
-
     files = getattr(dataset, "files", None)
     if files is None:
         raise DataError(

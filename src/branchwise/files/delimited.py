@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from branchwise.data.arrow import as_dictionary, dictionary_codes
+from branchwise.data.arrow import as_dictionary, dictionary_codes, pa
 from branchwise.errors import DataError, quoted
 from branchwise.files.csv_rows import Lines, Records, csv_reader, line_spans
 from branchwise.files.options import WHITESPACE, Reading
@@ -243,17 +243,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class DeclaredRows:
-    """Rows of declared columns, rewritten as delimited text.
-
-    Parameters
-    ----------
-    records : Records
-        The rows as delimited text, with all columns.
-    columns : tuple of Declared
-        Their declarations.
-    lines : sequence of int
-        The line of each row in the file.
-    """
+    """Rows of declared columns as delimited text; ``lines`` has the line of each."""
 
     records: Records
     columns: tuple[Declared, ...]
@@ -302,8 +292,6 @@ class DeclaredRows:
 
     def _nominal(self, column: Declared, cells: Any, na_values: Collection[str]) -> Any:
         """Return text as a dictionary of the declared values, in their order."""
-        import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
-
         if not len(cells):
             array = pa.array([], pa.dictionary(pa.int32(), pa.string()))
         else:
@@ -328,8 +316,6 @@ class DeclaredRows:
         return pa.chunked_array([made])
 
     def _check_words(self, column: Declared, cells: Any) -> None:
-        import pyarrow as pa  # noqa: PLC0415
-
         if not pa.types.is_dictionary(cells.type):
             return
         for row, cell in enumerate(cells.to_pylist()):
@@ -350,24 +336,12 @@ def rewritten(
     end_mark: bytes = b"",
     inner_spaces: bool = False,
 ) -> tuple[bytes, list[int]]:
-    """Rewrite rows as CSV, and return the line of each.
+    """Rewrite rows, from ``start`` on, as CSV, and return the line of each.
 
-    Parameters
-    ----------
-    content : bytes or StoredFile
-        The text, which is in UTF-8 without an error.
-    start : int
-        Where the rows begin.
-    first_line : int
-        The number of the line there.
-    special : collection of int
-        The bytes that make a row more than cells with commas between them.
-    rewrite : callable
-        Such a row and its line -> its cells (None: missing), or None for no row.
-    end_mark : bytes
-        What may end a plain row.
-    inner_spaces : bool
-        Whether a cell that is not in quotes may contain spaces.
+    ``content`` is UTF-8 without an error. Rows without ``special`` bytes are cells with
+    commas between them, which may end with ``end_mark``, and with ``inner_spaces`` have
+    spaces within; ``rewrite`` takes others with their line, and returns their cells
+    (None: missing), or None for no row.
     """
     rows: list[bytes] = []
     lines: list[int] = []

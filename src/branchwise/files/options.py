@@ -90,31 +90,9 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 @dataclass(frozen=True)
 class Reading:
-    """Options of reading a file; None is inferred from the file.
+    """Options of reading a file, as in ``read_table``; None is inferred from the file.
 
-    Parameters
-    ----------
-    file_format : str or None
-        One of ``FORMATS``.
-    separator : str or None
-        The separator of cells of CSV: one character, one and a space (whitespace
-        around cells is stripped), or "whitespace".
-    encoding : str or None
-        The encoding of text; None is UTF-8, or what a byte order mark says.
-    header : bool
-        Whether the first line has the names of the columns.
-    names : tuple of str or None
-        The names of the columns of a file without a header.
-    names_file : str or None
-        A file with these names, one per line, or a C4.5 names file.
-    sheet : str or None
-        The name of a sheet, or its number from 1.
-    table, query : str or None
-        A table of a database, or a query to it.
-    max_size : int or None
-        The most bytes of standard input or of a decompressed file.
-    flags : bool
-        Whether messages name the options of the command line.
+    With ``flags`` messages name the options of the command line.
     """
 
     file_format: str | None = None

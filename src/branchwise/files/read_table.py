@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
-from branchwise.data.arrow import as_list, converted, declared_table, is_text
+from branchwise.data.arrow import as_list, converted, declared_table, is_text, pa
 from branchwise.data.schema import check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.delimited import DelimitedFile
@@ -50,15 +50,8 @@ _TRUTH = {"true": True, "false": False}
 class TableFile:
     """An opened file: its column names are known, its columns can be read.
 
-    Parameters
-    ----------
-    source : str or path
-        A file; ``-`` is standard input.
-    reading : Reading or None
-        Options of reading; by default they are inferred from the file.
-    further : bool
-        Whether it is a further table beside the one that ``reading`` is for: options
-        that do not fit its format are ignored then.
+    ``further`` says that it is a table beside the one that ``reading`` is for: options
+    that do not fit its format are ignored then.
     """
 
     def __init__(
@@ -110,28 +103,11 @@ class TableFile:
         ignore: Collection[str] = (),
         only: Collection[str] | None = None,
     ) -> Any:
-        """Read the columns into a table.
+        """Read columns into an Arrow table: numbers, and text as dictionary columns.
 
-        Parameters
-        ----------
-        missing : sequence of str
-            The cells of text and number columns that are missing values.
-        text_columns : collection of str or "all"
-            Columns to read as the text that is in the file; "all" are those that are
-            not named as something else.
-        number_columns : collection of str
-            Columns that must hold numbers.
-        boolean_columns : collection of str
-            Columns that must hold "true" and "false", in upper or lower case.
-        ignore : collection of str
-            Columns to leave out.
-        only : collection of str or None
-            If given, the columns to read.
-
-        Returns
-        -------
-        pyarrow.Table
-            Number columns, and text as dictionary columns.
+        The parameters are those of :func:`read_table`; "all" text columns are those
+        that are not named as something else. Boolean columns must hold "true" and
+        "false", in upper or lower case; ``only`` names the columns to read.
         """
         other = {*number_columns, *boolean_columns}
         if text_columns == "all":
@@ -259,8 +235,6 @@ def with_location(
 
 def _as_booleans(column: Any, reject: Reject) -> Any:
     """Return a column as booleans; raise unless cells are true or false."""
-    import pyarrow as pa  # noqa: PLC0415
-
     if pa.types.is_null(column.type) or pa.types.is_boolean(column.type):
         return column.cast(pa.bool_())
     text = column if is_text(column.type) else column.cast(pa.string())
@@ -269,8 +243,6 @@ def _as_booleans(column: Any, reject: Reject) -> Any:
 
 def _as_numbers(name: str, column: Any, label: str, reject: Reject) -> Any:
     """Return a column as numbers; raise for other cells."""
-    import pyarrow as pa  # noqa: PLC0415
-
     kind = column.type
     if pa.types.is_null(kind):
         return column.cast(pa.float64())

@@ -10,8 +10,11 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from branchwise.data.arrow import (
+    compute,
     declares_values,
     is_text,
+    pa,
+    parquet,
     sorted_dictionary,
     without_values,
 )
@@ -26,23 +29,10 @@ def typed_columns(
     text: Collection[int],
     missing: Sequence[str],
 ) -> list[Any]:
-    """Return columns with their types, those in ``text`` as text.
+    """Return the columns of an Arrow table, those at positions in ``text`` as text.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The columns.
-    label : str
-        What messages call the file.
-    text : collection of int
-        Positions of the columns to return as text.
-    missing : sequence of str
-        The texts that are missing values.
-
-    Returns
-    -------
-    list of pyarrow.ChunkedArray
-        Text in dictionaries: declared values in their order, others sorted.
+    Text is in dictionaries: declared values in their order, others sorted. ``missing``
+    are the texts that are missing values.
     """
     columns = []
     for at, name in enumerate(table.column_names):
@@ -59,8 +49,6 @@ def typed_columns(
 
 def untyped(columns: Iterable[Any]) -> list[Any]:
     """Return columns as they are shown: dates and text as text."""
-    import pyarrow as pa  # noqa: PLC0415
-
     plain = []
     for column in columns:
         if pa.types.is_dictionary(column.type):
@@ -77,13 +65,9 @@ def in_file_order(indices: Iterable[int], wanted: Collection[int]) -> set[int]:
 
 
 def _as_text(name: str, column: Any, label: str) -> Any:
-    import pyarrow as pa  # noqa: PLC0415
-
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
-        from pyarrow import compute  # noqa: PLC0415
-
         # NaN is missing, as in columns of numbers.
         column = compute.if_else(compute.is_nan(column), None, column)
     try:
@@ -111,8 +95,6 @@ def pandas_index(name: str) -> bool:
 
 def plain_texts(schema: Any) -> list[str]:
     """Return the names of the columns that hold text and are no dictionaries."""
-    import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
-
     return [
         field.name
         for field in schema
@@ -122,8 +104,6 @@ def plain_texts(schema: Any) -> list[str]:
 
 def declared_columns(path: str) -> frozenset[str]:
     """Return the columns of a Parquet file whose dictionaries have declared values."""
-    from pyarrow import parquet  # noqa: PLC0415
-
     schema = parquet.read_schema(path)
     return frozenset(field.name for field in schema if declares_values(field))
 
@@ -189,8 +169,6 @@ class TypedFile(ABC):
         """Yield columns in batches."""
 
     def _source(self) -> Any:
-        import pyarrow as pa  # noqa: PLC0415
-
         if isinstance(self._content, str):
             return pa.OSFile(self._content)
         if isinstance(self._content, bytes):
@@ -200,8 +178,6 @@ class TypedFile(ABC):
     @contextmanager
     def _whole_file(self) -> Iterator[None]:
         """Raise an error that names the file where it is damaged."""
-        import pyarrow as pa  # noqa: PLC0415
-
         try:
             yield
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -218,8 +194,6 @@ class ParquetFile(TypedFile):
     format_name = "Parquet"
 
     def _read_schema(self) -> Any:
-        from pyarrow import parquet  # noqa: PLC0415
-
         return parquet.read_schema(self._opened_by())
 
     def _opened_by(self) -> Any:
@@ -228,8 +202,6 @@ class ParquetFile(TypedFile):
         return self._content if path else self._source()
 
     def _open(self) -> Any:
-        from pyarrow import parquet  # noqa: PLC0415
-
         # Text that is a dictionary in the file is read as such.
         dictionaries = plain_texts(self.schema)
         return parquet.ParquetFile(self._opened_by(), read_dictionary=dictionaries)
@@ -285,19 +257,15 @@ class ArrowFile(TypedFile):
     @contextmanager
     def _open(self, fields: Sequence[int] = ()) -> Iterator[Any]:
         """Open all columns or some."""
-        from pyarrow import ipc  # noqa: PLC0415
-
-        options = ipc.IpcReadOptions(included_fields=list(fields) or None)
+        options = pa.ipc.IpcReadOptions(included_fields=list(fields) or None)
         with self._source() as source:
             is_file = source.read(len(ARROW[0])) == ARROW[0]
             source.seek(0)
-            opened = ipc.open_file if is_file else ipc.open_stream
+            opened = pa.ipc.open_file if is_file else pa.ipc.open_stream
             with opened(source, options=options) as file:
                 yield file
 
     def _read(self, indices: Sequence[int]) -> Any:
-        import pyarrow as pa  # noqa: PLC0415
-
         batches, size = [], 0
         for batch in self.batches((), 0):
             batches.append(batch)
@@ -326,19 +294,9 @@ def column_of_cells(
 ) -> Any:
     """Return a column of numbers, booleans, dates or, if they are mixed, of text.
 
-    Parameters
-    ----------
-    cells : sequence
-        Texts, numbers, booleans, dates and None.
-    name, label : str
-        The names of the column and the file in messages.
-    as_text : bool
-        Whether to return text in any case.
-    missing : sequence of str
-        The texts that are missing values.
+    Cells are texts, numbers, booleans, dates and None. Texts in ``missing`` are missing
+    values.
     """
-    import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
-
     na_values = frozenset(missing)
     cells = [
         None if cell is None or (isinstance(cell, str) and cell in na_values) else cell
@@ -367,8 +325,6 @@ def column_of_cells(
 
 def _numbers(cells: Sequence[Any], name: str, label: str) -> Any:
     """Return integers, where all are whole, or float64."""
-    import pyarrow as pa  # noqa: PLC0415
-
     inexact = [c for c in cells if isinstance(c, int) and abs(c) > LARGEST_EXACT]
     # Larger floats are neither counts nor codes.
     largest = _LARGEST if inexact else LARGEST_EXACT
@@ -386,8 +342,6 @@ def _numbers(cells: Sequence[Any], name: str, label: str) -> Any:
 
 def _dates(cells: Sequence[Any], kinds: set[type]) -> Any:
     """Return dates or times as such; None if there is anything else."""
-    import pyarrow as pa  # noqa: PLC0415
-
     if kinds <= {date, datetime}:
         if datetime not in kinds:
             return pa.array(cells)

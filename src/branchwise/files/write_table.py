@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal, Protocol, get_args
 
 import numpy as np
 
-from branchwise.data.arrow import as_list, from_array
+from branchwise.data.arrow import as_list, from_array, pa, parquet
 from branchwise.errors import DataError, ParameterError
 from branchwise.files.options import COMPRESSED, ENDINGS, FORMATS
 
@@ -73,19 +73,10 @@ def write_columns(
     file_format: FileFormat,
     escape_formulas: bool = False,
 ) -> None:
-    """Write columns of equal length.
+    """Write columns of equal length, in which None is a missing value.
 
-    Parameters
-    ----------
-    file : binary file
-        The file to write to.
-    columns : dict of str to list
-        The columns; None is a missing value.
-    file_format : {"csv", "tsv", "json", "parquet", "arrow"}
-        The format; JSON is a list with an object for each row.
-    escape_formulas : bool
-        Whether texts of CSV and TSV that a spreadsheet would treat as a formula get an
-        apostrophe in front.
+    With ``escape_formulas`` texts of CSV and TSV that a spreadsheet would treat as a
+    formula get an apostrophe in front.
     """
     with chunk_writer(file, file_format, escape_formulas) as writer:
         writer.write(columns)
@@ -202,8 +193,6 @@ class _TypedWriter:
         self._writer: Any = None
 
     def write(self, columns: Mapping[str, Any]) -> None:
-        import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
-
         table = pa.table(
             [_as_arrow(column) for column in columns.values()], names=list(columns)
         )
@@ -221,13 +210,11 @@ class _TypedWriter:
         self._writer.write_table(table.cast(self._schema))
 
     def _begin(self, schema: Any) -> None:
-        from pyarrow import ipc, parquet  # noqa: PLC0415
-
         self._schema = schema
         if self._format == "parquet":
             self._writer = parquet.ParquetWriter(self._sink, schema)
         else:
-            self._writer = ipc.new_file(self._sink, schema)
+            self._writer = pa.ipc.new_file(self._sink, schema)
 
     def close(self, whole: bool) -> None:
         self._sink.is_on = whole
@@ -264,8 +251,6 @@ def _as_cells(column: Any) -> list[Any]:
 
 def _as_arrow(column: Any) -> Any:
     """Return a column whose type does not depend on whether it has rows."""
-    import pyarrow as pa  # noqa: PLC0415
-
     if not isinstance(column, np.ndarray):
         return column
     if column.dtype.kind in "if":

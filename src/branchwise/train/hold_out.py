@@ -15,18 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import TIE, Floats, Ints
+from branchwise.data.arrays import TIE, Edges, Floats, Ints, distinct
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
 from branchwise.data.schema import Schema
 from branchwise.data.target import learn_numbers, learn_target
+from branchwise.engines.base import Plan, Source
 from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.grow.grow import count_down
 from branchwise.prune import subtrees
 from branchwise.recipe import PARAMETERS, Recipe
-from branchwise.train.train import grown
+from branchwise.train.train import between_bins, grown
 from branchwise.tree.apply import Walker
-from branchwise.tree.tree import Tree
+from branchwise.tree.tree import Tree, stopped_weights
 
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
@@ -237,6 +239,85 @@ def prune_by_validation(tree: Tree, validation: Training, recipe: Recipe) -> Tre
     errors = errors_by_node(tree, validation, recipe, units)
     slack = recipe.tolerance * (total_weight(validation) / units.weight) / units.error
     return subtrees.by_validation(tree, errors.passing, errors.stopping, slack)
+
+
+def plan_for(others: Source, plan: Plan, tree: Tree) -> Plan:
+    """Return the plan of validation rows: the learnt schema, without weights. They
+    may have unseen categories; their numbers are binned by the thresholds of the
+    tree.
+    """  # noqa: D205
+    task = replace(
+        plan.task,
+        weight=None,
+        ignored=(*plan.task.ignored, *filter(None, [plan.task.weight])),
+        class_weight=None,
+        priors=None,
+        divides=plan.grid.fractions,
+        max_bins=None,
+    )
+    found = others.learn(task)
+    known = plan.schema.classes
+    unseen = [label for label in found.schema.classes if label not in known]
+    if unseen:
+        raise DataError(
+            f"In the validation set: y has {quoted(unseen)}, but the classes of the "
+            f"tree are {quoted(known)}. Leave those rows out."
+        )
+    edges = _thresholds_of(tree, plan)
+    values = {
+        index: np.arange(len(thresholds) + 1.0) for index, thresholds in edges.items()
+    }
+    return replace(
+        found, schema=plan.schema, edges=edges, values=values, unseen_values=True
+    )
+
+
+def _thresholds_of(tree: Tree, plan: Plan) -> Edges:
+    """Return the thresholds of every numeric column, in order."""
+    column, threshold = tree.column, tree.threshold
+    if tree.surrogate_column is not None and tree.surrogate_threshold is not None:
+        column = np.concatenate([column, tree.surrogate_column])
+        threshold = np.concatenate([threshold, tree.surrogate_threshold])
+    made = ~np.isnan(threshold)
+    return {
+        index: distinct(threshold[made & (column == index)]) for index in plan.values
+    }
+
+
+def prune_by_engine(
+    tree: Tree, data_source: Source, plan: Plan, recipe: Recipe
+) -> Tree:
+    """Prune by the errors on the validation rows of a source.
+
+    ``plan`` is that of the rows that the tree was grown from.
+    """
+    plan = plan_for(data_source, plan, tree)
+    engine = data_source.engine(plan)
+    counted = count_down(engine, between_bins(tree, plan.edges))
+    stopped = np.where(
+        tree.is_leaf[:, np.newaxis], counted.weights, stopped_weights(counted)
+    )
+    passing, stopping = (
+        _errors_by_weight(weights, tree, plan, recipe)
+        for weights in (counted.weights, stopped)
+    )
+    slack = recipe.tolerance * plan.grid.total
+    return subtrees.by_validation(tree, passing, stopping, slack)
+
+
+def _errors_by_weight(
+    weights: Floats, tree: Tree, plan: Plan, recipe: Recipe
+) -> Floats:
+    """Return the errors of nodes as predictors of rows with these class weights."""
+    if plan.scale is not None and tree.mean is not None:
+        return plan.scale.distances(weights, tree.mean)
+    if recipe.costs is not None:
+        costs = np.array(recipe.costs)[:, tree.label].T
+        priced: Floats = (weights * costs).sum(axis=1)
+        return priced
+    right = np.take_along_axis(weights, tree.label[:, np.newaxis], axis=1)[:, 0]
+    wrong: Floats = weights.sum(axis=1) - right
+    return wrong
 
 
 def total_weight(training: Training) -> float:

@@ -1,4 +1,4 @@
-"""Growing and pruning of trees, from encoded rows or from the rows of an engine.
+"""Growing and pruning of trees, from encoded rows or by the counts of an engine.
 
 Rows of a :class:`Training` can be selected without encoding them again, as for
 validation sets and cross-validation. Smaller trees of the same rows are derived from
@@ -8,7 +8,7 @@ larger ones in the cache.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -27,7 +27,9 @@ from branchwise.data.encoded_table import LRUCache, digest
 from branchwise.data.schema import Column, Value
 from branchwise.data.target import Classes, Scale
 from branchwise.data.weights import WeightGrid
-from branchwise.engines.base import Task
+from branchwise.engines.base import Plan, Source, Task
+from branchwise.engines.chunk import Chunk, cells_of
+from branchwise.engines.level_engine import PassEngine
 from branchwise.engines.memory import Training, class_cases_of
 from branchwise.errors import BranchwiseWarning, ParameterError, quoted
 from branchwise.grow import native_kernel as native
@@ -68,16 +70,8 @@ def thinned_from_larger(
 ) -> Tree:
     """Return what ``grow(recipe)`` returns, if possible without calling it.
 
-    Parameters
-    ----------
-    cache : LRUCache
-        The cache of trees of the same rows, targets and weights.
-    recipe : Recipe
-        How the tree is to be grown.
-    n_cases : float
-        The number of cases that fractional limits refer to.
-    grow : callable
-        Grows a tree.
+    The cache has trees of the same rows, targets and weights; fractional limits refer
+    to ``n_cases``.
     """
     name = ("tree", without_limits(recipe))
     kept = cache.get(name)
@@ -359,3 +353,70 @@ def recounter(
         return with_costs(counted, recipe), origin
 
     return count
+
+
+@dataclass(frozen=True)
+class Below:
+    """Grows the subtree of a node from the rows of the node."""
+
+    plan: Plan
+    recipe: Recipe
+
+    def __call__(self, chunk: Chunk) -> Tree:
+        """Grow from rows of one node; limits refer to the whole table."""
+        return native.grow_native(
+            self.plan.schema.columns,
+            cells_of(chunk, self.plan),
+            chunk.target.astype(np.intp),
+            self.plan.n_classes,
+            self.plan.grid_of(chunk.weights),
+            self.recipe,
+        )
+
+    @classmethod
+    def serves(cls, plan: Plan, recipe: Recipe) -> bool:
+        """Whether the rows of a node are all that is needed.
+
+        The thresholds of C4.5 are numbers of the whole table.
+        """
+        anywhere = recipe.threshold == "value" and bool(plan.values)
+        if anywhere or recipe.is_regression or not native.serves(recipe):
+            return False
+        return native.holds(plan.schema.columns, plan.n_classes, 0)  # of a small node
+
+
+def grown_by_engine(
+    data_source: Source,
+    plan: Plan,
+    recipe: Recipe,
+    progress: Progress | None = None,
+) -> Tree:
+    """Grow a tree and prune it as far as the rows that it is grown from allow."""
+    engine = data_source.engine(plan)
+    columns = plan.schema.columns
+    finish = None
+    if isinstance(engine, PassEngine) and Below.serves(plan, recipe):
+        passing = engine
+
+        def finish(cases: Floats, depth: int) -> Iterator[tuple[int, Tree]]:
+            return passing.finish(cases, Below(plan, _from(recipe, depth)))
+
+    tree = grow(engine, columns, recipe, progress, finish)
+    tree = with_costs(finished(tree, plan.scale, plan.grid), recipe)
+
+    def counted(tree: Tree) -> tuple[Tree, Ints]:
+        new_values = recipe.branching == "values"
+        again, origin = recount(engine, columns, tree, new_values)
+        return with_costs(finished(again, None, plan.grid), recipe), origin
+
+    tree = with_predictions(trimmed(tree, recipe, counted), recipe)
+    if plan.weighted and not tree.is_regression:
+        tree = tree.with_class_cases(engine.class_cases(tree))
+    return in_numbers(tree, plan.edges) if plan.edges else tree
+
+
+def _from(recipe: Recipe, depth: int) -> Recipe:
+    """Return the recipe of a subtree whose root is at a depth."""
+    if recipe.max_depth is None:
+        return recipe
+    return replace(recipe, max_depth=recipe.max_depth - depth)

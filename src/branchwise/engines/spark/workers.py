@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from branchwise.data.arrow import table_of_batches
+from branchwise.data.arrow import pa, table_of_batches
 from branchwise.data.columns import KeptColumn, downcast_codes
 from branchwise.data.frames import Frame, open_table
 from branchwise.engines.base import Plan, Task
@@ -78,8 +78,6 @@ def pages(source: int, things: Iterable[tuple[int, bytes]]) -> Iterator[Any]:
 
     Yields a record batch for each.
     """
-    import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
-
     page = 0
     for bucket, data in things:
         sliced = [data[at : at + PAGE] for at in range(0, len(data), PAGE)]

@@ -55,18 +55,10 @@ def _rounded(name: str, step: float, binder: Binder) -> str:
 
 
 def terms(weight: str | None) -> tuple[list[dict[str, str]], list[str], list[str]]:
-    """Return the terms whose sums are the numbers ``v`` and their squares.
+    """Return the terms whose sums are the weighted numbers ``v`` and their squares.
 
-    Parameters
-    ----------
-    weight : str or None
-        The name of the weight; None where all weigh 1.
-
-    Returns
-    -------
-    tuple
-        Fields to be added to the rows, some after the other; the names of the terms of
-        weighted numbers; and those of weighted squares.
+    These are fields to be added to the rows, some after the other, and the names of the
+    terms of numbers and of squares. Without a weight all weigh 1.
     """
     fields = [
         _upper("v"),

@@ -1,9 +1,8 @@
-"""Data source and engine of databases: rows are counted by SQL, in the database.
+"""Data source of databases: tables and queries of DuckDB, SQLite and PostgreSQL.
 
-DuckDB, SQLite and PostgreSQL. A level of the tree is one query, however many nodes it
-has: rows are moved down the tree by joins with the routes of its nodes and counted by
-GROUP BY. Nothing is written, unless temporary tables are allowed: then rows are stored
-as codes, with the node they are in, and every level continues from the last one.
+They are scanned by queries, by the rules of ``data/encode.py``; but distinct values are
+fetched with their counts, and errors name no row, as rows of a database have no
+numbers.
 """
 
 from __future__ import annotations
@@ -16,282 +15,328 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from branchwise.data.arrays import Floats, Ints, distinct
-from branchwise.data.schema import Column, Columns, check_names
-from branchwise.engines.base import Plan, Task
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.columns import Coded, Numbers, RawColumn
+from branchwise.data.encode import learn_column
+from branchwise.data.exact_sums import lowest_bit
+from branchwise.data.frames import Frame, chosen_columns, declared_categories
+from branchwise.data.schema import Column, Value, check_names, value_type
+from branchwise.data.target import Spread, class_codes, occurring_classes
+from branchwise.data.weights import WeightSummary, long_sum
+from branchwise.engines.base import Plan, Task, attributes_of
+from branchwise.engines.scan import (
+    ColumnSummary,
+    NumberSummary,
+    Rescan,
+    Summary,
+    finalise,
+)
 from branchwise.engines.sql.connections import (
     Binder,
     Connection,
     Described,
-    TooManyValues,
-)
-from branchwise.engines.sql.counting import (
-    COLUMNS_A_QUERY,
-    LONGEST_RESULT,
-    WHOLE,
-    Counting,
-    Groups,
-    by_branch,
-    changed,
-    only,
 )
 from branchwise.engines.sql.drivers import connected
-from branchwise.engines.sql.queries import Writer
-from branchwise.engines.sql.routes import (
-    MOST_JOINED_LEVELS,
-    Step,
-    TooDeep,
-    in_nodes,
-    renumbering,
-    step_of,
-)
-from branchwise.engines.sql.scan import learn
+from branchwise.engines.sql.engine import SqlEngine
+from branchwise.engines.sql.queries import Writer, weight_of
 from branchwise.engines.sql.table_columns import Source
-from branchwise.errors import DataError, ParameterError
+from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.files.read_table import MISSING
-from branchwise.grow.counts import Counts
-from branchwise.grow.protocol import Level, class_cases
-from branchwise.tree.splits import EVERY_BRANCH, Router, Splits
-from branchwise.tree.tree import Tree
+
+_LOW_BITS = np.int64(-(1 << 27))
+#: Products of such whole numbers and half the bits of a number are exact.
+_FEW = 1 << 26
 
 
-class SqlEngine:
-    """Counts and moves the rows of a database."""
+def learn(source: Source, task: Task) -> Plan:
+    """Summarise the rows of a source by queries, and return the plan."""
+    frame = source.frame()
+    _check_equal_names(source)
+    attributes = attributes_of(frame, task)
+    special = [task.target, *([] if task.weight is None else [task.weight])]
+    source.prepare([*attributes.names, *special])
+    learning = _Learning(source, task)
+    statistics = learning.statistics(attributes)
 
-    def __init__(self, writer: Writer, temporary_tables: bool) -> None:
-        self._writer = writer
-        self._plan = writer.plan
-        self._columns = writer.plan.schema.columns
-        self._connection = writer.source.connection
-        self._temporary = temporary_tables
-        self._table: str | None = None
-        self._n_tables = 0
-        self.whole = writer.plan.grid.whole
-        self.scale = writer.plan.scale
-        self._start()
+    def rescan(plan: Plan) -> Summary:
+        return replace(learning, plan=plan).statistics(attributes)
 
-    def _start(self) -> None:
-        if self._table is not None:
-            self._connection.drop(self._table)
-        self._table = None
-        self._steps: list[Step] = []
-        self._n_nodes = 1
-        self._cache: dict[int, Counts] = {}
-        self._level: Level | None = None
+    return finalise(statistics, task, Rescan(learning.weigh, rescan))
 
-    def totals(self) -> Level:
-        """Put all rows in the root; return its class weights and cases."""
-        self._start()
-        return self._totals()
 
-    def values(self, column: int) -> Floats:
-        """Return the distinct numbers of a numeric column."""
-        return self._plan.values.get(column, np.empty(0))
-
-    def missing_code(self, column: int) -> int:
-        """Return the code that stands for missing in the counts of a column."""
-        return self._writer.n_codes[column] - 1
-
-    def counts(self, column: int, nodes: Ints | None = None) -> Counts:
-        """Count a column in all open nodes, or in some of them."""
-        if not self._cache:
-            if self._temporary:
-                self._keep()
-            self._cache = self._counted(self._groups(), self._steps)
-            self._check()
-        counts = self._cache[column]
-        if nodes is None or len(nodes) == self._n_nodes:
-            return counts
-        return only(counts, nodes, self._n_nodes)
-
-    def branch_counts(self, splits: Splits) -> Iterator[Counts]:
-        """Count every column by the branch that rows take, in place of their class."""
-        decided = step_of(self._columns, splits, decided=True)
-        groups = Groups(len(splits.sizes), None)
-        found = self._counted(groups, [*self._steps, decided])
-        for column in range(len(self._columns)):
-            yield by_branch(found[column], splits)
-
-    def retain(self, nodes: Ints) -> None:
-        """Keep only some open nodes; drop the rows of the rest."""
-        if self._steps:
-            self._steps[-1] = self._steps[-1].retained(nodes)
-        elif len(nodes) < self._n_nodes:
-            self._steps.append(renumbering(self._n_nodes, nodes))
-        self._n_nodes = len(nodes)
-        self._cache = {}
-        if self._level is not None:
-            self._level = Level(self._level.weights[nodes], self._level.cases[nodes])
-
-    def advance(self, splits: Splits) -> Level:
-        """Move the rows of the open nodes down their branches."""
-        level = derived_totals(self._cache, self._columns, self._plan, splits)
-        step = step_of(self._columns, splits)
-        # Without missing values there is nothing to divide, whatever the policy.
-        divides = self._plan.grid.fractions
-        self._steps.append(step if divides else step.undivided())
-        self._n_nodes = len(splits.sizes)
-        self._cache = {}
-        if level is None:
-            return self._totals()
-        self._level = level
-        return level
-
-    def class_cases(self, tree: Tree) -> Floats:
-        """Count the cases of each class down a finished tree, whatever they weigh."""
-        return class_cases(self, self.cases_by_class, tree)
-
-    def cases_by_class(self) -> Floats:
-        """Count the cases of each class in the open nodes, whatever they weigh."""
-        if self._temporary:
-            self._keep()
-        groups = replace(self._groups(), by_cases=True)
-        counts = self._counted(groups, self._steps, columns=())[WHOLE]
-        return counts.totals(self._n_nodes)[0]
-
-    def _groups(self) -> Groups:
-        if self._plan.spread is not None:
-            return Groups(self._n_nodes, None, self.scale)
-        return Groups(self._n_nodes, self._plan.n_classes)
-
-    def _totals(self) -> Level:
-        """Fetch the weights and cases of the nodes."""
-        counts = self._counted(self._groups(), self._steps, columns=())[WHOLE]
-        self._level = Level(*counts.totals(self._n_nodes))
-        return self._level
-
-    def _counted(
-        self,
-        groups: Groups,
-        steps: Sequence[Step],
-        columns: Sequence[int] | None = None,
-    ) -> dict[int, Counts]:
-        """Count columns; none of them is the rows themselves."""
-        wanted = range(len(self._columns)) if columns is None else columns
-        counts: dict[int, Counts] = {}
-        for piece in self._portions(groups, wanted) or [[]]:
-            counting = Counting(self._writer, groups, piece)
-            binder = Binder(self._writer.dialect)
-            written, rows = self._rows(binder, steps)
-            statement = self._limited(counting.statement, written, rows, binder)
-            result = self._connection.fetch(statement, binder.values, counting.kinds())
-            counts |= counting.read(result, self._connection.label)
-        return counts
-
-    def _portions(self, groups: Groups, columns: Sequence[int]) -> list[list[int]]:
-        """Divide columns among queries whose results are not too long."""
-        rows = np.inf if self._level is None else self._level.cases.sum()
-        portions: list[list[int]] = []
-        length = 0.0
-        for column in columns:
-            keys = groups.n_nodes * groups.width * self._writer.n_codes[column]
-            length += min(rows, keys)
-            last = len(portions[-1]) if portions else COLUMNS_A_QUERY
-            if last == COLUMNS_A_QUERY or length > LONGEST_RESULT:
-                portions.append([])
-                length = min(rows, keys)
-            portions[-1].append(column)
-        return portions
-
-    def _rows(self, binder: Binder, steps: Sequence[Step]) -> tuple[list[str], str]:
-        """Return the steps of a query for rows in their nodes, and the last name."""
-
-        def written() -> tuple[list[str], str]:
-            first: list[str] = []
-            rows = self._table
-            if rows is None:
-                first, rows = self._writer.rows(binder)
-            down, rows = in_nodes(self._writer, binder, rows, steps)
-            return [*first, *down], rows
-
-        found: tuple[list[str], str] = self._limited(written)
-        return found
-
-    def _limited(self, write: Any, *arguments: Any) -> Any:
-        """Write a statement; raise if it would be too long or too deep."""
-        try:
-            return write(*arguments)
-        except TooDeep:
-            raise DataError(
-                f"Level {len(self._steps)} of the tree is too deep for a query "
-                f"that starts with the rows of {self._connection.label}: missing "
-                f"values or many nodes allow {MOST_JOINED_LEVELS} levels. Allow "
-                "temporary tables (temporary_tables=True), or limit max_depth."
-            ) from None
-        except TooManyValues:
-            raise DataError(
-                f"Level {len(self._steps)} of the tree needs a query with more than "
-                f"{self._writer.dialect.most_values:,} values, which "
-                f"{self._writer.dialect.title} does not take. Allow temporary tables "
-                "(temporary_tables=True), grow a smaller tree with max_depth, or leave "
-                "out columns with very many values."
-            ) from None
-
-    def _check(self) -> None:
-        """Compare the counts with the known totals of the nodes."""
-        if self._level is None:
-            return
-        for counts in self._cache.values():
-            weights, cases = counts.totals(self._n_nodes)
-            if not (
-                np.array_equal(weights, self._level.weights)
-                and np.array_equal(cases, self._level.cases)
-            ):
-                raise changed(self._connection.label)
-
-    def _keep(self) -> None:
-        """Store the rows with their current nodes in a temporary table."""
-        if self._table is not None and not self._steps:
-            return
-        binder = Binder(self._writer.dialect)
-        written, rows = self._rows(binder, self._steps)
-        self._n_tables += 1
-        columns = self._writer.stored()
-        table = self._connection.create(f"branchwise {self._n_tables}", columns)
-        names = ", ".join(name for name, _ in columns)
-        steps = f"WITH {', '.join(written)} " if written else ""
-        self._connection.run(
-            f"INSERT INTO {table} ({names}) {steps}SELECT {names} FROM {rows}",  # noqa: S608
-            binder.values,
+def _check_equal_names(source: Source) -> None:
+    names = source.names
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(
+            f"The query has more than one column named {quoted(twice)}. Give each a "
+            "name of its own: SELECT a.x AS a_x."
         )
-        if self._table is not None:
-            self._connection.drop(self._table)
-        self._table, self._steps = table, []
 
 
-def derived_totals(
-    cache: Mapping[int, Counts],
-    columns: Sequence[Column],
-    plan: Plan,
-    splits: Splits,
-) -> Level | None:
-    """Return the totals of branches from the counts of nodes; None if unknown.
+@dataclass
+class _Learning:
+    """Fetches summaries; with a plan, only of rows with a weight on its grid."""
 
-    Divided cases are rounded one by one, and cases routed by surrogates are not counted
-    by the column of their node.
-    """
-    used = distinct(splits.column[splits.column >= 0]).tolist()
-    if splits.surrogates is not None or any(at not in cache for at in used):
-        return None
-    router = Router(columns, splits)
-    n_children = len(splits.sizes)
-    width = plan.n_classes if plan.scale is None else plan.scale.width
-    weights, cases = np.zeros((n_children, width)), np.zeros(n_children)
-    for at in used:
-        counts = cache[at]
-        counts = counts.select(splits.column[counts.node] == at)
-        cells = counts.code
-        if columns[at].is_numeric:
-            cells = np.append(plan.values[at], np.nan)[counts.code]
-        data = Columns(len(cells), (np.empty(0),) * at + (cells,))
-        branch = router.branches(data, np.arange(len(cells)), counts.node)
-        if (branch == EVERY_BRANCH).any():
-            return None
-        taken = branch >= 0
-        child = (router.first_branch[counts.node] + branch)[taken]
-        np.add.at(weights, child, counts.weights[taken])
-        np.add.at(cases, child, counts.cases[taken])
-    return Level(weights, cases)
+    source: Source
+    task: Task
+    plan: Plan | None = None
+
+    def statistics(self, attributes: Frame) -> Summary:
+        """Summarise the table."""
+        as_values = chosen_columns(attributes, self.task.categorical_features)
+        declared = declared_categories(attributes, self.task.categories)
+        numeric = [
+            name
+            for at, name in enumerate(attributes.names)
+            if self._is_number(name) and not (as_values[at] or at in declared)
+        ]
+        n_rows, known = self._profile(attributes.names, numeric)
+        if not n_rows:
+            return Summary()
+        weights = None if self.task.weight is None else self._weights()
+        columns = []
+        for at, name in enumerate(attributes.names):
+            if name in numeric:
+                column = Column(name, "numeric", (), known[name] < n_rows)
+                found = ColumnSummary(column, numbers=self._numbers(name))
+            else:
+                found = self._values(name, as_values[at], declared.get(at))
+            if self.task.rejects_missing and found.column.has_missing:
+                raise DataError(
+                    f"Column {name!r} has missing values, and missing='error' allows "
+                    "none. Fill them or choose another policy: 'branch', 'split', "
+                    "'largest' or 'node'."
+                )
+            columns.append(found)
+        statistics = Summary(
+            n_rows, tuple(columns), weights=weights, max_exact=self.task.max_exact
+        )
+        return self._with_target(statistics)
+
+    def _is_number(self, name: str) -> bool:
+        return self.source.cells(name).kind == "number"
+
+    def _profile(
+        self, names: Sequence[str], numeric: Sequence[str]
+    ) -> tuple[int, Mapping[str, int]]:
+        """Count the rows and the known numbers of columns; reject invalid numbers."""
+        wanted = ["COUNT(*)"]
+        checked = [name for name in names if self._is_number(name)]
+        special = [n for n in (self.task.target, self.task.weight) if n is not None]
+        checked += [name for name in special if self._is_number(name)]
+        for name in checked:
+            cells = self.source.cells(name)
+            wanted += [
+                f"COUNT({cells.number})",
+                _times(f"abs({cells.number}) > 1.7976931348623157e308"),
+                _times(cells.inexact),
+            ]
+        found: list[int] = []
+        for first in range(0, len(wanted), 300):
+            chunk = wanted[first : first + 300]
+            requested = (
+                f"SELECT {', '.join(chunk)} FROM {self.source.relation} AS source"  # noqa: S608
+            )
+            result = self.source.connection.fetch(requested, (), "i" * len(chunk))
+            found += [int(each[0]) for each in result]
+        known = {}
+        for at, name in enumerate(checked):
+            number, infinite, large = found[1 + 3 * at : 4 + 3 * at]
+            what = "y" if name == self.task.target else f"Column {name!r}"
+            if infinite:
+                raise DataError(
+                    f"{what} is infinite in {counted(infinite, 'row')}. Numbers must "
+                    "be finite; replace it by a large number or by a missing value."
+                )
+            if large:
+                raise DataError(
+                    f"{what} has integers beyond 2**53 in {counted(large, 'row')}, "
+                    "where float64 is no longer exact. If it is an identifier, leave "
+                    "it out or cast it to text in a query."
+                )
+            known[name] = number
+        return found[0], {name: known[name] for name in numeric}
+
+    def _counted_rows(self, binder: Binder) -> str:
+        """Return the condition for rows that have a weight."""
+        if self.plan is not None:
+            return f" WHERE {weight_of(self.source, self.plan, binder)} > 0"
+        if self.task.weight is None:
+            return ""
+        return f" WHERE {self.source.cells(self.task.weight).number} > 0"
+
+    def _counted(self, name: str) -> Iterator[tuple[Floats, Ints]]:
+        """Return the distinct numbers of a column in rows that count."""
+        binder = Binder(self.source.connection.dialect)
+        where = self._counted_rows(binder)
+        return self.tallied(self.source.cells(name).number, where, binder)
+
+    def tallied(
+        self, expression: str, where: str = "", binder: Binder | None = None
+    ) -> Iterator[tuple[Floats, Ints]]:
+        """Yield distinct numbers and how often they occur, some at a time."""
+        requested = (
+            f"SELECT {expression} AS v, COUNT(*) AS n "  # noqa: S608
+            f"FROM {self.source.relation} AS source{where} GROUP BY 1"
+        )
+        values = () if binder is None else binder.values
+        for numbers, times in self.source.connection.stream(requested, values, "fi"):
+            known = ~np.isnan(numbers)
+            yield numbers[known] + 0.0, times[known]
+
+    def _numbers(self, name: str) -> NumberSummary:
+        most = self.task.max_exact
+        summary = NumberSummary(np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
+        for numbers, times in self._counted(name):
+            chunk = NumberSummary(numbers, numbers, times.astype(np.intp))
+            summary = summary.merge(chunk.joined(0).within(most), most)
+        return summary
+
+    def _values(
+        self, name: str, as_value: bool, declared: tuple[Value, ...] | None
+    ) -> ColumnSummary:
+        raw = self.source.distinct(name).raw
+        if declared is not None:
+            _check_undeclared(name, raw, declared)
+        column, _ = learn_column(name, raw, as_value or declared is not None, declared)
+        fixed = declared is not None or (isinstance(raw, Coded) and raw.declared)
+        return ColumnSummary(column, fixed)
+
+    def _weights(self) -> WeightSummary:
+        name = str(self.task.weight)
+        cells = self.source.cells(name)
+        if cells.kind != "number":
+            raise DataError(f"Column {name!r} must hold the weights of the rows.")
+        requested = (
+            f"SELECT {_times(f'{cells.number} IS NULL')}, "  # noqa: S608
+            f"{_times(f'{cells.number} < 0')} FROM {self.source.relation} AS source"
+        )
+        gone, negative = self.source.connection.fetch(requested, (), "ii")
+        if gone[0] or negative[0]:
+            problem = "missing" if gone[0] else "negative"
+            raise DataError(
+                f"sample_weight must be finite and not negative. Column {name!r} is "
+                f"{problem} in {counted(int((gone + negative)[0]), 'row')}."
+            )
+        return _weighed(self.tallied(cells.number))
+
+    def weigh(self, plan: Plan) -> WeightSummary:
+        """Summarise all weights on the grid of a plan."""
+        binder = Binder(self.source.connection.dialect)
+        weight = weight_of(self.source, plan, binder)
+        return _weighed(self.tallied(weight, binder=binder))
+
+    def _with_target(self, statistics: Summary) -> Summary:
+        """Add the summary of the target."""
+        if self.task.is_regression:
+            return replace(statistics, spread=self._spread(statistics.n_rows))
+        found = self.source.distinct(self.task.target)
+        raw, times = found.raw, np.array(found.count)
+        gone = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
+        self._check_no_missing(int(times[gone].sum()))
+        if isinstance(raw, Numbers) and (raw.values != np.rint(raw.values)).any():
+            raise DataError(
+                "y must hold classes: text, booleans, categories or whole numbers. "
+                f"Column {self.task.target!r} has fractions. Bin it, or cast it to "
+                "text in a query if these numbers are names."
+            )
+        classes, labels = occurring_classes(raw, None)
+        codes = class_codes(labels, classes)
+        rows = np.bincount(codes, times, len(classes)).astype(int).tolist()
+        statistics = replace(statistics, labels=dict(zip(classes, rows, strict=True)))
+        if self.task.priors is None:
+            return statistics
+        by_key = {
+            key: classes[code] for key, code in zip(found.keys, codes, strict=True)
+        }
+        return replace(
+            statistics, label_weights=self._label_weights(statistics, by_key)
+        )
+
+    def _check_no_missing(self, differences: int) -> None:
+        if differences:
+            raise DataError(
+                f"y is missing in {counted(differences, 'row')}: column "
+                f"{self.task.target!r} must have a value in every row. Leave the "
+                "others out with a query."
+            )
+
+    def _spread(self, n_rows: int) -> Spread:
+        cells = self.source.cells(self.task.target)
+        if cells.kind != "number":
+            raise DataError(
+                f"y must hold numbers to be predicted. Column {self.task.target!r} "
+                "does not; cast it in a query, or use a classifier."
+            )
+        known = sum(int(times.sum()) for _, times in self.tallied(cells.number))
+        self._check_no_missing(n_rows - known)
+        spread = Spread()
+        for numbers, _ in self._counted(self.task.target):
+            spread = spread.merge(Spread.of(numbers))
+        return spread
+
+    def _label_weights(
+        self, statistics: Summary, by_key: Mapping[Any, Value]
+    ) -> Mapping[Value, tuple[float, ...]]:
+        """Add up the weights of each class."""
+        labels = statistics.labels or {}
+        if self.task.weight is None:
+            return {label: (float(rows), 0.0) for label, rows in labels.items()}
+        requested = (
+            f"SELECT {self.source.cells(self.task.target).key}, "  # noqa: S608
+            f"{self.source.cells(self.task.weight).number}, COUNT(*) "
+            f"FROM {self.source.relation} AS source GROUP BY 1, 2"
+        )
+        sums: dict[Value, tuple[float, ...]] = dict.fromkeys(labels, ())
+        for keys, weights, times in self.source.connection.stream(requested, (), "ofi"):
+            of_row = [by_key[key] for key in keys.tolist()]
+            for label in labels:
+                own = np.array([each == label for each in of_row])
+                sums[label] += exact_sum(weights[own], times[own])
+        return sums
+
+
+def _times(test: str) -> str:
+    """Return the expression for how often a condition holds."""
+    return f"COALESCE(SUM(CASE WHEN {test} THEN 1 ELSE 0 END), 0)"
+
+
+def _weighed(tallied: Iterator[tuple[Floats, Ints]]) -> WeightSummary:
+    total = WeightSummary()
+    for weights, times in tallied:
+        cases = int(times[weights != 0].sum())
+        chunk = WeightSummary(exact_sum(weights, times), lowest_bit(weights), cases)
+        total = total.merge(chunk)
+    return total
+
+
+def exact_sum(numbers: Floats, times: Ints) -> tuple[float, ...]:
+    """Return the sum of numbers that occur so often, as two floats; see long_sum."""
+    high = (numbers.view(np.int64) & _LOW_BITS).view(np.float64)
+    low = numbers - high
+    chunks = []
+    left = times.copy()
+    while left.any():
+        few = np.minimum(left, _FEW).astype(np.float64)
+        chunks += [few * high, few * low]
+        left -= few.astype(left.dtype)
+    return long_sum(np.concatenate(chunks) if chunks else np.zeros(1))
+
+
+def _check_undeclared(name: str, raw: RawColumn, declared: Sequence[Value]) -> None:
+    values: Sequence[Value] = raw.values.tolist() if isinstance(raw, Numbers) else ()
+    if isinstance(raw, Coded):
+        values = [raw.values[code] for code in sorted(set(raw.codes.tolist()) - {-1})]
+    for value in values:
+        if value != value:
+            continue
+        if value not in declared or value_type(value) != value_type(declared[0]):
+            raise DataError(
+                f"Column {name!r} has the value {value!r}, which is not among its "
+                f"declared categories {quoted(declared)}. Add it to categories= or "
+                "correct the table."
+            )
 
 
 #: The default timeout in seconds: more than a level of a tree from many millions of

@@ -1,20 +1,42 @@
-"""SQL that counts rows by node, code and class, and its results as counts."""
+"""Engine of databases: rows are counted by SQL, in the database.
+
+A level of the tree is one query, however many nodes it has: rows are moved down the
+tree by joins with the routes of its nodes and counted by GROUP BY. Nothing is written,
+unless temporary tables are allowed: then rows are stored as codes, with the node they
+are in, and every level continues from the last one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, run_starts
 from branchwise.data.target import Scale
-from branchwise.engines.sql.connections import Arrays, Binder, coalesced
+from branchwise.engines.level_engine import branch_totals, of_nodes
+from branchwise.engines.sql.connections import (
+    Arrays,
+    Binder,
+    TooManyValues,
+    coalesced,
+)
 from branchwise.engines.sql.queries import Writer, limb, step_name, terms
+from branchwise.engines.sql.routes import (
+    MOST_JOINED_LEVELS,
+    Step,
+    TooDeep,
+    in_nodes,
+    renumbering,
+    step_of,
+)
 from branchwise.errors import DataError
 from branchwise.grow.counts import Counts
+from branchwise.grow.protocol import Level, class_cases
 from branchwise.tree.splits import Splits
+from branchwise.tree.tree import Tree
 
 #: The most columns that one query counts: databases limit the length of statements.
 COLUMNS_A_QUERY = 300
@@ -252,13 +274,6 @@ def _paired(
     return Counts(node.astype(np.intp), code.astype(np.intp), weights, cases)
 
 
-def only(counts: Counts, nodes: Ints, n_nodes: int) -> Counts:
-    """Keep the counts of some nodes."""
-    wanted: NDArray[np.bool_] = np.zeros(n_nodes, dtype=bool)
-    wanted[nodes] = True
-    return counts.select(wanted[counts.node])
-
-
 def by_branch(counts: Counts, splits: Splits) -> Counts:
     """Arrange the counts of branches in a row of their node."""
     first = np.cumsum(splits.n_branches) - splits.n_branches
@@ -274,3 +289,207 @@ def by_branch(counts: Counts, splits: Splits) -> Counts:
     cases = np.zeros(len(starts))
     np.add.at(cases, owner, counts.cases[order])
     return Counts(node[starts], code[starts], weights, cases)
+
+
+class SqlEngine:
+    """Counts and moves the rows of a database."""
+
+    def __init__(self, writer: Writer, temporary_tables: bool) -> None:
+        self._writer = writer
+        self._plan = writer.plan
+        self._columns = writer.plan.schema.columns
+        self._connection = writer.source.connection
+        self._temporary = temporary_tables
+        self._table: str | None = None
+        self._n_tables = 0
+        self.whole = writer.plan.grid.whole
+        self.scale = writer.plan.scale
+        self._start()
+
+    def _start(self) -> None:
+        if self._table is not None:
+            self._connection.drop(self._table)
+        self._table = None
+        self._steps: list[Step] = []
+        self._n_nodes = 1
+        self._cache: dict[int, Counts] = {}
+        self._level: Level | None = None
+
+    def totals(self) -> Level:
+        """Put all rows in the root; return its class weights and cases."""
+        self._start()
+        return self._totals()
+
+    def values(self, column: int) -> Floats:
+        """Return the distinct numbers of a numeric column."""
+        return self._plan.values.get(column, np.empty(0))
+
+    def missing_code(self, column: int) -> int:
+        """Return the code that stands for missing in the counts of a column."""
+        return self._writer.n_codes[column] - 1
+
+    def counts(self, column: int, nodes: Ints | None = None) -> Counts:
+        """Count a column in all open nodes, or in some of them."""
+        if not self._cache:
+            if self._temporary:
+                self._keep()
+            self._cache = self._counted(self._groups(), self._steps)
+            self._check()
+        counts = self._cache[column]
+        if nodes is None or len(nodes) == self._n_nodes:
+            return counts
+        return of_nodes(counts, nodes, self._n_nodes)
+
+    def branch_counts(self, splits: Splits) -> Iterator[Counts]:
+        """Count every column by the branch that rows take, in place of their class."""
+        decided = step_of(self._columns, splits, decided=True)
+        groups = Groups(len(splits.sizes), None)
+        found = self._counted(groups, [*self._steps, decided])
+        for column in range(len(self._columns)):
+            yield by_branch(found[column], splits)
+
+    def retain(self, nodes: Ints) -> None:
+        """Keep only some open nodes; drop the rows of the rest."""
+        if self._steps:
+            self._steps[-1] = self._steps[-1].retained(nodes)
+        elif len(nodes) < self._n_nodes:
+            self._steps.append(renumbering(self._n_nodes, nodes))
+        self._n_nodes = len(nodes)
+        self._cache = {}
+        if self._level is not None:
+            self._level = Level(self._level.weights[nodes], self._level.cases[nodes])
+
+    def advance(self, splits: Splits) -> Level:
+        """Move the rows of the open nodes down their branches."""
+        level = branch_totals(self._cache, self._plan, splits)
+        step = step_of(self._columns, splits)
+        # Without missing values there is nothing to divide, whatever the policy.
+        divides = self._plan.grid.fractions
+        self._steps.append(step if divides else step.undivided())
+        self._n_nodes = len(splits.sizes)
+        self._cache = {}
+        if level is None:
+            return self._totals()
+        self._level = level
+        return level
+
+    def class_cases(self, tree: Tree) -> Floats:
+        """Count the cases of each class down a finished tree, whatever they weigh."""
+        return class_cases(self, self.cases_by_class, tree)
+
+    def cases_by_class(self) -> Floats:
+        """Count the cases of each class in the open nodes, whatever they weigh."""
+        if self._temporary:
+            self._keep()
+        groups = replace(self._groups(), by_cases=True)
+        counts = self._counted(groups, self._steps, columns=())[WHOLE]
+        return counts.totals(self._n_nodes)[0]
+
+    def _groups(self) -> Groups:
+        if self._plan.spread is not None:
+            return Groups(self._n_nodes, None, self.scale)
+        return Groups(self._n_nodes, self._plan.n_classes)
+
+    def _totals(self) -> Level:
+        """Fetch the weights and cases of the nodes."""
+        counts = self._counted(self._groups(), self._steps, columns=())[WHOLE]
+        self._level = Level(*counts.totals(self._n_nodes))
+        return self._level
+
+    def _counted(
+        self,
+        groups: Groups,
+        steps: Sequence[Step],
+        columns: Sequence[int] | None = None,
+    ) -> dict[int, Counts]:
+        """Count columns; none of them is the rows themselves."""
+        wanted = range(len(self._columns)) if columns is None else columns
+        counts: dict[int, Counts] = {}
+        for piece in self._portions(groups, wanted) or [[]]:
+            counting = Counting(self._writer, groups, piece)
+            binder = Binder(self._writer.dialect)
+            written, rows = self._rows(binder, steps)
+            statement = self._limited(counting.statement, written, rows, binder)
+            result = self._connection.fetch(statement, binder.values, counting.kinds())
+            counts |= counting.read(result, self._connection.label)
+        return counts
+
+    def _portions(self, groups: Groups, columns: Sequence[int]) -> list[list[int]]:
+        """Divide columns among queries whose results are not too long."""
+        rows = np.inf if self._level is None else self._level.cases.sum()
+        portions: list[list[int]] = []
+        length = 0.0
+        for column in columns:
+            keys = groups.n_nodes * groups.width * self._writer.n_codes[column]
+            length += min(rows, keys)
+            last = len(portions[-1]) if portions else COLUMNS_A_QUERY
+            if last == COLUMNS_A_QUERY or length > LONGEST_RESULT:
+                portions.append([])
+                length = min(rows, keys)
+            portions[-1].append(column)
+        return portions
+
+    def _rows(self, binder: Binder, steps: Sequence[Step]) -> tuple[list[str], str]:
+        """Return the steps of a query for rows in their nodes, and the last name."""
+
+        def written() -> tuple[list[str], str]:
+            first: list[str] = []
+            rows = self._table
+            if rows is None:
+                first, rows = self._writer.rows(binder)
+            down, rows = in_nodes(self._writer, binder, rows, steps)
+            return [*first, *down], rows
+
+        found: tuple[list[str], str] = self._limited(written)
+        return found
+
+    def _limited(self, write: Any, *arguments: Any) -> Any:
+        """Write a statement; raise if it would be too long or too deep."""
+        try:
+            return write(*arguments)
+        except TooDeep:
+            raise DataError(
+                f"Level {len(self._steps)} of the tree is too deep for a query "
+                f"that starts with the rows of {self._connection.label}: missing "
+                f"values or many nodes allow {MOST_JOINED_LEVELS} levels. Allow "
+                "temporary tables (temporary_tables=True), or limit max_depth."
+            ) from None
+        except TooManyValues:
+            raise DataError(
+                f"Level {len(self._steps)} of the tree needs a query with more than "
+                f"{self._writer.dialect.most_values:,} values, which "
+                f"{self._writer.dialect.title} does not take. Allow temporary tables "
+                "(temporary_tables=True), grow a smaller tree with max_depth, or leave "
+                "out columns with very many values."
+            ) from None
+
+    def _check(self) -> None:
+        """Compare the counts with the known totals of the nodes."""
+        if self._level is None:
+            return
+        for counts in self._cache.values():
+            weights, cases = counts.totals(self._n_nodes)
+            if not (
+                np.array_equal(weights, self._level.weights)
+                and np.array_equal(cases, self._level.cases)
+            ):
+                raise changed(self._connection.label)
+
+    def _keep(self) -> None:
+        """Store the rows with their current nodes in a temporary table."""
+        if self._table is not None and not self._steps:
+            return
+        binder = Binder(self._writer.dialect)
+        written, rows = self._rows(binder, self._steps)
+        self._n_tables += 1
+        columns = self._writer.stored()
+        table = self._connection.create(f"branchwise {self._n_tables}", columns)
+        names = ", ".join(name for name, _ in columns)
+        steps = f"WITH {', '.join(written)} " if written else ""
+        self._connection.run(
+            f"INSERT INTO {table} ({names}) {steps}SELECT {names} FROM {rows}",  # noqa: S608
+            binder.values,
+        )
+        if self._table is not None:
+            self._connection.drop(self._table)
+        self._table, self._steps = table, []
