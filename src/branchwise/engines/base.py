@@ -200,14 +200,6 @@ ENGINES = {
     "dask": "Dask DataFrames",
     "spark": "Spark DataFrames",
 }
-_CLASSES = {
-    "memory": "MemoryTable",
-    "chunked": "ChunkedTable",
-    "sql": "SqlTable",
-    "dask": "DaskTable",
-    "spark": "SparkTable",
-}
-
 #: The packages that engines need, which are imported only when they are used.
 _NEEDED = {"dask": ("dask", "distributed"), "spark": ("pyspark",)}
 
@@ -278,7 +270,8 @@ def source_class(engine: str) -> Any:
             f"engine={engine!r} needs the package {absent[0]!r}: pip install "
             f"'branchwise[{engine}]'."
         )
-    return getattr(import_module(f"branchwise.engines.{engine}"), _CLASSES[engine])
+    module = import_module(f"branchwise.engines.{engine}")
+    return getattr(module, f"{engine.title()}Table")
 
 
 class Source(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -183,18 +183,10 @@ class Route:
     plan: Plan
     steps: tuple[tuple[Ints, Splits], ...] = ()
     open_nodes: Ints | None = None
-    _kept: dict[str, Any] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     def __getstate__(self) -> dict[str, Any]:
-        # Cached values are recomputed by the receiver.
-        return {
-            "plan": self.plan,
-            "steps": self.steps,
-            "open_nodes": self.open_nodes,
-            "_kept": {},
-        }
+        # Cached properties are recomputed by the receiver.
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def further(self, splits: Splits) -> Route:
         """Return the route with the splits of the open nodes."""
@@ -247,22 +239,18 @@ class Route:
         nodes[engine.rows] = engine.nodes
         return nodes
 
-    @property
+    @cached_property
     def _walk(self) -> tuple[NativeWalk, NDArray[np.int32]]:
-        if "walk" not in self._kept:
-            levels = Levels(1)
-            for kept, splits in self.steps:
-                levels.add(_weightless(levels.n_next), kept, splits)
-            first = levels.n_nodes
-            levels.add(_weightless(self._n_last), np.empty(0, dtype=np.intp), None)
-            position = np.full(levels.n_nodes, -1, dtype=np.int32)
-            last = np.arange(self._n_last)
-            open_nodes = last if self.open_nodes is None else self.open_nodes
-            position[first + open_nodes] = np.arange(len(open_nodes))
-            walk = NativeWalk(self.plan.schema.columns, levels.tree())
-            self._kept["walk"] = walk, position
-        kept_walk: tuple[NativeWalk, NDArray[np.int32]] = self._kept["walk"]
-        return kept_walk
+        levels = Levels(1)
+        for kept, splits in self.steps:
+            levels.add(_weightless(levels.n_next), kept, splits)
+        first = levels.n_nodes
+        levels.add(_weightless(self._n_last), np.empty(0, dtype=np.intp), None)
+        position = np.full(levels.n_nodes, -1, dtype=np.int32)
+        last = np.arange(self._n_last)
+        open_nodes = last if self.open_nodes is None else self.open_nodes
+        position[first + open_nodes] = np.arange(len(open_nodes))
+        return NativeWalk(self.plan.schema.columns, levels.tree()), position
 
 
 def _weightless(n_nodes: int) -> Level:

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -188,7 +189,12 @@ class ChunkedTable:
             text = {*self.table.text_columns, *mixed}
             self.table = replace(self.table, text_columns=text)
             statistics, _ = self._scanned(task)
-        return finalise(statistics, task, Rescan(self._weighed, self._rescanned))
+
+        def again(request: Callable[[Any, Plan], Any], plan: Plan) -> Any:
+            return merged(self._requested(lambda frame: request(frame, plan)))
+
+        passes = Rescan(partial(again, weigh_again), partial(again, rescan))
+        return finalise(statistics, task, passes)
 
     def _scanned(self, task: Task) -> tuple[Summary, list[str]]:
         """Return the summary of all rows, and the columns that mix numbers and text."""
@@ -203,12 +209,6 @@ class ChunkedTable:
             if not _both(kinds):
                 statistics = statistics.merge(summary)
         return statistics, _both(kinds)
-
-    def _rescanned(self, plan: Plan) -> Any:
-        return merged(self._requested(lambda frame: rescan(frame, plan)))
-
-    def _weighed(self, plan: Plan) -> Any:
-        return merged(self._requested(lambda frame: weigh_again(frame, plan)))
 
     def _requested(self, request: Callable[[Any], Any]) -> Iterator[Any]:
         """Yield the results of a request for every chunk; errors name the location."""

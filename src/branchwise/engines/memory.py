@@ -56,16 +56,6 @@ class Countable:
     values: Floats
 
 
-@dataclass(frozen=True)
-class _Fractions:
-    """Fractions of rows: the row, the node, and the share of the row."""
-
-    row: Ints
-    node: Ints
-    weight: Floats
-    case: Floats
-
-
 class MemoryEngine:
     """Counts and moves the rows of encoded columns.
 
@@ -213,12 +203,17 @@ class MemoryEngine:
         fractions = self._fractions(router, every) if len(every) else None
         self._keep(branch >= 0, router.first_branch[self._node] + branch)
         if fractions is not None:
-            self._append(fractions)
+            self._append(*fractions)
         self._n_nodes = len(splits.sizes)
         return self._totals(self._n_nodes)
 
-    def _fractions(self, router: Router, every: Ints) -> _Fractions:
-        """Send some of the rows down every branch, by weight."""
+    def _fractions(
+        self, router: Router, every: Ints
+    ) -> tuple[Ints, Ints, Floats, Floats]:
+        """Send some of the rows down every branch, by weight.
+
+        Returns the row, the node, the weight and the case of each fraction.
+        """
         origin, target, share = router.every_branch(self._node[every])
         rows = every[origin]
         weight = share if self._weight is None else self._weight[rows] * share
@@ -226,17 +221,17 @@ class MemoryEngine:
         weight = on_grid(weight, self._grid.step)
         case = on_grid(case, self._grid.case_step)
         kept = weight > 0
-        return _Fractions(self._row[rows][kept], target[kept], weight[kept], case[kept])
+        return self._row[rows][kept], target[kept], weight[kept], case[kept]
 
-    def _append(self, chunks: _Fractions) -> None:
+    def _append(self, row: Ints, node: Ints, weight: Floats, case: Floats) -> None:
         whole = np.ones(len(self._row))
-        weight = whole if self._weight is None else self._weight
-        case = whole if self._case is None else self._case
-        self._row = np.concatenate([self._row, chunks.row])
-        self._node = np.concatenate([self._node, chunks.node])
-        self._weight = np.concatenate([weight, chunks.weight])
-        self._case = np.concatenate([case, chunks.case])
-        more = self._moments_of(chunks.row, chunks.weight)
+        own_weight = whole if self._weight is None else self._weight
+        own_case = whole if self._case is None else self._case
+        self._row = np.concatenate([self._row, row])
+        self._node = np.concatenate([self._node, node])
+        self._weight = np.concatenate([own_weight, weight])
+        self._case = np.concatenate([own_case, case])
+        more = self._moments_of(row, weight)
         if self._moments is not None and more is not None:
             self._moments = np.concatenate([self._moments, more])
 

@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from branchwise.errors import DataError
-from branchwise.files.csv_rows import Lines, Records
+from branchwise.files.csv_rows import Lines
 from branchwise.files.delimited import MARK, Declared, DeclaredRows, rewritten
 from branchwise.files.options import Reading
 from branchwise.files.raw_bytes import (
     Buffer,
-    as_utf8,
-    check_binary,
-    check_utf8,
+    checked_text,
     text_start,
 )
 
@@ -38,25 +36,14 @@ def looks_like_arff(content: Buffer) -> bool:
 
 def open_arff(content: Buffer, label: str, reading: Reading) -> DeclaredRows:
     """Read the header of an ARFF file, and its rows as text."""
-    content = as_utf8(content, label, reading.encoding, reading.most_bytes)
-    check_binary(content, label)
-    check_utf8(content, label)
+    content = checked_text(content, label, reading.encoding, reading.most_bytes)
     lines = Lines(content, text_start(content), label)
     columns = _Header(label).read(lines)
     rows = _Rows(columns, label)
     body, numbers = rewritten(
         content, lines.position, lines.count + 1, _SPECIAL, rows.cells
     )
-    records = Records(
-        body,
-        label,
-        tuple(column.name for column in columns),
-        ",",
-        header="its attributes",
-        quoted_na_values=False,
-        numbers=numbers,
-    )
-    return DeclaredRows(records, columns, numbers)
+    return DeclaredRows.of(body, numbers, columns, label, "its attributes")
 
 
 class _Header:

@@ -11,14 +11,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from branchwise.errors import DataError
-from branchwise.files.csv_rows import Records
 from branchwise.files.delimited import MARK, Declared, DeclaredRows, rewritten
 from branchwise.files.options import Reading
 from branchwise.files.raw_bytes import (
     Buffer,
-    as_utf8,
-    check_binary,
-    check_utf8,
+    checked_text,
     contents,
     text_start,
     whole_text,
@@ -67,9 +64,7 @@ def open_c45(
 ) -> DeclaredRows:
     """Read the names from the file that declares the columns, and the rows as text."""
     columns = read_names(names_path, reading)
-    content = as_utf8(content, label, reading.encoding, reading.most_bytes)
-    check_binary(content, label)
-    check_utf8(content, label)
+    content = checked_text(content, label, reading.encoding, reading.most_bytes)
     body, numbers = rewritten(
         content, text_start(content), 1, _SPECIAL, _cells, b".", True
     )
@@ -78,25 +73,15 @@ def open_c45(
             f"{label} is empty. It needs a line for each case, with the values of "
             f"the columns that {names_path} declares, and the class at the end."
         )
-    records = Records(
-        body,
-        label,
-        tuple(column.name for column in columns),
-        ",",
-        header=f"{names_path} (the class included)",
-        quoted_na_values=False,
-        numbers=numbers,
-    )
-    return DeclaredRows(records, columns, numbers)
+    header = f"{names_path} (the class included)"
+    return DeclaredRows.of(body, numbers, columns, label, header)
 
 
 def read_names(path: str, reading: Reading) -> tuple[Declared, ...]:
     """Read what a names file declares, the class last."""
     content = contents(path, path, reading.most_bytes)
     content = whole_text(content, path, reading.most_bytes)
-    content = as_utf8(content, path, reading.encoding, reading.most_bytes)
-    check_binary(content, path)
-    check_utf8(content, path)
+    content = checked_text(content, path, reading.encoding, reading.most_bytes)
     return _Names(content[text_start(content) :].decode("utf-8"), path).columns()
 
 

@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -261,6 +261,20 @@ class DeclaredRows:
         object.__setattr__(self, "_used", used)
         object.__setattr__(self, "names", tuple(self.columns[at].name for at in used))
         object.__setattr__(self, "declared", nominal)
+
+    @classmethod
+    def of(
+        cls,
+        body: bytes,
+        lines: Sequence[int],
+        columns: tuple[Declared, ...],
+        label: str,
+        header: str,
+    ) -> DeclaredRows:
+        """Return rewritten rows; ``header`` says where their columns are declared."""
+        names = tuple(column.name for column in columns)
+        records = Records(body, label, names, ",", header=header, numbers=lines)
+        return cls(replace(records, quoted_na_values=False), columns, lines)
 
     @property
     def label(self) -> str:

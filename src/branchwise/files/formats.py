@@ -37,6 +37,13 @@ from branchwise.files.raw_bytes import (
 from branchwise.files.typed_columns import ARROW, PARQUET, ArrowFile, ParquetFile
 from branchwise.files.workbook import OLD_EXCEL, ZIP, Workbook, is_workbook
 
+#: Formats by their first bytes, and where these are.
+_MAGIC: dict[str, tuple[int, bytes | tuple[bytes, ...]]] = {
+    "parquet": (0, PARQUET),
+    "arrow": (0, ARROW),
+    "sqlite": (0, SQLITE),
+    "duckdb": (8, DUCKDB),
+}
 _TABS = tuple(ending for ending, file_format in ENDINGS.items() if file_format == "tsv")
 
 
@@ -112,14 +119,9 @@ def _names_path(name: str, reading: Reading, said: str | None) -> str | None:
 def _known(content: Buffer, name: str) -> str:
     """Return the format by the content, of text by the name."""
     head = content[:16]
-    if head.startswith(PARQUET):
-        return "parquet"
-    if head.startswith(ARROW):
-        return "arrow"
-    if head.startswith(SQLITE):
-        return "sqlite"
-    if head[8:12] == DUCKDB:
-        return "duckdb"
+    for file_format, (at, magic) in _MAGIC.items():
+        if head[at:].startswith(magic):
+            return file_format
     if head.startswith(OLD_EXCEL) or (head.startswith(ZIP) and is_workbook(content)):
         return "excel"
     plain = _plain_name(name)
@@ -168,30 +170,26 @@ def _opened(
         return open_c45(content, label, names_path, reading)
     if file_format == "arff":
         return open_arff(content, label, reading)
-    if file_format == "parquet":
-        return ParquetFile(content, label, reading.most_bytes)
-    if file_format == "arrow":
-        return ArrowFile(content, label, reading.most_bytes)
+    if file_format in ("parquet", "arrow"):
+        opened = ParquetFile if file_format == "parquet" else ArrowFile
+        return opened(content, label, reading.most_bytes)
     if file_format == "excel":
         return Workbook(content, label, with_names(reading))
-    if file_format == "sqlite":
-        _check_stream(name, label, file_format, SQLITE, 0)
-        return SQLiteFile(name, label, reading)
-    if file_format == "duckdb":
-        _check_stream(name, label, file_format, DUCKDB, 8)
-        return DuckDBFile(name, label, reading)
+    if file_format in ("sqlite", "duckdb"):
+        _check_stream(name, label, file_format)
+        database = SQLiteFile if file_format == "sqlite" else DuckDBFile
+        return database(name, label, reading)
     if file_format == "tsv" and reading.separator is None:
         reading = replace(reading, separator="\t")
     return DelimitedFile(content, label, with_names(reading))
 
 
-def _check_stream(
-    name: str, label: str, file_format: str, magic: bytes, at: int
-) -> None:
+def _check_stream(name: str, label: str, file_format: str) -> None:
     """Reject a database that is not a plain file: it is opened, not read."""
     if name != STANDARD_STREAM:
+        at, magic = _MAGIC[file_format]
         with Path(name).open("rb") as file:
-            if file.read(at + len(magic))[at:] == magic:
+            if file.read(16)[at:].startswith(magic):
                 return
     raise DataError(
         f"{label} is not a plain {FORMATS[file_format]} file. A database cannot be "

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
@@ -129,8 +129,9 @@ class Reading:
     def fitted(self, file_format: str) -> Reading:
         """Return the options that apply to a format, for a further file."""
         useless = dict(self._useless(file_format))
+        standard: dict[str, Any]
         standard = {f.name: f.default for f in fields(self) if f.name in useless}
-        return Reading(**{**_as_dict(self), **standard, "file_format": None})
+        return replace(self, **standard, file_format=None)
 
     def check(self, file_format: str, label: str) -> None:
         """Reject an option that has no effect on a format."""
@@ -151,10 +152,6 @@ class Reading:
             given = getattr(self, each.name) != each.default
             if given and file_format not in _FOR.get(each.name, FORMATS):
                 yield each.name, self.option(each.name)
-
-
-def _as_dict(reading: Reading) -> dict[str, Any]:
-    return {each.name: getattr(reading, each.name) for each in fields(reading)}
 
 
 def _option(name: str, flag: bool) -> str:

@@ -211,7 +211,12 @@ def contents(name: str, label: str, most_bytes: int) -> Buffer:
     """
     content = _stored(name, label, most_bytes)
     if content[:2] == GZIP:
-        return _decompressed(content, label, most_bytes, _open_gzip)
+        return _decompressed(
+            content,
+            label,
+            most_bytes,
+            lambda data: gzip.GzipFile(fileobj=as_stream(data)),
+        )
     if content[:4] == ZSTD:
         return _decompressed(content, label, most_bytes, _open_zstd)
     return content
@@ -254,7 +259,14 @@ def gathered(chunks: Iterator[bytes], label: str, most_bytes: int) -> Buffer:
                 progress(f"{size // 10**6:,} MB")
             if size > most_bytes:
                 raise_size(label, most_bytes)
-            _keep(file, chunk, label)
+            try:
+                file.write(chunk)
+            except OSError as error:
+                raise DataError(
+                    f"{label} is large, and {tempfile.gettempdir()!r} has no space for "
+                    f"it: {error.strerror}. Set TMPDIR to another folder, or give a "
+                    "plain file."
+                ) from None
         file.seek(0)
         if size <= _IN_MEMORY:
             return file.read()
@@ -353,16 +365,6 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes]:
     return iter(lambda: stream.read(_CHUNK), b"")
 
 
-def _keep(file: Any, chunk: bytes, label: str) -> None:
-    try:
-        file.write(chunk)
-    except OSError as error:
-        raise DataError(
-            f"{label} is large, and {tempfile.gettempdir()!r} has no space for it: "
-            f"{error.strerror}. Set TMPDIR to another folder, or give a plain file."
-        ) from None
-
-
 def _decompressed(
     content: Buffer, label: str, most_bytes: int, unpack: Callable[[Buffer], Any]
 ) -> Buffer:
@@ -383,10 +385,6 @@ def _decompressed(
     if decompressed[:2] == GZIP or decompressed[:4] == ZSTD:
         raise DataError(f"{label} is compressed twice. Decompress it once first.")
     return decompressed
-
-
-def _open_gzip(content: Buffer) -> Any:
-    return gzip.GzipFile(fileobj=as_stream(content), mode="rb")
 
 
 def _open_zstd(content: Buffer) -> Any:
@@ -426,10 +424,15 @@ def text_start(content: Buffer) -> int:
     return len(codecs.BOM_UTF8) if content[:3] == codecs.BOM_UTF8 else 0
 
 
-def check_utf8(content: Buffer, label: str) -> None:
-    """Reject a text that is not UTF-8."""
+def checked_text(
+    content: Buffer, label: str, encoding: str | None, most_bytes: int
+) -> Buffer:
+    """Return a text in UTF-8; raise if it is none."""
+    content = as_utf8(content, label, encoding, most_bytes)
+    check_binary(content, label)
     if _first_wrong(content) is not None:
         raise_encoding(content, label)
+    return content
 
 
 def _first_wrong(content: Buffer) -> int | None:

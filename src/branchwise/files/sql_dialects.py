@@ -267,46 +267,16 @@ def _pieces(text: str, special: str, function: str) -> str:
     return " || ".join(pieces) or "''"
 
 
-def _sqlite_text(text: str) -> str:
-    return _pieces(text, _CONTROL, "char")
-
-
-def _duckdb_text(text: str) -> str:
-    return _pieces(text, _CONTROL, "chr")
-
-
-def _spark_text(text: str) -> str:
-    # Quotes and backslashes depend on settings of Spark's parser, and even inside of
-    # a text it puts the values of variables in the place of ${their names}.
-    return _pieces(text, rf"{_CONTROL}'\\$", "char")
-
-
-def _ansi_number(number: float) -> str:
-    return quotient(number, lambda decimal: f"{decimal}E0")
-
-
-def _sqlite_number(number: float) -> str:
-    return quotient(number, lambda d: d if "." in d else f"{d}.0")
-
-
 def _duckdb_number(number: float) -> str:
     # Without an exponent it would be a DECIMAL.
     written = repr(number + 0.0)
     return written if "e" in written else f"{written}e0"
 
 
-def _postgresql_number(number: float) -> str:
-    return f"'{number + 0.0!r}'::float8"
-
-
-def _spark_number(number: float) -> str:
-    return f"{number + 0.0!r}D"
-
-
 ANSI = Dialect(
     "ansi",
     "standard SQL",
-    _ansi_number,
+    lambda number: quotient(number, lambda decimal: f"{decimal}E0"),
     _ansi_text,
     {"text": "VARCHAR(1000)", "number": "DOUBLE PRECISION", "boolean": "BOOLEAN"},
     number_column="CAST({} AS DOUBLE PRECISION)",
@@ -319,8 +289,8 @@ ANSI = Dialect(
 SQLITE = Dialect(
     "sqlite",
     "SQLite",
-    _sqlite_number,
-    _sqlite_text,
+    lambda number: quotient(number, lambda d: d if "." in d else f"{d}.0"),
+    lambda text: _pieces(text, _CONTROL, "char"),
     {"text": "TEXT", "number": "NUMERIC", "boolean": "BOOLEAN"},
     # SQLite compares integers beyond 2**53 with numbers exactly; the model does not.
     number_column="CAST({} AS REAL)",
@@ -345,7 +315,7 @@ DUCKDB = Dialect(
     "duckdb",
     "DuckDB",
     _duckdb_number,
-    _duckdb_text,
+    lambda text: _pieces(text, _CONTROL, "chr"),
     {"text": "VARCHAR", "number": "DOUBLE", "boolean": "BOOLEAN"},
     text_column='{} COLLATE "binary"',
     is_nan="isnan({})",
@@ -358,7 +328,7 @@ DUCKDB = Dialect(
 POSTGRESQL = Dialect(
     "postgresql",
     "PostgreSQL",
-    _postgresql_number,
+    lambda number: f"'{number + 0.0!r}'::float8",
     _postgresql_text,
     {"text": "text", "number": "float8", "boolean": "boolean"},
     text_column='{} COLLATE "C"',
@@ -373,8 +343,10 @@ POSTGRESQL = Dialect(
 SPARK = Dialect(
     "spark",
     "Spark",
-    _spark_number,
-    _spark_text,
+    lambda number: f"{number + 0.0!r}D",
+    # Quotes and backslashes depend on settings of Spark's parser, and even inside of
+    # a text it puts the values of variables in the place of ${their names}.
+    lambda text: _pieces(text, rf"{_CONTROL}'\\$", "char"),
     {"text": "STRING", "number": "DOUBLE", "boolean": "BOOLEAN"},
     is_nan="isnan({})",
     same="{0} <=> {1}",

@@ -141,6 +141,11 @@ PORTION = 100_000
 #: The types of arrays, by the kinds of result columns.
 KINDS = {"i": np.int64, "f": np.float64}
 Arrays = list[NDArray[Any]]
+_TABLES = (
+    "SELECT table_name, table_schema, table_schema = current_schema() FROM "
+    "information_schema.tables WHERE table_schema NOT IN ('pg_catalog', "
+    "'information_schema') ORDER BY table_name"
+)
 
 
 @dataclass(frozen=True)
@@ -249,7 +254,8 @@ class Connection:
 
     def tables(self) -> list[tuple[str, ...]]:
         """Return the names of all tables and views, other schemas' with the schema."""
-        raise NotImplementedError
+        found = self._execute(_TABLES, ()).fetchall()
+        return [(name,) if here else (schema, name) for name, schema, here in found]
 
     def has_table(self, name: str) -> bool:
         """Whether a table of that very name, dots included, is known to be there."""

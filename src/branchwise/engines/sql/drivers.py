@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,8 @@ class DuckDBConnection(Connection):
             yield from super().stream(statement, values, kinds)
             return
         with self._told("be counted"):
-            reader = self._waited(lambda: self._reader(statement, values))
+            query = partial(self.native.sql, statement, params=list(values))
+            reader = self._waited(lambda: duckdb_reader(query(), PORTION))
             for batch in self._fetched(reader):
                 yield [
                     plain_array(column.to_numpy(zero_copy_only=False), kind)
@@ -99,9 +101,6 @@ class DuckDBConnection(Connection):
         with self._told("be counted"):
             return self._waited(lambda: self.native.sql(statement).to_arrow_table())
 
-    def _reader(self, statement: str, values: Sequence[Any]) -> Any:
-        return duckdb_reader(self.native.sql(statement, params=list(values)), PORTION)
-
     def _interrupt(self) -> None:
         self.native.interrupt()
 
@@ -112,14 +111,6 @@ class DuckDBConnection(Connection):
             raise DataError(f"query must be one SELECT statement. Got {source!r}.")
         described = self.native.execute(f"DESCRIBE {statement}").fetchall()
         return [Described(str(row[0]), str(row[1])) for row in described]
-
-    def tables(self) -> list[tuple[str, ...]]:
-        """Return the names of all tables and views, other schemas' with the schema."""
-        found = self.native.execute(
-            "SELECT table_name, table_schema, table_schema = current_schema() "
-            "FROM information_schema.tables ORDER BY table_name"
-        ).fetchall()
-        return [(name,) if here else (schema, name) for name, schema, here in found]
 
     def _is_lost(self, error: Exception) -> bool:
         return isinstance(error, self._duckdb.ConnectionException)
@@ -269,16 +260,6 @@ class PostgreSQLConnection(Connection):
             ).fetchall()
         )
         return [Described(name, kinds.get(oid, "?")) for name, oid in columns]
-
-    def tables(self) -> list[tuple[str, ...]]:
-        """Return the names of all tables and views, other schemas' with the schema."""
-        found = self._execute(
-            "SELECT table_name, table_schema, table_schema = current_schema() "
-            "FROM information_schema.tables WHERE table_schema NOT IN "
-            "('pg_catalog', 'information_schema') ORDER BY table_name",
-            (),
-        ).fetchall()
-        return [(name,) if here else (schema, name) for name, schema, here in found]
 
     def labels_of(self, name: str, source: str) -> list[str]:
         """Return the declared values of an enumeration, in their order."""

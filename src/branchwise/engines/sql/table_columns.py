@@ -197,16 +197,14 @@ def distinct(
     # Equal numbers of two types are two texts.
     requested = f"SELECT {cells.key}, {kind}, COUNT(*) {where}, 2"
     keys, _, count = connection.fetch(requested, (), "ooi")
-    listed = [_value(key, cells.kind) for key in keys.tolist()]
+    listed = keys.tolist()
+    if cells.kind == "truth":
+        listed = [None if key is None else bool(key) for key in listed]
     column = column_of_cells(listed, cells.name, connection.label, as_text, missing)
     raw = read_vector(column, cells.name)
     if isinstance(connection, PostgreSQLConnection) and cells.type == "enum":
         raw = _declared(raw, connection.labels_of(cells.raw, source))
     return Distinct(tuple(keys.tolist()), tuple(count.tolist()), raw)
-
-
-def _value(key: Any, kind: str) -> Any:
-    return bool(key) if kind == "truth" and key is not None else key
 
 
 def _declared(raw: RawColumn, labels: Sequence[str]) -> RawColumn:
