@@ -71,17 +71,14 @@ class TableChunk:
     location: Callable[[int], str]
     as_is: Mapping[str, Any]
 
-    @property
-    def label(self) -> str:
-        """The name of the chunk in messages."""
-        first, last = self.location(0), self.location(max(self.frame.n_rows - 1, 0))
-        where = first if first == last else f"{first} to {last}"
-        return f"{where} of {self.file}"
-
     def located(self, error: DataError) -> DataError:
         """Add the location in the file to an error."""
         found = with_location(error, self.file, self.location)
-        return found or DataError(f"In {self.label}: {error}")
+        if found is not None:
+            return found
+        first, last = self.location(0), self.location(max(self.frame.n_rows - 1, 0))
+        where = first if first == last else f"{first} to {last}"
+        return DataError(f"In {where} of {self.file}: {error}")
 
 
 #: A generator of chunks; it can be closed before the last.
@@ -152,7 +149,9 @@ class _Delimited(ChunkFile):
             columns = block.load(indices, as_text, self._how.missing)
             if as_is:
                 columns += block.load(as_is, as_is, ())
-            for begin, rows in _slices(columns, n_rows):
+            total = len(columns[0]) if columns else 0
+            for begin in range(0, total, n_rows):
+                rows = [column.slice(begin, n_rows) for column in columns]
 
                 def location(row: int, begin: int = begin, block: Any = block) -> str:
                     return str(block.location(begin + row))
@@ -221,13 +220,6 @@ class _Typed(ChunkFile):
 
 def _row_location(begin: int) -> Callable[[int], str]:
     return lambda row: f"row {begin + row + 1:,}"
-
-
-def _slices(columns: Sequence[Any], n_rows: int) -> Iterator[tuple[int, list[Any]]]:
-    """Yield columns in pieces of so many rows, with the row where each begins."""
-    total = len(columns[0]) if columns else 0
-    for begin in range(0, total, n_rows):
-        yield begin, [column.slice(begin, n_rows) for column in columns]
 
 
 def open_chunk_file(path: str, how: StreamedTable) -> ChunkFile:

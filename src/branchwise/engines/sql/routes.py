@@ -10,10 +10,11 @@ expression is used instead.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, distinct
 from branchwise.data.schema import Column
@@ -36,8 +37,7 @@ class Requested(NamedTuple):
     threshold: Floats
 
 
-@dataclass(frozen=True)
-class Routes:
+class Routes(NamedTuple):
     """The children that codes lead to at a node; a share of NaN is a whole case."""
 
     node: Ints
@@ -48,11 +48,14 @@ class Routes:
     def renamed(self, new: Ints, dropping: bool) -> Routes:
         """Renumber the children; ``dropping`` those that lead to none."""
         child = np.where(self.child >= 0, new[self.child], self.child)
-        routes = replace(self, child=child)
-        if not dropping:
-            return routes
-        kept = child != NOWHERE
-        return Routes(self.node[kept], self.code[kept], child[kept], self.share[kept])
+        routes = self._replace(child=child)
+        return routes.select(child != NOWHERE) if dropping else routes
+
+    def select(self, kept: NDArray[np.bool_]) -> Routes:
+        """Keep some of the routes."""
+        return Routes(
+            self.node[kept], self.code[kept], self.child[kept], self.share[kept]
+        )
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,9 @@ class Step:
 
     def undivided(self) -> Step:
         """Leave out the routes of fractional cases, where no case can be divided."""
-        whole = np.isnan(self.routes[0].share)
         first = self.routes[0]
-        first = Routes(*(chunk[whole] for chunk in astuple(first)))
-        return replace(self, routes=(first, *self.routes[1:]))
+        whole = first.select(np.isnan(first.share))
+        return replace(self, routes=(whole, *self.routes[1:]))
 
     @property
     def divides(self) -> bool:
@@ -117,30 +119,19 @@ def step_of(columns: Sequence[Column], splits: Splits, decided: bool = False) ->
         return Step((requested,), (known,), nowhere, n_children)
     if splits.surrogates is not None:
         return _with_surrogates(columns, splits, requested, known, first)
-    routes = [known, _missing(columns, splits, first), *_unseen(columns, splits, first)]
-    return Step((requested,), (_joined(routes),), nowhere, n_children)
-
-
-def _joined(routes: Sequence[Routes]) -> Routes:
-    return Routes(
-        np.concatenate([r.node for r in routes]),
-        np.concatenate([r.code for r in routes]),
-        np.concatenate([r.child for r in routes]),
-        np.concatenate([r.share for r in routes]),
+    missing = missing_codes(columns, splits.column)
+    on_values = np.array([*(not c.is_numeric for c in columns), False])[splits.column]
+    unseen_to = np.where(on_values, splits.unseen_to, NOWHERE)
+    routes = _joined(
+        known,
+        _special(columns, splits, first, splits.missing_to, missing),
+        _special(columns, splits, first, unseen_to, missing + 1),
     )
+    return Step((requested,), (routes,), nowhere, n_children)
 
 
-def _missing(columns: Sequence[Column], splits: Splits, first: Ints) -> Routes:
-    code = missing_codes(columns, splits.column)
-    return _special(columns, splits, first, splits.missing_to, code)
-
-
-def _unseen(columns: Sequence[Column], splits: Splits, first: Ints) -> list[Routes]:
-    """Return the routes of unseen categories."""
-    splits_on_values = np.array([*(not c.is_numeric for c in columns), False])
-    to = np.where(splits_on_values[splits.column], splits.unseen_to, NOWHERE)
-    code = missing_codes(columns, splits.column) + 1
-    return [_special(columns, splits, first, to, code)]
+def _joined(*routes: Routes) -> Routes:
+    return Routes(*map(np.concatenate, zip(*routes, strict=True)))
 
 
 def _special(
@@ -155,7 +146,7 @@ def _special(
         return down
     origin, target, share = Router(columns, splits).every_branch(every)
     owner = every[origin]
-    return _joined([down, Routes(owner, code[owner], target, share)])
+    return _joined(down, Routes(owner, code[owner], target, share))
 
 
 def _with_surrogates(
@@ -175,7 +166,7 @@ def _with_surrogates(
     fallback = np.where(
         splits.missing_to >= 0, first + splits.missing_to, splits.missing_to
     )
-    split_requests, routes = [requested], [_joined([known, others])]
+    split_requests, routes = [requested], [_joined(known, others)]
     for turn in range(int(surrogates.number.max(initial=0))):
         nodes = np.flatnonzero(surrogates.number > turn)
         which = surrogates.first[nodes] + turn
