@@ -145,8 +145,6 @@ def sorted_dictionary(column: Any) -> Any:
     In a dictionary as it was read the values are in the order in which they
     appear, and a tree must not depend on the order of the rows.
     """
-    from pyarrow import compute  # noqa: PLC0415
-
     array = as_dictionary(column)
     order = compute.array_sort_indices(array.dictionary)
     rank = np.empty(len(order), dtype=np.int32)
