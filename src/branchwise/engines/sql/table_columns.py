@@ -7,7 +7,7 @@ the expression by which the database distinguishes cells.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -32,6 +32,7 @@ _WHOLE = frozenset(
 )
 _FLOATING = frozenset(("FLOAT", "DOUBLE", "float4", "float8", "numeric"))
 _LONG = frozenset(("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT"))
+_NUMBERS = _WHOLE | _FLOATING | _LONG
 _TRUTHS = frozenset(("BOOLEAN", "bool"))
 #: Types of PostgreSQL that are text, or that are read as text.
 _TEXTS = frozenset(
@@ -87,126 +88,6 @@ def number_of(dialect: Dialect, raw: str, type_name: str) -> str:
     return f"CASE WHEN {dialect.is_nan.format(raw)} THEN NULL ELSE {number} END"
 
 
-def typed_cells(
-    connection: Connection, name: str, type_name: str, as_text: bool
-) -> Cells:
-    """Return a column of a database where columns have types."""
-    dialect = connection.dialect
-    raw = f"source.{dialect.quoted(name)}"
-    kind = "text"
-    if not as_text:
-        if type_name in _TRUTHS:
-            kind = "truth"
-        elif type_name in _WHOLE | _FLOATING | _LONG or type_name.startswith(
-            "DECIMAL("
-        ):
-            kind = "number"
-    number = number_of(dialect, raw, type_name) if kind == "number" else ""
-    if kind == "truth":
-        number = f"CASE WHEN {raw} THEN 1 WHEN NOT {raw} THEN 0 END"
-    key = number or dialect.as_text(raw)
-    column = Cells(name, kind, key, number, raw, type_name)
-    return replace(column, inexact=_beyond(raw)) if type_name in _WHOLE else column
-
-
-def loose_cells(
-    connection: Connection,
-    source: str,
-    names: Sequence[str],
-    text: Collection[str],
-    missing: Sequence[str],
-) -> list[Cells]:
-    """Return the columns of SQLite, where every cell has a type of its own."""
-    dialect = connection.dialect
-    raws = [f"source.{dialect.quoted(name)}" for name in names]
-    found = []
-    for first in range(0, len(raws), _AT_A_TIME):
-        chunk = raws[first : first + _AT_A_TIME]
-        found += _types_of_cells(connection, source, chunk, missing)
-    columns = []
-    for at, name in enumerate(names):
-        texts, blobs, numbers = found[at]
-        if blobs:
-            raise DataError(
-                f"Column {name!r} of {connection.label} holds values of type bytes, "
-                "which are no text and no numbers. Leave it out."
-            )
-        is_text = bool(texts) or not numbers or name in text
-        is_number = f"typeof({raws[at]}) IN ('integer', 'real')"
-        number = f"CASE WHEN {is_number} THEN CAST({raws[at]} AS REAL) END"
-        key = dialect.as_text(raws[at]) if is_text else number
-        columns.append(
-            Cells(
-                name,
-                "text" if is_text else "number",
-                key,
-                "" if is_text else number,
-                raws[at],
-                "",
-                f"typeof({raws[at]}) = 'integer' AND ({_beyond(raws[at])})",
-            )
-        )
-    return columns
-
-
-def _types_of_cells(
-    connection: Connection, source: str, raws: Sequence[str], missing: Sequence[str]
-) -> list[tuple[int, ...]]:
-    """Count the texts, bytes and numbers of columns of SQLite."""
-    binder = Binder(connection.dialect)
-    marks = ", ".join(binder.bind(mark) for mark in missing)
-    wanted = []
-    for raw in raws:
-        mark = f"{connection.dialect.as_text(raw)} IN ({marks})" if marks else "0"
-        tests = (
-            f"typeof({raw}) = 'text' AND NOT {mark}",
-            f"typeof({raw}) = 'blob'",
-            f"typeof({raw}) IN ('integer', 'real')",
-        )
-        wanted += [f"COALESCE(SUM({test}), 0)" for test in tests]
-    requested = f"SELECT {', '.join(wanted)} FROM {source} AS source"  # noqa: S608
-    result = connection.fetch(requested, binder.values, "i" * len(wanted))
-    counted = [int(each[0]) for each in result]
-    return [tuple(counted[3 * at : 3 * at + 3]) for at in range(len(raws))]
-
-
-def distinct(
-    connection: Connection,
-    source: str,
-    cells: Cells,
-    missing: Sequence[str],
-    as_text: bool,
-) -> Distinct:
-    """Fetch every distinct cell of a column once."""
-    where = f"FROM {source} AS source GROUP BY 1"
-    if isinstance(connection, DuckDBConnection):
-        found = connection.arrow(
-            f"SELECT {cells.key} AS k, any_value({cells.raw}) AS v, COUNT(*) AS n "
-            f"{where}"
-        )
-        # A dictionary column is an enumeration, whose values are declared.
-        table = declared_table([found.column(1)], [cells.name], {cells.name})
-        text = {0} if as_text else ()
-        (column,) = typed_columns(table, connection.label, text, missing)
-        raw = read_vector(column, cells.name)
-        if declares_values(table.schema.field(0)):
-            raw = _declared(raw, as_dictionary(column).dictionary.to_pylist())
-        keys, count = found.column(0).to_pylist(), found.column(2).to_pylist()
-        return Distinct(tuple(keys), tuple(count), raw)
-    kind = "typeof(" + cells.raw + ")" if connection.dialect is SQLITE else "0"
-    # Equal numbers of two types are two texts.
-    requested = f"SELECT {cells.key}, {kind}, COUNT(*) {where}, 2"
-    keys, _, count = connection.fetch(requested, (), "ooi")
-    listed = keys.tolist()
-    if cells.kind == "truth":
-        listed = [None if key is None else bool(key) for key in listed]
-    column = column_of_cells(listed, cells.name, connection.label, as_text, missing)
-    raw = read_vector(column, cells.name)
-    if isinstance(connection, PostgreSQLConnection) and cells.type == "enum":
-        raw = _declared(raw, connection.labels_of(cells.raw, source))
-    return Distinct(tuple(keys.tolist()), tuple(count.tolist()), raw)
-
-
 def _declared(raw: RawColumn, labels: Sequence[str]) -> RawColumn:
     """Return values in the order in which they are declared."""
     if not isinstance(raw, Coded):
@@ -214,19 +95,6 @@ def _declared(raw: RawColumn, labels: Sequence[str]) -> RawColumn:
     position = {label: at for at, label in enumerate(labels)}
     table = np.array([*(position[str(value)] for value in raw.values), -1])
     return Coded(table[raw.codes], tuple(labels), declared=True)
-
-
-def check_type(connection: Connection, cells: Cells, as_text: bool) -> None:
-    """Reject a column of PostgreSQL that cannot be read as text or numbers."""
-    if not isinstance(connection, PostgreSQLConnection) or cells.kind != "text":
-        return
-    if cells.type in _DATES and not as_text:
-        raise_dates(f"Column {cells.name!r}", cells.type)
-    if cells.type not in _TEXTS | _DATES:
-        raise DataError(
-            f"Column {cells.name!r} of {connection.label} is of type {cells.type}, "
-            "which is neither text nor a number. Leave it out, or cast it in a query."
-        )
 
 
 def _beyond(raw: str) -> str:
@@ -254,20 +122,9 @@ class Source:
     def prepare(self, names: Sequence[str]) -> None:
         """Determine the types of the cells of columns."""
         new = [name for name in names if name not in self._cells]
-        if self.connection.dialect is SQLITE:
-            found = loose_cells(
-                self.connection, self.relation, new, self.text_columns, self.missing
-            )
-        else:
-            types = {column.name: column.type for column in self.described}
-            found = [
-                typed_cells(
-                    self.connection, name, types[name], name in self.text_columns
-                )
-                for name in new
-            ]
-        for cells in found:
-            check_type(self.connection, cells, cells.name in self.text_columns)
+        loose = self.connection.dialect is SQLITE
+        for cells in self._loose_cells(new) if loose else self._typed_cells(new):
+            self._check_type(cells)
             self._cells[cells.name] = cells
 
     def cells(self, name: str) -> Cells:
@@ -280,13 +137,10 @@ class Source:
         """Return the distinct cells of a column, fetched once."""
         if name not in self._distinct:
             cells = self.cells(name)
-            self._distinct[name] = distinct(
-                self.connection,
-                self.relation,
-                cells,
-                self.missing,
-                name in self.text_columns,
-            )
+            if isinstance(self.connection, DuckDBConnection):
+                self._distinct[name] = self._distinct_in_arrow(self.connection, cells)
+            else:
+                self._distinct[name] = self._distinct_cells(cells)
         return self._distinct[name]
 
     def frame(self) -> Frame:
@@ -296,3 +150,118 @@ class Source:
 
     def _raw(self, name: str) -> RawColumn:
         return self.distinct(name).raw
+
+    def _typed_cells(self, names: Sequence[str]) -> Iterator[Cells]:
+        """Yield columns of a database where columns have types."""
+        dialect = self.connection.dialect
+        types = {column.name: column.type for column in self.described}
+        for name in names:
+            raw, type_name = f"source.{dialect.quoted(name)}", types[name]
+            is_number = type_name in _NUMBERS or type_name.startswith("DECIMAL(")
+            kind, number = "text", ""
+            if name in self.text_columns:
+                pass
+            elif type_name in _TRUTHS:
+                kind = "truth"
+                number = f"CASE WHEN {raw} THEN 1 WHEN NOT {raw} THEN 0 END"
+            elif is_number:
+                kind, number = "number", number_of(dialect, raw, type_name)
+            key = number or dialect.as_text(raw)
+            column = Cells(name, kind, key, number, raw, type_name)
+            whole = type_name in _WHOLE
+            yield replace(column, inexact=_beyond(raw)) if whole else column
+
+    def _loose_cells(self, names: Sequence[str]) -> Iterator[Cells]:
+        """Yield columns of SQLite, where every cell has a type of its own."""
+        dialect = self.connection.dialect
+        raws = [f"source.{dialect.quoted(name)}" for name in names]
+        found = []
+        for first in range(0, len(raws), _AT_A_TIME):
+            found += self._types_of_cells(raws[first : first + _AT_A_TIME])
+        for name, raw, (texts, blobs, numbers) in zip(names, raws, found, strict=True):
+            if blobs:
+                raise DataError(
+                    f"Column {name!r} of {self.connection.label} holds values of type "
+                    "bytes, which are no text and no numbers. Leave it out."
+                )
+            inexact = f"typeof({raw}) = 'integer' AND ({_beyond(raw)})"
+            if texts or not numbers or name in self.text_columns:
+                kind, number, key = "text", "", dialect.as_text(raw)
+            else:
+                is_number = f"typeof({raw}) IN ('integer', 'real')"
+                number = f"CASE WHEN {is_number} THEN CAST({raw} AS REAL) END"
+                kind, key = "number", number
+            yield Cells(name, kind, key, number, raw, "", inexact)
+
+    def _types_of_cells(self, raws: Sequence[str]) -> list[tuple[int, ...]]:
+        """Count the texts, bytes and numbers of columns of SQLite."""
+        dialect = self.connection.dialect
+        binder = Binder(dialect)
+        marks = ", ".join(binder.bind(mark) for mark in self.missing)
+        wanted = []
+        for raw in raws:
+            mark = f"{dialect.as_text(raw)} IN ({marks})" if marks else "0"
+            tests = (
+                f"typeof({raw}) = 'text' AND NOT {mark}",
+                f"typeof({raw}) = 'blob'",
+                f"typeof({raw}) IN ('integer', 'real')",
+            )
+            wanted += [f"COALESCE(SUM({test}), 0)" for test in tests]
+        requested = f"SELECT {', '.join(wanted)} FROM {self.relation} AS source"  # noqa: S608
+        result = self.connection.fetch(requested, binder.values, "i" * len(wanted))
+        counted = [int(each[0]) for each in result]
+        return [tuple(counted[3 * at : 3 * at + 3]) for at in range(len(raws))]
+
+    def _distinct_in_arrow(
+        self, connection: DuckDBConnection, cells: Cells
+    ) -> Distinct:
+        """Fetch every distinct cell of a column of DuckDB once, with its type."""
+        found = connection.arrow(
+            f"SELECT {cells.key} AS k, any_value({cells.raw}) AS v, COUNT(*) AS n "  # noqa: S608
+            f"FROM {self.relation} AS source GROUP BY 1"
+        )
+        # A dictionary column is an enumeration, whose values are declared.
+        table = declared_table([found.column(1)], [cells.name], {cells.name})
+        text = {0} if cells.name in self.text_columns else ()
+        (column,) = typed_columns(table, connection.label, text, self.missing)
+        raw = read_vector(column, cells.name)
+        if declares_values(table.schema.field(0)):
+            raw = _declared(raw, as_dictionary(column).dictionary.to_pylist())
+        keys, count = found.column(0).to_pylist(), found.column(2).to_pylist()
+        return Distinct(tuple(keys), tuple(count), raw)
+
+    def _distinct_cells(self, cells: Cells) -> Distinct:
+        """Fetch every distinct cell of a column once."""
+        connection, name = self.connection, cells.name
+        kind = f"typeof({cells.raw})" if connection.dialect is SQLITE else "0"
+        # Equal numbers of two types are two texts.
+        requested = (
+            f"SELECT {cells.key}, {kind}, COUNT(*) FROM {self.relation} AS source "  # noqa: S608
+            "GROUP BY 1, 2"
+        )
+        keys, _, count = connection.fetch(requested, (), "ooi")
+        listed = keys.tolist()
+        if cells.kind == "truth":
+            listed = [None if key is None else bool(key) for key in listed]
+        as_text = name in self.text_columns
+        column = column_of_cells(listed, name, connection.label, as_text, self.missing)
+        raw = read_vector(column, name)
+        if isinstance(connection, PostgreSQLConnection) and cells.type == "enum":
+            raw = _declared(raw, connection.labels_of(cells.raw, self.relation))
+        return Distinct(tuple(keys.tolist()), tuple(count.tolist()), raw)
+
+    def _check_type(self, cells: Cells) -> None:
+        """Reject a column of PostgreSQL that cannot be read as text or numbers."""
+        if (
+            not isinstance(self.connection, PostgreSQLConnection)
+            or cells.kind != "text"
+        ):
+            return
+        if cells.type in _DATES and cells.name not in self.text_columns:
+            raise_dates(f"Column {cells.name!r}", cells.type)
+        if cells.type not in _TEXTS | _DATES:
+            raise DataError(
+                f"Column {cells.name!r} of {self.connection.label} is of type "
+                f"{cells.type}, which is neither text nor a number. Leave it out, or "
+                "cast it in a query."
+            )
