@@ -92,7 +92,14 @@ def read_document(document: Any) -> tuple[Schema, Tree, Recipe]:
         raise ModelFileError("'schema' has classes and yet 'tree' has 'mean'")
     validate(tree, schema)
     recipe = _read_recipe(fields["recipe"])
-    _check_costs(recipe, schema, tree)
+    n_costs = None if recipe.costs is None else len(recipe.costs)
+    if n_costs not in (None, len(schema.classes)):
+        raise ModelFileError(
+            f"'costs' of 'recipe' has {n_costs} rows, and 'schema' has "
+            f"{len(schema.classes)} classes"
+        )
+    if n_costs is not None and tree.prediction is None:
+        raise ModelFileError("'recipe' has costs and yet 'tree' lacks 'answer'")
     return schema, tree, recipe
 
 
@@ -117,8 +124,7 @@ def _typed(
     else:
         valid = _CHECKS[what](value)
     if not valid:
-        got = shown(value)
-        raise ModelFileError(f"{name!r} of {where} must be {what}, not {got}")
+        raise ModelFileError(f"{name!r} of {where} must be {what}, not {shown(value)}")
     return value
 
 
@@ -257,19 +263,6 @@ def _read_recipe(value: Any) -> Recipe:
         name = _typed(criterion, "function", "'criterion'", "text")
         known["criterion"] = AbsentCriterion(name)
     return Recipe(**{RECIPE_FIELDS[key]: known[key] for key in known})
-
-
-def _check_costs(recipe: Recipe, schema: Schema, tree: Tree) -> None:
-    """Reject costs of other classes, and costs without predictions by them."""
-    if recipe.costs is None:
-        return
-    if len(recipe.costs) != len(schema.classes):
-        raise ModelFileError(
-            f"'costs' of 'recipe' has {len(recipe.costs)} rows, and 'schema' has "
-            f"{len(schema.classes)} classes"
-        )
-    if tree.prediction is None:
-        raise ModelFileError("'recipe' has costs and yet 'tree' lacks 'answer'")
 
 
 def _is_square_or_null(value: object) -> bool:
@@ -422,6 +415,7 @@ def _content(path: str | os.PathLike[str]) -> bytes:
             # In pieces: a special file may have no end.
             while len(content) <= MAX_BYTES and (piece := file.read(_PIECE)):
                 content += piece
+            return bytes(content)
     except FileNotFoundError:
         reason = "There is no model file {}. Check the path."
     except IsADirectoryError:
@@ -429,8 +423,6 @@ def _content(path: str | os.PathLike[str]) -> bytes:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         reason = f"The model file {{}} cannot be read: {why}."
-    else:
-        return bytes(content)
     raise ModelFileError(reason.format(repr(os.fsdecode(path))))
 
 
@@ -438,11 +430,9 @@ def from_bytes(content: bytes, source: str = "the file") -> tuple[Schema, Tree, 
     """Read a model from the content of a file."""
     try:
         return read_document(_parse(content))
-    except ModelFileError as error:
-        message = f"{source} is not a branchwise model: {error}."
-        raise ModelFileError(message) from None
     except BranchwiseError as error:
-        message = f"{source} is not a branchwise model: {error}"
+        end = "." if isinstance(error, ModelFileError) else ""
+        message = f"{source} is not a branchwise model: {error}{end}"
         raise ModelFileError(message) from None
 
 
