@@ -128,7 +128,7 @@ def cheapest(weights: Floats, costs: Sequence[Sequence[float]]) -> Ints:
 
 
 #: The edges between bins, by column; columns without bins are absent.
-Edges = dict[int, NDArray[np.float64]]
+Edges = dict[int, Floats]
 
 
 def bin_columns(
@@ -153,7 +153,7 @@ def bin_columns(
     return replace(data, data=tuple(cells)), edges
 
 
-def _edges(numbers: NDArray[np.float64], max_bins: int) -> NDArray[np.float64] | None:
+def _edges(numbers: Floats, max_bins: int) -> Floats | None:
     """Return edges of bins of about equal size, or None for few distinct numbers."""
     distinct, count = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
     if len(distinct) <= max_bins:
@@ -162,11 +162,11 @@ def _edges(numbers: NDArray[np.float64], max_bins: int) -> NDArray[np.float64] |
 
 
 def edges_between(
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    count: NDArray[np.intp],
+    low: Floats,
+    high: Floats,
+    count: Ints,
     max_bins: int,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return edges of bins of about equal size, made of whole cells of a summary.
 
     Of each cell the least and the largest number is given, and how many it has.
@@ -179,25 +179,21 @@ def edges_between(
     return midpoint(high[last], low[last + 1])
 
 
-def midpoint(low: NDArray[Any], high: NDArray[Any]) -> NDArray[np.float64]:
+def midpoint(low: NDArray[Any], high: NDArray[Any]) -> Floats:
     """Return thresholds between neighbours: low <= threshold < high, after rounding."""
     # Halves first: the sum of two large numbers could overflow.
     middle = low / 2 + high / 2
     return np.where((middle < low) | (middle >= high), low, middle)
 
 
-def numbers_of_thresholds(
-    threshold: NDArray[np.float64], column: NDArray[np.intp], edges: Edges
-) -> NDArray[np.float64]:
+def numbers_of_thresholds(threshold: Floats, column: Ints, edges: Edges) -> Floats:
     """Convert thresholds between bins into thresholds between numbers."""
     return _converted(
         threshold, column, edges, lambda at, between: between[at.astype(np.intp)]
     )
 
 
-def bins_of_thresholds(
-    threshold: NDArray[np.float64], column: NDArray[np.intp], edges: Edges
-) -> NDArray[np.float64]:
+def bins_of_thresholds(threshold: Floats, column: Ints, edges: Edges) -> Floats:
     """Convert such thresholds between numbers back into thresholds between bins."""
     return _converted(
         threshold, column, edges, lambda at, between: between.searchsorted(at) + 0.5
@@ -205,11 +201,11 @@ def bins_of_thresholds(
 
 
 def _converted(
-    threshold: NDArray[np.float64],
-    column: NDArray[np.intp],
+    threshold: Floats,
+    column: Ints,
     edges: Edges,
-    convert: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[Any]],
-) -> NDArray[np.float64]:
+    convert: Callable[[Floats, Floats], NDArray[Any]],
+) -> Floats:
     """Convert the thresholds of binned columns, given their edges."""
     result = threshold.copy()
     for index, between in edges.items():

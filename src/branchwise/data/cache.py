@@ -13,7 +13,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -48,7 +48,7 @@ _LOCK = fork_safe_lock()
 
 @dataclass(frozen=True)
 class _Fingerprint:
-    """Memory of a table: a description, its buffers, and cells that are objects."""
+    """Memory of a table or a column: a description, buffers, cells that are objects."""
 
     description: Hashable
     buffers: tuple[Any, ...]
@@ -201,15 +201,7 @@ def _encoded_labels(y: object) -> EncodedLabels | None:
         return None
 
 
-class _Memory(NamedTuple):
-    """The memory of a column; see :class:`_Fingerprint`."""
-
-    description: Hashable
-    buffers: list[Any]
-    objects: list[NDArray[Any]]
-
-
-def _memory_of(cells: Any) -> _Memory | None:
+def _memory_of(cells: Any) -> _Fingerprint | None:
     """Return the description and the buffers of a column."""
     if is_arrow_text(cells):
         return _memory_of_arrow(cells.__arrow_array__())
@@ -220,18 +212,18 @@ def _memory_of(cells: Any) -> _Memory | None:
         names = tuple((type(value), value) for value in cells.categories)
         codes = np.ascontiguousarray(cells.codes)
         description = "categories", names, bool(cells.ordered), codes.dtype.str
-        return _Memory(description, [pa.py_buffer(codes)], [])
+        return _Fingerprint(description, (pa.py_buffer(codes),), ())
     if not isinstance(cells, np.ndarray) and not hasattr(cells, "_ndarray"):
         return None  # masks and dictionaries are stored in further buffers
     array = np.asarray(cells)
     if array.dtype.kind not in "iufbUO":
         return None
     array = np.ascontiguousarray(array)
-    held = [array] if array.dtype.kind == "O" else []
-    return _Memory((array.dtype.str, array.shape), [pa.py_buffer(array)], held)
+    held = (array,) if array.dtype.kind == "O" else ()
+    return _Fingerprint((array.dtype.str, array.shape), (pa.py_buffer(array),), held)
 
 
-def _memory_of_arrow(array: Any) -> _Memory:
+def _memory_of_arrow(array: Any) -> _Fingerprint:
     description: list[Hashable] = [str(array.type)]
     memory = []
     for chunk in getattr(array, "chunks", [array]):
@@ -241,7 +233,7 @@ def _memory_of_arrow(array: Any) -> _Memory:
         absent = tuple(buffer is None for buffer in buffers)
         description.append((chunk.offset, len(chunk), absent))
         memory += [buffer for buffer in buffers if buffer is not None]
-    return _Memory(tuple(description), memory, [])
+    return _Fingerprint(tuple(description), tuple(memory), ())
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.data.arrays import Floats
 from branchwise.data.arrow import number_cells
 from branchwise.data.columns import Coded, RawColumn
 
@@ -32,7 +33,7 @@ _SAMPLE_ROWS = 2000
 class Coding:
     """A code for each row, -1 where it is missing, and the rows of each code."""
 
-    codes: NDArray[np.integer[Any]]
+    codes: Codes
     counts: NDArray[np.int64]
 
     @property
@@ -71,7 +72,7 @@ def codes_of(raw: RawColumn) -> Coding | None:
     if 2 * len(np.unique(_sample(known))) > len(_sample(known)):
         return None
     plain = np.where(missing, np.nan, values + 0.0)  # one zero, one missing value
-    codes: NDArray[np.integer[Any]]
+    codes: Codes
     numbered = number_cells(plain)
     if numbered is None:
         codes = np.unique(plain, return_inverse=True)[1].reshape(-1)
@@ -80,21 +81,21 @@ def codes_of(raw: RawColumn) -> Coding | None:
     return _counted(np.where(missing, -1, codes))
 
 
-def _counted(codes: NDArray[np.integer[Any]]) -> Coding:
+def _counted(codes: Codes) -> Coding:
     counts = np.bincount(codes.astype(np.int64) + 1, minlength=1)
     return Coding(codes, counts[1:])
 
 
-def _all_whole(values: NDArray[np.float64]) -> bool:
+def _all_whole(values: Floats) -> bool:
     piece = _sample(values)
     return bool((piece == np.rint(piece)).all() and (values == np.rint(values)).all())
 
 
-def _sample(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sample(values: Floats) -> Floats:
     return values[:: max(1, len(values) // _SAMPLE)]
 
 
-def _by_appearance(codes: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
+def _by_appearance(codes: Codes) -> NDArray[np.int32]:
     """Renumber codes in the order of their first appearance."""
     codes = codes.astype(np.int64)
     rows = np.flatnonzero(codes >= 0)[::-1]
@@ -136,7 +137,7 @@ def _alike(one: Codes, other: Codes, share: float, slack: int) -> bool:
     return True
 
 
-def same_order(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+def same_order(one: Floats, other: Floats) -> bool:
     """Tell whether two numeric columns have nearly the same, or the reverse, order.
 
     Both allow the same splits. Missing values must be in the same rows.
@@ -148,7 +149,7 @@ def same_order(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
     return True
 
 
-def _correlated(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+def _correlated(one: Floats, other: Floats) -> bool:
     missing = np.isnan(one)
     if not np.array_equal(missing, np.isnan(other)):
         return False
@@ -158,11 +159,11 @@ def _correlated(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
     return bool(abs(np.corrcoef(a, b)[0, 1]) >= _SAME_ORDER)
 
 
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ranks(values: Floats) -> Floats:
     """Return ranks; equal numbers get their mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
-    ranks: NDArray[np.float64] = (ends - (counts - 1) / 2)[inverse.reshape(-1)]
+    ranks: Floats = (ends - (counts - 1) / 2)[inverse.reshape(-1)]
     return ranks
 
 
@@ -218,7 +219,7 @@ def _tallied(
     return found, times
 
 
-def in_order(values: NDArray[np.float64], classes: NDArray[np.integer[Any]]) -> bool:
+def in_order(values: Floats, classes: Codes) -> bool:
     """Tell whether each class has a range of numbers of its own, missing ones aside.
 
     A sample is checked first: if its ranges overlap, so do those of all rows.
@@ -229,7 +230,7 @@ def in_order(values: NDArray[np.float64], classes: NDArray[np.integer[Any]]) -> 
     return _in_order(values, classes)
 
 
-def _in_order(values: NDArray[np.float64], classes: NDArray[np.integer[Any]]) -> bool:
+def _in_order(values: Floats, classes: Codes) -> bool:
     labelled = classes >= 0
     known = ~np.isnan(values) & labelled
     order = np.argsort(values[known], kind="stable")

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from branchwise.data.arrays import Floats
 
 #: The exponent of the lowest bit of numbers that are all zero.
 NO_BIT = 1024

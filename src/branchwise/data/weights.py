@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from numbers import Real
 
 import numpy as np
-from numpy.typing import NDArray
 
+from branchwise.data.arrays import Floats, Ints
 from branchwise.data.exact_sums import NO_BIT, lowest_bit
 from branchwise.data.schema import Value
 from branchwise.errors import DataError, ParameterError, quoted
@@ -33,7 +33,7 @@ LEAST_TOTAL = 1e-300
 LARGEST_TOTAL = 1e300
 
 
-def check_weights(weights: object, n_rows: int) -> NDArray[np.float64]:
+def check_weights(weights: object, n_rows: int) -> Floats:
     """Return the weights as float64; raise if one is invalid."""
     given = check_each_weight(weights, n_rows)
     with np.errstate(over="ignore"):
@@ -41,7 +41,7 @@ def check_weights(weights: object, n_rows: int) -> NDArray[np.float64]:
     return given
 
 
-def check_each_weight(weights: object, n_rows: int) -> NDArray[np.float64]:
+def check_each_weight(weights: object, n_rows: int) -> Floats:
     """Return the weights of some rows, which may be zero for all of them."""
     given = _as_numbers(weights)
     if given is None:
@@ -75,7 +75,7 @@ def check_total(total: float) -> None:
         )
 
 
-def _as_numbers(weights: object) -> NDArray[np.float64] | None:
+def _as_numbers(weights: object) -> Floats | None:
     """Return numbers as float64; None for text, even if it could be parsed."""
     try:
         given = np.asarray(weights)
@@ -91,13 +91,13 @@ def grid_step(total: float, whole: bool) -> float:
     return math.ldexp(1.0, math.frexp(total)[1] - _BITS)
 
 
-def on_grid(weights: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+def on_grid(weights: Floats, step: float) -> Floats:
     """Round weights to whole multiples of ``step`` (a power of two)."""
-    rounded: NDArray[np.float64] = np.rint(weights / step) * step
+    rounded: Floats = np.rint(weights / step) * step
     return rounded
 
 
-def long_sum(numbers: NDArray[np.float64]) -> tuple[float, ...]:
+def long_sum(numbers: Floats) -> tuple[float, ...]:
     """Return the sum as two floats, the second being the rounding error of the first.
 
     So the sums of chunks can be added up to the sum of all rows.
@@ -107,7 +107,7 @@ def long_sum(numbers: NDArray[np.float64]) -> tuple[float, ...]:
     return total, math.fsum([*listed, -total])
 
 
-def _order_free_sum(weights: NDArray[np.float64]) -> float:
+def _order_free_sum(weights: Floats) -> float:
     """Return a sum whose next power of two does not depend on the row order."""
     total = float(weights.sum())
     mantissa = math.frexp(total)[0]
@@ -125,7 +125,7 @@ class WeightGrid:
     rounded to multiples of ``step``, fractions of cases to multiples of ``case_step``.
     """
 
-    weights: NDArray[np.float64] | None
+    weights: Floats | None
     fractions: bool
     whole: bool
     step: float
@@ -160,7 +160,7 @@ class WeightSummary:
     n_cases: int = 0
 
     @classmethod
-    def of(cls, weights: NDArray[np.float64]) -> WeightSummary:
+    def of(cls, weights: Floats) -> WeightSummary:
         """Return the summary of weights."""
         return cls(
             long_sum(weights), lowest_bit(weights), int(np.count_nonzero(weights))
@@ -202,7 +202,7 @@ def filled_grid(grid: WeightGrid, found: WeightSummary) -> WeightGrid:
 
 
 def weigh(
-    weights: NDArray[np.float64] | None,
+    weights: Floats | None,
     n_rows: int,
     fractions: bool,
     as_cases: bool = False,
@@ -222,9 +222,6 @@ def unit_grid(n_rows: int, fractions: bool) -> WeightGrid:
     """Return the grid of rows that all count as one."""
     step = grid_step(n_rows, whole=not fractions)
     return WeightGrid(None, fractions, not fractions, step, step, n_rows, n_rows)
-
-
-Floats = NDArray[np.float64]
 
 
 def class_weights(given: object, classes: Sequence[Value], rows: Floats) -> Floats:
@@ -298,7 +295,7 @@ def with_class_weights(
     class_weight: object,
     priors: object,
     classes: Sequence[Value],
-    labels: NDArray[np.intp],
+    labels: Ints,
 ) -> Floats | None:
     """Multiply the weights of rows by the factors of their classes."""
     if class_weight is None and priors is None:
