@@ -110,7 +110,7 @@ def with_other_entries(rng: np.random.Generator, value: np.ndarray) -> np.ndarra
     flat = changed.reshape(-1)
     if rng.random() < 0.25:  # as sound as before, but for what else there is
         top = 9 if value.dtype.kind == "f" else max(int(flat.max()), 0) + 1
-        flat[:] = rng.integers(0, top, flat.size)
+        flat[:] = rng.integers(0, min(top, 2**63 - 1), flat.size)
         return changed
     for _ in range(int(rng.integers(1, 4))):
         at = slice(None) if rng.random() < 0.2 else int(rng.integers(flat.size))

@@ -238,8 +238,42 @@ def cells_call(rng: np.random.Generator) -> Call:
     return "number_cells", {"data": data, "width": width}
 
 
+def a_set(rng: np.random.Generator, n_sets: int, n_rows: int) -> np.ndarray:
+    """Return sets of rows as bits, 64 a word, a word more than is needed."""
+    sets = np.zeros((n_sets, 64 * (n_rows // 64 + 2)), dtype=bool)
+    sets[:, :n_rows] = rng.random((n_sets, n_rows)) < 0.4
+    return np.packbits(sets, axis=1, bitorder="little").view(np.uint64)
+
+
+def count_rules_call(rng: np.random.Generator) -> Call:
+    """Return a call that counts what rules cover."""
+    n_rows, n_rules = int(rng.integers(0, 200)), int(rng.integers(0, 9))
+    shape = n_rules, int(rng.integers(0, 5))
+    return "count_rules", {
+        "holds": a_set(rng, 4, n_rows),
+        "conditions": rng.integers(0, 4, shape),
+        "labels": rng.integers(0, 3, n_rules),
+        "of_class": a_set(rng, 3, n_rows),
+        "counted": a_set(rng, 1, n_rows)[0],
+        "weights": rng.random(n_rows) if rng.random() < 0.5 else None,
+    }
+
+
+def chosen_rules_call(rng: np.random.Generator) -> Call:
+    """Return the making of a set of rules, and a rule that comes."""
+    n_rows, n_rules = int(rng.integers(0, 200)), int(rng.integers(1, 9))
+    return "ChosenRules", {
+        "sets": a_set(rng, n_rules, n_rows),
+        "right": rng.random(n_rows),
+        "wrong": rng.random(n_rows),
+        "rule": int(rng.integers(0, n_rules)),
+        "comes": True,
+    }
+
+
 MAKERS = (grow_call, grow_call, prune_call, walk_call, tally_call, texts_call)
 MAKERS = (*MAKERS, cells_call, grow_call, prune_call, prune_call, walk_call)
+MAKERS = (*MAKERS, count_rules_call, chosen_rules_call)
 MAKERS = (*MAKERS, numbers_call, numbers_call)
 
 
@@ -313,6 +347,12 @@ def try_one(seed: int, number: int) -> str:
 
 def called(function: str, given: dict[str, Any]) -> Any:
     """Call a function of the extension, or a method of a walk."""
+    if function == "ChosenRules":
+        step = {name: given[name] for name in ("rule", "comes")}
+        made = {name: value for name, value in given.items() if name not in step}
+        rules = _native.ChosenRules(**made)
+        rules.toggle(**step)
+        return rules.sums()
     if function not in WALKS:
         return getattr(_native, function)(**given)
     made = {name: given[name] for name in ("tree", "sizes", "labels", "values")}

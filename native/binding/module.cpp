@@ -13,6 +13,7 @@ void bind_pruning(nb::module_& m);
 void bind_prediction(nb::module_& m);
 void bind_counting(nb::module_& m);
 void bind_numbering(nb::module_& m);
+void bind_rules(nb::module_& m);
 void bind_moments(nb::module_& m);
 
 NB_MODULE(_native, m) {
@@ -27,5 +28,6 @@ NB_MODULE(_native, m) {
     bind_prediction(m);
     bind_counting(m);
     bind_numbering(m);
+    bind_rules(m);
     bind_moments(m);
 }

@@ -55,6 +55,7 @@ from naive_rules import (
     in_order,
     without_harm,
 )
+from random_tables import KERNELS
 from row_by_row_rules import generalised_row_by_row
 
 DATA = Path(__file__).parents[1] / "data"
@@ -126,11 +127,15 @@ def test_bit_sets_hold_and_count_rows(n_rows, native, monkeypatch):
 
 @pytest.mark.parametrize("weighted", ["no", "whole", "zero", "fractions"])
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("most_bytes", [2**26, 200])
+@pytest.mark.parametrize(
+    ("kernel", "most_bytes"),
+    [(kernel, most) for kernel in KERNELS for most in (2**26, 200)],
+)
 def test_rules_are_generalised_together_as_one_by_one(
-    seed, weighted, most_bytes, monkeypatch
+    seed, weighted, kernel, most_bytes, monkeypatch
 ):
     """All rules at once, on bit sets, as each by itself, counting rows."""
+    monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
     monkeypatch.setattr(generalise, "_MOST_BYTES", most_bytes)
     monkeypatch.setattr(generalise, "_CHUNK_BYTES", most_bytes)
     X, y = random_table(seed, n_rows=300)
@@ -203,8 +208,8 @@ def test_the_subset_of_a_class_takes_the_fewest_bits(seed):
     for code, label in enumerate(model.schema.classes):
         places = [at for at, c in enumerate(found) if c.label == code][:8]
         some = [found[at].conditions for at in places]
-        rows = [found[at].rows for at in places]
-        problem = Subsets(rows, bits[places], cases.labels == code, cases.weights)
+        sets = [found[at].bits for at in places]
+        problem = Subsets(sets, bits[places], cases.labels == code, cases.weights)
         chosen = best_subset(some, bits[places].tolist(), label, naive)
         assert set(problem.best()) == chosen
         if not places:
@@ -285,15 +290,33 @@ def test_the_worst_rule_goes_before_the_first_harmful_one():
     assert _without_harm([first, second], 1, cases) == [first]
 
 
-def test_many_rules_are_searched_step_by_step():
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_kernels_make_the_same_rules(seed, weighted, monkeypatch):
+    """Enough rules for the search step by step, which the reference defines."""
+    X, y = random_table(seed, n_rows=700)
+    weights = np.random.default_rng(seed).random(700) if weighted else None
+    model = grown(X, y, min_samples_branch=1)
+    lists = []
+    for kernel in KERNELS:
+        monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
+        found = model.generalised_rules(X, y, confidence=0.5, sample_weight=weights)
+        lists.append((found.to_json(), found.estimates, found.default))
+    assert all(one == lists[0] for one in lists)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_many_rules_are_searched_step_by_step(kernel, monkeypatch):
     """More rules than are tried in all subsets: those that tell nothing are left."""
+    monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
     n_rows = 200
     rng = np.random.default_rng(3)
     of_class = np.arange(n_rows) < 100
     good = [np.arange(at * 20, at * 20 + 20) for at in range(5)]
     noise = [np.sort(rng.choice(n_rows, 20, replace=False)) for _ in range(20)]
+    rules = [*noise[:10], *good, *noise[10:]]
     problem = Subsets(
-        [*noise[:10], *good, *noise[10:]],
+        [bits_of(np.isin(np.arange(n_rows), rows)) for rows in rules],
         np.full(25, 6.0),
         of_class,
         np.ones(n_rows),

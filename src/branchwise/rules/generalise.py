@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.schema import Column, Columns, Value
 from branchwise.grow.counts import add_up
+from branchwise.native import available, extension, optional_array, plain_array
 from branchwise.prune.error_based import Estimate
 from branchwise.rules.rule import Rule
 from branchwise.text.conditions import Condition
@@ -195,7 +196,8 @@ class _RowWeights:
         weights = cases.weights
         counted = bool(((weights == 0) | (weights == 1)).all())
         self._weights = None if counted else weights
-        self._some = None if weights.all() else bits_of(weights > 0)
+        self._every = bits_of(weights > 0)
+        self._some = None if weights.all() else self._every
         self._of_class = np.stack(
             [bits_of((cases.labels == at) & (weights > 0)) for at in range(n_classes)]
         )
@@ -213,6 +215,21 @@ class _RowWeights:
     def right(self, bits: Bits, labels: Ints) -> Floats:
         """Return the weights of the rows that have the class of their set."""
         return self.total(bits & self._of_class[labels])
+
+    def of_rules(self, holds: Bits, codes: Ints, labels: Ints) -> tuple[Floats, Floats]:
+        """Return the weights that rules cover, and those of their class, natively.
+
+        Each rule has a line: without each of its conditions, and last with all.
+        """
+        total, right = extension().count_rules(
+            holds=holds,
+            conditions=plain_array(codes.astype(np.int64, copy=False)),
+            labels=plain_array(labels.astype(np.int64, copy=False)),
+            of_class=self._of_class,
+            counted=self._every,
+            weights=optional_array(self._weights),
+        )
+        return total, right
 
 
 @dataclass(frozen=True)
@@ -342,6 +359,8 @@ class _Generalisation:
         table = np.array(states, dtype=np.intp)
         labels, codes = table[:, 0], table[:, 1:]
         size = max(1, _CHUNK_BYTES // (codes.shape[1] * self._holds[0].nbytes))
+        if available():
+            size = len(states)  # the compiled kernel takes no memory for sets of rows
         for start in range(0, len(states), size):
             chosen = slice(start, start + size)
             rates, without = self._rates(labels[chosen], codes[chosen])
@@ -353,6 +372,10 @@ class _Generalisation:
 
     def _rates(self, labels: Ints, codes: Ints) -> tuple[Floats, Floats]:
         """Return the error rates of rules, and those without each condition."""
+        if available():
+            sums = self._weights.of_rules(self._holds, codes, labels)
+            every = error_rates(self._estimate, *sums)
+            return every[:, -1], every[:, :-1]
         n_rules, n_conditions = codes.shape
         # Before each condition: what the conditions up to there have in common.
         without = np.empty((n_conditions + 1, n_rules, self._holds.shape[1]), np.uint64)

@@ -16,7 +16,8 @@ import numpy as np
 from branchwise.data.arrays import TIE, Floats, Ints, run_starts
 from branchwise.data.schema import Column
 from branchwise.grow.counts import add_up
-from branchwise.rules.generalise import Candidate, Cases, Mask, rows_of
+from branchwise.native import available, extension, plain_array
+from branchwise.rules.generalise import Bits, Candidate, Cases, Mask, rows_of
 from branchwise.text.conditions import Condition
 from branchwise.tree.splits import ragged
 
@@ -64,8 +65,8 @@ def selected(
         by_class.setdefault(candidate.label, []).append(at)
     kept: dict[int, list[Candidate]] = {}
     for label, positions in sorted(by_class.items()):
-        rows = [candidates[at].rows for at in positions]
-        problem = Subsets(rows, cost[positions], cases.labels == label, cases.weights)
+        sets = [candidates[at].bits for at in positions]
+        problem = Subsets(sets, cost[positions], cases.labels == label, cases.weights)
         rules = [candidates[positions[at]] for at in problem.best()]
         if rules:
             kept[label] = sorted(rules, key=lambda rule: rule.rate)
@@ -118,16 +119,16 @@ class Subsets:
     """
 
     def __init__(
-        self, rows: Sequence[Ints], bits: Floats, of_class: Mask, weights: Floats
+        self, sets: Sequence[Bits], bits: Floats, of_class: Mask, weights: Floats
     ) -> None:
-        self._rows = rows
+        self._sets = sets
         self._bits = bits
         self._right = np.where(of_class, weights, 0.0)
         self._wrong = np.where(of_class, 0.0, weights)
 
     def best(self) -> list[int]:
         """Return the subset that takes the fewest bits; of equals one of few rules."""
-        if len(self._rows) <= EXHAUSTIVE:
+        if len(self._sets) <= EXHAUSTIVE:
             return self._best_of_all()
         return self._greedy()
 
@@ -155,10 +156,10 @@ class Subsets:
         Rows count by which of the rules cover them. What a subset does not cover are
         the rows of all sets of rules that have none in common with it.
         """
-        n_rules = len(self._rows)
+        n_rules = len(self._sets)
         which = np.zeros(len(self._right), dtype=np.intp)
-        for at, rows in enumerate(self._rows):
-            which[rows] |= 1 << at
+        for at, bits in enumerate(self._sets):
+            which[rows_of(bits)] |= 1 << at
         subsets = np.arange(1 << n_rules)
         has = (subsets[:, np.newaxis] >> np.arange(n_rules)) & 1
         left = []
@@ -179,7 +180,8 @@ class Subsets:
 
     def _greedy(self) -> list[int]:
         """Add or take away the rule that saves most bits, until none does."""
-        state = _Chosen(self._rows, self._right, self._wrong)
+        sums = _NativeSums if available() else _Sums
+        state = _Chosen(sums(self._sets, self._right, self._wrong), len(self._sets))
         now = float(self.cost(*_single(0.0, 0.0, 0.0, 0.0))[0])
         while True:
             sign = np.where(state.chosen, -1.0, 1.0)
@@ -218,19 +220,40 @@ def _log2_ways(whole: Floats, piece: Floats) -> Floats:
 
 
 class _Chosen:
-    """A growing and shrinking set of rules, and what each rule would change.
+    """A growing and shrinking set of rules, and what each rule would change."""
 
-    For every rule: the weight of its rows that no chosen rule covers, and of those that
-    one covers. Only rules that share rows with the one that comes or goes are
-    recounted.
-    """
-
-    def __init__(self, rows: Sequence[Ints], right: Floats, wrong: Floats) -> None:
-        self._rows = rows
-        self._weights = (right, wrong)
-        self.chosen = np.zeros(len(rows), dtype=bool)
-        self._times = np.zeros(len(right), dtype=np.intp)
+    def __init__(self, sums: _Sums | _NativeSums, n_rules: int) -> None:
+        self.chosen = np.zeros(n_rules, dtype=bool)
+        self._sums = sums
         self._covered = [0.0, 0.0]
+
+    def after_each(self) -> tuple[Floats, Floats]:
+        """Return the covered weight, right and wrong, after a change of each rule."""
+        free, sole = self._sums.by_rule()
+        right, wrong = (
+            covered + np.where(self.chosen, -lost, gained)
+            for covered, gained, lost in zip(self._covered, free, sole, strict=True)
+        )
+        return right, wrong
+
+    def toggle(self, at: int) -> None:
+        """Let a rule come or go."""
+        self._covered = [float(after[at]) for after in self.after_each()]
+        self.chosen[at] = not self.chosen[at]
+        self._sums.toggle(at, bool(self.chosen[at]))
+
+
+class _Sums:
+    """For every rule, the weight of its rows that no chosen rule covers, and of those
+    that one covers, which is lost with the rule if it is that one.
+
+    Only rules that share rows with the one that comes or goes are counted again.
+    """  # noqa: D205
+
+    def __init__(self, sets: Sequence[Bits], right: Floats, wrong: Floats) -> None:
+        self._rows = rows = [rows_of(bits) for bits in sets]
+        self._weights = (right, wrong)
+        self._times = np.zeros(len(right), dtype=np.intp)
         owner, row = _entries(rows)
         # Rows of at most 16 bits are sorted in linear time.
         order = np.argsort(row.astype(np.min_scalar_type(len(right))), kind="stable")
@@ -242,22 +265,15 @@ class _Chosen:
             [np.zeros(len(rows)) for _ in self._weights],
         ]
 
-    def after_each(self) -> tuple[Floats, Floats]:
-        """Return the covered weight, right and wrong, after a change of each rule."""
-        free, sole = self._sums
-        right, wrong = (
-            covered + np.where(self.chosen, -lost, gained)
-            for covered, gained, lost in zip(self._covered, free, sole, strict=True)
-        )
-        return right, wrong
+    def by_rule(self) -> Sequence[Sequence[Floats]]:
+        """Return the weights: of no chosen rule, of one; right and wrong of each."""
+        return self._sums
 
-    def toggle(self, at: int) -> None:
+    def toggle(self, at: int, comes: bool) -> None:
         """Let a rule come or go."""
-        self._covered = [float(after[at]) for after in self.after_each()]
-        self.chosen[at] = not self.chosen[at]
         rows = self._rows[at]
         before = self._times[rows]
-        now = before + (1 if self.chosen[at] else -1)
+        now = before + (1 if comes else -1)
         self._times[rows] = now
         for level in (0, 1):
             self._count(level, rows[before == level], -1.0)
@@ -270,6 +286,24 @@ class _Chosen:
         for sums, weights in zip(self._sums[level], self._weights, strict=True):
             amount = np.repeat(weights[rows], degree)
             sums += sign * add_up(rules, amount, len(sums))
+
+
+class _NativeSums:
+    """The same sums in the compiled kernel; exact, so equal in any order."""
+
+    def __init__(self, sets: Sequence[Bits], right: Floats, wrong: Floats) -> None:
+        self._chosen = extension().ChosenRules(
+            sets=np.stack(sets), right=plain_array(right), wrong=plain_array(wrong)
+        )
+
+    def by_rule(self) -> Sequence[Sequence[Floats]]:
+        """Return the weights: of no chosen rule, of one; right and wrong of each."""
+        free_right, free_wrong, sole_right, sole_wrong = self._chosen.sums()
+        return (free_right, free_wrong), (sole_right, sole_wrong)
+
+    def toggle(self, at: int, comes: bool) -> None:
+        """Let a rule come or go."""
+        self._chosen.toggle(rule=at, comes=comes)
 
 
 def _entries(rows: Sequence[Ints]) -> tuple[Ints, Ints]:

@@ -1,0 +1,126 @@
+// The border of generalising and selecting rules.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "binding/tree_arrays.hpp"
+#include "rules/chosen_rules.hpp"
+#include "rules/rule_counts.hpp"
+
+using namespace branchwise;
+
+namespace {
+
+// Sets of rows, a line each.
+struct Sets {
+    Span<const uint64_t> words;
+    size_t n_sets;
+    size_t n_words;
+};
+
+Sets read_sets(Arrays& arrays, nb::handle array, const char* name) {
+    const Py_buffer& view = arrays.view(array, name, 2);
+    return {Arrays::entries<const uint64_t>(view, name), size_t(view.shape[0]),
+            size_t(view.shape[1])};
+}
+
+void check_words(const char* name, size_t n_words, size_t wanted) {
+    if (n_words != wanted)
+        refuse(std::string(name) + " must have " + std::to_string(wanted) + " words. Got " +
+               std::to_string(n_words));
+}
+
+// Refuse sets that have a row beyond the last.
+void check_rows(const char* name, const Sets& sets, size_t n_rows) {
+    if (n_rows > most_rows || n_rows > sets.n_words * rows_of_word)
+        refuse(std::string(name) + " must have a bit for each row");
+    const size_t whole = n_rows / rows_of_word, rest = n_rows % rows_of_word;
+    for (size_t set = 0; set < sets.n_sets; ++set) {
+        const uint64_t* words = sets.words.data() + set * sets.n_words;
+        uint64_t beyond = 0;
+        for (size_t word = whole; word < sets.n_words; ++word)
+            beyond |= word == whole ? words[word] >> rest : words[word];
+        if (beyond) refuse(std::string(name) + " must have no bit beyond the last row");
+    }
+}
+
+void check_below(const char* name, const Span<const int64_t>& numbers, size_t end) {
+    for (const int64_t number : numbers)
+        if (number < 0 || size_t(number) >= end)
+            refuse(std::string(name) + " must be between 0 and " + std::to_string(end) + " - 1");
+}
+
+// For each rule, without each of its conditions and last with all: the weight that it
+// covers, and how much of that has its class.
+nb::tuple count_rules(nb::handle holds, nb::handle conditions, nb::handle labels,
+                      nb::handle of_class, nb::handle counted, nb::handle weights) {
+    Arrays arrays;
+    const Sets sets = read_sets(arrays, holds, "holds");
+    const Sets classes = read_sets(arrays, of_class, "of_class");
+    check_words("of_class", classes.n_words, sets.n_words);
+    const auto all = arrays.vector<uint64_t>(counted, "counted");
+    check_words("counted", all.size(), sets.n_words);
+    const Py_buffer& view = arrays.view(conditions, "conditions", 2);
+    const auto codes = Arrays::entries<const int64_t>(view, "conditions");
+    const auto n_rules = size_t(view.shape[0]), n_conditions = size_t(view.shape[1]);
+    check_below("conditions", codes, sets.n_sets);
+    const auto label = arrays.vector<int64_t>(labels, "labels", n_rules);
+    check_below("labels", label, classes.n_sets);
+    if (n_rules > (size_t(1) << 40) / (n_conditions + 1))
+        refuse("conditions must be fewer: there are too many rules");
+    Span<const double> weight;
+    if (!weights.is_none()) {
+        weight = arrays.vector<double>(weights, "weights");
+        check_rows("counted", {all, 1, all.size()}, weight.size());
+    }
+    const size_t width = n_conditions + 1;
+    Array<double> total(n_rules * width), right(n_rules * width);
+    {
+        ReleasedGil released;
+        const RuleProblem problem{sets.words.data(), classes.words.data(), all.data(),
+                                  sets.n_words, RowSum{weights.is_none() ? nullptr : weight.data()}};
+        for (size_t rule = 0; rule < n_rules; ++rule)
+            count_rule(problem, codes.data() + rule * n_conditions, n_conditions,
+                       size_t(label[rule]), total.data() + rule * width,
+                       right.data() + rule * width);
+    }
+    return nb::make_tuple(own(std::move(total), n_rules, width),
+                          own(std::move(right), n_rules, width));
+}
+
+ChosenRules* choose_none(nb::handle sets, nb::handle right, nb::handle wrong) {
+    Arrays arrays;
+    const Sets given = read_sets(arrays, sets, "sets");
+    const auto rights = arrays.vector<double>(right, "right");
+    const auto wrongs = arrays.vector<double>(wrong, "wrong", rights.size());
+    if (given.n_sets > most_rows) refuse("sets must be below 2**31");
+    check_rows("sets", given, rights.size());
+    ReleasedGil released;
+    return new ChosenRules(given.words.data(), given.n_sets, given.n_words, rights, wrongs);
+}
+
+nb::object sums(const ChosenRules& chosen) {
+    Array<double> copy(chosen.sums().begin(), chosen.sums().end());
+    const size_t n_rules = chosen.n_rules();
+    if (n_rules == 0) return own(std::move(copy), 0);
+    return own(std::move(copy), 4, n_rules);
+}
+
+void toggle(ChosenRules& chosen, int64_t rule, bool comes) {
+    if (rule < 0 || size_t(rule) >= chosen.n_rules()) refuse("rule must be one of the rules");
+    if (!comes && !chosen.may_go(size_t(rule))) refuse("rule must have come before it goes");
+    chosen.toggle(size_t(rule), comes);
+}
+
+}  // namespace
+
+void bind_rules(nb::module_& m) {
+    m.def("count_rules", &count_rules, nb::arg("holds").none(), nb::arg("conditions").none(),
+          nb::arg("labels").none(), nb::arg("of_class").none(), nb::arg("counted").none(),
+          nb::arg("weights").none());
+    nb::class_<ChosenRules>(m, "ChosenRules")
+        .def(nb::new_(&choose_none), nb::arg("sets").none(), nb::arg("right").none(),
+             nb::arg("wrong").none())
+        .def("sums", &sums)
+        .def("toggle", &toggle, nb::arg("rule"), nb::arg("comes"));
+}
