@@ -14,11 +14,9 @@ from branchwise.export.code_writer import (
     BraceSource,
     checked_name,
     comment,
-    filled,
     finite,
     identifiers,
     label_word,
-    template,
     whole_within_doubles,
     wrapped,
 )
@@ -146,14 +144,9 @@ def _driver(plan: Plan, prefix: str) -> str:
             free.append(f"free((void *)row.{name});")
         else:
             take.append(f"if (!take(&row.{name}, sizeof row.{name}, rows)) return 3;")
-    indent = " " * 8
-    return filled(
-        template("driver.c")["driver"],
-        take="\n".join(indent + line for line in take),
-        free="\n".join(indent + line for line in free),
-        numbers=str(max(1, len(plan.classes))),
-        p=prefix,
-    )
+    numbers = max(1, len(plan.classes))
+    path = "export/templates/driver.c"
+    return page(path, p=prefix, numbers=numbers, take=take, free=free)
 
 
 def _serialised(plan: Plan, rows: Sequence[Row]) -> bytes:
@@ -347,7 +340,7 @@ def _arrays(source: CSource, strings: Strings) -> dict[str, list[str]]:
     """Return the arrays of the file, as lines: empty where there is none."""
     plan, p = source.plan, source.prefix
     columns = [strings(field.name) for field in plan.fields] or ["NULL"]
-    arrays = {"columns": array(f"const char *const {p}_columns", columns), "parts": []}
+    arrays = {"columns": array(f"const char *const {p}_columns", columns), "pieces": []}
     if plan.classes:
         names = [c if isinstance(c, str) else word(c) for c in plan.classes]
         classes = [strings(name) for name in names]
@@ -356,7 +349,7 @@ def _arrays(source: CSource, strings: Strings) -> dict[str, list[str]]:
         arrays["labels"] = array(f"static const int {p}_labels", labels)
     if len(source.pieces) > 1 or plan.divides:
         pieces = [f"{p}_part_{piece.number}" for piece in source.pieces]
-        arrays["parts"] = array(f"static const {p}_part {p}_parts", pieces)
+        arrays["pieces"] = array(f"static const {p}_part {p}_parts", pieces)
     return arrays
 
 

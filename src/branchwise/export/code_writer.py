@@ -7,9 +7,8 @@ import math
 import re
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from importlib.resources import files
 
 from branchwise.data.schema import Value
 from branchwise.errors import ExportError, ParameterError
@@ -26,6 +25,7 @@ from branchwise.export.statements import (
     Tests,
     pieces_of,
 )
+from branchwise.text.as_html import asset
 from branchwise.text.conditions import listed, number, word
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 
@@ -44,48 +44,7 @@ def _reserved() -> frozenset[str]:
 
     Python knows its own. Columns are named in lower case.
     """
-    return frozenset(_read("reserved_words.txt").split())
-
-
-def _read(name: str) -> str:
-    return (files("branchwise.export") / "templates" / name).read_text("utf-8")
-
-
-@cache
-def template(name: str) -> Mapping[str, str]:
-    """Return the sections of a file in ``templates``, by the names above them.
-
-    A section ends before the line break in front of the next one.
-    """
-    _, *found = re.split(r"^\S+ ----- (\w+) -----\n", _read(name), flags=re.MULTILINE)
-    bodies = (body.removesuffix("\n") for body in found[1::2])
-    return dict(zip(found[::2], bodies, strict=True))
-
-
-def filled(section: str, **values: str) -> str:
-    """Put values into a section of a template, where their names are between @ signs.
-
-    What a value has between such signs stays as it is.
-    """
-    return re.sub(r"@(\w+)@", lambda m: values.get(m[1], m[0]), section)
-
-
-def reader(plan: Plan, text: Mapping[str, str]) -> str:
-    """Write the function that reads a row."""
-    missing = "reject_missing" if plan.rejects_missing else "allow_missing"
-    unseen = "reject_unseen" if plan.rejects_unseen else "allow_unseen"
-    return filled(text["read"], missing=text[missing], unseen=text[unseen])
-
-
-def predictor(plan: Plan, n_pieces: int, text: Mapping[str, str]) -> str:
-    """Write the functions that find where a case ends, and predict."""
-    what = "number" if plan.is_regression else "class"
-    if not plan.divides:
-        on = text["go_on"] if n_pieces > 1 else ""
-        return filled(text["arrive"] + text[f"predict_{what}"], on=on)
-    scores = text["scores" if plan.costs is None else "expected_costs"]
-    predict = filled(text[f"predict_{what}_fractional"], scores=scores)
-    return text["arrive_fractional"] + predict
+    return frozenset(asset("export/templates/reserved_words.txt").split())
 
 
 def comment(text: str, ascii_only: bool = True) -> str:

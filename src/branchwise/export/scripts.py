@@ -19,16 +19,13 @@ from branchwise.export.code_writer import (
     Source,
     checked_name,
     comment,
-    filled,
     finite,
-    predictor,
-    reader,
-    template,
     whole_within_doubles,
     wrapped,
 )
 from branchwise.export.plan import Node, Plan, Row
 from branchwise.export.statements import Piece, Table, Test
+from branchwise.text.as_html import asset, page
 
 #: Directions of letters that would turn the line around them when it is shown.
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
@@ -43,15 +40,13 @@ class ScriptSource(Source):
     """Writes the pieces of a plan, its predictions and its columns.
 
     ``function_lines`` are those that open a function, take a cell and close it;
-    ``declaration`` is what stands around the value of a constant, ``brackets`` around a
-    sequence; ``types`` are those of values, ``untyped`` where training had none.
+    ``brackets`` are those of a sequence; ``types`` are those of values, ``untyped``
+    where training had none.
     """
 
     function_lines: tuple[str, str, str]
-    declaration: tuple[str, str]
     brackets: tuple[str, str]
     piece_name: str
-    after_function: str
     types: ClassVar[Mapping[ValueType, str]]
     untyped: str
     set_of: str
@@ -94,33 +89,40 @@ class ScriptSource(Source):
         ]
         return [written.format(key, to) for key, to in pairs if to is not None]
 
-    def declared(self, name: str, items: Sequence[str]) -> str:
-        """Write a constant that is a sequence."""
-        before, after = self.declaration
-        return before.format(name) + self.sequence(items) + after
-
-    def _listed(self, name: str, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines of a constant with a line for each entry."""
-        (before, after), (begin, end) = self.declaration, self.brackets
-        yield before.format(name) + begin
-        yield from lines
-        yield end + after
-
-    def predictions(self) -> Iterator[str]:
-        """Yield the predictions of all nodes, and the costs if they are needed."""
-        yield f"{self.remark} What every node answers."
-        nodes = enumerate(self.plan.nodes)
-        yield from self._listed(
-            "ANSWERS",
-            (f"    {self._of_node(node)},  {self.remark} {at}" for at, node in nodes),
+    def page(self, template: str, **more: str) -> str:
+        """Fill in a template."""
+        plan = self.plan
+        functions = list(self.functions())  # which collect tables
+        types = [
+            self.types[f.kind] if f.numeric or f.values else self.untyped
+            for f in plan.fields
+        ]
+        known = [
+            self.missing if f.numeric else self.set_of.format(self.values(f.values))
+            for f in plan.fields
+        ]
+        costs = [self.cost_row([*map(self.literal, row)]) for row in plan.costs or ()]
+        pieces = [self.piece_name.format(piece.number) for piece in self.pieces]
+        return page(
+            f"export/templates/{template}",
+            about=comment(plan.about),
+            classes=self.values(plan.classes),
+            columns=self.values(field.name for field in plan.fields),
+            tables=self.tables,
+            functions=functions,
+            nodes=[self._prediction(node) for node in plan.nodes],
+            costs=self.sequence(costs) if costs else "",
+            types=self.sequence(types),
+            known=known,
+            pieces=self.sequence(pieces) if len(pieces) > 1 else "",
+            is_regression=plan.is_regression,
+            divides=plan.divides,
+            rejects_missing=plan.rejects_missing,
+            rejects_unseen=plan.rejects_unseen,
+            **more,
         )
-        if self.plan.divides and self.plan.costs is not None:
-            said = "What it costs to answer (column) where something is true (row)."
-            yield f"{self.remark} {said}"
-            rows = ([*map(self.literal, row)] for row in self.plan.costs)
-            yield self.declared("COSTS", [self.cost_row(row) for row in rows])
 
-    def _of_node(self, node: Node) -> str:
+    def _prediction(self, node: Node) -> str:
         if node.number is not None:
             return self.literal(node.number)
         label = self.literal(self.plan.classes[node.label])
@@ -132,29 +134,6 @@ class ScriptSource(Source):
         # A comma makes a tuple of what stands alone between parentheses.
         comma = "," if begin == "(" and len(items) == 1 else ""
         return f"{begin}{', '.join(items)}{comma}{end}"
-
-    def columns(self) -> Iterator[str]:
-        """Yield the types and the values of the columns."""
-        fields = self.plan.fields
-        said = "The types of the columns, and the values that training had."
-        yield f"{self.remark} {said}"
-        types = [
-            self.types[f.kind] if f.numeric or f.values else self.untyped
-            for f in fields
-        ]
-        yield self.declared("TYPES", types)
-        sets = (
-            self.missing if f.numeric else self.set_of.format(self.values(f.values))
-            for f in fields
-        )
-        yield from self._listed("VALUES", (f"    {values}," for values in sets))
-
-    def piece_list(self) -> str:
-        """Write the list of the functions, if there is more than one."""
-        if len(self.pieces) == 1:
-            return ""
-        names = [self.piece_name.format(piece.number) for piece in self.pieces]
-        return self.declared("PARTS", names) + self.after_function
 
     def values(self, values: Iterable[Value]) -> str:
         """Write values as a sequence."""
@@ -195,9 +174,7 @@ class PythonSource(ScriptSource):
     other = "_OTHER"
     piece_name = "_part_{}"
     function_lines = ("def _part_{}(cells{}):", "    {} = cells[{}]", "")
-    after_function = "\n\n\n"
     brackets = ("(", ")")
-    declaration = ("_{} = ", "")
     goes = ("return {}", "todo.append(({}, {}))")
     shares = ("{name} = {less}", "{name} = {less} if {when} else {of}")
     assignment = "{} = {}"
@@ -236,26 +213,7 @@ class PythonSource(ScriptSource):
 
 def write_python(plan: Plan, options: Options) -> bytes:  # noqa: ARG001
     """Write a Python module."""
-    source = PythonSource(plan)
-    functions = list(source.functions())
-    text = template("tree.py.txt")
-    uses = text["numbers_use" if plan.is_regression else "classes_use"]
-    lines = [
-        filled(text["head"], about=comment(plan.about), uses=uses),
-        f"CLASSES = {source.values(plan.classes)}",
-        f"COLUMNS = {source.values(field.name for field in plan.fields)}",
-        "_OTHER = object()  # stands for values that training did not have",
-        *source.tables,
-        *("", ""),
-        *functions,
-        *source.predictions(),
-        *source.columns(),
-        *("", ""),
-        reader(plan, text)
-        + source.piece_list()
-        + predictor(plan, len(source.pieces), text),
-    ]
-    return "\n".join(lines).encode()
+    return PythonSource(plan).page("tree.py.txt").encode()
 
 
 def _javascript_literal(value: Value) -> str:
@@ -270,7 +228,6 @@ class JavaScriptSource(ScriptSource, BraceSource):
 
     equal = identity = "==="
     is_nan = "Number.isNaN({})"
-    constant = "const"
     function_lines = ("function part_{}(cells{}) {{", "    const {} = cells[{}];", "}")
     missing = "null"
     other = "OTHER"
@@ -278,10 +235,8 @@ class JavaScriptSource(ScriptSource, BraceSource):
     choice = "let {};"
     literal = staticmethod(_javascript_literal)
     cost_row = ScriptSource.row
-    declaration = ("const {} = ", ";")
     brackets = ("[", "]")
     piece_name = "part_{}"
-    after_function = "\n\n"
     types: ClassVar[Mapping[ValueType, str]] = {
         "text": '"string"',
         "boolean": '"boolean"',
@@ -331,33 +286,7 @@ def write_javascript(plan: Plan, options: Options) -> bytes:
     whole_within_doubles(plan.classes, "JavaScript")
     for field in plan.fields:
         whole_within_doubles(field.values, "JavaScript")
-    source = JavaScriptSource(plan)
-    functions = list(source.functions())
-    text = template("tree.js")
-    uses = text["numbers_use" if plan.is_regression else "classes_use"]
-    about = comment(plan.about)
-    names = ["CLASSES", "COLUMNS", "predict"]
-    if not plan.is_regression:
-        names.append("predictProba")
-    classes = source.values(plan.classes)
-    columns = source.values(field.name for field in plan.fields)
-    lines = [
-        filled(text["head"], about=about, uses=filled(uses, name=name), name=name),
-        f"const CLASSES = Object.freeze({classes});",
-        f"const COLUMNS = Object.freeze({columns});",
-        "const OTHER = {};  // stands for values that training did not have",
-        *source.tables,
-        "",
-        *functions,
-        *source.predictions(),
-        *source.columns(),
-        "",
-        reader(plan, text)
-        + source.piece_list()
-        + predictor(plan, len(source.pieces), text)
-        + filled(text["tail"], names=", ".join(names), name=name),
-    ]
-    return "\n".join(lines).encode("ascii")
+    return JavaScriptSource(plan).page("tree.js", name=name).encode("ascii")
 
 
 def _no_node() -> str | None:
@@ -367,7 +296,7 @@ def _no_node() -> str | None:
 def _run_python(
     content: bytes, plan: Plan, rows: Sequence[Row]
 ) -> Sequence[Prediction]:
-    driver = template("tree.py.txt")["driver"].encode()
+    driver = asset("export/templates/driver.py.txt").encode()
     files = {"exported_tree.py": content, "driver.py": driver}
     return run_program([sys.executable, "-I", "driver.py"], files, rows, plan)
 
@@ -375,7 +304,7 @@ def _run_python(
 def _run_javascript(
     content: bytes, plan: Plan, rows: Sequence[Row]
 ) -> Sequence[Prediction]:
-    driver = template("tree.js")["driver"].encode()
+    driver = asset("export/templates/driver.js").encode()
     files = {"exported_tree.js": content, "driver.js": driver}
     return run_program([shutil.which("node") or "node", "driver.js"], files, rows, plan)
 

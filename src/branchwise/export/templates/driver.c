@@ -1,4 +1,5 @@
-// ----- driver -----
+{#- Runs an export to C, filled in by export/c.py. -#}
+{% autoescape false %}
 #include <stdio.h>
 #include <stdlib.h>
 #include "exported_tree.c"
@@ -26,16 +27,20 @@ int main(void)
     if (rows == NULL || results == NULL || !take(&n, sizeof n, rows)) return 2;
     (void)take_text;
     while (n-- > 0) {
-        struct @p@_row row = @p@_missing_row;
-        double numbers[@numbers@] = {0};
+        struct {{ p }}_row row = {{ p }}_missing_row;
+        double numbers[{{ numbers }}] = {0};
         int label;
-@take@
-        label = @p@_predict(&row, numbers);
+{% for line in take %}
+        {{ line }}
+{% endfor %}
+        label = {{ p }}_predict(&row, numbers);
         fwrite(&label, sizeof label, 1, results);
         fwrite(numbers, sizeof numbers, 1, results);
-@free@
+{% for line in free %}
+        {{ line }}
+{% endfor %}
     }
     fclose(rows);
     return fclose(results) ? 2 : 0;
 }
-
+{% endautoescape %}

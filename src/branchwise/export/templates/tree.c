@@ -227,13 +227,13 @@ static int {{ p }}_read(const struct {{ p }}_row *row, struct {{ p }}_cells *cel
     return 0;
 }
 
-{% if arrays.parts %}
+{% if arrays.pieces %}
 {% if divides %}
 typedef void (*{{ p }}_part)(const struct {{ p }}_cells *, double, struct {{ p }}_places *);
 {% else %}
 typedef int (*{{ p }}_part)(const struct {{ p }}_cells *);
 {% endif %}
-{{ arrays.parts }}
+{{ arrays.pieces }}
 
 {% endif %}
 {% if divides %}
@@ -349,7 +349,7 @@ int {{ p }}_predict(const struct {{ p }}_row *row, double *probabilities)
     int to;
     if (refused) return refused;
     to = {{ p }}_part_0(&cells);
-{% if arrays.parts %}
+{% if arrays.pieces %}
     while (to < 0) to = {{ p }}_parts[-to](&cells);
 {% endif %}
     if (probabilities) {
@@ -365,7 +365,7 @@ int {{ p }}_predict(const struct {{ p }}_row *row, double *number)
     int to;
     if (refused) return refused;
     to = {{ p }}_part_0(&cells);
-{% if arrays.parts %}
+{% if arrays.pieces %}
     while (to < 0) to = {{ p }}_parts[-to](&cells);
 {% endif %}
     *number = {{ p }}_numbers[to];

@@ -1,21 +1,50 @@
-// ----- head -----
-// @about@, written by branchwise.
+{#- Filled in by export/scripts.py, which writes values so that the language reads the
+    same and nothing in them ends a comment or a string. -#}
+{% autoescape false %}
+// {{ about }}, written by branchwise.
 //
-// @uses@
+{% if is_regression %}
+// {{ name }}.predict(row) returns a number.
+{% else %}
+// {{ name }}.predict(row) returns a class, {{ name }}.predictProba(row) the chance of each of
+// {{ name }}.CLASSES.
+{% endif %}
 // A row is an object by column name; null, undefined, NaN and absent properties are
 // missing values. A RangeError tells which column has a value that the tree cannot
-// take. In Node.js: const @name@ = require("./this_file.js"). In a page this file is a
-// script, and @name@ a global variable.
-var @name@ = (function () {
+// take. In Node.js: const {{ name }} = require("./this_file.js"). In a page this file is a
+// script, and {{ name }} a global variable.
+var {{ name }} = (function () {
 "use strict";
 
 
-// ----- classes_use -----
-@name@.predict(row) returns a class, @name@.predictProba(row) the chance of each of
-// @name@.CLASSES.
-// ----- numbers_use -----
-@name@.predict(row) returns a number.
-// ----- read -----
+const CLASSES = Object.freeze({{ classes }});
+const COLUMNS = Object.freeze({{ columns }});
+const OTHER = {};  // stands for values that training did not have
+{% for line in tables %}
+{{ line }}
+{% endfor %}
+
+{% for line in functions %}
+{{ line }}
+{% endfor %}
+// What every node answers.
+const ANSWERS = [
+{% for node in nodes %}
+    {{ node }},  // {{ loop.index0 }}
+{% endfor %}
+];
+{% if divides and costs %}
+// What it costs to answer (column) where something is true (row).
+const COSTS = {{ costs }};
+{% endif %}
+// The types of the columns, and the values that training had.
+const TYPES = {{ types }};
+const VALUES = [
+{% for values in known %}
+    {{ values }},
+{% endfor %}
+];
+
 // Returns the values that the tree looks at: a number, a known value, or else.
 function read(row) {
     const cells = [];
@@ -26,7 +55,13 @@ function read(row) {
             value = row[name];
         }
         if (value === null || value === undefined || Number.isNaN(value)) {
-@missing@
+{% if rejects_missing %}
+            throw new RangeError(
+                `Column ${shown(name)} is missing, which the tree refuses.`);
+{% else %}
+            cells.push(values === null ? NaN : null);
+            continue;
+{% endif %}
         }
         if (type !== null && typeof value !== type) {
             throw new RangeError(`Column ${shown(name)} must be a ${type}. Got a ` +
@@ -36,7 +71,12 @@ function read(row) {
             throw new RangeError(`Column ${shown(name)} must be a finite number.`);
         }
         if (values !== null && !values.has(value)) {
-@unseen@
+{% if rejects_unseen %}
+            throw new RangeError(`Column ${shown(name)} has the value ` +
+                `${shown(value)}, which training did not have.`);
+{% else %}
+            value = OTHER;
+{% endif %}
         }
         cells.push(value);
     }
@@ -47,48 +87,11 @@ function shown(value) {
     return JSON.stringify(value);
 }
 
+{% if pieces %}
+const PARTS = {{ pieces }};
 
-// ----- reject_missing -----
-            throw new RangeError(
-                `Column ${shown(name)} is missing, which the tree refuses.`);
-// ----- allow_missing -----
-            cells.push(values === null ? NaN : null);
-            continue;
-// ----- reject_unseen -----
-            throw new RangeError(`Column ${shown(name)} has the value ` +
-                `${shown(value)}, which training did not have.`);
-// ----- allow_unseen -----
-            value = OTHER;
-// ----- arrive -----
-// Returns the node where a case ends.
-function arrive(cells) {
-    let to = part_0(cells);
-@on@    return to;
-}
-
-
-// ----- go_on -----
-    while (to < 0) {
-        to = PARTS[-to](cells);
-    }
-
-// ----- predict_class -----
-function predict(row) {
-    return ANSWERS[arrive(read(row))][0];
-}
-
-function predictProba(row) {
-    return ANSWERS[arrive(read(row))][1].slice();
-}
-
-
-// ----- predict_number -----
-function predict(row) {
-    return ANSWERS[arrive(read(row))];
-}
-
-
-// ----- arrive_fractional -----
+{% endif %}
+{% if divides %}
 // Returns the nodes where the parts of a case end, in order, with their shares.
 function arrive(cells) {
     const ends = [], todo = [];
@@ -104,18 +107,20 @@ function arrive(cells) {
     return ends.sort((a, b) => a[0] - b[0]);
 }
 
+{% if is_regression %}
+function predict(row) {
+    const ends = arrive(read(row));
+    if (ends.length === 1) {
+        return ANSWERS[ends[0][0]];
+    }
+    let number = 0;
+    for (const [node, share] of ends) {
+        number += ANSWERS[node] * share;
+    }
+    return number;
+}
 
-// ----- scores -----
-chances
-// ----- expected_costs -----
-CLASSES.map((label, answer) => {
-        let price = 0;
-        chances.forEach((chance, code) => {
-            price += chance * COSTS[code][answer];
-        });
-        return -price;
-    })
-// ----- predict_class_fractional -----
+{% else %}
 function chancesOf(ends) {
     const chances = new Array(CLASSES.length).fill(0);
     for (const [node, share] of ends) {
@@ -128,7 +133,17 @@ function chancesOf(ends) {
 
 // Returns the first class that is as good as the best, up to rounding.
 function bestOf(chances) {
-    const scores = @scores@;
+{% if costs %}
+    const scores = CLASSES.map((label, answer) => {
+        let price = 0;
+        chances.forEach((chance, code) => {
+            price += chance * COSTS[code][answer];
+        });
+        return -price;
+    });
+{% else %}
+    const scores = chances;
+{% endif %}
     let best = scores[0];
     for (const score of scores) {
         best = score > best ? score : best;
@@ -153,55 +168,38 @@ function predictProba(row) {
     return chancesOf(ends);
 }
 
-
-// ----- predict_number_fractional -----
-function predict(row) {
-    const ends = arrive(read(row));
-    if (ends.length === 1) {
-        return ANSWERS[ends[0][0]];
+{% endif %}
+{% else %}
+// Returns the node where a case ends.
+function arrive(cells) {
+    let to = part_0(cells);
+{% if pieces %}
+    while (to < 0) {
+        to = PARTS[-to](cells);
     }
-    let number = 0;
-    for (const [node, share] of ends) {
-        number += ANSWERS[node] * share;
-    }
-    return number;
+{% endif %}
+    return to;
 }
 
+{% if is_regression %}
+function predict(row) {
+    return ANSWERS[arrive(read(row))];
+}
 
-// ----- tail -----
-return Object.freeze({ @names@ });
+{% else %}
+function predict(row) {
+    return ANSWERS[arrive(read(row))][0];
+}
+
+function predictProba(row) {
+    return ANSWERS[arrive(read(row))][1].slice();
+}
+
+{% endif %}
+{% endif %}
+return Object.freeze({ CLASSES, COLUMNS, predict{{ "" if is_regression else ", predictProba" }} });
 })();
 if (typeof module === "object" && module !== null && module.exports) {
-    module.exports = @name@;
+    module.exports = {{ name }};
 }
-
-// ----- driver -----
-// The script runs in a world of its own that has the language, and neither files nor
-// network nor a way to turn text into code.
-const fs = require("fs"), vm = require("vm");
-const world = Object.create(null);
-world.given = fs.readFileSync(0, "utf8");
-vm.createContext(world, { codeGeneration: { strings: false, wasm: false } });
-vm.runInContext("var module = { exports: {} };", world);
-vm.runInContext(fs.readFileSync("exported_tree.js", "utf8"), world);
-process.stdout.write(vm.runInContext(`(${predicted})(module.exports, given)`, world));
-
-function predicted(tree, given) {
-    const results = [];
-    for (const line of given.split("\n")) {
-        if (line === "") { continue; }
-        const cells = JSON.parse(line);
-        const row = Object.create(null);
-        tree.COLUMNS.forEach((name, i) => { row[name] = cells[i]; });
-        try {
-            const label = tree.predict(row);
-            results.push(JSON.stringify(tree.predictProba === undefined ? [label]
-                : [tree.CLASSES.indexOf(label), ...tree.predictProba(row)]));
-        } catch (error) {
-            if (!(error instanceof RangeError)) { throw error; }
-            results.push("null");
-        }
-    }
-    return results.map((result) => result + "\n").join("");
-}
-
+{% endautoescape %}
