@@ -155,7 +155,7 @@ class EncodedTable(Frame):
         # The user may change the arrays later; the encoded table must not change.
         self._fill(
             frame,
-            tuple(_own(raw) for raw in read),
+            tuple(_taken(raw, slice(None)) for raw in read),
             LRUCache(CacheStore(cache_size), ()),
         )
 
@@ -251,10 +251,6 @@ def n_bytes(read: EncodedTable | EncodedLabels) -> int:
     if isinstance(read, EncodedLabels):
         return read.codes.nbytes + 1024
     return sum(_cells(raw).nbytes for raw in read.columns) + 1024
-
-
-def _own(raw: RawColumn) -> RawColumn:
-    return _taken(raw, slice(None))
 
 
 def _taken(raw: RawColumn, rows: Any) -> RawColumn:

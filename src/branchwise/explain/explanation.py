@@ -93,8 +93,8 @@ class Ending:
         by_cases = f"{fraction}{' of cases' if self.weighted else ''}"
         also = f"; {by_weight}" if self.weighted else ""
         return (
-            f"{cases}: {_counted(self.counts)}. Share of {label}: {by_cases}, {level} "
-            f"interval (Wilson) {low} to {high}{also}{reason}"
+            f"{cases}: {_listed_by_size(self.counts, amount)}. Share of {label}: "
+            f"{by_cases}, {level} interval (Wilson) {low} to {high}{also}{reason}"
         )
 
     @property
@@ -141,11 +141,6 @@ class Ending:
             "weight": weight,
             "weight_share": weight / self.weight,
         }
-
-
-def _counted(counts: dict[Value, float]) -> str:
-    """List the classes that occur, those of most cases first."""
-    return _listed_by_size(counts, amount)
 
 
 def _listed_by_size(by_class: dict[Value, float], words: Callable[[float], str]) -> str:

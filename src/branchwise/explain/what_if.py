@@ -162,7 +162,9 @@ class WhatIf(Document):
         for position, one in enumerate(self.alternatives):
             if one.changes:
                 comma = "," if one.decided_by else ""
-                yield Heading(f"{_prediction_text(one)}{comma} {_if(position)}")
+                also = "also " if position else ""
+                text = f"{_prediction_text(one)}{comma} {also}if this changes:"
+                yield Heading(text)
                 yield Items([str(change) for change in one.changes])
                 yield Paragraph(f"Cost {amount(one.cost)}.")
 
@@ -194,10 +196,6 @@ def _whole_words(above: Any, at_most: Any) -> str:
     if low and high:
         return f"{low} to {high}"
     return f"{low} or more" if low else f"{high} or less"
-
-
-def _if(position: int) -> str:
-    return "if this changes:" if position == 0 else "also if this changes:"
 
 
 @dataclass(frozen=True)

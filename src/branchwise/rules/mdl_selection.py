@@ -98,16 +98,10 @@ def _bits(candidates: Sequence[Candidate], columns: Sequence[Column]) -> Floats:
             return where + math.log2(len(column.categories))
         return where + len(column.categories)
 
-    return np.array(
-        [
-            max(0.0, sum(map(bits, c.conditions)) - _log2_factorial(len(c.conditions)))
-            for c in candidates
-        ]
-    )
-
-
-def _log2_factorial(number: int) -> float:
-    return math.lgamma(number + 1) / math.log(2)
+    told = np.array([sum(map(bits, c.conditions)) for c in candidates])
+    orders = [math.lgamma(len(c.conditions) + 1) / math.log(2) for c in candidates]
+    bits_of_rules: Floats = np.maximum(told - np.array(orders), 0.0)
+    return bits_of_rules
 
 
 class Subsets:
@@ -182,7 +176,7 @@ class Subsets:
         """Add or take away the rule that saves most bits, until none does."""
         sums = _NativeSums if available() else _Sums
         state = _Chosen(sums(self._sets, self._right, self._wrong), len(self._sets))
-        now = float(self.cost(*_single(0.0, 0.0, 0.0, 0.0))[0])
+        now = float(self.cost(*np.zeros((4, 1)))[0])
         while True:
             sign = np.where(state.chosen, -1.0, 1.0)
             bits: Floats = self._bits[state.chosen].sum() + sign * self._bits
@@ -194,10 +188,6 @@ class Subsets:
             at = int(np.flatnonzero(cost <= best + _slack(best))[0])
             state.toggle(at)
             now = float(cost[at])
-
-
-def _single(*numbers: float) -> list[Floats]:
-    return [np.array([number]) for number in numbers]
 
 
 def _slack(cost: float) -> float:

@@ -329,7 +329,8 @@ class ColumnWork:
         candidate = replace(
             candidate,
             positions=(end - begin) // twice,
-            least_on_a_side=_as_wanted(float(self._least_on_a_side[begin])),
+            # As it was before it was lowered a little.
+            least_on_a_side=float(f"{self._least_on_a_side[begin]:.8g}"),
         )
         begin, end = np.searchsorted(considered.node, [at, at + 1]).tolist()
         if scores is None or begin == end:
@@ -373,11 +374,6 @@ def _codes_by_branch(made: Branches) -> list[list[int]]:
 
 def _finite(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
-
-
-def _as_wanted(cases: float) -> float:
-    """Return a bar as it was before it was lowered a little."""
-    return float(f"{cases:.8g}")
 
 
 _ENDINGS: dict[int, Ending] = {

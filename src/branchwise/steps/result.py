@@ -131,7 +131,9 @@ def _outcome(node: NodeSteps, context: Context) -> list[Block]:
     if node.ending is not None:
         why = ending_words(node.ending, bars)
         words = f"A leaf, because {why}. It predicts {node.prediction}."
-        return [Heading("The prediction", 3), Paragraph(_costly(words, bars))]
+        if bars.costs:
+            words += " The prediction is the class with the least expected cost."
+        return [Heading("The prediction", 3), Paragraph(words)]
     items = [child_words(child, bars) for child in node.children]
     if node.absent:
         column = word(node.column or "")
@@ -142,14 +144,6 @@ def _outcome(node: NodeSteps, context: Context) -> list[Block]:
     if node.missing_goes is not None:
         items.append(f"{word(node.column or '')} is missing: {node.missing_goes}")
     return [Heading("The branches", 3), Items(tuple(items))]
-
-
-def _costly(words: str, bars: Bars) -> str:
-    return (
-        f"{words} The prediction is the class with the least expected cost."
-        if bars.costs
-        else words
-    )
 
 
 def _candidate(candidate: Candidate, node: NodeSteps, context: Context) -> list[Block]:
@@ -307,13 +301,9 @@ def _thresholds(candidate: Candidate, context: Context) -> Table:
         )
         for threshold in candidate.thresholds
     ]
-    head = ("threshold", "up to it", "above", threshold_measure(context.bars))
+    gain = "score" if context.bars.own_criterion else "gain"
+    head = ("threshold", "up to it", "above", gain)
     return Table(head + (("ratio",) if ratio else ()), tuple(rows))
-
-
-def threshold_measure(bars: Bars) -> str:
-    """Return the header of the gains of thresholds."""
-    return "score" if bars.own_criterion else "gain"
 
 
 def _overview(node: NodeSteps, context: Context) -> Table:

@@ -180,7 +180,9 @@ def _p_value(node: NodeSteps, first: Candidate, bars: Bars) -> str:
     if p_value is None:
         return ""
     test = "F-test" if bars.criterion in ("variance", "poisson") else "chi-square test"
-    ways = "" if p_value.ways <= 1 else f" * {_way(p_value.ways)} ways to split it"
+    few = p_value.ways < 1e15
+    number = f"{round(p_value.ways):,}" if few else f"{p_value.ways:.3g}"
+    ways = "" if p_value.ways <= 1 else f" * {number} ways to split it"
     verdict = "at most" if p_value.total <= p_value.limit else "more than"
     so = (
         "the split stands"
@@ -193,10 +195,6 @@ def _p_value(node: NodeSteps, first: Candidate, bars: Bars) -> str:
         f"{p_value.probability:.3g} * {counted(p_value.candidates, 'column')}{ways} = "
         f"{p_value.total:.3g}, {verdict} max_p_value={p_value.limit:g}: {so}."
     )
-
-
-def _way(ways: float) -> str:
-    return f"{round(ways):,}" if ways < 1e15 else f"{ways:.3g}"
 
 
 def afterwards(node: NodeSteps, bars: Bars) -> list[str]:
