@@ -1,7 +1,7 @@
 // The tree as arrays, one entry a node, from the data that the page carries.
 //
 // All scripts of this folder are parts of one module, joined in the order that
-// render/viewer.py states. Trees may have 100,000 nodes or levels: nothing recurses.
+// render/view.py states. Trees may have 100,000 nodes or levels: nothing recurses.
 
 const STOP = -1; // a case stops at the node and gets its prediction
 const EVERY_BRANCH = -2; // a case goes down every branch, by weight
