@@ -236,40 +236,31 @@ class Constraints:
 
     def _start(self, column: Column, cell: Any, value: Value | None) -> Cells:
         """Return the cells that the column may have at all."""
-        missing, unseen = value is None, cell is None and value is not None
-        is_missing = missing or (
-            self.allow_missing and column.name not in self.immutable
-        )
+        fixed = column.name in self.immutable
+        direction = None if cell is None else (self.monotone or {}).get(column.name)
+        is_missing = value is None or (self.allow_missing and not fixed)
         if column.is_numeric:
-            return _number_start(self, column, cell, is_missing)
+            return _numbers(cell, fixed, direction)._replace(is_missing=is_missing)
         mask = (1 << len(column.categories)) - 1
-        if column.name in self.immutable:
+        if fixed:
             mask = 0 if cell is None else 1 << cell
-        elif cell is not None and self.monotone and column.name in self.monotone:
-            up = self.monotone[column.name] == "up"
-            below = (1 << (cell if up else cell + 1)) - 1
-            mask = mask & ~below if up else below
-        return Among(mask, is_missing, unseen)
+        elif direction == "up":
+            mask &= ~((1 << cell) - 1)
+        elif direction == "down":
+            mask = (1 << (cell + 1)) - 1
+        return Among(mask, is_missing, cell is None and value is not None)
 
 
-def _number_start(
-    constraints: Constraints, column: Column, cell: Any, is_missing: bool
-) -> Range:
-    start = ANY_NUMBER
-    if column.name in constraints.immutable:
-        start = NO_NUMBER
-        if cell is not None:
-            start = Range(math.nextafter(cell, -math.inf), cell, False)
-    elif (
-        cell is not None
-        and constraints.monotone
-        and column.name in constraints.monotone
-    ):
-        if constraints.monotone[column.name] == "up":
-            start = start._replace(above=math.nextafter(cell, -math.inf))
-        else:
-            start = start._replace(at_most=cell)
-    return start._replace(is_missing=is_missing)
+def _numbers(cell: Any, fixed: bool, direction: str | None) -> Range:
+    """Return the numbers that a column may have: its own, or those in a direction."""
+    if fixed and cell is None:
+        return NO_NUMBER
+    above, at_most, _ = ANY_NUMBER
+    if fixed or direction == "up":
+        above = math.nextafter(cell, -math.inf)
+    if fixed or direction == "down":
+        at_most = cell
+    return Range(above, at_most, False)
 
 
 def _cell(column: Column, cell: Any, value: Value | None) -> float | int | None:
