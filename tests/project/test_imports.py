@@ -61,7 +61,8 @@ OUTSIDE = {
 }
 #: Modules that are imported on first use, by the names that others import.
 LAZY = {
-    f"branchwise.data.arrow.{name}": "pyarrow" for name in ("pa", "compute", "parquet")
+    f"branchwise.data.arrow.{name}": "pyarrow"
+    for name in ("arrow_csv", "compute", "pa", "parquet")
 }
 
 

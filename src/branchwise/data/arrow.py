@@ -24,6 +24,7 @@ class _LazyModule:
 
 #: Loaded when they are first used: most fits and commands do without them.
 pa: Any = _LazyModule("pyarrow")
+arrow_csv: Any = _LazyModule("pyarrow.csv")
 compute: Any = _LazyModule("pyarrow.compute")
 parquet: Any = _LazyModule("pyarrow.parquet")
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from branchwise.data.arrow import arrow_csv, pa
 from branchwise.files.options import reading_progress
 from branchwise.files.raw_bytes import Buffer
 
@@ -49,13 +50,8 @@ class Parser:
     def columns(self, indices: Sequence[int], text: Collection[int]) -> dict[int, Any]:
         """Parse columns, those in ``text`` as text; dates and times are text, too.
 
-        Raises
-        ------
-        pyarrow.ArrowInvalid
-            If rows have not the width, or the text cannot be parsed.
+        Raises ``pyarrow.ArrowInvalid`` if rows have not the width, or cannot be parsed.
         """
-        import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
-
         columns = self._quickly(indices, text) if self.is_long else None
         if columns is None:
             columns = self._parsed(indices, {index: _category() for index in text})
@@ -69,8 +65,6 @@ class Parser:
         self, indices: Sequence[int], text: Collection[int]
     ) -> dict[int, Any] | None:
         """Parse columns with the types of the first rows; None if later rows differ."""
-        import pyarrow as pa  # noqa: PLC0415
-
         try:
             return self._parsed(indices, self._types_of_first_rows(indices, text))
         except pa.ArrowInvalid as error:
@@ -81,14 +75,8 @@ class Parser:
     def last_cell(self) -> str | None:
         """Parse all rows in chunks, and return the last cell of the last one.
 
-        Raises
-        ------
-        pyarrow.ArrowInvalid
-            If rows have not the width.
+        Raises ``pyarrow.ArrowInvalid`` if rows have not the width.
         """
-        import pyarrow as pa  # noqa: PLC0415
-        from pyarrow import csv as arrow_csv  # noqa: PLC0415
-
         index = self.width - 1
         reader = arrow_csv.open_csv(
             self._source(),
@@ -104,8 +92,6 @@ class Parser:
     def _types_of_first_rows(
         self, indices: Sequence[int], text: Collection[int]
     ) -> dict[int, Any]:
-        import pyarrow as pa  # noqa: PLC0415
-
         types = {index: _category() for index in text}
         first = self.content[self.start : self.start + _SAMPLE]
         try:
@@ -125,9 +111,6 @@ class Parser:
         types: Mapping[int, Any],
         chunk: bytes | None = None,
     ) -> dict[int, Any]:
-        import pyarrow as pa  # noqa: PLC0415
-        from pyarrow import csv as arrow_csv  # noqa: PLC0415
-
         size = len(self.content) - self.start if chunk is None else len(chunk)
 
         def attempt(block_size: int | None) -> Any:
@@ -148,21 +131,15 @@ class Parser:
         return {index: table[str(index)] for index in indices}
 
     def _source(self) -> Any:
-        import pyarrow as pa  # noqa: PLC0415
-
         if self.is_long or not isinstance(self.content, bytes):
             return _Monitored(self.content, self.start)
         return pa.BufferReader(pa.py_buffer(self.content)[self.start :])
 
     def _read_options(self, block_size: int | None) -> Any:
-        from pyarrow import csv as arrow_csv  # noqa: PLC0415
-
         names = [str(index) for index in range(self.width)]
         return arrow_csv.ReadOptions(column_names=names, block_size=block_size)
 
     def _parse_options(self) -> Any:
-        from pyarrow import csv as arrow_csv  # noqa: PLC0415
-
         return arrow_csv.ParseOptions(
             delimiter=self.delimiter,
             # Only quoted cells can hold line breaks, and searching for them is slow.
@@ -170,8 +147,6 @@ class Parser:
         )
 
     def _convert_options(self, indices: Sequence[int], types: Mapping[int, Any]) -> Any:
-        from pyarrow import csv as arrow_csv  # noqa: PLC0415
-
         wanted = {*indices}
         return arrow_csv.ConvertOptions(
             include_columns=[str(index) for index in indices],
@@ -212,6 +187,4 @@ class _Monitored(io.RawIOBase):
 
 
 def _category() -> Any:
-    import pyarrow as pa  # noqa: PLC0415
-
     return pa.dictionary(pa.int32(), pa.string())

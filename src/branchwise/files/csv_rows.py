@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from branchwise.data.arrow import is_text, sorted_dictionary, value_type
+from branchwise.data.arrow import is_text, pa, sorted_dictionary, value_type
 from branchwise.errors import DataError
 from branchwise.files.csv_columns import NO_LIMIT, Parser
 from branchwise.files.raw_bytes import (
@@ -112,22 +112,9 @@ class Records:
     ) -> list[Any]:
         """Read columns as numbers, or as dictionaries of the text in the file.
 
-        Parameters
-        ----------
-        indices : sequence of int
-            Which columns to read.
-        text : collection of int
-            Those that are read as text even if it looks like numbers.
-        missing : sequence of str
-            The cells that are missing values.
-
-        Returns
-        -------
-        list of pyarrow.ChunkedArray
-            A column for each index: int64, double, dictionary of string or null.
+        Those in ``text`` are text even if it looks like numbers; cells in ``missing``
+        are missing values. Columns are int64, double, dictionary of string or null.
         """
-        import pyarrow as pa  # noqa: PLC0415  (loaded only when a file is read)
-
         # Arrow skips a byte order mark, also where the rows begin.
         begin = self.start + text_start(self.content[self.start : self.start + 3])
         if not _has_text(self.content, begin):
