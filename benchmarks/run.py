@@ -171,11 +171,38 @@ class Workloads:
             model = peer.fit(X, y, None)
             fits[peer.name] = lambda p=peer: p.fit(X, y, None)
             predictions[peer.name] = lambda p=peer, m=model: p.predict(m, one)
+            if peer is OURS:
+                ours = model
         turns = {OURS.name: 100, SKLEARN.name: 100}
+        row = one.iloc[0].to_dict()
+        from_dict = predictions | {OURS.name: lambda: ours.predict(row)}
+        frame_bar, dict_bar = "4 x sklearn, 0.3 ms", "4 x sklearn, 50 us"
         return [
             compare("fit car, 1,728 x 6 category", fits, turns, "4 x sklearn"),
-            compare("predict one row of car", predictions, turns, "4 x sklearn"),
+            compare("predict one row of car", predictions, turns, frame_bar),
+            compare("predict one row of car, a dict", from_dict, turns, dict_bar),
         ]
+
+    def track_fractional(self) -> list[Line]:
+        """Predict fractional cases: rows that go down every branch somewhere."""
+        from branchwise import CARTClassifier
+
+        A = self.tables["A"]
+        X, y = A.frame(), A.labels()
+        gone = np.random.default_rng(0).random(X.shape) < 0.03
+        model = CARTClassifier(max_depth=8, missing="split").fit(X, y).model_
+        whole, split = model.encoded(X), model.encoded(X.mask(gone))
+        actions: dict[str, Action] = {
+            "whole": lambda: model.walker.probabilities(whole),
+            "split": lambda: model.walker.probabilities(split),
+        }
+        times = best_times(actions, dict.fromkeys(actions, 5))
+        line = Line(
+            f"probabilities of {self.rows:,} rows, 3 % missing, fractional cases",
+            times["split"] / times["whole"],
+            unit="x time without missing values",
+        )
+        return [show(line)]
 
     def track_growth(self) -> list[Line]:
         """Growth alone: nanoseconds for each row and remaining column."""
