@@ -26,6 +26,7 @@ PruneTree as_prune_tree(const TreeView& given, size_t classes, const Span<const 
         node.missing_to = int32_t(given.missing_to[i]);
         node.unseen_to = int32_t(given.unseen_to[i]);
         node.cases = cases[i];
+        node.children.reserve(size_t(given.n_children[i]));
         for (int64_t branch = 0; branch < given.n_children[i]; ++branch, ++child) {
             node.children.push_back(child);
             tree.nodes[child].code_begin = code;

@@ -21,10 +21,52 @@ struct Bounds {
     double most = no_score;
 };
 
-// x log2 x, off by less than `slack * x`: a line between two entries of a table.
+// Of a column: its score, and what it gains.
+struct ScoreEstimate {
+    Bounds score;
+    Bounds gain;
+
+    // Of what is known exactly.
+    static ScoreEstimate exact(const Candidate& candidate, const Scale& scale) {
+        ScoreEstimate estimate;
+        if (candidate.drop < 0) return estimate;
+        const double gain = scale.gain(candidate.drop);
+        estimate.score = {candidate.score, candidate.score};
+        estimate.gain = {gain, gain};
+        return estimate;
+    }
+
+    // A drop and its information, each off by `off` at most.
+    static ScoreEstimate rough(double drop, double information, double off, const Scale& scale) {
+        ScoreEstimate estimate;
+        const double least = std::max(drop - off, 0.0), most = std::max(drop + off, 0.0);
+        estimate.gain = {least / scale.total, most / scale.total};
+        if (scale.criterion != Criterion::gain_ratio)
+            estimate.score = estimate.gain;
+        else if (information <= 2 * off)
+            estimate.score = {0.0, std::numeric_limits<double>::infinity()};
+        else
+            estimate.score = {least / (information + off), most / (information - off)};
+        return estimate;
+    }
+
+    // One of the two.
+    void add(const ScoreEstimate& other) {
+        add(score, other.score);
+        add(gain, other.gain);
+    }
+
+  private:
+    static void add(Bounds& bounds, const Bounds& other) {
+        bounds.least = bounds.most == no_score ? other.least : std::min(bounds.least, other.least);
+        bounds.most = std::max(bounds.most, other.most);
+    }
+};
+
+// x log2 x, off by less than `slack * x`: a parabola between two entries of a table.
 class LogBounds {
   public:
-    static constexpr double slack = 1e-6;
+    static constexpr double slack = 1e-9;
 
     static const LogBounds& shared() {
         static const LogBounds made;
@@ -40,19 +82,25 @@ class LogBounds {
         double distance;
         std::memcpy(&distance, &beyond, sizeof distance);
         const auto exponent = double(int(bits >> 52) - 1023);
-        return weight * (exponent + entry.log + (distance - 1.0) * entry.slope);
+        distance -= 1.0;
+        return weight *
+               (exponent + (entry.log + distance * (entry.slope + distance * entry.curve)));
     }
 
   private:
     LogBounds() {
         for (size_t i = 0; i < size; ++i) {
             const double begin = 1.0 + double(i) / size;
+            const double half = std::log2(1.0 + 0.5 / (begin * size)) * size;
+            const double whole = std::log2(1.0 + 1.0 / (begin * size)) * size;
             entries_[i].log = std::log2(begin);
-            entries_[i].slope = std::log2(1.0 + 1.0 / (begin * size)) * size;
+            entries_[i].slope = 4 * half - whole;
+            entries_[i].curve = (2 * whole - 4 * half) * size;
         }
     }
 
-    // A line over 1 / 512 is off by less than (1 / 512)^2 / 8 / ln 2 < 0.7e-6.
+    // A parabola through both ends and the middle of 1 / 512 is off by less than
+    // (1 / 512)^3 / (36 sqrt 3 ln 2) < 0.2e-9.
     static constexpr int size_bits = 9;
     static constexpr size_t size = size_t(1) << size_bits;
     static constexpr uint64_t one = uint64_t(1023) << 52;
@@ -61,6 +109,7 @@ class LogBounds {
     struct Entry {
         double log;
         double slope;
+        double curve;
     };
     std::array<Entry, size> entries_;
 };
@@ -69,13 +118,15 @@ class LogBounds {
 class ImpurityBounds {
   public:
     // Whether scores of a problem are to be estimated: those of gains that would need
-    // logarithms, if the best may be chosen without knowing all gains.
+    // logarithms, if the best may be chosen without knowing any gain exactly.
     static bool serve(const Problem& problem, const Impurities& impurities) {
         const bool needs_logs = problem.criterion != Criterion::gini && !impurities.has_table();
         const bool ratio = problem.criterion == Criterion::gain_ratio;
-        const bool needs_gains = problem.quinlan || (ratio && problem.min_gain > 0);
-        return needs_logs && !needs_gains &&
-               problem.weight_step >= std::numeric_limits<double>::min();
+        const bool needs_gains = (problem.quinlan || ratio) && problem.min_gain > 0;
+        return needs_logs && !needs_gains && are_sound(problem);
+    }
+    static bool are_sound(const Problem& problem) {
+        return problem.weight_step >= std::numeric_limits<double>::min();
     }
 
     // For a column of a node that has these classes.
@@ -103,16 +154,11 @@ class ImpurityBounds {
     }
 
     // `size_impurity` is that of the node's weight.
-    Bounds bounds(const Scale& scale, double size_impurity) const {
+    ScoreEstimate estimate(const Scale& scale, double size_impurity) const {
         // A weight is part of up to four sums here; there, every term is rounded to a unit.
         const double terms = double((branches_ + 2) * (present_->size() + 2));
         const double off = 4 * LogBounds::slack * scale.total + terms * scale.unit;
-        const double drop = std::max(known_ - in_branches_, 0.0);
-        if (scale.criterion != Criterion::gain_ratio)
-            return {(drop - off) / scale.total, (drop + off) / scale.total};
-        const double information = size_impurity - sizes_;
-        if (information <= 2 * off) return {0.0, std::numeric_limits<double>::infinity()};
-        return {(drop - off) / (information + off), (drop + off) / (information - off)};
+        return ScoreEstimate::rough(known_ - in_branches_, size_impurity - sizes_, off, scale);
     }
 
   private:
@@ -123,14 +169,40 @@ class ImpurityBounds {
 };
 
 // Leave the columns that may be the best. `top` is the best score of others.
-inline void keep_hopeful(std::vector<uint32_t>& columns, const std::vector<Bounds>& bounds,
-                         double top, const Scale& scale) {
-    for (uint32_t j : columns) top = std::max(top, bounds[j].least);
+inline void keep_hopeful(std::vector<uint32_t>& columns,
+                         const std::vector<ScoreEstimate>& estimates, double top,
+                         const Scale& scale) {
+    for (uint32_t j : columns) top = std::max(top, estimates[j].score.least);
     const double least = scale.least(top);
     const auto hopeless = [&](uint32_t j) {
-        return bounds[j].most < least || bounds[j].most == no_score;
+        const double most = estimates[j].score.most;
+        return most < least || most == no_score;
     };
     columns.erase(std::remove_if(columns.begin(), columns.end(), hopeless), columns.end());
+}
+
+// Leave the columns that gain as much as columns do on average, as far as that is sure; returns
+// whether it is of all of them.
+inline bool keep_average(std::vector<uint32_t>& columns,
+                         const std::vector<ScoreEstimate>& estimates, const Problem& problem) {
+    constexpr double rounding = 1e-12;
+    AverageGain least, most;
+    for (uint32_t j : columns) {
+        if (estimates[j].gain.most == no_score || !problem.few_values[j]) continue;
+        least.add(estimates[j].gain.least);
+        most.add(estimates[j].gain.most);
+    }
+    const double sure = most.least() * (1 + rounding) + rounding;
+    const double perhaps = least.least() * (1 - rounding) - rounding;
+    bool all_sure = true;
+    const auto hopeless = [&](uint32_t j) {
+        const Bounds& gain = estimates[j].gain;
+        if (gain.most == no_score || gain.most < perhaps) return true;
+        all_sure = all_sure && gain.least >= sure;
+        return false;
+    };
+    columns.erase(std::remove_if(columns.begin(), columns.end(), hopeless), columns.end());
+    return all_sure;
 }
 
 }  // namespace branchwise

@@ -154,6 +154,20 @@ class PruneState {
         return true;
     }
 
+    // Of a subtree that is done with.
+    int64_t errors(uint32_t node) const { return errors_[node]; }
+
+    // The weights of the cases that go no further than a node: of a leaf, all.
+    const std::vector<double>& stopped(uint32_t node) {
+        find_stopped(node, false);
+        return stopped_;
+    }
+    int64_t errors_of_stopped(const std::vector<double>& stopped) {
+        at_least_none_ = stopped;
+        for (double& weight : at_least_none_) weight = std::max(weight, 0.0);
+        return errors_of(at_least_none_.data());
+    }
+
     void settle(uint32_t node, int64_t errors) {
         errors_[node] = errors;
         done_[node] = 1;
@@ -225,10 +239,11 @@ class PruneState {
     }
 
     // The weights of the cases that go no further than a node.
-    void find_stopped(uint32_t node) {
+    void find_stopped(uint32_t node, bool at_least_none = true) {
         std::copy_n(tree.at(node), classes_, stopped_.begin());
         for (uint32_t child : tree.nodes[node].children)
             for (size_t c = 0; c < classes_; ++c) stopped_[c] -= tree.at(child)[c];
+        if (!at_least_none) return;
         for (double& weight : stopped_) weight = std::max(weight, 0.0);
     }
 
@@ -237,7 +252,7 @@ class PruneState {
     const size_t classes_;
     std::vector<int64_t> errors_;  // of subtrees that are done with
     std::vector<uint8_t> done_;
-    std::vector<double> stopped_;  // scratch
+    std::vector<double> stopped_, at_least_none_;  // scratch
 };
 
 }  // namespace branchwise

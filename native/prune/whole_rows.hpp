@@ -20,8 +20,9 @@ class RowRecords {
         for (const PruneNode& node : tree.nodes)
             if (node.column >= 0) take_in(size_t(node.column));
         bytes_.resize(table.n_rows * stride_);
-        for (size_t j = 0; j < at_.size(); ++j)
-            if (at_[j] != unused) copy(table.columns[j], at_[j]);
+        for (size_t row = 0; row < table.n_rows; row += block)
+            for (size_t j = 0; j < at_.size(); ++j)
+                if (at_[j] != unused) copy(table.columns[j], at_[j], row);
     }
 
     // 0 or 1 for the sides of a threshold, 2 for a missing number.
@@ -39,10 +40,15 @@ class RowRecords {
         return code;
     }
 
+    // Where a row has its one-byte code of a column.
+    size_t place(size_t column) const { return at_[column]; }
+    const uint8_t* row(uint32_t row) const { return &bytes_[row * stride_]; }
+
     void fetch(uint32_t row) const { __builtin_prefetch(&bytes_[row * stride_]); }
 
   private:
     static constexpr size_t unused = ~size_t(0);
+    static constexpr size_t block = 256;  // rows that stay in the cache
 
     void take_in(size_t column) {
         if (at_[column] != unused) return;
@@ -51,13 +57,23 @@ class RowRecords {
             table_.columns[column].numeric ? sizeof(double) : size_t(table_.columns[column].width);
     }
 
-    void copy(const Column& column, size_t at) {
-        const size_t width = column.numeric ? sizeof(double) : size_t(column.width);
-        const auto* from =
-            static_cast<const uint8_t*>(column.numeric ? column.numbers : column.codes);
-        uint8_t* to = bytes_.data() + at;
-        for (size_t row = 0; row < table_.n_rows; ++row, from += width, to += stride_)
-            std::memcpy(to, from, width);
+    void copy(const Column& column, size_t at, size_t begin) {
+        if (!column.numeric && column.width == 1)
+            return copy_cells<uint8_t>(column.codes, at, begin);
+        if (!column.numeric && column.width == 2)
+            return copy_cells<uint16_t>(column.codes, at, begin);
+        if (!column.numeric) return copy_cells<uint32_t>(column.codes, at, begin);
+        copy_cells<double>(column.numbers, at, begin);
+    }
+
+    template <typename Cell>
+    void copy_cells(const void* cells, size_t at, size_t begin) {
+        const auto* from = static_cast<const Cell*>(cells);
+        const size_t end = std::min(begin + block, table_.n_rows);
+        const size_t stride = stride_;
+        uint8_t* to = bytes_.data() + begin * stride + at;
+        for (size_t row = begin; row < end; ++row, to += stride)
+            std::memcpy(to, from + row, sizeof(Cell));
     }
 
     const Table& table_;
@@ -115,6 +131,7 @@ class WholeRows {
         moved_.resize(rows_.size());
         branches_.resize(rows_.size());
         tables_.resize(state.tree.nodes.size());
+        jumps_.resize(state.tree.nodes.size());
     }
 
     // Take the rows down to the nodes that need them, and decide these; false if the
@@ -205,6 +222,7 @@ class WholeRows {
         if (!state_.needs_rows(node)) return state_.decide(node, state_.errors_as_leaf(node));
         const uint32_t branch = state_.largest_child(node);
         const int64_t as_branch = try_branch(frame, branch);
+        forget_jump(node);  // it may be a leaf from now on
         if (state_.decide(node, as_branch)) return true;
         raise(node, branch);
         frame.next = 0;
@@ -212,6 +230,7 @@ class WholeRows {
         return false;
     }
 
+    // A node that rows of a trial have come to and go no further: how many.
     struct Visited {
         uint32_t node;
         double cases;
@@ -222,6 +241,7 @@ class WholeRows {
     int64_t try_branch(const Frame& frame, uint32_t branch) {
         forget();
         const int64_t most = state_.tree_errors(frame.node) + state_.slack();
+        const int64_t own_errors = state_.errors(branch);
         const PruneNode& node = state_.tree.nodes[frame.node];
         const BranchOfCode& jump_table = table(frame.node);
         const auto own = int32_t(std::find(node.children.begin(), node.children.end(), branch) -
@@ -233,43 +253,86 @@ class WholeRows {
             if (i + 1 != check) continue;
             const int64_t so_far = errors_of_trial(branch);
             if (so_far > most) return so_far;
-            check = frame.begin + 4 * (check - frame.begin);
+            // About when it will be too large, if the rows that follow are like these.
+            const double share = (double(most) - double(own_errors)) /
+                                 std::max(double(so_far) - double(own_errors), 1.0);
+            const auto n = double(check - frame.begin);
+            check = frame.begin + size_t(n * std::clamp(1.05 * share, 1.25, 4.0));
         }
         return errors_of_trial(branch);
     }
 
-    static constexpr size_t first_look = 256;
+    static constexpr size_t first_look = 128;
     static constexpr size_t ahead = 16;
 
     void fetch_ahead(size_t i, size_t end) const {
         if (i + ahead < end) records_.fetch(rows_[i + ahead]);
     }
 
-    // Add a row to the nodes on its way.
+    // What a row needs to pass a node that tests a column of one-byte codes: where its code is,
+    // and where the nodes are that codes lead to. Rows pass them in random order, so it is short.
+    struct Jump {
+        static constexpr uint32_t none = ~uint32_t(0);
+        uint32_t place = none;  // none: to be found out
+        uint32_t first = none;  // none: a leaf, or another column
+    };
+    static constexpr uint32_t nowhere = ~uint32_t(0);
+
+    void forget_jump(uint32_t node) { jumps_[node] = Jump(); }
+
+    const Jump& jump(uint32_t node) {
+        if (jumps_.size() <= node) jumps_.resize(state_.tree.nodes.size());
+        Jump& made = jumps_[node];
+        if (made.place != Jump::none) return made;
+        const PruneNode& at = state_.tree.nodes[node];
+        made.place = 0;
+        if (at.is_leaf()) return made;
+        const Column& column = table_.columns[size_t(at.column)];
+        if (column.numeric || column.width != 1 || next_nodes_.size() >= Jump::none / 2)
+            return made;
+        made.place = uint32_t(records_.place(size_t(at.column)));
+        made.first = uint32_t(next_nodes_.size());
+        const BranchOfCode& branches = table(node);
+        for (uint32_t code = 0; code < column.n_codes; ++code)
+            next_nodes_.push_back(branches[code] < 0 ? nowhere
+                                                     : at.children[size_t(branches[code])]);
+        return made;
+    }
+
+    // Add a row to the node where its way ends.
     void walk(uint32_t node, uint32_t row) {
+        const uint8_t* const cells = records_.row(row);
         for (;;) {
-            add(node, row);
-            const PruneNode& at = state_.tree.nodes[node];
-            if (at.is_leaf()) return;
-            const uint32_t code = records_.code(at, row);
-            const int32_t way = table(node)[code];
-            if (way >= 0) {
-                node = at.children[size_t(way)];
+            const Jump& fast = jump(node);
+            if (fast.first != Jump::none) {
+                const uint32_t next = next_nodes_[fast.first + cells[fast.place]];
+                if (next == nowhere) return stop(node, row);
+                node = next;
                 continue;
             }
-            const Column& column = table_.columns[size_t(at.column)];
-            if (new_values_ && !column.numeric && code != column.missing_code())
-                add_stranger(node, code, row);
-            return;
+            const PruneNode& at = state_.tree.nodes[node];
+            if (at.is_leaf()) return add(node, row);
+            const int32_t way = table(node)[records_.code(at, row)];
+            if (way < 0) return stop(node, row);
+            node = at.children[size_t(way)];
         }
+    }
+
+    void stop(uint32_t node, uint32_t row) {
+        const PruneNode& at = state_.tree.nodes[node];
+        const Column& column = table_.columns[size_t(at.column)];
+        const uint32_t code = records_.code(at, row);
+        if (new_values_ && !column.numeric && code != column.missing_code())
+            add_stranger(node, code, row);
+        else
+            add(node, row);
     }
 
     void add(uint32_t node, uint32_t row) {
         if (seat_.size() < state_.tree.nodes.size()) seat_.resize(state_.tree.nodes.size(), 0);
         if (!seat_[node]) {
-            visited_.push_back({node, state_.tree.nodes[node].cases});
-            const double* weights = state_.tree.at(node);
-            weights_.insert(weights_.end(), weights, weights + classes_);
+            visited_.push_back({node, 0});
+            weights_.resize(weights_.size() + classes_, 0.0);
             seat_[node] = uint32_t(visited_.size());
         }
         const size_t seat = seat_[node] - 1;
@@ -290,37 +353,16 @@ class WholeRows {
         strangers_[i].cases += 1;
     }
 
-    const double* weights_at(uint32_t node) const {
-        return seat(node) ? &weights_[(seat(node) - 1) * classes_] : state_.tree.at(node);
-    }
-
-    // Nobody has one where all rows of the parent are the branch's own.
-    uint32_t seat(uint32_t node) const { return node < seat_.size() ? seat_[node] : 0; }
-
-    int64_t errors_of_trial(uint32_t branch) const {
-        int64_t errors = 0;
-        std::vector<uint32_t> open{branch};
-        std::vector<double> stopped(classes_);
-        while (!open.empty()) {
-            const uint32_t node = open.back();
-            open.pop_back();
-            const PruneNode& at = state_.tree.nodes[node];
-            const double* weights = weights_at(node);
-            if (at.is_leaf()) {
-                errors = Estimate::sum(errors, state_.errors_of(weights));
-                continue;
-            }
-            std::copy_n(weights, classes_, stopped.begin());
-            for (uint32_t child : at.children) {
-                for (size_t c = 0; c < classes_; ++c) stopped[c] -= weights_at(child)[c];
-                open.push_back(child);
-            }
-            for (size_t i = 0; i < strangers_.size(); ++i)
-                if (strangers_[i].parent == node)
-                    for (size_t c = 0; c < classes_; ++c)
-                        stopped[c] -= stranger_weights_[i * classes_ + c];
-            for (double& weight : stopped) weight = std::max(weight, 0.0);
-            errors = Estimate::sum(errors, state_.errors_of(stopped.data()));
+    // Those of the branch as it is, but for the nodes where rows have come to their end.
+    int64_t errors_of_trial(uint32_t branch) {
+        int64_t errors = state_.errors(branch);
+        std::vector<double> now(classes_);
+        for (size_t i = 0; i < visited_.size(); ++i) {
+            const std::vector<double>& before = state_.stopped(visited_[i].node);
+            for (size_t c = 0; c < classes_; ++c) now[c] = before[c] + weights_[i * classes_ + c];
+            const int64_t added =
+                Estimate::sum(state_.errors_of_stopped(now), -state_.errors_of_stopped(before));
+            errors = Estimate::sum(errors, added);
         }
         for (size_t i = 0; i < strangers_.size(); ++i)
             errors = Estimate::sum(errors, state_.errors_of(&stranger_weights_[i * classes_]));
@@ -337,16 +379,7 @@ class WholeRows {
 
     // Carry the last trial out: all nodes of the branch are looked at again.
     void raise(uint32_t node, uint32_t branch) {
-        std::vector<uint32_t> open{branch};
-        while (!open.empty()) {
-            const uint32_t at = open.back();
-            open.pop_back();
-            const double cases =
-                seat(at) ? visited_[seat(at) - 1].cases : state_.tree.nodes[at].cases;
-            const std::vector<double> weights(weights_at(at), weights_at(at) + classes_);
-            state_.recount(at, weights.data(), cases);
-            for (uint32_t child : state_.tree.nodes[at].children) open.push_back(child);
-        }
+        recount(branch);
         for (size_t i = 0; i < strangers_.size(); ++i) {
             tables_[strangers_[i].parent].clear();
             state_.graft(strangers_[i], &stranger_weights_[i * classes_]);
@@ -354,6 +387,42 @@ class WholeRows {
         forget();
         state_.raise(node, branch);
         tables_[node].clear();
+        forget_jump(node);
+    }
+
+    // Add the rows of the trial to all nodes on their ways.
+    void recount(uint32_t branch) {
+        struct Counted {
+            uint32_t node;
+            size_t parent;
+            double cases;
+        };
+        std::vector<Counted> counted{{branch, 0, 0}};
+        for (size_t i = 0; i < counted.size(); ++i)
+            for (uint32_t child : state_.tree.nodes[counted[i].node].children)
+                counted.push_back({child, i, 0});
+        std::vector<double> weights(counted.size() * classes_, 0.0);
+        place_.resize(state_.tree.nodes.size());
+        for (size_t i = 0; i < counted.size(); ++i) place_[counted[i].node] = i;
+        const auto give = [&](size_t to, const double* from, double cases) {
+            for (size_t c = 0; c < classes_; ++c) weights[to * classes_ + c] += from[c];
+            counted[to].cases += cases;
+        };
+        for (size_t i = 0; i < visited_.size(); ++i)
+            give(place_[visited_[i].node], &weights_[i * classes_], visited_[i].cases);
+        for (size_t i = 0; i < strangers_.size(); ++i)
+            give(place_[strangers_[i].parent], &stranger_weights_[i * classes_],
+                 strangers_[i].cases);
+        for (size_t i = counted.size(); i-- > 1;)
+            give(counted[i].parent, &weights[i * classes_], counted[i].cases);
+        for (size_t i = 0; i < counted.size(); ++i) {
+            const uint32_t node = counted[i].node;
+            for (size_t c = 0; c < classes_; ++c)
+                weights[i * classes_ + c] += state_.tree.at(node)[c];
+            state_.recount(node, &weights[i * classes_],
+                           counted[i].cases + state_.tree.nodes[node].cases);
+            if (node < jumps_.size()) forget_jump(node);
+        }
     }
 
     const Table& table_;
@@ -363,13 +432,16 @@ class WholeRows {
     const RowRecords records_;
     std::vector<uint32_t> rows_, moved_, branches_;
     std::vector<BranchOfCode> tables_;  // by node
+    std::vector<Jump> jumps_;           // by node
+    std::vector<uint32_t> next_nodes_;  // of these
 
-    // The trial: nodes that rows have come to, and their weights then.
+    // The trial: nodes that rows have come to, and the weights they have brought.
     std::vector<uint32_t> seat_;  // of a node in visited_, from 1
     std::vector<Visited> visited_;
     std::vector<double> weights_;
     std::vector<NewLeaf> strangers_;
     std::vector<double> stranger_weights_;
+    std::vector<size_t> place_;  // of the nodes that are recounted
 };
 
 }  // namespace branchwise

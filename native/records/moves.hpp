@@ -36,7 +36,7 @@ struct Branches {
     }
 };
 
-template <typename W, typename Target = uint32_t>
+template <typename W, typename Target = LabelOf<W>>
 class Mover {
   public:
     Mover(const Problem& problem, const Records<W, Target>& records, ThreadPool& pool)
@@ -133,7 +133,6 @@ class Mover {
 
     // Where a record went: the branch in the upper half, the new position in the lower.
     // Sorted lists look this up in random order, so it is one number.
-    static constexpr uint64_t nowhere = ~uint64_t(0);
     static constexpr uint64_t in_parts = uint64_t(1)
                                          << 63;  // the lower half: where they are listed
 
@@ -213,12 +212,10 @@ class Mover {
 
     // The same order as in move_records.
     void note_places(const RecordJob& job, const std::vector<RecordJob>& children) {
-        next_.assign(children.size(), 0);
+        const uint64_t nowhere = place(children.size(), 0);
+        next_.assign(children.size() + 1, 0);
         places_.resize(job.n);
-        for (size_t i = 0; i < job.n; ++i) {
-            const size_t b = branch_[i];
-            places_[i] = b < children.size() && children[b].arena ? place(b, next_[b]++) : nowhere;
-        }
+        for (size_t i = 0; i < job.n; ++i) places_[i] = place(branch_[i], next_[branch_[i]]++);
         part_places_.clear();
         const Part* part = parts_.data();
         for (uint32_t i : fractional_) {
@@ -230,31 +227,75 @@ class Mover {
         }
     }
 
+    // Where the next entry of a branch goes; those of leaves all to the same place.
+    struct ListDestination {
+        Ranked<Target>* next;
+        size_t step;
+    };
+
     void move_ranked(const RecordJob& job, size_t slot, std::vector<RecordJob>& children) const {
-        // Most splits are into two: no memory is taken for these.
-        Ranked<Target>* two[2] = {};
-        std::vector<Ranked<Target>*> more(children.size() > 2 ? children.size() : 0);
-        Ranked<Target>** const out = more.empty() ? two : more.data();
+        Ranked<Target> nobodys;
+        std::vector<ListDestination> out(children.size() + 1, {&nobodys, 0});
         for (size_t b = 0; b < children.size(); ++b)
-            if (children[b].arena) out[b] = records_.ranked(children[b], slot);
+            if (children[b].arena) out[b] = {records_.ranked(children[b], slot), 1};
         const Ranked<Target>* entry = records_.ranked(job, slot);
-        const auto put = [&](uint64_t to, const Ranked<Target>& from) {
-            *out[to >> 32]++ = {from.rank, uint32_t(to), from.target};
-        };
-        for (const Ranked<Target>* last = entry + job.n_ranked[slot]; entry < last; ++entry) {
-            const uint64_t to = places_[entry->position];
-            if (to == nowhere) continue;
-            if (!(to & in_parts)) {
-                put(to, *entry);
-                continue;
-            }
-            const uint64_t* part = &part_places_[to & ~in_parts];
-            for (size_t b = 0; b < children.size(); ++b)
-                if (part[b] != nowhere) put(part[b], *entry);
-        }
+        const Ranked<Target>* const last = entry + job.n_ranked[slot];
+        if (!part_places_.empty())
+            move_parts(entry, last, children.size(), out.data());
+        else if (children.size() == 2)
+            move_to_two(entry, last, out.data());
+        else
+            for (; entry < last; ++entry) put(places_[entry->position], *entry, out.data());
         for (size_t b = 0; b < children.size(); ++b)
             if (children[b].arena)
-                children[b].n_ranked[slot] = uint32_t(out[b] - records_.ranked(children[b], slot));
+                children[b].n_ranked[slot] =
+                    uint32_t(out[b].next - records_.ranked(children[b], slot));
+    }
+
+    static Ranked<Target>* put(uint64_t to, const Ranked<Target>& from, ListDestination* out) {
+        ListDestination& destination = out[to >> 32];
+        Ranked<Target>* const written = destination.next;
+        *written = {from.rank, uint32_t(to), from.target};
+        destination.next = written + destination.step;
+        return written;
+    }
+
+    // Two destinations in registers: in memory, one entry would wait for the one before it.
+    void move_to_two(const Ranked<Target>* entry, const Ranked<Target>* last,
+                     ListDestination* out) const {
+        Ranked<Target>* first = out[0].next;
+        Ranked<Target>* second = out[1].next;
+        const size_t steps[2] = {out[0].step, out[1].step};
+        Ranked<Target>* const nobodys = out[2].next;
+        const uint64_t* const places = places_.data();
+        for (; entry < last; ++entry) {
+            const uint64_t to = places[entry->position];
+            const uint64_t branch = to >> 32;
+            Ranked<Target>* written = branch == 0 ? first : second;
+            written = branch == 2 ? nobodys : written;
+            *written = {entry->rank, uint32_t(to), entry->target};
+            first += branch == 0 ? steps[0] : 0;
+            second += branch == 1 ? steps[1] : 0;
+        }
+        out[0].next = first;
+        out[1].next = second;
+    }
+
+    void move_parts(const Ranked<Target>* entry, const Ranked<Target>* last, size_t n_branches,
+                    ListDestination* out) const {
+        for (; entry < last; ++entry) {
+            const uint64_t to = places_[entry->position];
+            if (!(to & in_parts)) {
+                put(to, *entry, out);
+                continue;
+            }
+            const size_t first = to & ~in_parts;
+            for (size_t b = 0; b < n_branches; ++b) {
+                Ranked<Target>* const written = put(part_places_[first + b], *entry, out);
+                if constexpr (std::is_same<Target, WeighedLabel>::value)
+                    written->target.set_steps(parts_[first + b].weight);
+            }
+        }
     }
 
     const Problem& problem_;

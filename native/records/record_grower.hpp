@@ -11,8 +11,8 @@
 namespace branchwise {
 
 template <typename W>
-class RecordGrower : public RecordTree<W, uint32_t> {
-    using Base = RecordTree<W, uint32_t>;
+class RecordGrower : public RecordTree<W, LabelOf<W>> {
+    using Base = RecordTree<W, LabelOf<W>>;
 
   public:
     using Base::work;
@@ -27,8 +27,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
           entropy_(impurities),
           may_be_thin_(problem.fractions || problem.cases_in_leaf > 1 ||
                        (problem.weights_are_cases && problem.weights)),
-          estimates_(ImpurityBounds::serve(problem, impurities) &&
-                     problem.branching == Branching::values),
+          estimates_(Records<W>::weighted && ImpurityBounds::serve(problem, impurities)),
           classes_(width_) {
         for (unsigned member = 0; member < pool.size(); ++member)
             scorers_.emplace_back(problem, impurities, records_, joint_);
@@ -38,7 +37,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     // Make the root, an open node unless it is a leaf.
     void plant(std::vector<Job>& jobs) {
         add_root();
-        Job root = records_.make_root(pool_, [&](uint32_t row) { return problem_.labels[row]; });
+        Job root = records_.make_root(pool_, [&](uint32_t row) { return target_of(row); });
         for (uint32_t row : records_.rows())
             weights_of(0)[problem_.labels[row]] += records_.row_weight(row);
         grown_.nodes[0].cases = double(root.n);
@@ -60,9 +59,11 @@ class RecordGrower : public RecordTree<W, uint32_t> {
         double top = no_score;
         if (!small || !settle(node, top)) {
             count_columns(node);
-            score_columns(node, top);
+            if (!estimates_ || !choose_roughly(node, top)) {
+                score_columns(node, top);
+                if (problem_.quinlan) drop_below_average(candidates_, node.scale, problem_);
+            }
         }
-        if (problem_.quinlan) drop_below_average(candidates_, node.scale, problem_);
         const int best = first_best_column(candidates_, node.scale);
         if (best >= 0) carry_out(node, size_t(best), stack);
     }
@@ -86,6 +87,14 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     using Base::side_of;
     using Base::weights_of;
     using Base::width_;
+
+    // What sorted numbers take with them.
+    LabelOf<W> target_of(uint32_t row) const {
+        if constexpr (Records<W>::weighted)
+            return {problem_.labels[row], steps_of(records_.row_weight(row), problem_.weight_step)};
+        else
+            return problem_.labels[row];
+    }
 
     bool is_open(int64_t node, int64_t depth) const {
         int present = 0;
@@ -189,7 +198,6 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     // The open columns, into candidates_; those of a large node are shared out. `top` is
     // the best score so far.
     void score_columns(const Scored<W>& node, double top) {
-        if (estimates_ && drop_hopeless_columns(node, top)) return;
         if (pool_.shares(work(node.job))) {
             pool_.each(open_columns_.size(), work(node.job), [&](size_t i, unsigned member) {
                 candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
@@ -197,26 +205,40 @@ class RecordGrower : public RecordTree<W, uint32_t> {
             return;
         }
         for (uint32_t j : open_columns_) {
-            candidates_[j] = scorers_[0].score(node, j);
+            candidates_[j] = scorers_[0].score(node, j, least_of_use(node, top));
             if (is_best(candidates_[j], node, top)) return;
             top = std::max(top, candidates_[j].score);
         }
     }
 
-    // Estimate the open columns of categories, and leave open those that may be the best.
-    // Returns whether that is one alone, whose score no longer matters.
-    bool drop_hopeless_columns(const Scored<W>& node, double top) {
-        bounds_.assign(candidates_.size(), {no_score, std::numeric_limits<double>::infinity()});
+    // Scores below this are worse than `top` by more than ties can make up for, even if a
+    // threshold ties with another that ties with the best.
+    double least_of_use(const Scored<W>& node, double top) const {
+        if (problem_.criterion == Criterion::gain_ratio || top == no_score) return no_score;
+        return top - 3 * (top - node.scale.least(top));
+    }
+
+    // ScoreEstimate the open columns, and score only those that may be the best. Returns false if
+    // all must be scored to tell which they are. `top` is the best score of other columns.
+    bool choose_roughly(const Scored<W>& node, double top) {
+        bounds_.assign(candidates_.size(), ScoreEstimate());
+        sure_.assign(candidates_.size(), true);
         pool_.each(open_columns_.size(), work(node.job), [&](size_t i, unsigned member) {
             const uint32_t j = open_columns_[i];
-            if (!records_.is_numeric(j))
-                bounds_[j] = scorers_[member].estimate(node, j, candidates_[j].varies);
+            bounds_[j] = scorers_[member].estimate(node, j, candidates_[j], sure_[j]);
         });
-        keep_hopeful(open_columns_, bounds_, top, node.scale);
-        if (open_columns_.size() != 1 || top != no_score || problem_.min_gain > 0) return false;
-        const uint32_t j = open_columns_.front();
-        if (records_.is_numeric(j)) return false;
-        candidates_[j].score = bounds_[j].most;
+        for (uint32_t j : open_columns_) candidates_[j].score = no_score;
+        hopeful_ = open_columns_;
+        if (problem_.quinlan && !keep_average(hopeful_, bounds_, problem_)) return false;
+        keep_hopeful(hopeful_, bounds_, top, node.scale);
+        if (hopeful_.size() == 1 && top == no_score && problem_.min_gain <= 0 &&
+            sure_[hopeful_.front()]) {  // whose score no longer matters
+            candidates_[hopeful_.front()].score = bounds_[hopeful_.front()].score.most;
+            return true;
+        }
+        pool_.each(hopeful_.size(), work(node.job), [&](size_t i, unsigned member) {
+            candidates_[hopeful_[i]] = scorers_[member].score(node, hopeful_[i]);
+        });
         return true;
     }
 
@@ -265,15 +287,14 @@ class RecordGrower : public RecordTree<W, uint32_t> {
 
     void make_sides_of_list(const Job& job, size_t j) {
         add_sides(j);
-        const Ranked<uint32_t>* entry = records_.ranked(job, records_.slot(j));
+        const Ranked<LabelOf<W>>* entry = records_.ranked(job, records_.slot(j));
         const uint8_t* base = records_.first(job);
         for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i) {
             const uint32_t side = side_of(j, entry[i].rank);
-            const uint8_t* record = base + entry[i].position * records_.size();
-            const auto weight = double(records_.weight(record));
-            made_.weights[side * classes_ + entry[i].target] += weight;
+            const auto weight = double(records_.weight_of(records_.steps(entry[i])));
+            made_.weights[side * classes_ + label_of(entry[i].target)] += weight;
             made_.size[side] += weight;
-            made_.cases[side] += records_.share(record);
+            made_.cases[side] += records_.share_of(records_.share_steps(entry[i], base));
         }
     }
 
@@ -360,7 +381,9 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     std::vector<W> totals_;               // class weights
     std::vector<uint32_t> present_;       // classes that have some
     std::vector<uint32_t> open_columns_;  // that are to be scored
-    std::vector<Bounds> bounds_;          // by column
+    std::vector<uint32_t> hopeful_;       // of these
+    std::vector<ScoreEstimate> bounds_;   // by column
+    std::vector<char> sure_;              // by column: whether it has one threshold at most
 };
 
 }  // namespace branchwise

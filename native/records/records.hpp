@@ -25,7 +25,7 @@ struct RecordJob {
     std::shared_ptr<const std::vector<uint32_t>> alive;  // columns; siblings have the same
 };
 
-template <typename W, typename Target = uint32_t>
+template <typename W, typename Target = LabelOf<W>>
 class Records {
   public:
     static constexpr bool weighted = std::is_same<W, double>::value;
@@ -37,7 +37,7 @@ class Records {
     Records(const Problem& problem, const Numbers& numbers)
         : problem_(problem),
           numbers_(numbers),
-          layout_(problem, numbers, weighted, sizeof(Target)),
+          layout_(problem, numbers, weighted, sizeof(InRecord<Target>)),
           share_step_(has_share() ? problem.case_step : 1.0) {
         slot_of_.assign(problem.columns.size(), 0);
         for (size_t j = 0; j < problem.columns.size(); ++j) {
@@ -54,6 +54,7 @@ class Records {
     size_t n_lists() const { return lists_.size(); }
     size_t slot(size_t column) const { return slot_of_[column]; }
     const std::vector<double>& values(size_t column) const { return numbers_.values[column]; }
+    bool all_apart(size_t column) const { return numbers_.all_apart[column]; }
     const RecordLayout& layout() const { return layout_; }
     size_t size() const { return layout_.size; }
 
@@ -85,7 +86,9 @@ class Records {
     // ---- a record --------------------------------------------------------------
 
     // What is predicted: a label, or a number.
-    Target target(const uint8_t* record) const { return load<Target>(record + layout_.target); }
+    InRecord<Target> target(const uint8_t* record) const {
+        return load<InRecord<Target>>(record + layout_.target);
+    }
     uint32_t label(const uint8_t* record) const { return uint32_t(target(record)); }
     Steps steps(const uint8_t* record) const {
         if constexpr (weighted) return load<int64_t>(record + layout_.weight);
@@ -95,6 +98,12 @@ class Records {
         if constexpr (weighted) return double(steps) * problem_.weight_step;
         return steps;
     }
+    Steps steps_of_weight(W weight) const {
+        if constexpr (weighted)
+            return steps_of(weight, problem_.weight_step);
+        else
+            return weight;
+    }
     W weight(const uint8_t* record) const { return weight_of(steps(record)); }
 
     // The part of a case that a record is.
@@ -103,6 +112,17 @@ class Records {
         if constexpr (weighted)
             if (problem_.fractions) return load<int64_t>(record + layout_.share);
         return Steps(1);
+    }
+    // The same of an entry of a list, whose records begin at `base`.
+    Steps steps(const Ranked<Target>& entry) const {
+        if constexpr (weighted)
+            return entry.target.steps();
+        else
+            return Steps(1);
+    }
+    Steps share_steps(const Ranked<Target>& entry, const uint8_t* base) const {
+        if (!has_share()) return Steps(1);
+        return problem_.weights ? share_steps(base + entry.position * layout_.size) : steps(entry);
     }
     double share_of(Steps steps) const { return double(steps) * share_step_; }
     double share(const uint8_t* record) const { return share_of(share_steps(record)); }
@@ -200,7 +220,7 @@ class Records {
         uint8_t* out = first_to_write(root) + begin * layout_.size;
         uint8_t* record = out;
         for (size_t i = 0; i < n; ++i, record += layout_.size) {
-            store<Target>(record + layout_.target, target_of(rows[i]));
+            store<InRecord<Target>>(record + layout_.target, in_record(target_of(rows[i])));
             if constexpr (weighted) {
                 store<int64_t>(record + layout_.weight,
                                steps_of(row_weight(rows[i]), problem_.weight_step));
@@ -248,13 +268,13 @@ class Records {
 
     template <typename TargetOf>
     void fill_ranked(RecordJob& root, size_t slot, const TargetOf& target_of) const {
-        const std::vector<Numbered>& sorted = numbers_.sorted[lists_[slot]];
-        const std::vector<double>& values = numbers_.values[lists_[slot]];
+        // Gone afterwards: the buffers will need the room.
+        const std::vector<Numbered> sorted = std::move(numbers_.sorted[lists_[slot]]);
         root.n_ranked[slot] = uint32_t(sorted.size());
         Ranked<Target>* out = ranked(root, slot);
         uint32_t rank = 0;
         for (size_t i = 0; i < sorted.size(); ++i) {
-            while (values[rank] != number_of(sorted[i].key)) ++rank;
+            rank += i && sorted[i].key != sorted[i - 1].key;
             out[i] = {rank, sorted[i].position, target_of(numbers_.rows[sorted[i].position])};
         }
     }

@@ -34,6 +34,59 @@ struct Ranked {
     Target target;
 };
 
+// The label of a record and its weight, in steps: what sorted numbers take with them where records
+// have weights.
+struct WeighedLabel {
+    uint32_t label;
+    uint32_t low, high;  // of the steps; four bytes each, so that an entry needs no padding
+
+    WeighedLabel() = default;
+    WeighedLabel(uint32_t label, int64_t steps) : label(label) { set_steps(steps); }
+
+    int64_t steps() const { return int64_t(uint64_t(high) << 32 | low); }
+    void set_steps(int64_t steps) {
+        low = uint32_t(uint64_t(steps));
+        high = uint32_t(uint64_t(steps) >> 32);
+    }
+};
+
+template <typename W>
+using LabelOf = std::conditional_t<std::is_same<W, double>::value, WeighedLabel, uint32_t>;
+
+inline uint32_t label_of(uint32_t target) { return target; }
+inline uint32_t label_of(const WeighedLabel& target) { return target.label; }
+inline uint32_t steps_of_target(uint32_t) { return 1; }
+inline int64_t steps_of_target(const WeighedLabel& target) { return target.steps(); }
+
+// The target as a record has it: a weight of its own is beside it.
+template <typename Target>
+using InRecord = std::conditional_t<std::is_same<Target, WeighedLabel>::value, uint32_t, Target>;
+inline double in_record(double target) { return target; }
+inline uint32_t in_record(uint32_t target) { return target; }
+inline uint32_t in_record(const WeighedLabel& target) { return target.label; }
+
+// The weights of some entries by class: `slot` is the place of each of these classes in `sums`.
+template <typename Target, typename Steps>
+void add_up_classes(const Ranked<Target>* entry, size_t n, const std::vector<uint32_t>& classes,
+                    const std::vector<uint32_t>& slot, Steps* sums) {
+    std::fill_n(sums, classes.size(), Steps(0));
+    if (classes.size() != 2) {
+        for (size_t i = 0; i < n; ++i)
+            sums[slot[label_of(entry[i].target)]] += steps_of_target(entry[i].target);
+        return;
+    }
+    // Two sums in registers: in memory, one addition would wait for the other.
+    const uint32_t second = classes[1];
+    Steps all = 0, of_second = 0;
+    for (size_t i = 0; i < n; ++i) {
+        const Steps steps = steps_of_target(entry[i].target);
+        all += steps;
+        of_second += label_of(entry[i].target) == second ? steps : 0;
+    }
+    sums[0] = all - of_second;
+    sums[1] = of_second;
+}
+
 // The numeric columns, ranked: the rank of a number is its place among the distinct
 // ones. A column with few distinct numbers keeps the rank in the record, like a code,
 // and is counted like categories; one with many is a sorted list.
@@ -41,10 +94,11 @@ struct Numbers {
     // Up to this many distinct numbers are counted rather than sorted.
     static constexpr size_t most_counted = 4096;
 
-    std::vector<uint32_t> rows;                 // those with weight, in order
-    std::vector<std::vector<double>> values;    // by column: the distinct numbers
-    std::vector<std::vector<uint16_t>> ranks;   // by column, if counted: of each of `rows`
-    std::vector<std::vector<Numbered>> sorted;  // by column, if a list
+    std::vector<uint32_t> rows;                         // those with weight, in order
+    std::vector<std::vector<double>> values;            // by column: the distinct numbers
+    std::vector<std::vector<uint16_t>> ranks;           // by column, if counted: of each of `rows`
+    mutable std::vector<std::vector<Numbered>> sorted;  // by column, if a list; until the root is
+    std::vector<char> all_apart;  // by column: whether C4.5 has thresholds between all numbers
 
     Numbers(const Problem& problem, ThreadPool& pool) {
         const size_t n_columns = problem.columns.size();
@@ -53,6 +107,7 @@ struct Numbers {
         values.resize(n_columns);
         ranks.resize(n_columns);
         sorted.resize(n_columns);
+        all_apart.resize(n_columns);
         pool.each(n_columns, rows.size() * n_columns, [&](size_t j, unsigned) {
             if (problem.columns[j].numeric) rank(problem.columns[j].numbers, j, problem.n_classes);
         });
@@ -63,9 +118,17 @@ struct Numbers {
   private:
     void rank(const double* numbers, size_t j, int n_classes) {
         sort_numbers(numbers, rows, sorted[j]);
-        for (const Numbered& item : sorted[j])
-            if (values[j].empty() || values[j].back() != number_of(item.key))
-                values[j].push_back(number_of(item.key));
+        size_t distinct = 0;
+        for (size_t i = 0; i < sorted[j].size(); ++i)
+            distinct += !i || sorted[j][i].key != sorted[j][i - 1].key;
+        values[j].reserve(distinct);
+        for (size_t i = 0; i < sorted[j].size(); ++i)
+            if (!i || sorted[j][i].key != sorted[j][i - 1].key)
+                values[j].push_back(number_of(sorted[j][i].key));
+        all_apart[j] =
+            std::adjacent_find(values[j].begin(), values[j].end(), [](double low, double high) {
+                return !(low + apart < high);
+            }) == values[j].end();
         const size_t cells = values[j].size() * size_t(n_classes);
         if (values[j].size() > most_counted || cells > rows.size()) return;
         // The rank after the last stands for missing.

@@ -46,23 +46,34 @@ class ColumnScorer {
           grouper_(problem, impurities),
           impurities_of_(problem, impurities, records.most_codes()) {}
 
-    Candidate score(const Scored<W>& node, size_t column) {
-        if (records_.is_numeric(column)) return score_number(node, column);
+    // `least` is the least score that is of any use.
+    Candidate score(const Scored<W>& node, size_t column, double least = no_score) {
+        if (records_.is_numeric(column)) return score_number(node, column, least);
         return problem_.branching == Branching::values ? score_values(node, column)
                                                        : score_groups(node, column);
     }
 
-    // The score of a column with a branch for each value, roughly.
-    Bounds estimate(const Scored<W>& node, size_t column, bool& varies) {
-        Bounds bounds;
+    // The score of a column, roughly. Of `candidate`, whether it varies, and its threshold if it
+    // is sure which one; else `sure` is set to false.
+    ScoreEstimate estimate(const Scored<W>& node, size_t column, Candidate& candidate, char& sure) {
+        sure = true;
+        ScoreEstimate estimate;
         if constexpr (weighted) {
-            impurity_bounds_.clear(node.classes);
-            impurity_bounds_.expect(double(node.impurity) * impurities_.unit());
-            if (add_branches(node, column, impurity_bounds_, varies))
-                bounds = impurity_bounds_.bounds(node.scale,
-                                                 double(node.size_impurity) * impurities_.unit());
+            if (records_.is_list(column) && estimate_list(node, column, candidate, sure, estimate))
+                return estimate;
+            if (!records_.is_numeric(column) && problem_.branching == Branching::values) {
+                impurity_bounds_.clear(node.classes);
+                impurity_bounds_.expect(double(node.impurity) * impurities_.unit());
+                if (add_branches(node, column, impurity_bounds_, candidate.varies))
+                    estimate = impurity_bounds_.estimate(
+                        node.scale, double(node.size_impurity) * impurities_.unit());
+                return estimate;
+            }
+            sure = true;
+            candidate = score(node, column);
+            return ScoreEstimate::exact(candidate, node.scale);
         }
-        return bounds;
+        return estimate;
     }
 
     // The values of a column at a node and the groups they are put in; and what is missing.
@@ -210,42 +221,78 @@ class ColumnScorer {
     }
 
     // Every threshold; then, where none can be made, known against missing.
-    Candidate score_number(const Scored<W>& node, size_t j) {
-        const bool list = records_.is_list(j);
-        const bool varies = list ? count_list(node, records_.slot(j)) : count_ranks(node, j);
-        const bool own_branch = problem_.missing == Policy::branch;
-        Sides<W> sides{0, 0, 0, 0, own_branch};
-        for (size_t c = 0; c < classes_; ++c) {
-            missing_[c] = node.totals[c] - known_[c];
-            sides.known_total += known_[c];
-        }
-        sides.missing_total = W(node.scale.total) - sides.known_total;
-        sides.known_cases = cases_for_bars(problem_, sides.known_total, known_cases_);
-        sides.missing_cases =
-            cases_for_bars(problem_, sides.missing_total, node.cases - known_cases_);
-        const bool tests_missing = own_branch && sides.missing_total > 0 && sides.known_total > 0;
-        const bool few_missing = own_branch && sides.missing_cases > 0 &&
-                                 (sides.missing_cases < problem_.cases_in_leaf ||
-                                  double(sides.missing_total) < problem_.weight_in_leaf);
+    Candidate score_number(const Scored<W>& node, size_t j, double least) {
         Candidate candidate;
-        candidate.varies = varies || tests_missing;
-        if (varies && !few_missing) {
-            thresholds_.begin(known_, sides, impurity_to_share(node, sides), node.scale,
+        const Known known = count_known(node, j);
+        candidate.varies = known.varies || known.tests_missing;
+        bool any = false;
+        if (known.may_be_cut) {
+            thresholds_.begin(known_, sides_, impurity_to_share(node, sides_), node.scale,
                               records_.values(j));
-            if (list)
-                thresholds_.sweep_list(records_, node.job, records_.slot(j));
+            if (records_.is_list(j))
+                thresholds_.sweep_list(records_, node.job, j, node.classes,
+                                       problem_.min_gain > 0 ? no_score : least);
             else
                 thresholds_.sweep_ranks(counts_, n_known_ranks_);
             thresholds_.choose(candidate);
+            any = problem_.min_gain <= 0 && !problem_.quinlan && thresholds_.any();
         }
-        if (tests_missing && candidate.score == no_score) score_known(node, sides, candidate);
-        if (!list) counts_.forget();
+        if (known.tests_missing && candidate.score == no_score && !any)
+            score_known(node, sides_, candidate);
+        if (!records_.is_list(j)) counts_.forget();
         return candidate;
+    }
+
+    // A sorted list, roughly; returns false if it must be scored exactly.
+    bool estimate_list(const Scored<W>& node, size_t j, Candidate& candidate, char& sure,
+                       ScoreEstimate& estimate) {
+        const Known known = count_known(node, j);
+        candidate.varies = known.varies || known.tests_missing;
+        bool any = false;
+        if (known.may_be_cut) {
+            thresholds_.begin(known_, sides_, impurity_to_share(node, sides_), node.scale,
+                              records_.values(j));
+            if (!thresholds_.searches() || problem_.min_gain > 0) return false;
+            bool unsure = false;
+            any = thresholds_.estimate_list(records_, node.job, j, node.classes, estimate,
+                                            candidate, unsure);
+            if (unsure) return false;
+            sure = !any || thresholds_.sure_which();
+        }
+        return estimate.score.most != no_score || !known.tests_missing;
+    }
+
+    // What is known of a number at a node.
+    struct Known {
+        bool varies;         // the numbers differ
+        bool tests_missing;  // known ones can be told from missing ones
+        bool may_be_cut;     // by a threshold
+    };
+
+    // Into known_ and sides_.
+    Known count_known(const Scored<W>& node, size_t j) {
+        const bool varies =
+            records_.is_list(j) ? count_list(node, records_.slot(j)) : count_ranks(node, j);
+        const bool own_branch = problem_.missing == Policy::branch;
+        sides_ = {0, 0, 0, 0, own_branch};
+        for (size_t c = 0; c < classes_; ++c) {
+            missing_[c] = node.totals[c] - known_[c];
+            sides_.known_total += known_[c];
+        }
+        sides_.missing_total = W(node.scale.total) - sides_.known_total;
+        sides_.known_cases = cases_for_bars(problem_, sides_.known_total, known_cases_);
+        sides_.missing_cases =
+            cases_for_bars(problem_, sides_.missing_total, node.cases - known_cases_);
+        const bool few_missing = own_branch && sides_.missing_cases > 0 &&
+                                 (sides_.missing_cases < problem_.cases_in_leaf ||
+                                  double(sides_.missing_total) < problem_.weight_in_leaf);
+        return {varies, own_branch && sides_.missing_total > 0 && sides_.known_total > 0,
+                varies && !few_missing};
     }
 
     // Class weights of the known numbers, into known_; returns whether they differ.
     bool count_list(const Scored<W>& node, size_t slot) {
-        const Ranked<uint32_t>* entry = records_.ranked(node.job, slot);
+        const Ranked<LabelOf<W>>* entry = records_.ranked(node.job, slot);
         const size_t n = node.job.n_ranked[slot];
         const bool varies = n > 0 && entry[0].rank != entry[n - 1].rank;
         if (n == node.job.n) {
@@ -253,18 +300,23 @@ class ColumnScorer {
             known_cases_ = node.cases;
             return varies;
         }
+        steps_.resize(node.classes.size());
+        slot_.resize(classes_);
+        for (size_t k = 0; k < node.classes.size(); ++k) slot_[node.classes[k]] = uint32_t(k);
+        add_up_classes(entry, n, node.classes, slot_, steps_.data());
         std::fill(known_.begin(), known_.end(), W(0));
-        known_cases_ = weighted ? 0.0 : double(n);
-        const uint8_t* base = records_.first(node.job);
-        for (size_t i = 0; i < n; ++i) {
-            if constexpr (weighted) {
-                const uint8_t* record = base + entry[i].position * records_.size();
-                known_[entry[i].target] += records_.weight(record);
-                known_cases_ += records_.share(record);
-            } else {
-                ++known_[entry[i].target];
-            }
+        typename Records<W>::Steps cases = 0;
+        for (size_t k = 0; k < node.classes.size(); ++k) {
+            known_[node.classes[k]] = records_.weight_of(steps_[k]);
+            cases += steps_[k];
         }
+        if (!records_.has_share()) cases = typename Records<W>::Steps(n);
+        if (records_.has_share() && problem_.weights) {
+            const uint8_t* base = records_.first(node.job);
+            cases = 0;
+            for (size_t i = 0; i < n; ++i) cases += records_.share_steps(entry[i], base);
+        }
+        known_cases_ = records_.share_of(cases);
         return varies;
     }
 
@@ -317,6 +369,9 @@ class ColumnScorer {
     ValueCounts<W> counts_;
     ThresholdSweep<W> thresholds_;
     std::vector<W> known_, missing_, left_;
+    std::vector<typename Records<W>::Steps> steps_;  // of known weights, by class of the node
+    std::vector<uint32_t> slot_;                     // the place of each class in these
+    Sides<W> sides_ = {0, 0, 0, 0, false};
     Grouper<W> grouper_;
     Groups groups_;
     BranchImpurities<W> impurities_of_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "records/counts.hpp"
+#include "records/threshold_search.hpp"
 
 namespace branchwise {
 
@@ -25,7 +26,8 @@ class ThresholdSweep {
           impurities_(impurities),
           classes_(size_t(problem.n_classes)),
           entropy_(problem.criterion != Criterion::gini),
-          left_(classes_) {}
+          left_(classes_),
+          search_(problem, impurities) {}
 
     // `known` are class weights, `whole` the impurity that the two sides share out.
     void begin(const std::vector<W>& known, const Sides<W>& sides, int64_t whole,
@@ -39,12 +41,11 @@ class ThresholdSweep {
                 std::max(problem_.cases_in_leaf, fewest_on_a_side(sides.known_cases, problem_));
         n_thresholds_ = 0;
         std::fill(left_.begin(), left_.end(), W(0));
+        known_ = &known;
         right_ = known;
         left_total_ = 0;
         left_cases_ = 0;
         left_inner_ = right_inner_ = 0;
-        if (entropy_)
-            for (size_t c = 0; c < classes_; ++c) right_inner_ += impurities_.x_log2_x(right_[c]);
         whole_ = whole;
         information_ = 0;
         if (problem_.criterion == Criterion::gain_ratio)
@@ -53,30 +54,69 @@ class ThresholdSweep {
         thresholds_.clear();
     }
 
-    void sweep_list(const Records<W>& records, const RecordJob& job, size_t slot) {
-        const Ranked<uint32_t>* entry = records.ranked(job, slot);
-        if constexpr (!weighted) {
-            if (problem_.criterion == Criterion::gain && impurities_.has_table_for(job.n) &&
-                fewest_ < 4e9 && !problem_.quinlan && problem_.weight_in_leaf <= 0)
-                return sweep_list_of_ones(entry, job.n_ranked[slot]);
-        }
-        const uint8_t* base = records.first(job);
-        for (size_t i = 0; i + 1 < job.n_ranked[slot]; ++i) {
-            if constexpr (weighted) {
-                const uint8_t* record = base + entry[i].position * records.size();
-                to_left(entry[i].target, records.weight(record));
-                left_cases_ += records.share(record);
-            } else {
-                to_left(entry[i].target, 1);
-                left_cases_ += 1;
-            }
-            if (entry[i].rank != entry[i + 1].rank)
-                score_threshold(entry[i].rank, entry[i + 1].rank);
+    // A list, without the thresholds that cannot be the best. `least` is the least score that is
+    // of any use; `classes` are those of the node.
+    void sweep_list(const Records<W>& records, const RecordJob& job, size_t column,
+                    const std::vector<uint32_t>& classes, double least) {
+        if (!search_.serves(scale_->total)) return sweep_whole_list(records, job, column);
+        if (!search_list(records, job, column, classes, least)) return;
+        const Entry* entry = records.ranked(job, records.slot(column));
+        n_thresholds_ = search_.n_thresholds();
+        for (size_t k = 0; k < search_.contenders().size(); ++k) {
+            set_left(records, classes, search_.left(k));
+            const Entry* at = entry + search_.contenders()[k].index;
+            score_sides(at[0].rank, at[1].rank);
         }
     }
 
+    // A list, roughly: returns whether it has a threshold that may be chosen. If it is sure which
+    // one, `candidate` gets it; `unsure` tells whether it may be none.
+    bool estimate_list(const Records<W>& records, const RecordJob& job, size_t column,
+                       const std::vector<uint32_t>& classes, ScoreEstimate& estimate,
+                       Candidate& candidate, bool& unsure) {
+        if (!search_list(records, job, column, classes, no_score)) return false;
+        const LogBounds& logs = LogBounds::shared();
+        const double information = double(information_) * scale_->unit;
+        // What it takes to say which of the thresholds it is.
+        const double choice =
+            problem_.quinlan
+                ? double(impurities_.log2(double(search_.n_thresholds()))) * scale_->unit
+                : 0.0;
+        const double noise = double(impurities_.noise(scale_->total)) * scale_->unit;
+        bool any = false;
+        for (size_t k = 0; k < search_.contenders().size(); ++k) {
+            double left = 0;
+            for (size_t c = 0; c < classes.size(); ++c)
+                left += double(records.weight_of(search_.left(k)[c]));
+            const double right = double(sides_->known_total) - left;
+            const double drop = search_.contenders()[k].drop - choice;
+            const double off = search_.off() + 4 * LogBounds::slack * scale_->total;
+            if (problem_.quinlan && drop - off <= noise) unsure = true;
+            any = any || !problem_.quinlan || drop + off > noise;
+            estimate.add(ScoreEstimate::rough(
+                drop, information - logs.x_log2_x(left) - logs.x_log2_x(right), off, *scale_));
+        }
+        if (!any) {  // none takes away enough, for sure
+            unsure = false;
+            estimate = ScoreEstimate();
+            return true;
+        }
+        if (search_.contenders().size() == 1) {
+            const Entry* at =
+                records.ranked(job, records.slot(column)) + search_.contenders()[0].index;
+            set_threshold(candidate, *values_, at[0].rank, at[1].rank, problem_);
+        }
+        return true;
+    }
+    bool sure_which() const { return search_.contenders().size() == 1; }
+    bool searches() const { return search_.serves(scale_->total); }
+
+    // Whether there was a threshold that may be chosen, if not the best.
+    bool any() const { return n_thresholds_ > 0; }
+
     // The first `n` ranks present are known numbers, in order.
     void sweep_ranks(const ValueCounts<W>& counts, size_t n) {
+        count_inner();
         for (size_t i = 0; i + 1 < n; ++i) {
             const uint32_t rank = counts.present[i];
             const W* cell = counts.cell(rank);
@@ -110,7 +150,7 @@ class ThresholdSweep {
     }
 
   private:
-    static constexpr bool weighted = Records<W>::weighted;
+    using Entry = Ranked<LabelOf<W>>;
 
     struct Threshold {
         double score;
@@ -141,6 +181,10 @@ class ThresholdSweep {
         if (double(lighter) < problem_.weight_in_leaf) return;
         if (problem_.quinlan && !((*values_)[rank] + apart < (*values_)[next])) return;
         ++n_thresholds_;
+        score_sides(rank, next);
+    }
+
+    void score_sides(uint32_t rank, uint32_t next) {
         const W right_total = sides_->known_total - left_total_;
         int64_t in_branches;
         if (entropy_) {
@@ -170,28 +214,70 @@ class ThresholdSweep {
             thresholds_.push_back({score, drop, information, rank, next});
     }
 
-    // The common case in a tight loop: rows that count as one, scored by gain.
-    void sweep_list_of_ones(const Ranked<uint32_t>* entry, size_t n) {
-        const int64_t* table = impurities_.table();
-        W* left = left_.data();
-        W* right = right_.data();
-        const auto fewest = uint32_t(std::ceil(fewest_));
-        int64_t inner = right_inner_;
-        int64_t most = -1;
-        for (uint32_t i = 0; i + 1 < n; ++i) {
-            const uint32_t c = entry[i].target;
-            inner += table[left[c] + 1] - table[left[c]] + table[right[c] - 1] - table[right[c]];
-            ++left[c];
-            --right[c];
-            if (entry[i].rank == entry[i + 1].rank) continue;
-            const auto n_left = i + 1;
-            const auto n_right = uint32_t(n) - n_left;
-            const int64_t drop =
-                std::max<int64_t>(whole_ - (table[n_left] + table[n_right] - inner), 0);
-            if (drop <= most || n_left < fewest || n_right < fewest) continue;
-            most = drop;
-            offer(drop, 0, entry[i].rank, entry[i + 1].rank);
+    void count_inner() {
+        left_inner_ = right_inner_ = 0;
+        if (!entropy_) return;
+        for (size_t c = 0; c < classes_; ++c) {
+            left_inner_ += impurities_.x_log2_x(left_[c]);
+            right_inner_ += impurities_.x_log2_x(right_[c]);
         }
+    }
+
+    // `left` are the weights of these classes.
+    void set_left(const Records<W>& records, const std::vector<uint32_t>& classes,
+                  const typename Records<W>::Steps* left) {
+        left_total_ = 0;
+        for (size_t k = 0; k < classes.size(); ++k) {
+            const size_t c = classes[k];
+            left_[c] = records.weight_of(left[k]);
+            right_[c] = (*known_)[c] - left_[c];
+            left_total_ += left_[c];
+        }
+        count_inner();
+    }
+
+    void sweep_whole_list(const Records<W>& records, const RecordJob& job, size_t column) {
+        count_inner();
+        const Entry* entry = records.ranked(job, records.slot(column));
+        const uint8_t* base = records.first(job);
+        for (size_t i = 0; i + 1 < job.n_ranked[records.slot(column)]; ++i) {
+            to_left(label_of(entry[i].target), records.weight_of(records.steps(entry[i])));
+            left_cases_ += records.share_of(records.share_steps(entry[i], base));
+            if (entry[i].rank != entry[i + 1].rank)
+                score_threshold(entry[i].rank, entry[i + 1].rank);
+        }
+    }
+
+    // The thresholds of a list that may be the best, into search_. Returns whether there is any
+    // threshold with enough on both sides.
+    bool search_list(const Records<W>& records, const RecordJob& job, size_t column,
+                     const std::vector<uint32_t>& classes, double least) {
+        const size_t slot = records.slot(column);
+        const Entry* entry = records.ranked(job, slot);
+        const uint8_t* base = records.first(job);
+        const size_t n = job.n_ranked[slot];
+        // Entries from either end until they are enough for a side.
+        const auto enough_after = [&](auto at) {
+            typename Records<W>::Steps weight = 0, cases = 0;
+            for (size_t i = 0; i < n; ++i) {
+                weight += records.steps(entry[at(i)]);
+                cases += records.share_steps(entry[at(i)], base);
+                const double size = double(records.weight_of(weight));
+                if (cases_for_bars(problem_, size, records.share_of(cases)) >= fewest_ &&
+                    size >= problem_.weight_in_leaf)
+                    return i + 1;
+            }
+            return n;
+        };
+        const size_t on_left = enough_after([](size_t i) { return i; });
+        const size_t on_right = enough_after([&](size_t i) { return n - 1 - i; });
+        if (on_left + on_right > n) return false;
+        steps_.resize(classes_);
+        for (uint32_t c : classes) steps_[c] = records.steps_of_weight((*known_)[c]);
+        const bool close = problem_.quinlan && !records.all_apart(column);
+        search_.search(entry, steps_, classes, on_left - 1, n - on_right - 1, whole_, *scale_,
+                       close ? values_ : nullptr, least * scale_->total);
+        return search_.n_thresholds() > 0;
     }
 
     const Problem& problem_;
@@ -203,7 +289,10 @@ class ThresholdSweep {
     const std::vector<double>* values_ = nullptr;
     double fewest_ = 0;
     size_t n_thresholds_ = 0;
+    const std::vector<W>* known_ = nullptr;
     std::vector<W> left_, right_;
+    std::vector<typename Records<W>::Steps> steps_;  // of known weights, by class
+    ThresholdSearch<W> search_;
     W left_total_ = 0;
     double left_cases_ = 0;
     int64_t left_inner_ = 0, right_inner_ = 0, whole_ = 0, information_ = 0;

@@ -1,11 +1,14 @@
 """Records, the second representation: the tree of the reference where their ways turn.
 
 Columns of few values are counted together, a few at a time, in blocks of records; small
-nodes are looked through sixteen columns and eight values at a time; and where scores
-need logarithms, only columns whose rough score may be the best are scored exactly.
+nodes are looked through sixteen columns and eight values at a time; where scores need
+logarithms, only columns whose rough score may be the best are scored exactly; and of
+sorted numbers, only thresholds in blocks whose corners are good enough.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +20,7 @@ from branchwise.data.weights import weigh
 from branchwise.engines.memory import MemoryEngine
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import grow
-from branchwise.recipe import BUILT_IN
+from branchwise.recipe import BUILT_IN, C45, CART
 from branchwise.tree.tree import ARRAYS, Tree
 from selection import first_fast
 
@@ -90,6 +93,47 @@ def test_same_tree_of_records(part, monkeypatch):
         threads = int(rng.integers(1, 4))
         monkeypatch.setattr(native, "WORTH_SHARING", int(rng.choice([1, 2000])))
         one, two = reference_and_twin(columns, cells, labels, weights, recipe, threads)
+        assert_same_tree(one, two, (seed, recipe))
+
+
+def numbers(rng: np.random.Generator, n: int, labels, gaps: float):
+    """Columns of numbers: some tell the class, some repeat, some are very close."""
+    columns, cells = [], []
+    for j in range(int(rng.integers(2, 6))):
+        x = rng.normal(size=n) + float(rng.choice([0.0, 0.5])) * labels
+        x = x.round(int(rng.choice([2, 3, 12]))) * float(rng.choice([1.0, 1e-4]))
+        x[rng.random(n) < gaps] = np.nan
+        columns.append(Column(f"x{j}", "numeric", (), bool(np.isnan(x).any())))
+        cells.append(x)
+    return columns, cells
+
+
+@pytest.mark.parametrize("part", first_fast(range(8)))
+def test_same_tree_of_long_lists(part, monkeypatch):
+    """So long that thresholds are passed over in blocks."""
+    for seed in range(part, 160, 8):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([98, 130, 400, 1500]))
+        n_classes = int(rng.choice([2, 2, 3, 4]))
+        labels = rng.integers(0, n_classes, n).astype(np.intp)
+        columns, cells = numbers(rng, n, labels, float(rng.choice([0.0, 0.05])))
+        more, codes = categories(rng, n, [3, 5], float(rng.choice([0.0, 0.1])))
+        recipe = [C45, CART, Recipe(criterion="gain"), Recipe(criterion="gini")][
+            int(rng.integers(0, 4))
+        ]
+        recipe = replace(
+            recipe,
+            missing=str(rng.choice(["branch", "split", "split", "largest", "node"])),
+            min_samples_leaf=int(rng.choice([1, 1, 7])),
+            min_weight_fraction_leaf=float(rng.choice([0.0, 0.0, 0.02])),
+            max_depth=6,
+        )
+        weights = uneven_weights(rng, n, int(rng.choice([0, 0, 1, 2, 3])))
+        threads = int(rng.integers(1, 4))
+        monkeypatch.setattr(native, "WORTH_SHARING", int(rng.choice([1, 2000])))
+        one, two = reference_and_twin(
+            [*columns, *more], [*cells, *codes], labels, weights, recipe, threads
+        )
         assert_same_tree(one, two, (seed, recipe))
 
 

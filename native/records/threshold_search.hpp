@@ -1,0 +1,282 @@
+// Which thresholds of a sorted list may be the best, from plain numbers: only these are scored
+// exactly.
+//
+// What a threshold takes away of the impurity is a convex function of the class weights on its
+// left, by entropy as by gini. So between two places of the list it is at most what it would be
+// at the corners: with all weight between them of some classes moved to the left, and none of
+// the others. A few corners tell of most blocks of a list that no threshold within is any good.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/score_bounds.hpp"
+#include "records/records.hpp"
+
+namespace branchwise {
+
+template <typename W>
+class ThresholdSearch {
+  public:
+    using Entry = Ranked<LabelOf<W>>;
+    using Steps = typename Records<W>::Steps;
+
+    // A threshold after an entry of the list, and what it takes away, roughly.
+    struct Contender {
+        size_t index;
+        double drop;
+    };
+
+    ThresholdSearch(const Problem& problem, const Impurities& impurities)
+        : problem_(problem), impurities_(impurities), step_(weighted ? problem.weight_step : 1.0) {}
+
+    // Whether thresholds are chosen by what they take away, and it can be told roughly.
+    bool serves(double total) const {
+        if (problem_.criterion == Criterion::gini) return true;
+        if (problem_.criterion == Criterion::gain_ratio && !problem_.quinlan) return false;
+        if (impurities_.has_table_for(size_t(total))) return true;
+        return weighted && !impurities_.has_table() && ImpurityBounds::are_sound(problem_);
+    }
+
+    // `whole`: the impurity that the two sides share out; thresholds are allowed after the entries
+    // `first` to `last`. One that takes away less than `floor` is of no use.
+    void search(const Entry* entry, const std::vector<Steps>& known,
+                const std::vector<uint32_t>& classes, size_t first, size_t last, int64_t whole,
+                const Scale& scale, const std::vector<double>* values, double floor) {
+        entry_ = entry;
+        values_ = values;
+        classes_ = classes;
+        whole_ = double(whole) * scale.unit;
+        resolution_ = scale.resolution * scale.total;
+        n_thresholds_ = 0;
+        contenders_.clear();
+        lefts_.clear();
+        const auto terms = double(2 * classes.size() + 8);
+        off_ = terms * scale.unit + 1e-15 * terms * std::fabs(whole_);
+        known_.resize(classes.size());
+        slot_.resize(size_t(problem_.n_classes));
+        for (size_t k = 0; k < classes.size(); ++k) {
+            known_[k] = known[classes[k]];
+            slot_[classes[k]] = uint32_t(k);
+        }
+        if (problem_.criterion == Criterion::gini) {
+            off_ += 1e-15 * terms * scale.total;
+            begin(floor);
+            find(Gini(), first, last);
+        } else if (impurities_.has_table()) {
+            const Table table{impurities_.table(), scale.unit};
+            off_ += 1e-15 * terms * table.x_log2_x(scale.total);
+            begin(floor);
+            find(Entropy<Table>{table}, first, last);
+        } else {
+            off_ += 4 * LogBounds::slack * scale.total;
+            begin(floor);
+            find(Entropy<LogBounds>{LogBounds::shared()}, first, last);
+        }
+        compact();
+    }
+
+    // In the order of the list.
+    const std::vector<Contender>& contenders() const { return contenders_; }
+    // Class weights on the left of one, by the classes given.
+    const Steps* left(size_t contender) const { return &lefts_[contender * classes_.size()]; }
+    size_t n_thresholds() const { return n_thresholds_; }
+    // How far what is told of a threshold is off at most.
+    double off() const { return off_; }
+
+  private:
+    static constexpr bool weighted = Records<W>::weighted;
+    static constexpr size_t block = 32;        // entries
+    static constexpr size_t few_entries = 96;  // up to so many are gone through one by one
+    static constexpr size_t most_classes = 3;  // for corners
+
+    // What the classes of a side keep of its purity; a threshold is the better the more they keep.
+    struct Gini {
+        double operator()(const double* weights, size_t n, double total) const {
+            double squares = 0;
+            for (size_t c = 0; c < n; ++c) squares += weights[c] * weights[c];
+            return total > 0 ? squares / total - total : 0.0;
+        }
+    };
+
+    struct Table {
+        const int64_t* table;
+        double unit;
+        double x_log2_x(double weight) const { return double(table[size_t(weight)]) * unit; }
+    };
+
+    template <typename Logs>
+    struct Entropy {
+        const Logs& logs;
+        double operator()(const double* weights, size_t n, double total) const {
+            double kept = -logs.x_log2_x(total);
+            for (size_t c = 0; c < n; ++c) kept += logs.x_log2_x(weights[c]);
+            return kept;
+        }
+    };
+
+    void begin(double floor) {
+        floor_ = floor - off_;
+        keep_ = floor_;
+        best_ = -std::numeric_limits<double>::infinity();
+        n_compact_ = 0;
+    }
+
+    bool differs(size_t i) const {
+        if (entry_[i].rank == entry_[i + 1].rank) return false;
+        return !values_ || (*values_)[entry_[i].rank] + apart < (*values_)[entry_[i + 1].rank];
+    }
+
+    template <typename Purity>
+    void find(const Purity& purity, size_t first, size_t last) {
+        left_.assign(classes_.size(), 0);
+        for (size_t i = 0; i <= first; ++i)
+            left_[slot_[label_of(entry_[i].target)]] += steps_of_target(entry_[i].target);
+        if (differs(first)) {
+            ++n_thresholds_;
+            offer(first, drop(purity, left_.data()));
+        }
+        if (last - first > few_entries && classes_.size() <= most_classes) {
+            if (values_)
+                bound_blocks<true>(purity, first, last);
+            else
+                bound_blocks<false>(purity, first, last);
+            for (size_t b = 0; b < bounds_.size(); ++b) {
+                if (bounds_[b] + 2 * off_ < keep_) continue;
+                const size_t start = first + b * block;
+                std::copy_n(&starts_[b * classes_.size()], classes_.size(), left_.data());
+                visit<false>(purity, start, std::min(start + block, last));
+            }
+        } else {
+            visit<true>(purity, first, last);
+        }
+    }
+
+    // Every threshold after the entry `start` up to that after `end`, left_ being that of the
+    // first.
+    template <bool counts, typename Purity>
+    void visit(const Purity& purity, size_t start, size_t end) {
+        for (size_t i = start + 1; i <= end; ++i) {
+            left_[slot_[label_of(entry_[i].target)]] += steps_of_target(entry_[i].target);
+            if (!differs(i)) continue;
+            n_thresholds_ += counts;
+            offer(i, drop(purity, left_.data()));
+        }
+    }
+
+    // What a threshold takes away that leaves these weights on the left.
+    template <typename Purity>
+    double drop(const Purity& purity, const Steps* left) {
+        if (classes_.size() == 2) return drop_of<2>(purity, left, known_.data());
+        if (classes_.size() == 3) return drop_of<3>(purity, left, known_.data());
+        const size_t n = classes_.size();
+        sides_.resize(2 * n);
+        return drop_of(purity, left, known_.data(), n, sides_.data(), sides_.data() + n);
+    }
+
+    // Of few classes, whose weights stay in registers.
+    template <size_t n, typename Purity>
+    double drop_of(const Purity& purity, const Steps* left, const Steps* known) const {
+        double of_left[n], of_right[n];
+        return drop_of(purity, left, known, n, of_left, of_right);
+    }
+
+    template <typename Purity>
+    double drop_of(const Purity& purity, const Steps* left, const Steps* known, size_t n,
+                   double* of_left, double* of_right) const {
+        double left_total = 0, right_total = 0;
+        for (size_t c = 0; c < n; ++c) {
+            of_left[c] = double(left[c]) * step_;
+            of_right[c] = double(known[c] - left[c]) * step_;
+            left_total += of_left[c];
+            right_total += of_right[c];
+        }
+        return whole_ + purity(of_left, n, left_total) + purity(of_right, n, right_total);
+    }
+
+    // The most that a threshold within each block can take away, the one after its last entry
+    // included. Blocks are left in starts_, with the class weights before them.
+    template <bool values, typename Purity>
+    void bound_blocks(const Purity& purity, size_t first, size_t last) {
+        const size_t n = classes_.size();
+        bounds_.clear();
+        starts_.clear();
+        Steps left[most_classes] = {}, within[most_classes] = {};
+        std::copy_n(left_.data(), n, left);
+        double before = drop(purity, left);
+        for (size_t start = first; start < last; start += block) {
+            const size_t end = std::min(start + block, last);
+            add_up<values>(start, end, within);
+            starts_.insert(starts_.end(), left, left + n);
+            double most = before;
+            const size_t all = (size_t(1) << n) - 1;
+            for (size_t corner = 1; corner <= all; ++corner) {
+                Steps at[most_classes] = {};
+                for (size_t c = 0; c < n; ++c) at[c] = left[c] + (corner >> c & 1 ? within[c] : 0);
+                before = drop(purity, at);
+                most = std::max(most, before);
+            }
+            for (size_t c = 0; c < n; ++c) left[c] += within[c];
+            bounds_.push_back(most);
+            if (before > best_ && differs(end)) raise(before);
+        }
+    }
+
+    // The class weights of the entries after `start` up to `end`, and their thresholds.
+    template <bool values>
+    void add_up(size_t start, size_t end, Steps* within) {
+        const Entry* const entry = entry_;
+        add_up_classes(entry + start + 1, end - start, classes_, slot_, within);
+        size_t different = 0;
+        for (size_t i = start + 1; i <= end; ++i)
+            different += values ? differs(i) : entry[i].rank != entry[i + 1].rank;
+        n_thresholds_ += different;
+    }
+
+    // Some threshold takes away so much: others that take away less by more than ties allow are
+    // of no use.
+    void raise(double drop) {
+        best_ = drop;
+        keep_ = std::max(floor_, best_ - 2 * off_ - resolution_ - (best_ + off_) * 2 * tie);
+    }
+
+    void offer(size_t index, double drop) {
+        if (drop < keep_) return;
+        if (drop > best_) raise(drop);
+        contenders_.push_back({index, drop});
+        lefts_.insert(lefts_.end(), left_.begin(), left_.end());
+        if (contenders_.size() > 2 * n_compact_ + 16) compact();
+    }
+
+    void compact() {
+        size_t n = 0;
+        const size_t width = classes_.size();
+        for (size_t k = 0; k < contenders_.size(); ++k) {
+            if (contenders_[k].drop < keep_) continue;
+            contenders_[n] = contenders_[k];
+            std::copy_n(&lefts_[k * width], width, &lefts_[n * width]);
+            ++n;
+        }
+        contenders_.resize(n);
+        lefts_.resize(n * width);
+        n_compact_ = n;
+    }
+
+    const Problem& problem_;
+    const Impurities& impurities_;
+    const double step_;  // of weights
+
+    const Entry* entry_ = nullptr;
+    const std::vector<double>* values_ = nullptr;  // if some are too close for a threshold
+    std::vector<uint32_t> classes_, slot_;         // and the place of each class among them
+    double whole_ = 0, off_ = 0, resolution_ = 0;
+    double floor_ = 0, keep_ = 0, best_ = 0;
+    size_t n_thresholds_ = 0, n_compact_ = 0;
+    std::vector<Contender> contenders_;
+    std::vector<Steps> known_, left_, lefts_, starts_;
+    std::vector<double> sides_, bounds_;
+};
+
+}  // namespace branchwise
