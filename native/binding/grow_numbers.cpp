@@ -49,23 +49,24 @@ nb::dict grow_number_tree(nb::list columns, nb::list n_codes, nb::handle values,
     problem.n_classes = 1;
     check_cells(problem);
     const double total_of_rows = read_weights(problem, arrays, weights, given);
-    if (problem.fractions) refuse("fractions must be False where numbers are predicted");
     read_options(problem, given);
     NumberScale scale = read_scale(given, numbers);
     check_all_options(problem, given);
     check_fractions(problem);
     if (problem.branching == Branching::groups || problem.quinlan)
         refuse("branching must be values or two-way where numbers are predicted, without quinlan");
-    scale.weight_step = problem.weights ? std::ilogb(problem.weight_step) : 0;
+    scale.weight_step = problem.weights || problem.fractions ? std::ilogb(problem.weight_step) : 0;
     check_limbs(scale, total_of_rows);
     scale.set_steps();
     const auto grow = [&](const Watch& watch) {
         ThreadPool pool(useful_threads(problem), problem.worth_sharing);
-        return problem.weights ? grow_numbers<double>(problem, scale, watch, pool)
-                               : grow_numbers<uint32_t>(problem, scale, watch, pool);
+        return problem.weights || problem.fractions
+                   ? grow_numbers<double>(problem, scale, watch, pool)
+                   : grow_numbers<uint32_t>(problem, scale, watch, pool);
     };
-    return hand_over_grown(progress, scale.width(), grow,
-                           [&](TreeArrays& tree) { add_up_squares(tree, scale); });
+    return hand_over_grown(progress, scale.width(), grow, [&](TreeArrays& tree) {
+        if (!problem.fractions) add_up_squares(tree, scale);
+    });
 }
 
 }  // namespace

@@ -40,11 +40,7 @@ template <typename W, typename Target = LabelOf<W>>
 class Mover {
   public:
     Mover(const Problem& problem, const Records<W, Target>& records, ThreadPool& pool)
-        : problem_(problem),
-          records_(records),
-          pool_(pool),
-          classes_(size_t(problem.n_classes)),
-          nobodys_(records.size()) {}
+        : problem_(problem), records_(records), pool_(pool), nobodys_(records.size()) {}
 
     // Find the branch of every record of a column that records hold: where the table
     // says, by code.
@@ -81,23 +77,32 @@ class Mover {
         return uint32_t(made.missing_to >= 0 ? size_t(made.missing_to) : made.count());
     }
 
-    // Records that go down every branch: what they give to each is added to it.
+    // Records that go down every branch: the cases that they give to each are added to it.
     void divide(const RecordJob& job, Branches& made) {
         parts_.clear();
         if (fractional_.empty()) return;
         set_fractions(made);
         for (uint32_t i : fractional_) {
             const uint8_t* record = records_.first(job) + i * records_.size();
-            const uint32_t c = records_.label(record);
             for (size_t b = 0; b < made.count(); ++b) {
                 const Part part = part_of(record, b);
                 parts_.push_back(part);
                 if (!(part.weight > 0)) continue;
-                made.weights[b * classes_ + c] += double(part.weight) * problem_.weight_step;
                 made.cases[b] += double(part.share) * problem_.case_step;
                 ++rows_[b];
             }
         }
+    }
+
+    // visit(branch, record, weight) for these parts of records.
+    template <typename Visit>
+    void each_part(const RecordJob& job, const Visit& visit) const {
+        const Part* part = parts_.data();
+        for (uint32_t i : fractional_)
+            for (size_t b = 0; b < fractions_.size(); ++b, ++part)
+                if (part->weight > 0)
+                    visit(b, records_.first(job) + i * records_.size(),
+                          double(part->weight) * problem_.weight_step);
     }
 
     // The branch of a record; the number after the last one: none of them, or all.
@@ -301,7 +306,6 @@ class Mover {
     const Problem& problem_;
     const Records<W, Target>& records_;
     ThreadPool& pool_;
-    const size_t classes_;
 
     std::vector<uint8_t> nobodys_;  // where records of leaves go
 

@@ -258,6 +258,9 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
         make_branches(node, j);
         find_branches(job, j);
         mover_.divide(job, made_);
+        mover_.each_part(job, [&](size_t branch, const uint8_t* record, double weight) {
+            made_.weights[branch * classes_ + records_.label(record)] += weight;
+        });
         const int64_t first = add_nodes(made_.count());
         record_branches(job, j, first);
         const auto opens = [&](int64_t node, int64_t depth) { return is_open(node, depth); };

@@ -2,7 +2,8 @@
 //
 // W is uint32_t where every row counts as one, double where rows have weights. The weights of a
 // node are its moments: squares are added up where rows stay, in leaves, and by add_up_squares
-// in the nodes above them.
+// in the nodes above them. Parts of rows that go down every branch are rounded, so there every
+// node adds up its own.
 
 #pragma once
 
@@ -44,12 +45,13 @@ class NumberGrower : public RecordTree<W, double> {
         if (is_open(0, 0, values.several))
             jobs.push_back(std::move(root));
         else
-            close(root);
+            add_squares(root);
     }
 
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(Job& job, std::vector<Job>& stack) {
         std::fill(candidates_.begin(), candidates_.end(), Candidate());
+        if (problem_.fractions) add_squares(job);
         if (job.n == 2 && split_pair(job, stack)) return;
         open_columns_ = *job.alive;
         centre_at(job);
@@ -111,18 +113,26 @@ class NumberGrower : public RecordTree<W, double> {
     }
 
     // To the moments of a node: weight and number, or the square of it.
-    void add_sum(double* moments, const uint8_t* record) const {
-        const auto weight = double(records_.weight(record));
+    void add_sum(double* moments, const uint8_t* record, double weight) const {
         moments[0] += weight;
         scale_.template add_number<weighted>(records_.target(record), weight, moments + 1);
     }
+    void add_sum(double* moments, const uint8_t* record) const {
+        add_sum(moments, record, double(records_.weight(record)));
+    }
+    void add_square(double* moments, const uint8_t* record, double weight) const {
+        scale_.template add_square<weighted>(records_.target(record), weight,
+                                             scale_.squares_of(moments));
+    }
     void add_square(double* moments, const uint8_t* record) const {
-        scale_.template add_square<weighted>(
-            records_.target(record), double(records_.weight(record)), scale_.squares_of(moments));
+        add_square(moments, record, double(records_.weight(record)));
     }
 
     // A node that is not split has its own squares.
     void close(const Job& job) {
+        if (!problem_.fractions) add_squares(job);
+    }
+    void add_squares(const Job& job) {
         each_record(
             job, [&](size_t, const uint8_t* record) { add_square(weights_of(job.node), record); });
     }
@@ -145,7 +155,8 @@ class NumberGrower : public RecordTree<W, double> {
             squares += double(records_.weight(record)) * (distance * distance);
         });
         moments_.find_scale(job.n, squares, [&] {
-            std::vector<double> all(moments, moments + width_);
+            std::vector<double> all(width_, 0.0);
+            std::copy_n(moments, 1 + scale_.sums.size(), all.begin());
             each_record(job, [&](size_t, const uint8_t* record) { add_square(&all[0], record); });
             return variance_of(scale_, &all[0]);
         });
@@ -289,6 +300,7 @@ class NumberGrower : public RecordTree<W, double> {
     // The branches are in made_.
     void carry_out(const Job& job, size_t j, std::vector<Job>& stack) {
         find_branches(job, j);
+        mover_.divide(job, made_);
         add_up_children(job);
         const int64_t first = add_nodes(made_.count());
         record_branches(job, j, first);
@@ -375,9 +387,14 @@ class NumberGrower : public RecordTree<W, double> {
         differ_.assign(n, Values());
         each_record(job, [&](size_t i, const uint8_t* record) {
             const uint32_t branch = mover_.branch(i);
-            if (branch == n) return add_square(weights_of(job.node), record);
+            if (branch == n) return keep(job, record);
             if (!differ_[branch].several) differ_[branch].add(records_.target(record));
             if (!all || branch != most) add_sum(&made_.weights[branch * width_], record);
+            if (problem_.fractions) made_.cases[branch] += records_.share(record);
+        });
+        mover_.each_part(job, [&](size_t branch, const uint8_t* record, double weight) {
+            differ_[branch].add(records_.target(record));
+            add_sum(&made_.weights[branch * width_], record, weight);
         });
         if (!all) return;
         const double* whole = weights_of(job.node);
@@ -388,6 +405,11 @@ class NumberGrower : public RecordTree<W, double> {
         }
     }
 
+    // A record that goes nowhere, or in parts.
+    void keep(const Job& job, const uint8_t* record) {
+        if (!problem_.fractions) add_square(weights_of(job.node), record);
+    }
+
     // Children that are not open have their own squares, too.
     void close_children(const Job& job, int64_t first) {
         const size_t n = made_.count();
@@ -395,6 +417,10 @@ class NumberGrower : public RecordTree<W, double> {
             const uint32_t branch = mover_.branch(i);
             if (branch < n && !children_[branch].n)
                 add_square(weights_of(first + int64_t(branch)), record);
+        });
+        mover_.each_part(job, [&](size_t branch, const uint8_t* record, double weight) {
+            if (!children_[branch].n)
+                add_square(weights_of(first + int64_t(branch)), record, weight);
         });
     }
 

@@ -93,19 +93,22 @@ class NumberScorer {
             double weight = 0, cases = 0;
             std::fill_n(limbs, n_limbs_, 0.0);
             for (; i < n && entry[i].rank == rank; ++i) {
-                double own = 1;
-                if constexpr (weighted)
-                    own = records_.weight(base + entry[i].position * records_.size());
+                double own = 1, share = 1;
+                if constexpr (weighted) {
+                    const uint8_t* record = base + entry[i].position * records_.size();
+                    own = records_.weight(record);
+                    share = records_.share(record);
+                }
                 scale_.template add_number<weighted>(entry[i].target, own, limbs);
                 weight += own;
-                cases += 1;
+                cases += share;
             }
             groups_.push_back({rank, cases, node.moments.distance(weight, limbs)});
             for (size_t k = 0; k < n_limbs_; ++k) missing_limbs_[k] -= limbs[k];
             missing_weight -= weight;
             missing_cases -= cases;
         }
-        if (missing_cases > 0)
+        if (n < node.job.n)
             missing_ = {0, missing_cases,
                         node.moments.distance(missing_weight, missing_limbs_.data())};
     }
@@ -115,8 +118,8 @@ class NumberScorer {
         present_.clear();
         for (size_t i = 0; i < node.job.n; ++i, record += records_.size()) {
             const uint32_t code = records_.code(record, j);
-            if (cases_of_code_[code] == 0) present_.push_back(code);
-            cases_of_code_[code] += 1;
+            if (weight_of_code_[code] == 0) present_.push_back(code);
+            cases_of_code_[code] += records_.share(record);
             const auto weight = double(records_.weight(record));
             weight_of_code_[code] += weight;
             scale_.template add_number<weighted>(records_.target(record), weight,

@@ -209,7 +209,7 @@ def test_the_border_takes_good_arrays():
         ("columns", [np.zeros(3)]),
         ("criterion", "gini"),
         ("branching", "groups"),
-        ("fractions", True),
+        ("case_step", 2.0),
         ("quinlan", True),
         ("sum_exponents", []),
         ("sum_exponents", [-48.5]),

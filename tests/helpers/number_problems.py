@@ -48,7 +48,7 @@ def random_number_problem(seed: int):
         min_samples_leaf=int(rng.choice([1, 1, 3])),
         min_gain=float(rng.choice([0.0, 0.0, 0.05])),
         min_weight_fraction_leaf=float(rng.choice([0.0, 0.0, 0.0, 0.1])),
-        missing=str(rng.choice(["branch", "largest", "node"])),  # type: ignore[arg-type]
+        missing=str(rng.choice(["branch", "largest", "node", "split"])),  # type: ignore[arg-type]
         unseen=str(rng.choice(["branch", "split", "largest", "node"])),  # type: ignore[arg-type]
         threshold=str(rng.choice(["midpoint", "midpoint", "value"])),  # type: ignore[arg-type]
     )
@@ -58,7 +58,7 @@ def random_number_problem(seed: int):
         y[0] += 1.0
         if weights is not None and not (y * weights).any():
             weights = None
-    return columns, data, y, weigh(weights, n, False), recipe
+    return columns, data, y, weigh(weights, n, recipe.missing == "split"), recipe
 
 
 def same_numbers(one: Tree, other: Tree, context: object) -> None:

@@ -201,11 +201,10 @@ def _whole(
                 columns, data, labels, n_classes, grid, recipe, threads, progress
             )
             return finished(tree, None, grid)
-        if not grid.fractions:
-            tree = native.grow_numbers(
-                columns, data, target, grid, recipe, threads, progress
-            )
-            return finished(tree, target.scale, grid)
+        tree = native.grow_numbers(
+            columns, data, target, grid, recipe, threads, progress
+        )
+        return finished(tree, target.scale, grid)
     engine = training.engine(grid)
     tree = grow(engine, columns, recipe, progress)
     return finished(tree, engine.scale, grid)
