@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pandas as pd
 
 from generate import Tables
 from measure import Line, compare_fits
-from peers import OUR_CART, OUR_REGRESSION, SKLEARN_GINI, SKLEARN_REGRESSION, Peer
+from peers import (
+    LIGHTGBM_REGRESSION,
+    OUR_BINNED_REGRESSION,
+    OUR_CART,
+    OUR_REGRESSION,
+    SKLEARN_GINI,
+    SKLEARN_REGRESSION,
+    Peer,
+)
 
 
 class CARTWorkloads:
@@ -35,6 +45,15 @@ class CARTWorkloads:
         X, y = table.frame(), table.quantities()
         work = f"fit {len(X):,}, 10 numeric + 5 category, regression"
         return _both_depths(work, X, y, OUR_REGRESSION, SKLEARN_REGRESSION)
+
+    def time_cart_bins(self) -> list[Line]:
+        """Fit many binned numbers, where LightGBM is installed as well."""
+        table = self.tables["binned"]
+        X, y = table.frame(), table.quantities()
+        work = f"fit {len(X):,} x 20 numeric, regression, depth 8, max_bins=255"
+        peers = [LIGHTGBM_REGRESSION] if find_spec("lightgbm") else []
+        ours = OUR_BINNED_REGRESSION
+        return [compare_fits(work, X, y, 8, "3 x LightGBM", peers, 3, ours)]
 
 
 def _both_depths(

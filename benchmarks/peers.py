@@ -103,6 +103,13 @@ def cart_regression_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) ->
     return CARTRegressor(max_depth=max_depth).fit(X, y)
 
 
+def binned_regression_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
+    """Grow two-way splits of binned numbers."""
+    from branchwise import CARTRegressor
+
+    return CARTRegressor(max_depth=max_depth, max_bins=255).fit(X, y)
+
+
 def chefboost_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
     """Grow a C4.5 tree, which chefboost does without pruning, a limit or gaps."""
     from chefboost import Chefboost
@@ -125,12 +132,27 @@ def chefboost_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
 
 def lightgbm_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
     """Grow one tree over category columns."""
+    target = {
+        "objective": "multiclass" if y.nunique() > 2 else "binary",
+        "num_class": y.nunique() if y.nunique() > 2 else 1,
+    }
+    return _lightgbm_tree(_as_category(X), y.cat.codes.to_numpy(), max_depth, target)
+
+
+def lightgbm_regression_fit(
+    X: pd.DataFrame, y: pd.Series, max_depth: int | None
+) -> Any:
+    """Grow one tree over binned numbers."""
+    return _lightgbm_tree(X, y, max_depth, {"objective": "regression"})
+
+
+def _lightgbm_tree(
+    X: pd.DataFrame, y: Any, max_depth: int | None, target: dict[str, Any]
+) -> Any:
     import lightgbm
 
     leaves = 2 ** (max_depth or 17)
-    parameters = {
-        "objective": "multiclass" if y.nunique() > 2 else "binary",
-        "num_class": y.nunique() if y.nunique() > 2 else 1,
+    parameters = target | {
         "num_leaves": min(leaves, 131_072),
         "max_depth": max_depth or -1,
         "min_data_in_leaf": 1,
@@ -138,7 +160,7 @@ def lightgbm_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
         "num_threads": 1,
         "verbosity": -1,
     }
-    data = lightgbm.Dataset(_as_category(X), label=y.cat.codes.to_numpy())
+    data = lightgbm.Dataset(X, label=y)
     return lightgbm.train(parameters, data, num_boost_round=1)
 
 
@@ -193,9 +215,11 @@ OUR_C45 = Peer(OURS.name, c45_fit, plain_predict)
 OUR_UNPRUNED_C45 = Peer(OURS.name, c45_unpruned_fit, plain_predict)
 OUR_CART = Peer(OURS.name, cart_fit, plain_predict)
 OUR_REGRESSION = Peer(OURS.name, cart_regression_fit, plain_predict)
+OUR_BINNED_REGRESSION = Peer(OURS.name, binned_regression_fit, plain_predict)
 SKLEARN = Peer("scikit-learn", sklearn_fit, plain_predict)
 SKLEARN_GINI = Peer("scikit-learn", sklearn_gini_fit, plain_predict)
 SKLEARN_REGRESSION = Peer("scikit-learn", sklearn_regression_fit, plain_predict)
+LIGHTGBM_REGRESSION = Peer("LightGBM", lightgbm_regression_fit, plain_predict)
 CHEFBOOST = Peer("chefboost", chefboost_fit, plain_predict)
 
 
