@@ -257,15 +257,19 @@ def test_the_border_of_prediction_takes_good_arrays():
 
 def test_the_border_of_prediction_gives_labels():
     cells = np.array([0, 1, 2, 3], dtype=np.uint8)
-    assert _native.Walk(**walk_arrays()).label([cells], 4).tolist() == [0, 1, 0, 0]
+    labels, divided = _native.Walk(**walk_arrays()).label([cells], 4)
+    assert labels.tolist() == [0, 1, 0, 0]
+    assert divided.tolist() == []
 
 
 def test_rows_that_are_divided_have_no_label_of_their_own():
     arrays = walk_arrays()
     arrays["tree"]["missing_to"][0] = -2
     walk = _native.Walk(**arrays)
-    assert walk.label([np.array([0, 2], dtype=np.uint8)], 2) is None
-    assert walk.label([np.array([0, 1], dtype=np.uint8)], 2).tolist() == [0, 1]
+    labels, divided = walk.label([np.array([0, 2], dtype=np.uint8)], 2)
+    assert (labels[0], divided.tolist()) == (0, [1])
+    labels, divided = walk.label([np.array([0, 1], dtype=np.uint8)], 2)
+    assert (labels.tolist(), divided.tolist()) == ([0, 1], [])
 
 
 def test_a_tree_that_was_given_no_labels_has_none():
@@ -376,7 +380,7 @@ def test_the_border_of_prediction_refuses_a_bad_code_in_any_row(dtype):
     walk = _native.Walk(**walk_arrays())
     for row in (0, 127, 128, 511, 512, 1200):
         cells = np.full(1201, 3, dtype=dtype)
-        assert walk.label([cells], 1201).tolist() == [0] * 1201
+        assert walk.label([cells], 1201)[0].tolist() == [0] * 1201
         cells[row] = 4
         with pytest.raises(ValueError, match="beyond that of unseen"):
             walk.label([cells], 1201)
