@@ -1080,8 +1080,8 @@ CASES = [
         "predict lacks all columns",
         lambda: MODEL.predict(pd.DataFrame({"A": ["x"], "B": [1]})),
         DataError,
-        "X lacks the columns 'a', 'b' that the tree was fitted with. Its columns "
-        "are 'A', 'B'; rename or add what is lacking, "
+        "X lacks the columns 'a', 'b' that the tree was fitted with. Did you mean "
+        "'A'? Its columns are 'A', 'B'; rename or add what is lacking, "
         "with empty cells if it is not known.",
     ),
     case(
