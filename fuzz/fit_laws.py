@@ -258,9 +258,9 @@ def check_weight_scale(case: Case) -> bool:
         return False
     expected = fitted(case)
     got = fitted(replace(case, weights=scaled))
-    # Cases by class are kept where weights are not 1.
-    ones = any(set(weights) <= {0.0, 1.0} for weights in (case.weights, scaled))
-    but = ("weights", "class_cases") if ones else ("weights",)
+    # Cases by class are kept where they are not the weights, which may come about by
+    # chance: 0.4, 1.8 and 0.8 are the weight of three cases.
+    but = ("weights", "class_cases")
     same_tree(expected, got, f"weights times 2^{power}", *but)
     return True
 
