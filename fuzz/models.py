@@ -36,7 +36,7 @@ import numpy as np
 
 from branchwise import BranchwiseError, BranchwiseWarning, Model, export
 from branchwise import model_file as persist
-from branchwise.data.schema import Column
+from branchwise.data.table_schema import Column
 from limits import time_limit
 from mixed_trees import ESTIMATORS, random_model
 from model_mutations import damage_bytes, damage_meaning, damage_value, paths_of

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from _hostile import mutated, pick
-from branchwise.data.schema import Column, Columns
+from branchwise.data.table_schema import Column, Columns
 from branchwise.data.target import measure
 from branchwise.data.weights import weigh
 from branchwise.grow import native_kernel as native

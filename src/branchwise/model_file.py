@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.schema import Column, Schema, Value, value_type
+from branchwise.data.table_schema import Column, Schema, Value, value_type
 from branchwise.errors import (
     BranchwiseError,
     ModelFileError,

@@ -11,7 +11,7 @@ import numpy as np
 
 from branchwise.data.columns import Numbers
 from branchwise.data.frames import open_table
-from branchwise.data.schema import PLURAL
+from branchwise.data.table_schema import PLURAL
 from branchwise.engines.base import engine_of, model_of
 from branchwise.engines.prediction import (
     Batch,

@@ -7,7 +7,7 @@ import pytest
 
 from branchwise import ID3Classifier, ParameterError, Recipe, datasets, fit_tree
 from branchwise.data.arrays import bin_columns, numbers_of_thresholds
-from branchwise.data.schema import Column, Columns
+from branchwise.data.table_schema import Column, Columns
 
 KERNELS = ["reference", "native"]
 

@@ -15,7 +15,7 @@ from branchwise.data import columns as objects
 from branchwise.data.columns import Numbers
 from branchwise.data.encode import encode_columns, learn_columns
 from branchwise.data.frames import open_table
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.data.target import learn_target
 from branchwise.errors import DataError
 

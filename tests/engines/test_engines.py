@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 
 from branchwise import DataError, ParameterError, fit_tree
 from branchwise.data.arrays import bin_columns
-from branchwise.data.schema import Column, Columns
+from branchwise.data.table_schema import Column, Columns
 from branchwise.engines.base import Task
 from branchwise.engines.level_engine import in_buckets
 from branchwise.engines.scan import NumberSummary

@@ -25,7 +25,7 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import CART
 from branchwise.stats import mean_interval, share_interval, student
 from branchwise.tree.builder import TreeBuilder

@@ -25,7 +25,7 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.explain import solver as search
 from branchwise.explain.constraints import threshold_span
 from branchwise.recipe import CART

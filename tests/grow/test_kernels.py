@@ -12,7 +12,7 @@ import pytest
 
 from branchwise import DataError, ParameterError, Recipe, datasets, fit_tree
 from branchwise import native as loader
-from branchwise.data.schema import Column, Columns, Schema
+from branchwise.data.table_schema import Column, Columns, Schema
 from branchwise.data.target import Classes
 from branchwise.data.weights import weigh
 from branchwise.engines.memory import MemoryEngine
@@ -488,7 +488,7 @@ import resource
 import numpy as np
 from branchwise import Recipe
 from branchwise.grow import native_kernel as native
-from branchwise.data.schema import Column, Columns
+from branchwise.data.table_schema import Column, Columns
 from branchwise.data.weights import weigh
 
 n = 400_000

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from branchwise.data.schema import Column, Columns, Schema
+from branchwise.data.table_schema import Column, Columns, Schema
 from branchwise.data.target import Classes
 from branchwise.data.weights import weigh
 from branchwise.engines.memory import MemoryEngine

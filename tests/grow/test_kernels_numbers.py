@@ -10,7 +10,7 @@ import pytest
 
 from branchwise import CARTRegressor, Recipe
 from branchwise import native as loader
-from branchwise.data.schema import Column, Columns
+from branchwise.data.table_schema import Column, Columns
 from branchwise.data.target import measure
 from branchwise.data.weights import weigh
 from branchwise.engines.memory import MemoryEngine

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from branchwise import Recipe
-from branchwise.data.schema import Column, Columns
+from branchwise.data.table_schema import Column, Columns
 from branchwise.data.target import Classes
 from branchwise.data.weights import weigh
 from branchwise.engines.memory import MemoryEngine

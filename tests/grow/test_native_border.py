@@ -13,7 +13,7 @@ import pytest
 
 from branchwise import CARTClassifier, Recipe, fit_tree
 from branchwise.data.arrow import number_texts
-from branchwise.data.schema import Column
+from branchwise.data.table_schema import Column
 from branchwise.grow import native_kernel as native
 from branchwise.grow.criteria import ImpuritySums64
 from branchwise.recipe import C45

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from branchwise import Recipe
-from branchwise.data.schema import Column, Columns
+from branchwise.data.table_schema import Column, Columns
 from branchwise.data.weights import weigh
 from branchwise.recipe import BUILT_IN, POLICIES
 from branchwise.tree.tree import ARRAYS, Tree

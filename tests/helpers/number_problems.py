@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from branchwise import Recipe
-from branchwise.data.schema import Columns
+from branchwise.data.table_schema import Columns
 from branchwise.data.weights import weigh
 from branchwise.tree.tree import ARRAYS, Tree
 from kernel_problems import random_column, random_weights

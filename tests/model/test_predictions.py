@@ -21,7 +21,7 @@ from branchwise import (
     Recipe,
     fit_tree,
 )
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import CART
 from branchwise.tree.builder import TreeBuilder
 

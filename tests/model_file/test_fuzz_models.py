@@ -15,7 +15,7 @@ from scipy import stats
 
 from branchwise import DataError, Model, export
 from branchwise import model_file as persist
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import C45, CART
 from branchwise.stats import share_interval, student
 from branchwise.tree.builder import TreeBuilder

@@ -36,7 +36,7 @@ from branchwise import (
 )
 from branchwise import model_file as document
 from branchwise import model_file as persist
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import C45, CART, PARAMETERS
 from branchwise.tree.builder import TreeBuilder, validate
 from model_mutations import REMOVE, Path_, changed, damage_bytes, damage_value, paths_of

@@ -67,7 +67,7 @@ LAZY = {
 
 
 def module_name(path: Path) -> str:
-    """Return the name without the package: ``data.schema``, ``model``, ``""``."""
+    """Return the name without the package: ``data.table_schema``, ``model``, ``""``."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

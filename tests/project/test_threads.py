@@ -15,7 +15,7 @@ from branchwise.data import encode
 from branchwise.data.columns import Coded
 from branchwise.data.encode import encode_columns, learn_columns
 from branchwise.data.frames import Frame, open_table
-from branchwise.data.schema import Schema
+from branchwise.data.table_schema import Schema
 from branchwise.errors import DataError
 from branchwise.threads import in_order
 

@@ -607,7 +607,7 @@ def test_merging_changes_no_probability(seed, branching, missing, probabilities)
 
 
 def test_merging_collapses_and_joins():
-    from branchwise.data.schema import Column, Schema
+    from branchwise.data.table_schema import Column, Schema
 
     schema = Schema(
         (

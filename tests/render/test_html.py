@@ -17,7 +17,7 @@ import pytest
 from sklearn import config_context
 
 from branchwise import CARTRegressor, ID3Classifier, datasets, fit_tree
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.model import Model
 from branchwise.recipe import Recipe
 from branchwise.render import view as html

@@ -23,7 +23,7 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import CART
 from branchwise.render.picture import (
     CLASS_COLOURS,

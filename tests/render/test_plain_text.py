@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from branchwise import Model, Recipe, datasets, fit_tree
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import C45, CART
 from branchwise.tree.builder import TreeBuilder
 

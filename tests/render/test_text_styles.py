@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from branchwise import Model, ParameterError, Recipe, datasets, fit_tree
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import CART
 from branchwise.render.plain_text import STYLES
 from branchwise.text.document import in_markdown as markdown

@@ -16,7 +16,7 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.grow.criteria import entropy
 from branchwise.render.view import NODE_LISTS, view
 from branchwise.tree.builder import TreeBuilder

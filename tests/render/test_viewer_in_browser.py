@@ -14,7 +14,7 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.export.base import model_predictions, sample_of_rows
 from branchwise.export.plan import make_plan
 from branchwise.export.verification import probe_rows

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from branchwise import datasets, fit_tree
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.data.weights import weigh
 from branchwise.errors import DataError, ModelFileError
 from branchwise.model import Model

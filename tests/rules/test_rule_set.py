@@ -28,7 +28,7 @@ from branchwise import (
     fit_tree,
 )
 from branchwise.data import one_row as make
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import C45, CART
 from branchwise.rules.rule import INTERVAL, Rule
 from branchwise.rules.rule_set import Rules

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from branchwise import Model, Recipe, datasets, fit_tree
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import C45, CART
 from branchwise.rules.rule import Rule
 from branchwise.text.conditions import Condition

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.text.conditions import (
     SHOWN_VALUES,
     Condition,

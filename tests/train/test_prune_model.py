@@ -24,7 +24,7 @@ from branchwise import (
 )
 from branchwise.data.encode import learn_columns
 from branchwise.data.frames import open_table
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.data.target import learn_target
 from branchwise.engines.memory import Training
 from branchwise.plot import plot_pruning_path

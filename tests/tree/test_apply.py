@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from branchwise import DataError, ID3Classifier, Model, Recipe, fit_tree
-from branchwise.data.schema import Column, Columns, Schema
+from branchwise.data.table_schema import Column, Columns, Schema
 from branchwise.export.base import Prediction, model_predictions, sample_of_rows
 from branchwise.export.plan import Row, make_plan
 from branchwise.export.verification import probe_rows

@@ -10,7 +10,7 @@ import pytest
 
 from branchwise import DataError, Model, Recipe, fit_tree, load
 from branchwise.data.arrays import first_best, first_best_of_rows
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.tree.builder import TreeBuilder, validate
 from branchwise.tree.tree import ARRAYS, ArraySpec, Tree
 from random_tables import KERNELS

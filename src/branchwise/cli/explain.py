@@ -26,7 +26,7 @@ from branchwise.cli.support.rows import (
     true_classes,
     true_numbers,
 )
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, ParameterError
 from branchwise.explain.diff import ModelDiff, Side, diff_models
 from branchwise.explain.explanation import Explanation

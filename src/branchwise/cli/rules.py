@@ -18,7 +18,7 @@ from branchwise.cli.support.rows import (
     open_model,
     read_known_rows,
 )
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.write_table import write_columns
 from branchwise.model import Model

@@ -21,7 +21,7 @@ from branchwise.cli.support.rows import Inputs, InputTable, input_options, print
 from branchwise.data.checks import Finding, inspect_table
 from branchwise.data.columns import Coded, RawColumn
 from branchwise.data.frames import open_table
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, counted, plain
 from branchwise.text.conditions import listed, number, word
 from branchwise.text.document import aligned

@@ -33,7 +33,7 @@ from branchwise.cli.support.rows import (
     open_model,
     read_known_rows,
 )
-from branchwise.data.schema import Column
+from branchwise.data.table_schema import Column
 from branchwise.errors import DataError, ParameterError, counted
 from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.model import Model

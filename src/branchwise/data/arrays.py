@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.schema import Column, Columns
+from branchwise.data.table_schema import Column, Columns
 
 
 def downcast(array: NDArray[Any]) -> NDArray[Any]:

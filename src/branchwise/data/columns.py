@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import distinct
 from branchwise.data.arrow import number_cells
-from branchwise.data.schema import PLURAL, Value, ValueType, value_type
+from branchwise.data.table_schema import PLURAL, Value, ValueType, value_type
 from branchwise.errors import DataError, quoted
 
 #: What to do with dates and times.

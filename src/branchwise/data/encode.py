@@ -32,7 +32,7 @@ from branchwise.data.frames import (
     chosen_columns,
     declared_categories,
 )
-from branchwise.data.schema import (
+from branchwise.data.table_schema import (
     PLURAL,
     Column,
     Columns,

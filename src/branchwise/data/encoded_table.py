@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.columns import Coded, Numbers, RawColumn
 from branchwise.data.frames import Frame, open_table
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, counted
 from branchwise.threads import fork_safe_lock, in_order, n_threads
 

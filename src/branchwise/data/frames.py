@@ -27,7 +27,6 @@ from branchwise.data.columns import (
     is_missing,
     shortened,
 )
-from branchwise.data.schema import Value
 from branchwise.data.series import (
     column_arrays,
     is_of_pandas,
@@ -35,6 +34,7 @@ from branchwise.data.series import (
     series_reader,
     vector_reader,
 )
+from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, ParameterError, counted, quoted
 
 _SMALL = 1000  # smaller integers may be used as codes

@@ -12,8 +12,8 @@ import numpy as np
 
 from branchwise.data.columns import Numbers, RawColumn
 from branchwise.data.frames import Frame, open_table
-from branchwise.data.schema import Column, Schema, Value
 from branchwise.data.series import is_of_pandas
+from branchwise.data.table_schema import Column, Schema, Value
 from branchwise.errors import ParameterError
 from branchwise.threads import cached_property
 

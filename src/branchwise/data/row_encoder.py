@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from branchwise.data.columns import LARGEST_EXACT
 from branchwise.data.one_row import row_of_series
-from branchwise.data.schema import Column, Columns, Schema
 from branchwise.data.series import column_arrays, is_of_pandas
+from branchwise.data.table_schema import Column, Columns, Schema
 from branchwise.threads import cached_property
 
 #: A code, or a number of a numeric column.

@@ -21,7 +21,7 @@ from branchwise.data.columns import (
     read_repeated,
     shortened,
 )
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, quoted
 
 _NESTED = (nw.List, nw.Struct, nw.Array)

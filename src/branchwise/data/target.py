@@ -21,7 +21,7 @@ from branchwise.data.encode import numbers_as_values, occurring
 from branchwise.data.encoded_table import EncodedLabels
 from branchwise.data.exact_sums import NO_BIT, Limbs, lowest_bit, ratio, two_product
 from branchwise.data.frames import read_labels, read_quantities
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.data.weights import WeightGrid, on_grid
 from branchwise.errors import DataError, ParameterError, counted, quoted
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.exact_sums import NO_BIT, lowest_bit
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, ParameterError, quoted
 
 _BITS = 52

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints, run_starts
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
-from branchwise.data.schema import Columns
+from branchwise.data.table_schema import Columns
 from branchwise.data.target import class_codes, occurring_classes, plain_numbers
 from branchwise.engines.base import Plan, attributes_of, special, weights_in
 from branchwise.engines.memory import Countable, MemoryEngine

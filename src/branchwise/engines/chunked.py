@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Ints
 from branchwise.data.arrow import as_array, from_array, pa, release_memory
-from branchwise.data.schema import value_type
+from branchwise.data.table_schema import value_type
 from branchwise.engines.base import Plan, Task
 from branchwise.engines.chunk import (
     Below,

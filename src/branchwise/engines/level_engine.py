@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints, distinct, downcast
-from branchwise.data.schema import Columns
+from branchwise.data.table_schema import Columns
 from branchwise.data.target import Classes
 from branchwise.engines.base import Plan
 from branchwise.engines.chunk import Below, Chunk, Route, cells_of

@@ -19,7 +19,7 @@ from branchwise.data.arrays import Floats, Ints
 from branchwise.data.encode import cache_of_rows, check_missing, learn_columns
 from branchwise.data.encoded_table import LRUCache
 from branchwise.data.frames import Frame, open_table
-from branchwise.data.schema import Column, Columns, Schema, Value
+from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.data.target import (
     Classes,
     Quantities,

@@ -15,7 +15,7 @@ from branchwise.data.arrow import as_arrays
 from branchwise.data.columns import RawColumn
 from branchwise.data.encode import columns_for
 from branchwise.data.frames import Frame
-from branchwise.data.schema import Column, Schema, check_names
+from branchwise.data.table_schema import Column, Schema, check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.write_table import FileFormat, chunk_writer

@@ -27,7 +27,7 @@ from branchwise.data.frames import (
     declared_categories,
     open_table,
 )
-from branchwise.data.schema import Column, Columns, Schema, Value
+from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.data.target import (
     Spread,
     check_classes,

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from branchwise.data.columns import Numbers
 from branchwise.data.encoded_table import EncodedTable
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.errors import ParameterError, quoted
 from branchwise.estimators import (
     C45Classifier,

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.encoded_table import EncodedTable
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.data.target import learn_numbers, learn_target
 from branchwise.data.weights import check_weights
 from branchwise.errors import DataError, ParameterError

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn import metrics
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.stats import share_interval, student
 
 #: Names of scores, and the values that each can have.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn import metrics
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.errors import ParameterError, quoted
 from branchwise.evaluation.folds import FoldAssignment
 from branchwise.evaluation.metrics import (

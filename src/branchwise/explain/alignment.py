@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from branchwise.data.arrays import Ints
-from branchwise.data.schema import Column, Schema, Value
+from branchwise.data.table_schema import Column, Schema, Value
 from branchwise.explain.path import condition_dict
 from branchwise.text.conditions import (
     ColumnPath,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.schema import Column, Schema, Value
+from branchwise.data.table_schema import Column, Schema, Value
 from branchwise.errors import DataError, counted
 from branchwise.explain.alignment import KINDS, Difference, differences
 from branchwise.explain.explanation import prediction_words

@@ -10,7 +10,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, first_best_of_rows
 from branchwise.data.one_row import Cells
-from branchwise.data.schema import Columns, Value
+from branchwise.data.table_schema import Columns, Value
 from branchwise.explain.path import Case, Step
 from branchwise.stats import check_level, mean_interval, share_interval
 from branchwise.text.blocks import Block, Heading, Items, Paragraph

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.schema import Columns, Schema, Value, value_type
+from branchwise.data.table_schema import Columns, Schema, Value, value_type
 from branchwise.errors import ParameterError, quoted
 from branchwise.recipe import Recipe
 from branchwise.text.conditions import number, word

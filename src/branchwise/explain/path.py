@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from branchwise.data.arrays import Floats
-from branchwise.data.schema import Schema, Value
+from branchwise.data.table_schema import Schema, Value
 from branchwise.recipe import Recipe
 from branchwise.text.conditions import (
     Condition,

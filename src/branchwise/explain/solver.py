@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from branchwise.data.schema import Columns
+from branchwise.data.table_schema import Columns
 from branchwise.errors import DataError
 from branchwise.explain.constraints import (
     NO_NUMBER,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.one_row import Cells
-from branchwise.data.schema import Columns, Value
+from branchwise.data.table_schema import Columns, Value
 from branchwise.errors import DataError, ParameterError
 from branchwise.explain.constraints import LARGEST, Constraints, FeatureDomain, Range
 from branchwise.explain.constraints import Cells as CellSet

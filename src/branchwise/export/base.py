@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.encode import encode_columns, plain_cells
 from branchwise.data.frames import open_table
-from branchwise.data.schema import Column, Columns, Schema, Value
+from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.errors import ExportError, ParameterError, quoted
 from branchwise.export.plan import Plan, Row
 from branchwise.recipe import Recipe

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from branchwise.data.schema import ValueType
+from branchwise.data.table_schema import ValueType
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner, Target, run_in_folder
 from branchwise.export.code_writer import (

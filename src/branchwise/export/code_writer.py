@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.errors import ExportError, ParameterError
 from branchwise.export.plan import Plan
 from branchwise.export.statements import (

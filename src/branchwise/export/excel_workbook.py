@@ -22,7 +22,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner
 from branchwise.export.plan import Cell, Field, Plan, Row

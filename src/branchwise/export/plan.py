@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from branchwise.data.schema import Schema, Value, ValueType
+from branchwise.data.table_schema import Schema, Value, ValueType
 from branchwise.recipe import Recipe
 from branchwise.threads import cached_property
 from branchwise.tree.apply import class_probabilities

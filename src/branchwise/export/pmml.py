@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.errors import ExportError
 from branchwise.export.base import (
     UNANSWERED,

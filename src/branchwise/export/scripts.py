@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from branchwise.data.schema import Value, ValueType
+from branchwise.data.table_schema import Value, ValueType
 from branchwise.errors import ParameterError
 from branchwise.export.base import Options, Prediction, Runner, Target, run_program
 from branchwise.export.code_writer import (

@@ -23,7 +23,7 @@ from typing import Any
 
 from branchwise.data.arrays import TIE
 from branchwise.data.arrow import table_of_rows
-from branchwise.data.schema import Value, ValueType
+from branchwise.data.table_schema import Value, ValueType
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner, Target
 from branchwise.export.code_writer import comment

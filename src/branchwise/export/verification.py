@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from branchwise.data.schema import Schema, Value
+from branchwise.data.table_schema import Schema, Value
 from branchwise.errors import ExportError, ParameterError, counted, quoted
 from branchwise.export import c, excel, json_rules, onnx, pmml, scripts, sql
 from branchwise.export.base import (

@@ -29,7 +29,7 @@ from branchwise.data.arrow import (
     release_memory,
 )
 from branchwise.data.frames import Frame, open_table
-from branchwise.data.schema import Column, check_names, columns_by_type
+from branchwise.data.table_schema import Column, check_names, columns_by_type
 from branchwise.errors import DataError, counted, quoted
 from branchwise.files.delimited import DelimitedFile
 from branchwise.files.formats import known_format, with_names

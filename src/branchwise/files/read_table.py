@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from branchwise.data.arrow import as_list, converted, declared_table, is_text, pa
-from branchwise.data.schema import check_names
+from branchwise.data.table_schema import check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.delimited import DelimitedFile
 from branchwise.files.formats import open_format

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 
-from branchwise.data.schema import Value, ValueType
+from branchwise.data.table_schema import Value, ValueType
 from branchwise.errors import DataError, ExportError
 
 #: Whole numbers up to here are float64 without rounding.

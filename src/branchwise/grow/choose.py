@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, first_best_of_rows
-from branchwise.data.schema import Column
+from branchwise.data.table_schema import Column
 from branchwise.grow.criteria import ImpuritySums64
 from branchwise.grow.protocol import Level
 from branchwise.grow.search import Scored, Search

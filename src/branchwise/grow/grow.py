@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, downcast
-from branchwise.data.schema import Column
+from branchwise.data.table_schema import Column
 from branchwise.errors import DataError
 from branchwise.grow.choose import Stop, carried_out, stops, verdicts
 from branchwise.grow.criteria import ImpuritySums64

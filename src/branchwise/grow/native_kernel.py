@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.schema import Column, Columns
+from branchwise.data.table_schema import Column, Columns
 from branchwise.data.target import Quantities, Scale
 from branchwise.data.weights import WeightGrid
 from branchwise.grow.choose import few_values

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, distinct, run_starts, selected
-from branchwise.data.schema import Column
+from branchwise.data.table_schema import Column
 from branchwise.data.target import Scale
 from branchwise.grow.counts import Counts
 from branchwise.tree.splits import ABOVE, AT_MOST, STOP, Splits, Surrogates, ragged

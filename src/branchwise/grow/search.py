@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, distinct, run_starts
-from branchwise.data.schema import Column
+from branchwise.data.table_schema import Column
 from branchwise.grow.categories import Grouping, Judge, grouped
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores

@@ -35,7 +35,7 @@ from branchwise.data.arrays import (
     run_starts,
     selected,
 )
-from branchwise.data.schema import Column
+from branchwise.data.table_schema import Column
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, ImpuritySums64, Scores
 from branchwise.grow.protocol import Engine

@@ -19,7 +19,7 @@ from statistics import NormalDist
 import numpy as np
 
 from branchwise.data.arrays import TIE, Floats, Ints
-from branchwise.data.schema import Column, Columns
+from branchwise.data.table_schema import Column, Columns
 from branchwise.data.weights import WeightGrid
 from branchwise.errors import DataError
 from branchwise.grow.criteria import ImpuritySums

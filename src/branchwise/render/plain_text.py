@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from branchwise.data.schema import Schema
+from branchwise.data.table_schema import Schema
 from branchwise.errors import ParameterError, check_limit
 from branchwise.text.conditions import (
     SHOWN_VALUES,

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.arrays import Floats
-from branchwise.data.schema import Column, Schema
+from branchwise.data.table_schema import Column, Schema
 from branchwise.errors import check_limit, plain
 from branchwise.files.raw_bytes import atomic_write
 from branchwise.grow.criteria import split_gains

@@ -10,7 +10,7 @@ import numpy as np
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.checks import inspect_table
 from branchwise.data.columns import Numbers
-from branchwise.data.schema import Schema
+from branchwise.data.table_schema import Schema
 from branchwise.data.weights import with_class_weights
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.estimators.base import TreeEstimator

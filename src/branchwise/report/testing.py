@@ -16,7 +16,7 @@ from sklearn.inspection import permutation_importance
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.encode import encode_columns
-from branchwise.data.schema import Columns
+from branchwise.data.table_schema import Columns
 from branchwise.evaluation.algorithms import BASELINE, candidate
 from branchwise.evaluation.cross_validate import Rows, evaluated, predicted_fold
 from branchwise.evaluation.folds import FoldAssignment

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.schema import Column, Columns, Value
+from branchwise.data.table_schema import Column, Columns, Value
 from branchwise.grow.counts import add_up
 from branchwise.native import available, extension, optional_array, plain_array
 from branchwise.prune.error_based import Estimate

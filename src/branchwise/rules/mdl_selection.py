@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from branchwise.data.arrays import TIE, Floats, Ints, run_starts
-from branchwise.data.schema import Column
+from branchwise.data.table_schema import Column
 from branchwise.grow.counts import add_up
 from branchwise.native import available, extension, plain_array
 from branchwise.rules.generalise import Bits, Candidate, Cases, Mask, rows_of

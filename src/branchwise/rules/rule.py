@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.schema import Schema, Value
+from branchwise.data.table_schema import Schema, Value
 from branchwise.stats import share_interval
 from branchwise.text.conditions import (
     ColumnConditions,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.one_row import make_frame
-from branchwise.data.schema import Columns, Schema, Value
+from branchwise.data.table_schema import Columns, Schema, Value
 from branchwise.data.target import check_together, learn_target
 from branchwise.data.weights import check_weights, weigh
 from branchwise.errors import DataError, ParameterError, quoted

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Ints
 from branchwise.data.one_row import make_frame
-from branchwise.data.schema import Schema, Value
+from branchwise.data.table_schema import Schema, Value
 from branchwise.errors import ParameterError, counted, json_text, quoted
 from branchwise.recipe import Recipe
 from branchwise.rules.rule import Rule, tree_rules

@@ -15,7 +15,7 @@ from branchwise.data.arrays import (
     numbers_of_thresholds,
     run_starts,
 )
-from branchwise.data.schema import Column
+from branchwise.data.table_schema import Column
 from branchwise.grow.choose import Stop
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores, log2

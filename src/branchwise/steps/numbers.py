@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Edges, Ints
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.engines.memory import MemoryEngine, Training
 from branchwise.errors import DataError
 from branchwise.grow.choose import AVERAGE_SLACK, Verdicts, carried_out, stops, verdicts

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from branchwise.data.schema import Schema
+from branchwise.data.table_schema import Schema
 from branchwise.errors import ParameterError, counted
 from branchwise.steps.nodes import bars_of, encoded, node_steps, wanted_nodes
 from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from branchwise.data.schema import Column, Schema, Value
+from branchwise.data.table_schema import Column, Schema, Value
 from branchwise.errors import plain
 from branchwise.threads import cached_property
 from branchwise.tree.splits import AT_MOST, STOP

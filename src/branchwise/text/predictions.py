@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from branchwise.data.arrays import Floats, first_best_of_rows
-from branchwise.data.schema import Schema, Value
+from branchwise.data.table_schema import Schema, Value
 from branchwise.recipe import Recipe
 from branchwise.text.conditions import (
     amount,

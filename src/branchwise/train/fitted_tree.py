@@ -16,7 +16,7 @@ from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
 from branchwise.data.one_row import as_table
 from branchwise.data.row_encoder import RowEncoder
-from branchwise.data.schema import Columns, Schema
+from branchwise.data.table_schema import Columns, Schema
 from branchwise.data.target import learn_numbers
 from branchwise.errors import ParameterError
 from branchwise.recipe import Pruning, Recipe

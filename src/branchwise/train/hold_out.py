@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import TIE, Edges, Floats, Ints, distinct
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
-from branchwise.data.schema import Schema
+from branchwise.data.table_schema import Schema
 from branchwise.data.target import learn_numbers, learn_target
 from branchwise.engines.base import Plan, Source
 from branchwise.engines.memory import Training

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.schema import Schema
+from branchwise.data.table_schema import Schema
 from branchwise.data.target import check_together
 from branchwise.data.weights import check_weights
 from branchwise.engines.memory import Training

@@ -24,7 +24,7 @@ from branchwise.data.arrays import (
     numbers_of_thresholds,
 )
 from branchwise.data.encoded_table import LRUCache, digest
-from branchwise.data.schema import Column, Value
+from branchwise.data.table_schema import Column, Value
 from branchwise.data.target import Classes, Scale
 from branchwise.data.weights import WeightGrid
 from branchwise.engines.base import Plan, Source, Task

@@ -21,7 +21,7 @@ from branchwise.data.arrays import (
     first_best,
     first_best_of_rows,
 )
-from branchwise.data.schema import Column, Columns
+from branchwise.data.table_schema import Column, Columns
 from branchwise.native import available, extension, plain_array, plain_arrays
 from branchwise.recipe import Recipe
 from branchwise.threads import cached_property

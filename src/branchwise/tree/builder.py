@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, distinct
-from branchwise.data.schema import Schema, Value
+from branchwise.data.table_schema import Schema, Value
 from branchwise.errors import DataError
 from branchwise.recipe import Policy
 from branchwise.tree.splits import (
@@ -245,7 +245,7 @@ class TreeBuilder:
 
     Examples
     --------
-    >>> from branchwise.data.schema import Column, Schema
+    >>> from branchwise.data.table_schema import Column, Schema
     >>> schema = Schema(
     ...     (Column("wind", "categorical", ("strong", "weak")),), ("no", "yes")
     ... )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints, first_best, run_starts
-from branchwise.data.schema import Column, Columns
+from branchwise.data.table_schema import Column, Columns
 from branchwise.recipe import Policy
 from branchwise.threads import cached_property
 

@@ -10,7 +10,7 @@ from typing import Any
 from branchwise.cli.options import flag, listed_under, option, read_na_values
 from branchwise.cli.support import check_outputs
 from branchwise.cli.support.training import Roles
-from branchwise.data.schema import check_names
+from branchwise.data.table_schema import check_names
 from branchwise.engines.base import source_class
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.dataset import StreamedTable, files_of, is_many

@@ -13,7 +13,7 @@ from branchwise.cli.support import Reporter
 from branchwise.data.checks import Finding, grave_findings
 from branchwise.data.columns import Coded, Numbers, RawColumn
 from branchwise.data.frames import Frame, open_table, read_vector
-from branchwise.data.schema import Value
+from branchwise.data.table_schema import Value
 from branchwise.errors import quoted
 from branchwise.files.options import HEADED_FORMATS, Reading
 from branchwise.files.read_table import TableFile

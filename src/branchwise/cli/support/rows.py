@@ -29,7 +29,13 @@ from branchwise.cli.support import Reporter, print_json, print_lines
 from branchwise.data.columns import Coded, Numbers
 from branchwise.data.encode import columns_for
 from branchwise.data.frames import read_vector
-from branchwise.data.schema import Column, Schema, Value, columns_by_type, value_type
+from branchwise.data.table_schema import (
+    Column,
+    Schema,
+    Value,
+    columns_by_type,
+    value_type,
+)
 from branchwise.data.weights import check_each_weight
 from branchwise.errors import DataError, ModelFileError, ParameterError, quoted
 from branchwise.files.c45_files import C45_ENDINGS

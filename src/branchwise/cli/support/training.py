@@ -32,7 +32,7 @@ from branchwise.data.columns import Numbers, RawColumn
 from branchwise.data.encode import check_absent
 from branchwise.data.encoded_table import EncodedTable
 from branchwise.data.frames import open_table, read_vector
-from branchwise.data.schema import Value, value_type
+from branchwise.data.table_schema import Value, value_type
 from branchwise.data.target import learn_numbers, learn_target
 from branchwise.data.weights import with_class_weights
 from branchwise.errors import DataError, ParameterError, counted, quoted

@@ -14,7 +14,7 @@ import numpy as np
 
 from branchwise.data.encode import encode_columns
 from branchwise.data.exact_sums import SPLITTER, Limbs
-from branchwise.data.schema import Columns
+from branchwise.data.table_schema import Columns
 from branchwise.data.target import LOWEST_BIT, Scale, class_codes, occurring_classes
 from branchwise.engines.base import Plan
 from branchwise.engines.sql.connections import (

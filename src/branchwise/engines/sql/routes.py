@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, distinct
-from branchwise.data.schema import Column
+from branchwise.data.table_schema import Column
 from branchwise.engines.sql.connections import Binder, coalesced, searched
 from branchwise.engines.sql.queries import Attribute, Writer, on_grid, step_name
 from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH, Router, Splits

@@ -19,7 +19,7 @@ from branchwise.data.columns import Coded, Numbers, RawColumn
 from branchwise.data.encode import learn_column
 from branchwise.data.exact_sums import lowest_bit
 from branchwise.data.frames import Frame, chosen_columns, declared_categories
-from branchwise.data.schema import Column, Value, check_names, value_type
+from branchwise.data.table_schema import Column, Value, check_names, value_type
 from branchwise.data.target import Spread, class_codes, occurring_classes
 from branchwise.data.weights import WeightSummary, long_sum
 from branchwise.engines.base import Plan, Task, attributes_of
@@ -36,8 +36,8 @@ from branchwise.engines.sql.connections import (
     Described,
 )
 from branchwise.engines.sql.drivers import connected
-from branchwise.engines.sql.engine import SqlEngine
 from branchwise.engines.sql.queries import Writer, weight_of
+from branchwise.engines.sql.sql_engine import SqlEngine
 from branchwise.engines.sql.table_columns import Source
 from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.files.read_table import MISSING
