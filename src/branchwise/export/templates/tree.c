@@ -88,7 +88,7 @@ struct {{ p }}_cells {
 const struct {{ p }}_row {{ p }}_missing_row = {{ "{" }}{{ missing_row }}};
 {% if divides %}
 // Where the parts of a case go. A call needs {{ stack }} kB of stack for that; compile with
-// -D{{ P }}_STORAGE=static to keep it elsewhere, if there is only one call at a time.
+// -D{{ P }}_STORAGE=static to keep it in static memory, if there is only one call at a time.
 #ifndef {{ P }}_STORAGE
 #define {{ P }}_STORAGE
 #endif
@@ -341,8 +341,8 @@ int {{ p }}_predict(const struct {{ p }}_row *row, double *number)
     return 0;
 }
 {% endif %}
-{% elif classes %}
-int {{ p }}_predict(const struct {{ p }}_row *row, double *probabilities)
+{% else %}
+int {{ p }}_predict(const struct {{ p }}_row *row, double *{{ "probabilities" if classes else "number" }})
 {
     struct {{ p }}_cells cells;
     const int refused = {{ p }}_read(row, &cells);
@@ -352,24 +352,15 @@ int {{ p }}_predict(const struct {{ p }}_row *row, double *probabilities)
 {% if arrays.pieces %}
     while (to < 0) to = {{ p }}_parts[-to](&cells);
 {% endif %}
+{% if classes %}
     if (probabilities) {
         memcpy(probabilities, {{ p }}_chances[to], sizeof {{ p }}_chances[to]);
     }
     return {{ p }}_labels[to];
-}
 {% else %}
-int {{ p }}_predict(const struct {{ p }}_row *row, double *number)
-{
-    struct {{ p }}_cells cells;
-    const int refused = {{ p }}_read(row, &cells);
-    int to;
-    if (refused) return refused;
-    to = {{ p }}_part_0(&cells);
-{% if arrays.pieces %}
-    while (to < 0) to = {{ p }}_parts[-to](&cells);
-{% endif %}
     *number = {{ p }}_numbers[to];
     return 0;
+{% endif %}
 }
 {% endif %}
 
