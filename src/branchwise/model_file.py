@@ -30,7 +30,6 @@ from branchwise.errors import (
 )
 from branchwise.files.raw_bytes import atomic_write
 from branchwise.recipe import ALPHA_RULES, FIELDS, PARAMETERS, Recipe
-from branchwise.tree.builder import validate
 from branchwise.tree.tree import (
     ARRAYS,
     NUMBER_ARRAYS,
@@ -39,6 +38,7 @@ from branchwise.tree.tree import (
     ArraySpec,
     Tree,
 )
+from branchwise.tree.validation import validate
 
 FORMAT = "branchwise-model"
 VERSION = 1

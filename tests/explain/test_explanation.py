@@ -28,7 +28,7 @@ from branchwise import (
 from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import CART
 from branchwise.stats import mean_interval, share_interval, student
-from branchwise.tree.builder import TreeBuilder
+from tree_builder import TreeBuilder
 from what_if_models import OF_NUMBERS, RECIPES, random_model, random_row
 
 WEATHER = datasets.load("weather")

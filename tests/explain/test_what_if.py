@@ -29,7 +29,7 @@ from branchwise.data.table_schema import Column, Schema
 from branchwise.explain import solver as search
 from branchwise.explain.constraints import threshold_span
 from branchwise.recipe import CART
-from branchwise.tree.builder import TreeBuilder
+from tree_builder import TreeBuilder
 from what_if_models import (
     LETTERS,
     OF_NUMBERS,

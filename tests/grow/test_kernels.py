@@ -20,7 +20,7 @@ from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import grow
 from branchwise.recipe import BUILT_IN
 from branchwise.tree.apply import Walker
-from branchwise.tree.builder import validate
+from branchwise.tree.validation import validate
 from kernel_problems import (
     assert_same_tree,
     random_problem,

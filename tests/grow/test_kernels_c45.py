@@ -16,7 +16,7 @@ from branchwise.grow.grow import grow, recount
 from branchwise.prune import error_based
 from branchwise.prune.error_based import prune_native
 from branchwise.recipe import C45
-from branchwise.tree.builder import validate
+from branchwise.tree.validation import validate
 from kernel_problems import assert_same_tree, random_problem, random_weights
 from selection import first_fast
 

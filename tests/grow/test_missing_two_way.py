@@ -35,8 +35,8 @@ from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import grow, recount
 from branchwise.recipe import CART, Recipe
 from branchwise.text.conditions import surrogates_of
-from branchwise.tree.builder import validate
 from branchwise.tree.tree import ARRAYS, SURROGATE_ARRAYS, Tree
+from branchwise.tree.validation import validate
 from random_tables import KERNELS
 from selection import examples, first_fast
 

@@ -23,7 +23,7 @@ from branchwise import (
 )
 from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import CART
-from branchwise.tree.builder import TreeBuilder
+from tree_builder import TreeBuilder
 
 # -- Probabilities
 

@@ -18,9 +18,9 @@ from branchwise import model_file as persist
 from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import C45, CART
 from branchwise.stats import share_interval, student
-from branchwise.tree.builder import TreeBuilder
 from branchwise.tree.splits import Router
 from selection import first_fast
+from tree_builder import TreeBuilder
 
 FUZZ = Path(__file__).parents[2] / "fuzz" / "models.py"
 

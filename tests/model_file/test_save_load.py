@@ -38,9 +38,10 @@ from branchwise import model_file as document
 from branchwise import model_file as persist
 from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import C45, CART, PARAMETERS
-from branchwise.tree.builder import TreeBuilder, validate
+from branchwise.tree.validation import validate
 from model_mutations import REMOVE, Path_, changed, damage_bytes, damage_value, paths_of
 from selection import examples
+from tree_builder import TreeBuilder
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 TABLES = ("tennis", "golf", "labor", "iris", "toy", "votes")

@@ -26,7 +26,6 @@ from branchwise.prune import error_based, subtrees
 from branchwise.prune.error_based import Estimate
 from branchwise.prune.subtrees import leaf_risk
 from branchwise.recipe import C45, CART, unpruned
-from branchwise.tree.builder import TreeBuilder, validate
 from branchwise.tree.tree import (
     Tree,
     rearranged,
@@ -34,6 +33,8 @@ from branchwise.tree.tree import (
     subtree_sums,
     with_collapsed,
 )
+from branchwise.tree.validation import validate
+from tree_builder import TreeBuilder
 
 
 def mixed_table(seed: int, n: int = 60, gaps: bool = False) -> dict[str, list[object]]:

@@ -22,8 +22,8 @@ from branchwise.model import Model
 from branchwise.recipe import Recipe
 from branchwise.render import view as html
 from branchwise.render.view import NODE_LISTS
-from branchwise.tree.builder import TreeBuilder
 from mixed_trees import HOSTILE, random_models
+from tree_builder import TreeBuilder
 
 ASSETS = files("branchwise.render") / "assets"
 

@@ -37,7 +37,7 @@ from branchwise.render.picture import (
 )
 from branchwise.render.scene import LABEL_SPACE, scene
 from branchwise.render.svg import xml
-from branchwise.tree.builder import TreeBuilder
+from tree_builder import TreeBuilder
 
 SVG = "{http://www.w3.org/2000/svg}"
 #: Names that mean something to one language or another.

@@ -11,7 +11,7 @@ import pytest
 from branchwise import Model, Recipe, datasets, fit_tree
 from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import C45, CART
-from branchwise.tree.builder import TreeBuilder
+from tree_builder import TreeBuilder
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

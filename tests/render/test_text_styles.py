@@ -17,7 +17,7 @@ from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import CART
 from branchwise.render.plain_text import STYLES
 from branchwise.text.document import in_markdown as markdown
-from branchwise.tree.builder import TreeBuilder
+from tree_builder import TreeBuilder
 
 STYLE_NAMES = list(STYLES)
 

@@ -19,7 +19,7 @@ from branchwise import (
 from branchwise.data.table_schema import Column, Schema
 from branchwise.grow.criteria import entropy
 from branchwise.render.view import NODE_LISTS, view
-from branchwise.tree.builder import TreeBuilder
+from tree_builder import TreeBuilder
 
 
 @pytest.fixture

@@ -21,10 +21,10 @@ from branchwise.export.verification import probe_rows
 from branchwise.model import Model
 from branchwise.recipe import Recipe
 from branchwise.render import view as html
-from branchwise.tree.builder import TreeBuilder
 from branchwise.tree.tree import Tree
 from mixed_trees import ESTIMATORS, random_model, random_models
 from programs import IN_BROWSER, opened_browser  # noqa: F401  (a fixture)
+from tree_builder import TreeBuilder
 
 pytestmark = IN_BROWSER
 USUAL = {"viewport": {"width": 1200, "height": 760}, "reduced_motion": "reduce"}

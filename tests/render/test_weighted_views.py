@@ -21,8 +21,8 @@ from branchwise.render.view import compact
 from branchwise.rules.rule import INTERVAL
 from branchwise.stats import share_interval
 from branchwise.text.conditions import amount, percent, share
-from branchwise.tree.builder import TreeBuilder
 from naive_rules import fulfils, path
+from tree_builder import TreeBuilder
 
 RECIPES = {
     "id3": ID3,

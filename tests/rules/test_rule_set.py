@@ -34,8 +34,8 @@ from branchwise.rules.rule import INTERVAL, Rule
 from branchwise.rules.rule_set import Rules
 from branchwise.stats import share_interval
 from branchwise.text.conditions import Condition, percent, percent_range, phrase, said
-from branchwise.tree.builder import TreeBuilder
 from naive_rules import fulfils, path
+from tree_builder import TreeBuilder
 
 law = settings(derandomize=True, deadline=None, max_examples=25, database=None)
 

@@ -14,7 +14,7 @@ from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import C45, CART
 from branchwise.rules.rule import Rule
 from branchwise.text.conditions import Condition
-from branchwise.tree.builder import TreeBuilder
+from tree_builder import TreeBuilder
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 TABLES = [name for name in datasets.names() if name != "votes"]

@@ -33,8 +33,9 @@ from branchwise.text.predictions import (
     prediction_of_none,
     prediction_of_stopped,
 )
-from branchwise.tree.builder import TreeBuilder, validate
 from branchwise.tree.tree import Tree
+from branchwise.tree.validation import validate
+from tree_builder import TreeBuilder
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from branchwise.export.base import Prediction, model_predictions, sample_of_rows
 from branchwise.export.plan import Row, make_plan
 from branchwise.export.verification import probe_rows
 from branchwise.tree.apply import Walker, visited
-from branchwise.tree.builder import TreeBuilder
 from mixed_trees import random_model
 from random_tables import KERNELS
+from tree_builder import TreeBuilder
 
 
 @pytest.fixture(autouse=True, params=KERNELS)

@@ -11,10 +11,11 @@ import pytest
 from branchwise import DataError, Model, Recipe, fit_tree, load
 from branchwise.data.arrays import first_best, first_best_of_rows
 from branchwise.data.table_schema import Column, Schema
-from branchwise.tree.builder import TreeBuilder, validate
 from branchwise.tree.tree import ARRAYS, ArraySpec, Tree
+from branchwise.tree.validation import validate
 from random_tables import KERNELS
 from selection import first_fast
+from tree_builder import TreeBuilder
 
 SCHEMA = Schema(
     (
