@@ -43,7 +43,7 @@ def open_arff(content: Buffer, label: str, reading: Reading) -> DeclaredRows:
     body, numbers = rewritten(
         content, lines.position, lines.count + 1, _SPECIAL, rows.cells
     )
-    return DeclaredRows.of(body, numbers, columns, label, "its attributes")
+    return DeclaredRows(body, numbers, columns, label, "its attributes")
 
 
 class _Header:

@@ -74,7 +74,7 @@ def open_c45(
             f"the columns that {names_path} declares, and the class at the end."
         )
     header = f"{names_path} (the class included)"
-    return DeclaredRows.of(body, numbers, columns, label, header)
+    return DeclaredRows(body, numbers, columns, label, header)
 
 
 def read_names(path: str, reading: Reading) -> tuple[Declared, ...]:

@@ -19,7 +19,7 @@ from branchwise.data.arrow import declared_table, table_of_batches
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.options import MOST_BYTES, Reading
 from branchwise.files.raw_bytes import raise_size
-from branchwise.files.typed_columns import column_of_cells, in_file_order, typed_columns
+from branchwise.files.typed_columns import column_of_cells, typed_columns
 
 T = TypeVar("T")
 
@@ -375,7 +375,7 @@ class DuckDBFile(_Database):
             table = self._fetched(connection)
         table = table.select(list(indices))
         table = declared_table(table.columns, table.column_names, self.declared)
-        positions = in_file_order(indices, text)
+        positions = {at for at, index in enumerate(indices) if index in text}
         return typed_columns(table, self.label, positions, missing)
 
     def _errors(self) -> tuple[type[Exception], ...]:

@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -68,7 +68,12 @@ class DelimitedFile:
             names = reading.names or tuple(f"x{at}" for at in range(len(cells)))
             start, before = text_start(content), 0
             header = reading.option("names") if reading.names else "its first line"
-            self._check_number(names, cells, reading.option("names"))
+            if len(names) != len(cells):
+                raise DataError(
+                    f"{label} has {len(cells):,} cells in its first line, but {header} "
+                    f"has {len(names):,} names. Name every column, and check the "
+                    "separator."
+                )
         self._records = Records(content, label, names, delimiter, start, before, header)
         self._has_header = reading.has_header
         self.names: tuple[str, ...] = names
@@ -89,16 +94,6 @@ class DelimitedFile:
     def location(self, row: int) -> str:
         """Return the line of the file in which a row begins."""
         return self._records.location(row)
-
-    def _check_number(
-        self, names: Sequence[str], cells: Sequence[str], option: str
-    ) -> None:
-        if len(names) != len(cells):
-            raise DataError(
-                f"{self.label} has {len(cells):,} cells in its first line, but "
-                f"{option} has {len(names):,} names. Name every column, and check the "
-                "separator."
-            )
 
     def _check_header_again(self, rows: Records) -> None:
         """Reject a second header, as concatenated files have."""
@@ -241,58 +236,42 @@ class Declared:
     ordered: bool = False
 
 
-@dataclass(frozen=True)
 class DeclaredRows:
-    """Rows of declared columns as delimited text; ``lines`` has the line of each."""
+    """Rows of declared columns, rewritten as delimited text.
 
-    records: Records
-    columns: tuple[Declared, ...]
-    lines: Sequence[int] = field(repr=False)
-    #: The columns that the file does not declare as ignored, and their names.
-    _used: tuple[int, ...] = field(init=False, repr=False)
-    names: tuple[str, ...] = field(init=False, repr=False)
-    #: The names of the columns whose values are declared.
-    declared: frozenset[str] = field(init=False, repr=False)
+    ``lines`` has the line of each row; ``header`` says where columns are declared.
+    """
 
-    def __post_init__(self) -> None:
-        # Stored, as it is used once for each of possibly many columns.
-        used = tuple(at for at, c in enumerate(self.columns) if c.kind != "left out")
-        nominal = frozenset(c.name for c in self.columns if c.kind == "nominal")
-        object.__setattr__(self, "_used", used)
-        object.__setattr__(self, "names", tuple(self.columns[at].name for at in used))
-        object.__setattr__(self, "declared", nominal)
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         body: bytes,
         lines: Sequence[int],
-        columns: tuple[Declared, ...],
+        columns: Sequence[Declared],
         label: str,
         header: str,
-    ) -> DeclaredRows:
-        """Return rewritten rows; ``header`` says where their columns are declared."""
+    ) -> None:
+        self.label = label
+        self._lines = lines
+        self._columns = columns
         names = tuple(column.name for column in columns)
         records = Records(body, label, names, ",", header=header, numbers=lines)
-        return cls(replace(records, quoted_na_values=False), columns, lines)
-
-    @property
-    def label(self) -> str:
-        """The name of the file in messages."""
-        return self.records.label
+        self._records = replace(records, quoted_na_values=False)
+        # Those that the file does not declare as ignored.
+        self._used = [at for at, c in enumerate(columns) if c.kind != "left out"]
+        self.names = tuple(names[at] for at in self._used)
+        self.declared = frozenset(c.name for c in columns if c.kind == "nominal")
 
     def load(
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
     ) -> list[Any]:
         """Read columns as they are declared, those in ``text`` as text."""
-        used = self._used
-        wanted = [used[index] for index in indices]
-        as_text = {used[index] for index in text}
-        as_text.update(at for at in wanted if self.columns[at].kind != "number")
-        na_values = [*missing, *(() if MARK in missing else (MARK,))]
-        columns = self.records.load(wanted, as_text, na_values)
+        wanted = [self._used[index] for index in indices]
+        as_text = {self._used[index] for index in text}
+        as_text.update(at for at in wanted if self._columns[at].kind != "number")
+        na_values = list(dict.fromkeys([*missing, MARK]))
+        columns = self._records.load(wanted, as_text, na_values)
         for location, at in enumerate(wanted):
-            column = self.columns[at]
+            column = self._columns[at]
             if column.kind == "nominal":
                 columns[location] = self._nominal(column, columns[location], na_values)
             elif column.kind == "number" and at not in as_text:
@@ -301,8 +280,8 @@ class DeclaredRows:
 
     def location(self, row: int) -> str:
         """Return the line of the file in which a row is."""
-        known = row < len(self.lines)
-        return f"line {self.lines[row]:,}" if known else f"row {row + 1:,}"
+        known = row < len(self._lines)
+        return f"line {self._lines[row]:,}" if known else f"row {row + 1:,}"
 
     def _nominal(self, column: Declared, cells: Any, na_values: Collection[str]) -> Any:
         """Return text as a dictionary of the declared values, in their order."""

@@ -59,11 +59,6 @@ def untyped(columns: Iterable[Any]) -> list[Any]:
     return plain
 
 
-def in_file_order(indices: Iterable[int], wanted: Collection[int]) -> set[int]:
-    """Return the positions, among columns that are read, of those wanted."""
-    return {at for at, index in enumerate(indices) if index in wanted}
-
-
 def _as_text(name: str, column: Any, label: str) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -86,20 +81,6 @@ ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 #: Bytes of an index into a dictionary.
 _INDEX = 4
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
-
-
-def pandas_index(name: str) -> bool:
-    """Whether a column holds the row labels of pandas."""
-    return _PANDAS_INDEX.fullmatch(name) is not None
-
-
-def plain_texts(schema: Any) -> list[str]:
-    """Return the names of the columns that hold text and are no dictionaries."""
-    return [
-        field.name
-        for field in schema
-        if is_text(field.type) and not pa.types.is_dictionary(field.type)
-    ]
 
 
 def declared_columns(path: str) -> frozenset[str]:
@@ -132,7 +113,8 @@ class TypedFile(ABC):
             ) from None
         self.declared = frozenset(f.name for f in self.schema if declares_values(f))
         # The row labels of pandas are not a column of the user.
-        self._kept = [at for at, name in enumerate(names) if not pandas_index(name)]
+        index = _PANDAS_INDEX.fullmatch
+        self._kept = [at for at, name in enumerate(names) if not index(name)]
         self.names = tuple(names[at] for at in self._kept)
 
     def location(self, row: int) -> str:
@@ -145,7 +127,7 @@ class TypedFile(ABC):
         """Read columns as they are, those in ``text`` as text."""
         with self._whole_file():
             table = self._read(indices)
-        positions = in_file_order(indices, text)
+        positions = {at for at, index in enumerate(indices) if index in text}
         return typed_columns(table, self.label, positions, missing)
 
     def batches(self, names: Sequence[str], n_rows: int) -> Generator[Any, None, None]:
@@ -203,8 +185,12 @@ class ParquetFile(TypedFile):
 
     def _open(self) -> Any:
         # Text that is a dictionary in the file is read as such.
-        dictionaries = plain_texts(self.schema)
-        return parquet.ParquetFile(self._opened_by(), read_dictionary=dictionaries)
+        texts = [
+            field.name
+            for field in self.schema
+            if is_text(field.type) and not pa.types.is_dictionary(field.type)
+        ]
+        return parquet.ParquetFile(self._opened_by(), read_dictionary=texts)
 
     def _read(self, indices: Sequence[int]) -> Any:
         names = [self.names[index] for index in indices]
