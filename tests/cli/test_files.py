@@ -9,13 +9,14 @@ import os
 import sqlite3
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from branchwise import datasets, load
 from branchwise.cli.options import reading_options
-from branchwise.files.options import FORMATS, make_reading
+from branchwise.files.options import FORMATS, Reading
 from command_line import output, refusal, run, usage_error
 
 WEATHER = Path(datasets.path("weather"))
@@ -44,8 +45,8 @@ def write(tmp_path):
 def test_the_options_are_those_of_the_library():
     assert f"--from <{'|'.join(FORMATS)}>" in output("schema", "--help")
     options = inspect.signature(reading_options).parameters
-    known = make_reading.__code__.co_varnames[: make_reading.__code__.co_argcount]
-    assert {name.replace("no_header", "header") for name in options} == set(known)
+    known = {field.name for field in fields(Reading) if field.compare}
+    assert {name.replace("no_header", "header") for name in options} == known
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pyarrow import feather, ipc, parquet
 
 from branchwise import DataError, ParameterError, datasets, fit_tree, read_table
 from branchwise.files import raw_bytes as contents_module
-from branchwise.files.options import make_reading
+from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
 
 WEATHER = Path(datasets.path("weather"))
@@ -189,7 +189,7 @@ def test_without_a_header(write):
     assert cells(read_table(path, names=["n", "w"])) == {"n": [1, 2], "w": ["x", "y"]}
     listed = write("n\n\n w \n", "columns.txt")
     assert cells(read_table(path, names_file=listed))["w"] == ["x", "y"]
-    file = TableFile(path, make_reading(header=False))
+    file = TableFile(path, Reading(header=False))
     assert file.location(1) == "line 2"
 
 
@@ -281,11 +281,11 @@ def test_a_bomb_is_refused_before_it_takes_memory(write, monkeypatch):
 
 def test_sizes():
     sizes = ["100", "2kB", "1.5 MB", "20GB", "1TiB", 7]
-    found = [make_reading(max_size=size).most_bytes for size in sizes]
+    found = [Reading(max_size=size).most_bytes for size in sizes]
     assert found == [100, 2000, 1_500_000, 20 * 10**9, 10**12, 7]
     for size in ("many", "-1", "1 PB", ""):
         with pytest.raises(ParameterError, match=r"^max_size must be a number of"):
-            make_reading(max_size=size)
+            Reading(max_size=size)
 
 
 def test_no_room_for_a_stream(monkeypatch):
@@ -905,8 +905,8 @@ def test_the_command_line_names_its_own_options(write):
         ({"max_size": "many"}, "--max-size"),
     ):
         with pytest.raises(ParameterError, match=f"^{flag} "):
-            make_reading(**options, flags=True)
-    reading = make_reading(header=False, flags=True)
+            Reading(**options, flags=True)
+    reading = Reading(header=False, flags=True)
     assert reading.option("names_file") == "--names-file"
     with pytest.raises(ParameterError, match=r"^--no-header has .* with --from\.$"):
         TableFile(write(parquet_bytes(), "data.parquet"), reading)
@@ -919,7 +919,7 @@ def parquet_bytes():
 
 
 def test_a_further_table_takes_the_options_that_fit(write):
-    reading = make_reading("csv", separator="#", encoding="cp1252")
+    reading = Reading("csv", separator="#", encoding="cp1252")
     path = write(parquet_bytes(), "data.parquet")
     assert cells(TableFile(path, reading, further=True).read()) == {"a": [1]}
     text = write("a#b\n1#é\n".encode("cp1252"))

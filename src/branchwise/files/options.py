@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from typing import Any
 
 from branchwise.errors import ParameterError, quoted
@@ -92,7 +92,8 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 class Reading:
     """Options of reading a file, as in ``read_table``; None is inferred from the file.
 
-    With ``flags`` messages name the options of the command line.
+    They are checked and brought to these types. With ``flags`` messages name the
+    options of the command line.
     """
 
     file_format: str | None = None
@@ -106,6 +107,23 @@ class Reading:
     query: str | None = None
     max_size: int | None = None
     flags: bool = field(default=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.file_format is not None and self.file_format not in FORMATS:
+            raise ParameterError(
+                f"{self.option('file_format')} must be one of {quoted(FORMATS, 99)}. "
+                f"Got {self.file_format!r}."
+            )
+        for one, other, what in _EXCLUSIVE:
+            if getattr(self, one) is not None and getattr(self, other) is not None:
+                raise ParameterError(
+                    f"{self.option(one)} and {self.option(other)} both {what}. Give "
+                    "only one of them."
+                )
+        for name, checked in _CHECKED.items():
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, checked(self.option(name), given))
 
     @property
     def given(self) -> dict[str, Any]:
@@ -145,69 +163,16 @@ class Reading:
 
     def option(self, name: str) -> str:
         """Return the name of an option; with ``flags`` that of the command line."""
-        return _option(name, self.flags)
+        if not self.flags:
+            return name
+        spelled = {"file_format": "from", "header": "no-header"}.get(name, name)
+        return f"--{spelled.replace('_', '-')}"
 
     def _useless(self, file_format: str) -> Iterable[tuple[str, str]]:
         for each in fields(self):
             given = getattr(self, each.name) != each.default
             if given and file_format not in _FOR.get(each.name, FORMATS):
                 yield each.name, self.option(each.name)
-
-
-def _option(name: str, flag: bool) -> str:
-    if not flag:
-        return name
-    spelled = {"file_format": "from", "header": "no-header"}.get(name, name)
-    return f"--{spelled.replace('_', '-')}"
-
-
-def make_reading(
-    file_format: str | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
-    header: bool = True,
-    names: Iterable[str] | None = None,
-    names_file: str | None = None,
-    sheet: str | int | None = None,
-    table: str | None = None,
-    query: str | None = None,
-    max_size: str | int | None = None,
-    *,
-    flags: bool = False,
-) -> Reading:
-    """Check the options of reading.
-
-    With ``flags`` errors name them as the command line does.
-    """
-    called = partial(_option, flag=flags)
-    if file_format is not None and file_format not in FORMATS:
-        raise ParameterError(
-            f"{called('file_format')} must be one of {quoted(FORMATS, 99)}. Got "
-            f"{file_format!r}."
-        )
-    if names is not None and names_file is not None:
-        raise ParameterError(
-            f"{called('names')} and {called('names_file')} both name the columns. "
-            "Give only one of them."
-        )
-    if table is not None and query is not None:
-        raise ParameterError(
-            f"{called('table')} and {called('query')} both say what to read. Give "
-            "only one of them."
-        )
-    return Reading(
-        file_format,
-        None if separator is None else _separator(called("separator"), separator),
-        None if encoding is None else _encoding(called("encoding"), encoding),
-        header,
-        None if names is None else _distinct(called("names"), tuple(names)),
-        names_file,
-        None if sheet is None else str(sheet),
-        table,
-        query,
-        None if max_size is None else _size(called("max_size"), max_size),
-        flags,
-    )
 
 
 def _separator(option: str, given: str) -> str:
@@ -237,7 +202,8 @@ def _encoding(option: str, given: str) -> str:
     return name
 
 
-def _distinct(option: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def _distinct(option: str, given: Iterable[str]) -> tuple[str, ...]:
+    names = tuple(given)
     if not names or len(set(names)) < len(names) or not all(n.strip() for n in names):
         raise ParameterError(
             f"{option} must be the names of all columns, distinct and not empty. "
@@ -253,6 +219,22 @@ def _size(option: str, given: str | int) -> int:
             f"{option} must be a number of bytes, such as 500MB or 20GB. Got {given!r}."
         )
     return int(float(found[1]) * _UNITS[found[2].lower()])
+
+
+#: Pairs of options that say the same, and what they say.
+_EXCLUSIVE = (
+    ("names", "names_file", "name the columns"),
+    ("table", "query", "say what to read"),
+)
+#: Functions of the name of an option and of what is given, which return its value.
+_CHECKED: Mapping[str, Callable[[str, Any], Any]] = {
+    "separator": _separator,
+    "encoding": _encoding,
+    "names": _distinct,
+    "names_file": lambda _, path: os.fspath(path),
+    "sheet": lambda _, sheet: str(sheet),
+    "max_size": _size,
+}
 
 
 Told = Callable[[str], None]

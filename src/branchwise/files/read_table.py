@@ -18,12 +18,7 @@ from branchwise.data.table_schema import check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.delimited import DelimitedFile
 from branchwise.files.formats import open_format
-from branchwise.files.options import (
-    HEADED_FORMATS,
-    TEXT_FORMATS,
-    Reading,
-    make_reading,
-)
+from branchwise.files.options import HEADED_FORMATS, TEXT_FORMATS, Reading
 from branchwise.files.raw_bytes import STANDARD_STREAM
 from branchwise.files.typed_columns import untyped
 
@@ -329,24 +324,10 @@ def read_table(
     >>> table["windy"].unique().to_pylist()
     ['FALSE', 'TRUE']
     """
-    reading = make_reading(
-        file_format,
-        separator,
-        encoding,
-        header,
-        names,
-        None if names_file is None else os.fspath(names_file),
-        sheet,
-        table,
-        query,
-        max_size,
-    )
-    return TableFile(source, reading).read(
-        missing=missing,
-        text_columns=text_columns,
-        number_columns=number_columns,
-        ignore=ignore,
-    )
+    options = dict(locals())
+    columns = ("missing", "text_columns", "number_columns", "ignore")
+    wanted = {name: options.pop(name) for name in columns}
+    return TableFile(options.pop("source"), Reading(**options)).read(**wanted)
 
 
 def _path_of(source: object) -> str:

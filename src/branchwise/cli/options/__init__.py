@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 import typer
 
 from branchwise.errors import ParameterError
-from branchwise.files.options import FORMATS, WHITESPACE, Reading, make_reading
+from branchwise.files.options import FORMATS, WHITESPACE, Reading
 from branchwise.files.read_table import MISSING
 
 Subcommand = Callable[..., Any]
@@ -310,7 +310,7 @@ def reading_options(
     header = not options.pop("no_header")
     if names is not None:
         options["names"] = next(csv.reader([names]), [])
-    return make_reading(**options, header=header, flags=True)
+    return Reading(**options, header=header, flags=True)
 
 
 def check_share(name: str, share: float | None) -> None:
