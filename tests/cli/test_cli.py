@@ -39,7 +39,7 @@ from branchwise.cli import prune as prune_module
 from branchwise.cli import show as results_module
 from branchwise.cli import support
 from branchwise.cli.main import main
-from branchwise.cli.options import growing
+from branchwise.cli.options import Page, growing
 from branchwise.errors import BranchwiseError
 from branchwise.files import csv_columns as parsing
 from branchwise.files.read_table import read_table
@@ -1921,3 +1921,10 @@ def test_a_tree_is_not_judged_by_the_rows_it_grew_from(tmp_path):
         assert code == 2, command
         assert "has the rows of" in err
     assert not out.exists()
+
+
+@pytest.mark.parametrize("subcommand", main_module.SUBCOMMANDS)
+def test_pages_of_help_have_no_option_that_is_not_there(subcommand):
+    declared = Page(subcommand)._options
+    printed = output(subcommand, "--help")
+    assert [flag for flag in declared if flag.split("/")[0] not in printed] == []

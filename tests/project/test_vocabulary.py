@@ -135,7 +135,11 @@ def found_in(path: Path) -> list[str]:
     ]
 
 
-TEMPLATES = (ROOT / "src/branchwise").glob("*/templates/*")
+TEMPLATES = [
+    path
+    for folder in ("templates", "help")
+    for path in (ROOT / "src/branchwise").glob(f"*/{folder}/*")
+]
 FILES = [
     *sorted({*(ROOT / "src").rglob("*.py"), *TEMPLATES}),
     *sorted((ROOT / "docs").rglob("*.md")),

@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.cli import options
-from branchwise.cli.options import (
-    OutputFormat,
-    argument,
-    check_share,
-    growing,
-    option,
-    takes,
-)
+from branchwise.cli.options import Page, argument, check_share, growing, takes
 from branchwise.cli.support import Reporter
 from branchwise.cli.support.rows import (
     InputTable,
@@ -41,6 +34,7 @@ if TYPE_CHECKING:
     from branchwise.evaluation import Comparison
     from branchwise.evaluation.results import NumberScores
 
+_PAGE = Page("evaluate")
 #: Options of columns that a finished model does not have.
 _OF_COLUMNS = ("categorical", "numeric", "ignore", "categories", "weight")
 
@@ -51,21 +45,12 @@ class FoldOptions:
 
     algorithm: str | None = growing.EVALUATED_ALGORITHM
     regression: bool = growing.EVALUATED_REGRESSION
-    compare: str | None = option(
-        "--compare NAME,...",
-        "Algorithms to compare: id3, c4.5, cart, sklearn. Each growing option "
-        "is passed to the algorithms that have it.",
-        panel=growing.EVALUATION,
-    )
+    compare: str | None = _PAGE.option("--compare")
     cv: int | None = growing.FOLDS
     repeats: int | None = growing.REPEATS
-    hold_out: float | None = option(
-        "--hold-out SHARE",
-        "In place of folds: the share of the rows to test on.",
-        panel=growing.EVALUATION,
-    )
-    seed: int | None = growing.seed_option(growing.EVALUATION)
-    jobs: int | None = growing.jobs_option()
+    hold_out: float | None = _PAGE.option("--hold-out")
+    seed: int | None = growing.SEED
+    jobs: int | None = options.SHARED.option("--jobs")
 
     @property
     def given(self) -> list[str]:
@@ -111,34 +96,15 @@ def evaluate(
     table_path: str | None = argument(
         "TABLE", "The rows to test the model on.", default=None
     ),
-    target: str | None = options.target_option(
-        "The column with the true classes or numbers.", "the target of the model"
-    ),
-    output_format: OutputFormat = options.FORMAT,
+    target: str | None = _PAGE.option("--target"),
+    output_format: str = options.FORMAT,
     quiet: bool = options.QUIET,
     *,
     folds: FoldOptions,
     growth: Growth,
     reading: Reading,
 ) -> None:
-    """Score a model on labelled rows, or cross-validate an algorithm on a table.
-
-    With a model and a table the predictions of the model are compared with the true
-    classes: accuracy, a report for each class, the confusion matrix; for numbers R^2,
-    the mean absolute error and the root mean squared error.
-
-    With a table alone, trees are grown from some of its rows and tested on the others:
-    by cross-validation, or with a hold-out. The same --seed gives the same folds.
-
-    \b
-    Examples:
-      branchwise evaluate tree.json test.csv
-      branchwise evaluate tree.json test.csv --target "play golf" --format json
-      branchwise evaluate data.csv --target play --cv 10 --repeats 3
-      branchwise evaluate data.csv -t play --hold-out 0.3 -a c4.5 --confidence 0.1
-      branchwise evaluate data.csv -t play --compare id3,c4.5,cart,sklearn --jobs -1
-      branchwise evaluate data.csv -t price -a cart --regression
-    """
+    """Score a model on labelled rows, or cross-validate an algorithm on a table."""
     reporter = Reporter(quiet)
     if table_path is None:
         found = _evaluate_table(first_path, target, growth, folds, reading, reporter)

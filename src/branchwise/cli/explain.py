@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from branchwise.cli import options
-from branchwise.cli.options import TextFormat, check_without_table, flag, option, takes
+from branchwise.cli.options import Page, check_without_table, takes
 from branchwise.cli.support import Reporter
 from branchwise.cli.support.rows import (
     Inputs,
@@ -32,32 +32,23 @@ from branchwise.explain.diff import ModelDiff, Side, diff_models
 from branchwise.explain.explanation import Explanation
 from branchwise.model import Model
 
+_EXPLAIN, _WHAT_IF, _DIFF = map(Page, ("explain", "what-if", "diff"))
+#: The exit code of --exit-code where predictions differ.
+DIFFERENT = 1
+
 
 @takes(inputs=input_options)
 def explain(
     model_path: str = options.MODEL,
     table_path: str | None = options.OPTIONAL_TABLE,
-    row: int | None = option(
-        "--row N", "The row to explain, counted from 0.", "all", min=0
-    ),
+    row: int | None = _EXPLAIN.option("--row", min=0),
     settings: list[str] | None = options.SETTINGS,
-    level: float = option("--level", "The confidence of the intervals.", default=0.95),
-    output_format: TextFormat = options.TEXT_FORMAT,
+    level: float = _EXPLAIN.option("--level", 0.95),
+    output_format: str = options.TEXT_FORMAT,
     *,
     inputs: Inputs,
 ) -> None:
-    """Explain the predictions for the rows of a table, or for one row given by --set.
-
-    Tells the way through the tree in words, what was missing or unseen and what was
-    done about it, and how sure the leaf is.
-
-    \b
-    Examples:
-      branchwise explain tree.json new.csv
-      branchwise explain tree.json new.csv --row 0
-      branchwise explain tree.json --set outlook=sunny --set humidity=70
-      branchwise explain tree.json new.csv --format json
-    """
+    """Explain the predictions for the rows of a table, or for one row."""
     check_two_streams(MODEL=model_path, TABLE=table_path)
     model = open_model(model_path)
     rows = read_rows(model, table_path, row, settings, inputs)
@@ -68,61 +59,24 @@ def explain(
     print_written(explained, output_format)
 
 
-#: The heading of the options about changes.
-_LIMITS = "Constraints and costs of changes"
-
-
 @takes(inputs=input_options)
 def what_if(
     model_path: str = options.MODEL,
     table_path: str | None = options.OPTIONAL_TABLE,
-    row: int | None = option("--row N", "The row, counted from 0.", "0", min=0),
+    row: int | None = _WHAT_IF.option("--row", min=0),
     settings: list[str] | None = options.SETTINGS,
-    target: str | None = option(
-        "--target CLASS|RANGE",
-        'The wanted class; for numbers a range: ">= 10" or "10 to 20".',
-        "any other class",
-    ),
-    immutable: list[str] | None = option(
-        "--immutable COLUMN",
-        "A column that must stay as it is; may be repeated.",
-        panel=_LIMITS,
-    ),
-    cost: list[str] | None = option(
-        "--cost COLUMN=COST",
-        "What a change of a column costs, in place of 1; may be repeated.",
-        panel=_LIMITS,
-    ),
-    monotone: list[str] | None = option(
-        "--monotone COLUMN=up|down",
-        "A column that may only go up, or only down; may be repeated.",
-        panel=_LIMITS,
-    ),
-    whole: list[str] | None = option(
-        "--whole COLUMN", "A column of whole numbers; may be repeated.", panel=_LIMITS
-    ),
-    allow_missing: bool = flag(
-        "--allow-missing", "Allow known values to become missing.", panel=_LIMITS
-    ),
-    how_many: int = option(
-        "--how-many N", "Number of changes to find, one per leaf.", default=1, min=1
-    ),
-    output_format: TextFormat = options.TEXT_FORMAT,
+    target: str | None = _WHAT_IF.option("--target"),
+    immutable: list[str] | None = _WHAT_IF.option("--immutable"),
+    cost: list[str] | None = _WHAT_IF.option("--cost"),
+    monotone: list[str] | None = _WHAT_IF.option("--monotone"),
+    whole: list[str] | None = _WHAT_IF.option("--whole"),
+    allow_missing: bool = _WHAT_IF.flag("--allow-missing"),
+    how_many: int = _WHAT_IF.option("--how-many", 1, min=1),
+    output_format: str = options.TEXT_FORMAT,
     *,
     inputs: Inputs,
 ) -> None:
-    """Find the smallest change of a row that changes its prediction.
-
-    The fewest columns (or the least cost) come first, then the shortest way for
-    numbers. The result is exact. If there is no such change, the reason is printed.
-
-    \b
-    Examples:
-      branchwise what-if tree.json new.csv --row 0
-      branchwise what-if tree.json new.csv --row 0 --target yes --immutable age
-      branchwise what-if tree.json new.csv --cost humidity=2 --how-many 3
-      branchwise what-if prices.json new.csv --target ">= 10" --monotone age=up
-    """
+    """Find the smallest change of a row that changes its prediction."""
     check_two_streams(MODEL=model_path, TABLE=table_path)
     model = open_model(model_path)
     if table_path is not None:
@@ -173,40 +127,18 @@ def _wanted(model: Model, target: str | None) -> Value | str | None:
     return target
 
 
-#: The exit code of --exit-code where predictions differ.
-DIFFERENT = 1
-
-
 @takes(inputs=input_options)
 def diff(
     old_path: str = options.MODEL,
     new_path: str = options.MODEL,
     table_path: str | None = options.OPTIONAL_TABLE,
-    target: str | None = options.target_option(
-        "The column of TABLE with the true classes or numbers.",
-        "the target of the new model, if TABLE has it",
-    ),
-    exit_code: bool = flag(
-        "--exit-code",
-        "Exit with code 1 if predictions differ: those for the rows of TABLE, "
-        "or, without TABLE, if splits or leaf values of the trees differ.",
-    ),
-    output_format: TextFormat = options.TEXT_FORMAT,
+    target: str | None = _DIFF.option("--target"),
+    exit_code: bool = _DIFF.flag("--exit-code"),
+    output_format: str = options.TEXT_FORMAT,
     *,
     inputs: Inputs,
 ) -> None:
-    """Compare a new model with an old one.
-
-    Which splits differ, which columns are new, and, with a table, for which rows the
-    prediction changes.
-
-    \b
-    Examples:
-      branchwise diff old.json new.json
-      branchwise diff old.json new.json test.csv
-      branchwise diff old.json new.json test.csv --target play --format json
-      branchwise diff old.json new.json test.csv --exit-code
-    """
+    """Compare a new model with an old one."""
     check_two_streams(OLD=old_path, NEW=new_path, TABLE=table_path)
     check_without_table(inputs.reading, "TABLE", table_path)
     old, new = open_model(old_path), open_model(new_path)

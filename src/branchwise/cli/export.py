@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from branchwise import export as exports
 from branchwise.cli import options
-from branchwise.cli.options import check_without_table, flag, option, split_entry, takes
+from branchwise.cli.options import Page, check_without_table, split_entry, takes
 from branchwise.cli.support import check_outputs, open_output
 from branchwise.cli.support.rows import (
     Inputs,
@@ -19,38 +19,22 @@ from branchwise.cli.support.rows import (
 from branchwise.errors import ParameterError
 from branchwise.model import Model
 
+_PAGE = Page("export")
 _TARGETS = "|".join(exports.TARGETS)
 
 
 @takes(inputs=input_options)
 def export(
     model_path: str = options.MODEL,
-    to: str = option(f"--to {_TARGETS}", "The language or format.", default=...),
+    to: str = _PAGE.option("--to", ..., names=f"--to {_TARGETS}"),
     output: str | None = options.OUTPUT,
-    option: list[str] | None = option(
-        "--option NAME=VALUE",
-        "What the target lets choose, such as dialect=sqlite; may be repeated.",
-    ),
-    verify: str | None = option(
-        "--verify TABLE",
-        "Rows to verify the export with, in place of generated edge cases.",
-    ),
-    no_verify: bool = flag("--no-verify", "Write without running the export."),
+    option: list[str] | None = _PAGE.option("--option"),
+    verify: str | None = _PAGE.option("--verify"),
+    no_verify: bool = _PAGE.flag("--no-verify"),
     *,
     inputs: Inputs,
 ) -> None:
-    """Write a tree as code, rules or a file of another program.
-
-    The export is run, and every prediction compared with the model's, bit for bit.
-    If one differs, nothing is written and the exit code is 1. docs/export.md lists
-    the targets and their options.
-
-    \b
-    Examples:
-      branchwise export tree.json --to python -o tree.py
-      branchwise export tree.json --to sql --option dialect=duckdb
-      branchwise export tree.json --to sql --verify data.csv -o tree.sql
-    """
+    """Write a tree as code, rules or a file of another program."""
     if verify is not None and no_verify:
         raise ParameterError("--verify and --no-verify exclude each other. Give one.")
     check_without_table(inputs.reading, "--verify", verify, missing=inputs.missing)

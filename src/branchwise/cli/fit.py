@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from branchwise.cli import options
-from branchwise.cli.options import OutputFormat, growing, takes
+from branchwise.cli.options import growing, takes
 from branchwise.cli.options.engine import (
     RemoteTable,
     check_remote_options,
@@ -54,34 +54,14 @@ def fit(
     output: str | None = options.MODEL_OUTPUT,
     algorithm: str | None = growing.ALGORITHM,
     regression: bool = growing.REGRESSION,
-    output_format: OutputFormat = options.FORMAT,
+    output_format: str = options.FORMAT,
     quiet: bool = options.QUIET,
     *,
     growth: dict[str, Any],
     engines: dict[str, Any],
     reading: Reading,
 ) -> None:
-    """Grow a decision tree from a table and write it to a model file.
-
-    Every column but the target is an attribute; see branchwise schema for what each
-    is taken for.
-
-    \b
-    Examples:
-      branchwise fit data.csv --target play -o tree.json
-      branchwise fit data.csv --target play                  (just print the tree)
-      branchwise fit data.csv -t play --ignore id --categorical zip --missing NA
-      branchwise fit data.csv -t play --max-depth 3 --class-weight yes=2,no=1
-      branchwise fit data.csv -t play -a c4.5 --confidence 0.1 --group-values
-      branchwise fit data.csv -t play -a cart --ccp-alpha 1-se
-      branchwise fit data.csv -t price -a cart --regression --min-samples-leaf 5
-      branchwise fit data.csv -t play --pruning reduced-error --validation more.csv
-      branchwise fit weather.arff -t play -o tree.json
-      branchwise fit data.sqlite --table customers -t buys -o tree.json
-      cat iris.data | branchwise fit - --no-header -t x4 -o tree.json
-      branchwise fit sales/*.parquet -t churn -o tree.json    (larger than memory)
-      branchwise fit postgresql://reader@db/shop --table sales -t churn
-    """
+    """Grow a decision tree from a table and write it to a model file."""
     options = dict(locals()) | growth | engines
     validation = growth["validation"]
     recipe = growing.recipe_of(algorithm, regression, options)

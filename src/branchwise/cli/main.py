@@ -113,10 +113,12 @@ class _Subcommands(TyperGroup):
 
 
 def _loaded(name: str) -> Any:
+    from branchwise.cli.options import Page
+
     module = import_module(f"branchwise.cli.{_MODULES.get(name, name)}")
     subcommand = getattr(module, name.replace("-", "_"))
     own = typer.Typer(add_completion=False, rich_markup_mode=None)
-    own.command(cls=_Subcommand)(subcommand)
+    own.command(cls=_Subcommand, help=Page(name).text)(subcommand)
     return typer.main.get_command(own)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Any, cast
+from typing import Any
 
 from branchwise.cli import options
-from branchwise.cli.options import flag, option, read_na_values, takes
-from branchwise.cli.options.engine import EngineName, engine_for
+from branchwise.cli.options import Page, read_na_values, takes
+from branchwise.cli.options.engine import engine_for
 from branchwise.cli.support import Reporter, check_outputs, open_output
 from branchwise.cli.support.rows import (
     Inputs,
@@ -23,6 +22,7 @@ from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.files.dataset import StreamedTable, files_of
 from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.files.write_table import (
+    FILE_FORMATS,
     FileFormat,
     format_of_name,
     is_compressed_name,
@@ -30,22 +30,7 @@ from branchwise.files.write_table import (
     write_columns,
 )
 
-
-class TableFormat(StrEnum):
-    """How a table is written."""
-
-    CSV = "csv"
-    TSV = "tsv"
-    JSON = "json"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-
-
-class PredictEngine(StrEnum):
-    """How the rows are read."""
-
-    MEMORY = "memory"
-    CHUNKED = "chunked"
+_PAGE = Page("predict")
 
 
 @takes(inputs=input_options)
@@ -53,38 +38,15 @@ def predict(
     model_path: str = options.MODEL,
     table_paths: list[str] = options.TABLES,
     output: str | None = options.OUTPUT,
-    proba: bool = flag("--proba", "Add a column with the probability of each class."),
-    keep: bool = flag("--keep", "Put the columns of the table before these."),
-    escape_formulas: bool = flag(
-        "--escape-formulas",
-        "Put an apostrophe before texts of CSV and TSV that a spreadsheet "
-        "would take for a formula.",
-    ),
-    output_format: TableFormat | None = option(
-        "--format", "How to write.", "by the name of FILE, or csv"
-    ),
-    engine: PredictEngine | None = option(
-        "--engine",
-        "Read all rows into memory, or in chunks: CSV, TSV, Parquet and Arrow "
-        "files of any size. The predictions are the same.",
-        "chunked for patterns and folders, else memory",
-    ),
+    proba: bool = _PAGE.flag("--proba"),
+    keep: bool = _PAGE.flag("--keep"),
+    escape_formulas: bool = _PAGE.flag("--escape-formulas"),
+    output_format: FileFormat | None = _PAGE.option("--format", choices=FILE_FORMATS),
+    engine: str | None = _PAGE.option("--engine", choices=("memory", "chunked")),
     *,
     inputs: Inputs,
 ) -> None:
-    """Predict the class, or the number, of every row of a table.
-
-    The result has the column "prediction" and, with --proba, a column "probability
-    of ..." for each class. The table needs the columns that the tree was fitted with;
-    further ones, the target among them, do no harm.
-
-    \b
-    Examples:
-      branchwise predict tree.json new.csv -o out.csv
-      branchwise predict tree.json new.csv --keep --proba
-      cat new.csv | branchwise predict tree.json - --format json
-      branchwise predict tree.json new/*.parquet -o out.parquet
-    """
+    """Predict the class, or the number, of every row of a table."""
     reporter = inputs.reporter
     written = _table_format(output_format, output)
     check_two_streams(MODEL=model_path, TABLE=table_paths[0])
@@ -96,8 +58,7 @@ def predict(
             "predicts numbers. Do without --proba."
         )
     what: list[What] = ["classes", "probabilities"] if proba else ["classes"]
-    given = None if engine is None else EngineName(engine)
-    if engine_for(table_paths, given) is not None:
+    if engine_for(table_paths, engine) is not None:
         streamed = StreamedTable(
             files_of(table_paths), inputs.reading, read_na_values(inputs.missing)
         )
@@ -110,7 +71,7 @@ def predict(
         ):
             n_rows = predictions.write(
                 stream,
-                cast("FileFormat", written),
+                written,
                 lambda n: say(f"Predicted {counted(n, 'row')}"),
                 escape_formulas,
             )
@@ -129,7 +90,7 @@ def predict(
             write_columns(
                 stream,
                 {**columns, **added},
-                cast("FileFormat", written),
+                written,
                 escape_formulas,
             )
     _tell(table.num_rows, output, reporter)
@@ -140,14 +101,14 @@ def _tell(n_rows: int, output: str | None, reporter: Reporter) -> None:
         reporter.note(f"{counted(n_rows, 'row')} written to {output}.")
 
 
-def _table_format(output_format: TableFormat | None, output: str | None) -> TableFormat:
+def _table_format(output_format: FileFormat | None, output: str | None) -> FileFormat:
     _check_misnamed(output_format, output)
     if output_format is not None:
         return output_format
-    return TableFormat(format_of_name(output or "") or "csv")
+    return format_of_name(output or "") or "csv"
 
 
-def _check_misnamed(output_format: TableFormat | None, output: str | None) -> None:
+def _check_misnamed(output_format: FileFormat | None, output: str | None) -> None:
     """Reject a file name whose format cannot be written."""
     if output is None or (output_format is not None and not is_compressed_name(output)):
         return
@@ -161,7 +122,7 @@ def _check_misnamed(output_format: TableFormat | None, output: str | None) -> No
     )
     raise ParameterError(
         "-o must name a file of a format that predict writes: "
-        f"{', '.join(TableFormat)}. Got {output!r}, whose ending means {meant}. "
+        f"{', '.join(FILE_FORMATS)}. Got {output!r}, whose ending means {meant}. "
         f"{advice}."
     )
 

@@ -6,14 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from branchwise.cli import options
-from branchwise.cli.options import (
-    OutputFormat,
-    check_without_table,
-    flag,
-    growing,
-    option,
-    takes,
-)
+from branchwise.cli.options import Page, check_without_table, growing, takes
 from branchwise.cli.show import report_model, size_of, write_model
 from branchwise.cli.support import check_outputs, print_json, print_lines
 from branchwise.cli.support.rows import (
@@ -30,6 +23,7 @@ from branchwise.model import Model
 from branchwise.recipe import FIELDS, PARAMETERS, PRUNINGS, Pruning
 from branchwise.text.document import aligned
 
+_PAGE = Page("prune")
 #: The columns of a pruning path, and what they are called in print.
 _PATH_COLUMNS = {
     "alpha": "alpha",
@@ -61,64 +55,19 @@ def prune(
     *,
     model_path: str = options.MODEL,
     output: str | None = options.MODEL_OUTPUT,
-    method: Pruning | None = option(
-        "--method",
-        "The pruning method: by pessimistic error estimates (with --data, the "
-        "training rows, also subtree raising), by the errors on the rows of "
-        "--data, or by cost-complexity.",
-        choices=PRUNINGS,
-    ),
-    data_path: str | None = option(
-        "--data TABLE",
-        "A table with the columns of the model and the target: the training "
-        "rows for error-based, other rows for reduced-error and --path.",
-    ),
-    target: str | None = options.target_option(
-        "The column of --data with the true classes or numbers.",
-        "the target of the model",
-    ),
-    weight: str | None = option(
-        "--weight COLUMN", "The column of --data with the weight of each row."
-    ),
+    method: Pruning | None = _PAGE.option("--method", choices=PRUNINGS),
+    data_path: str | None = _PAGE.option("--data"),
+    target: str | None = _PAGE.option("--target"),
+    weight: str | None = _PAGE.option("--weight"),
     pruning: dict[str, Any],
-    collapse: list[int] | None = option(
-        "--collapse NODE",
-        "Make a leaf of a node; may be repeated. branchwise show --nodes "
-        "tells the numbers.",
-    ),
-    merge_same_leaves: bool = flag(
-        "--merge-same-leaves",
-        "Merge sibling leaves with the same prediction and probabilities.",
-    ),
-    change_probabilities: bool = flag(
-        "--change-probabilities",
-        "With --merge-same-leaves: leaves with the same predicted class are "
-        "merged, too.",
-    ),
-    path: bool = flag(
-        "--path",
-        "Print only the cost-complexity pruning path: for each effective "
-        "alpha the number of leaves, the training error and, with --data, the "
-        "error on those rows.",
-    ),
-    output_format: OutputFormat = options.FORMAT,
+    collapse: list[int] | None = _PAGE.option("--collapse"),
+    merge_same_leaves: bool = _PAGE.flag("--merge-same-leaves"),
+    change_probabilities: bool = _PAGE.flag("--change-probabilities"),
+    path: bool = _PAGE.flag("--path"),
+    output_format: str = options.FORMAT,
     inputs: Inputs,
 ) -> None:
-    """Make the tree of a model file smaller, without growing it again.
-
-    Nodes of --collapse first become leaves, then the method prunes, then leaves
-    are merged.
-
-    \b
-    Examples:
-      branchwise prune tree.json --method error-based -o smaller.json
-      branchwise prune tree.json --method error-based --data train.csv --confidence 0.1
-      branchwise prune tree.json --method reduced-error --data validation.csv
-      branchwise prune tree.json --path --data validation.csv
-      branchwise prune tree.json --method cost-complexity --ccp-alpha 0.01
-      branchwise prune tree.json --method cost-complexity --ccp-alpha 1-se --data v.csv
-      branchwise prune tree.json --collapse 3 --merge-same-leaves
-    """
+    """Make the tree of a model file smaller, without growing it again."""
     given = growing.given_parameters(pruning)
     changes = method is not None or bool(collapse) or merge_same_leaves
     _check_request(path, changes, output)
@@ -230,11 +179,11 @@ def _pruned(
         return model.prune(method, rows.X, rows.y, **parameters)
 
 
-def _print_path(table: Any, output_format: OutputFormat) -> None:
+def _print_path(table: Any, output_format: str) -> None:
     columns = {name: getattr(table, name) for name in _PATH_COLUMNS}
     known = {n: c.tolist() for n, c in columns.items() if c is not None}
     rows = list(zip(*known.values(), strict=True))
-    if output_format is OutputFormat.JSON:
+    if output_format == "json":
         print_json([dict(zip(known, row, strict=True)) for row in rows])
         return
     head = [_PATH_COLUMNS[name] for name in known]

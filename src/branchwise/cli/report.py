@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from branchwise.cli import options
-from branchwise.cli.options import OutputFormat, check_share, growing, option, takes
+from branchwise.cli.options import Page, check_share, growing, takes
 from branchwise.cli.show import size_of
 from branchwise.cli.support import Reporter, check_outputs, open_output, print_json
 from branchwise.cli.support.rows import check_known_rows, check_two_streams
@@ -20,11 +20,11 @@ from branchwise.cli.support.training import (
     growth_options,
     read_others,
 )
-from branchwise.errors import ParameterError, counted
+from branchwise.errors import MOST_SEED, ParameterError, counted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import MISSING, STANDARD_STREAM
 
-_TESTING = "Testing the tree"
+_PAGE = Page("report")
 #: Options that name a file; the report tells names, not where files are.
 _FILES = ("test", "output")
 #: Options of the report that branchwise fit does not have.
@@ -36,55 +36,28 @@ def report(
     context: typer.Context,
     table_path: str = options.TABLE,
     target: str = options.TARGET,
-    output: str = options.output_option(
-        "The page to write; - is standard output.", default=...
-    ),
+    output: str = _PAGE.option("--output", ...),
     algorithm: str | None = growing.ALGORITHM,
     regression: bool = growing.REGRESSION,
     title: str | None = options.TITLE,
-    output_format: OutputFormat = options.FORMAT,
+    output_format: str = options.FORMAT,
     quiet: bool = options.QUIET,
-    test: str | None = option(
-        "--test FILE", "A table with other rows to test the tree with.", panel=_TESTING
-    ),
-    cv: int | None = option(
-        "--cv N",
-        "In place of other rows: the number of folds.",
-        "10; for long tables --hold-out 0.3",
-        panel=_TESTING,
-        min=2,
-    ),
-    hold_out: float | None = option(
-        "--hold-out SHARE",
-        "In place of either: the share of the rows to test with.",
-        panel=_TESTING,
-    ),
-    seed: int = growing.seed_option(_TESTING, 0),
+    test: str | None = _PAGE.option("--test"),
+    cv: int | None = _PAGE.option("--cv", min=2),
+    hold_out: float | None = _PAGE.option("--hold-out"),
+    seed: int = _PAGE.option("--seed", 0, min=0, max=MOST_SEED),
     *,
     growth: Growth,
     reading: Reading,
 ) -> None:
-    """Write an HTML report on a table and its tree.
-
-    The page needs no network and can be printed: the columns and warnings about them,
-    the interactive tree, its rules, how the split of the root was chosen, feature
-    importances, scores with confidence intervals, learning curves, and the commands
-    that reproduce it. --format json prints the contents, too.
-
-    \b
-    Examples:
-      branchwise report data.csv --target play -o report.html
-      branchwise report data.csv -t play -a c4.5 --confidence 0.1 -o report.html
-      branchwise report train.csv -t play --test test.csv -o report.html
-      branchwise report data.csv -t price -a cart --regression --cv 5 -o report.html
-    """
+    """Write an HTML report on a table and its tree."""
     chosen = growing.chosen_algorithm(algorithm, regression)
     growth.check(chosen, regression)
     _check_testing(test, cv, hold_out)
     check_two_streams(TABLE=table_path, **{"--test": test})
     check_outputs({"-o": output}, table_path, test)
     check_known_rows(table_path, "--test", test)
-    if output_format is OutputFormat.JSON and output == STANDARD_STREAM:
+    if output_format == "json" and output == STANDARD_STREAM:
         raise ParameterError(
             "-o - and --format json both write to standard output. Give -o a file."
         )
@@ -120,7 +93,7 @@ def report(
         page = made.to_html().encode("utf-8")
         with open_output(output) as stream:
             stream.write(page)
-    if output_format is OutputFormat.JSON:
+    if output_format == "json":
         print_json(made.sections)
     if output != STANDARD_STREAM:
         reporter.note(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
 from branchwise.cli import options
-from branchwise.cli.options import check_without_table, option, takes
+from branchwise.cli.options import Page, check_without_table, takes
 from branchwise.cli.support import open_output, print_json, print_lines
 from branchwise.cli.support.rows import (
     Inputs,
@@ -25,89 +24,27 @@ from branchwise.model import Model
 from branchwise.rules.rule_list import RuleList, RuleTable
 from branchwise.rules.rule_set import Rules
 
-#: The heading of the options that belong to --generalise.
-_GENERALISING = "Fewer, more general rules"
-
-
-class RulesFormat(StrEnum):
-    """How rules are written."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    JSON = "json"
-    CSV = "csv"
-
-
-class Order(StrEnum):
-    """What rules are sorted by."""
-
-    TREE = "tree"
-    COVERAGE = "coverage"
-    CONFIDENCE = "confidence"
+_PAGE = Page("rules")
+_FORMATS = ("text", "markdown", "json", "csv")
+_ORDERS = ("tree", "coverage", "confidence")
 
 
 @takes(inputs=input_options)
 def rules(
     model_path: str = options.MODEL,
-    simplify: bool | None = option(
-        "--simplify/--no-simplify",
-        "Two bounds on a number as one condition, most values of a column by those "
-        "that are not among them.",
-        "--simplify",
-    ),
-    label: str | None = option(
-        "--class CLASS", "Only the rules that predict this class."
-    ),
-    sort: Order | None = option(
-        "--sort",
-        "As the tree has them; or those first that cover most cases, or are right "
-        "most often.",
-        "tree",
-    ),
-    generalise: str | None = option(
-        "--generalise TABLE",
-        "Make a rule list with fewer and shorter rules, as C4.5rules does, "
-        "with the rows that the tree was grown from.",
-        panel=_GENERALISING,
-    ),
-    test: str | None = option(
-        "--test TABLE", "Other rows, to count errors on, too.", panel=_GENERALISING
-    ),
-    target: str | None = options.target_option(
-        "The column with the true classes.",
-        "the target of the model",
-        panel=_GENERALISING,
-    ),
-    weight: str | None = option(
-        "--weight COLUMN",
-        "The column with the weights of the rows.",
-        panel=_GENERALISING,
-    ),
-    confidence: float | None = option(
-        "--confidence NUMBER",
-        "The confidence level of pruning conditions, above 0, up to 0.5: the lower, "
-        "the fewer conditions stay.",
-        "that of the model",
-        panel=_GENERALISING,
-    ),
-    output_format: RulesFormat = option(
-        "--format", "How to write the rules.", default=RulesFormat.TEXT
-    ),
+    simplify: bool | None = _PAGE.option("--simplify/--no-simplify"),
+    label: str | None = _PAGE.option("--class"),
+    sort: str | None = _PAGE.option("--sort", choices=_ORDERS),
+    generalise: str | None = _PAGE.option("--generalise"),
+    test: str | None = _PAGE.option("--test"),
+    target: str | None = _PAGE.option("--target"),
+    weight: str | None = _PAGE.option("--weight"),
+    confidence: float | None = _PAGE.option("--confidence"),
+    output_format: str = _PAGE.option("--format", "text", choices=_FORMATS),
     *,
     inputs: Inputs,
 ) -> None:
-    """Print the rules of a tree as sentences, with coverage and confidence.
-
-    With --generalise the first rule that holds decides, and a table tells how well
-    each rule does, and all of them beside the tree.
-
-    \b
-    Examples:
-      branchwise rules tree.json
-      branchwise rules tree.json --class yes --sort coverage
-      branchwise rules tree.json --format markdown
-      branchwise rules tree.json --generalise train.csv --test test.csv
-    """
+    """Print the rules of a tree as sentences, with coverage and confidence."""
     if generalise is None:
         _check_without_rows(
             test=test,
@@ -151,7 +88,7 @@ def _check_without_rows(**given: object) -> None:
 
 
 def _check_with_rows(
-    simplify: bool | None, label: str | None, sort: Order | None
+    simplify: bool | None, label: str | None, sort: str | None
 ) -> None:
     """Reject options that do not apply to a rule list."""
     given: Mapping[str, Any] = {
@@ -167,13 +104,11 @@ def _check_with_rows(
         )
 
 
-def _plain(
-    model: Model, simplify: bool, label: str | None, sort: Order | None
-) -> Rules:
+def _plain(model: Model, simplify: bool, label: str | None, sort: str | None) -> Rules:
     found = model.rules(simplify=simplify)
     if label is not None:
         found = found.for_class(_class_called(model, label))
-    return found if sort is None else found.sort_by(sort.value)
+    return found if sort is None else found.sort_by(sort)
 
 
 def _class_called(model: Model, text: str) -> Value:
@@ -192,22 +127,22 @@ def _class_called(model: Model, text: str) -> Value:
     )
 
 
-def _print_rules(found: Rules, output_format: RulesFormat) -> None:
-    if output_format is RulesFormat.JSON:
+def _print_rules(found: Rules, output_format: str) -> None:
+    if output_format == "json":
         print_json(found.document())
-    elif output_format is RulesFormat.CSV:
+    elif output_format == "csv":
         _print_csv(found.to_columns())
     else:
-        text = output_format is RulesFormat.TEXT
+        text = output_format == "text"
         print_lines([found.to_text() if text else found.to_markdown()])
 
 
-def _print_list(listed: RuleList, table: RuleTable, output_format: RulesFormat) -> None:
-    if output_format is RulesFormat.JSON:
+def _print_list(listed: RuleList, table: RuleTable, output_format: str) -> None:
+    if output_format == "json":
         print_json({**listed.document(), "table": table.document()})
-    elif output_format is RulesFormat.CSV:
+    elif output_format == "csv":
         _print_csv(table.to_columns())
-    elif output_format is RulesFormat.MARKDOWN:
+    elif output_format == "markdown":
         print_lines([listed.to_markdown(), "", table.to_markdown()])
     else:
         print_lines([listed.to_text(), "", str(table)])

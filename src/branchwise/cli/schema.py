@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.cli import options
-from branchwise.cli.options import OutputFormat, categorical_names, column_names, takes
+from branchwise.cli.options import Page, categorical_names, column_names, takes
 from branchwise.cli.support.hints import (
     hint,
     present_values,
@@ -34,31 +34,15 @@ _LONGEST = 40
 @takes(inputs=input_options)
 def schema(
     table_path: str = options.TABLE,
-    target: str | None = options.target_option(
-        "The column to predict: also warns of classes with one row, and of "
-        "columns that decide the class all alone."
-    ),
+    target: str | None = Page("schema").option("--target"),
     categorical: list[str] | None = options.CATEGORICAL,
     numeric: list[str] | None = options.NUMERIC,
     ignore: list[str] | None = options.IGNORE,
-    output_format: OutputFormat = options.FORMAT,
+    output_format: str = options.FORMAT,
     *,
     inputs: Inputs,
 ) -> None:
-    """Tell what columns are taken for, how to correct it, and what may be wrong.
-
-    Takes the options that fit takes for reading a table, to try them out.
-
-    \b
-    Examples:
-      branchwise schema data.csv
-      branchwise schema data.csv --categorical zip --ignore id --missing NA
-      branchwise schema data.csv --target play
-      branchwise schema data.csv --format json
-      branchwise schema iris.data --no-header
-      branchwise schema data.xlsx --sheet 2
-      branchwise schema data.sqlite --query "select * from visits where year = 2024"
-    """
+    """Tell what columns are taken for, how to correct it, and what may be wrong."""
     with inputs.opened(table_path) as (file, _):
         if target is not None:
             file.check_names([target])
@@ -79,7 +63,7 @@ def schema(
     }
     lines = [*_lines(columns), *_warning_lines(warnings)]
     print_result(document, lines, output_format)
-    if output_format is OutputFormat.TEXT:
+    if output_format == "text":
         inputs.reporter.note(
             f"{counted(table.num_rows, 'row')}, {counted(len(columns), 'column')}. "
             "--categorical COLUMN takes numbers as names, --numeric COLUMN insists on "

@@ -5,19 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from enum import StrEnum
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from branchwise.cli import options
-from branchwise.cli.options import (
-    OutputFormat,
-    check_without_table,
-    flag,
-    option,
-    takes,
-)
+from branchwise.cli.options import Page, check_without_table, takes
 from branchwise.cli.support import (
     Reporter,
     check_outputs,
@@ -47,81 +40,37 @@ from branchwise.tree.tree import Tree
 _DEEPEST_INDENT = 24
 
 
-class Style(StrEnum):
-    """How the tree is shown."""
-
-    QUINLAN = "quinlan"
-    BOX = "box"
-    MARKDOWN = "markdown"
-    SVG = "svg"
-    DOT = "dot"
-    MERMAID = "mermaid"
-    HTML = "html"
-    PNG = "png"
-
-
+_SHOW, _VIEW = map(Page, ("show", "view"))
+_STYLES = ("quinlan", "box", "markdown", "svg", "dot", "mermaid", "html", "png")
 #: Styles that are pictures, not text.
-_PICTURES = (Style.SVG, Style.DOT, Style.MERMAID, Style.PNG)
+_PICTURES = ("svg", "dot", "mermaid", "png")
 #: File ending -> style, unless --style is given.
 _ENDINGS = {
-    "": Style.QUINLAN,
-    ".txt": Style.QUINLAN,
-    ".md": Style.MARKDOWN,
-    ".svg": Style.SVG,
-    ".dot": Style.DOT,
-    ".gv": Style.DOT,
-    ".mmd": Style.MERMAID,
-    ".html": Style.HTML,
-    ".htm": Style.HTML,
-    ".png": Style.PNG,
+    "": "quinlan",
+    ".txt": "quinlan",
+    ".md": "markdown",
+    ".svg": "svg",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".mmd": "mermaid",
+    ".html": "html",
+    ".htm": "html",
+    ".png": "png",
 }
 
 
 def show(
     model_path: str = options.MODEL,
-    style: Style | None = option(
-        "--style -s",
-        "Text in Quinlan's format, with lines, or as a Markdown list; a "
-        "picture: SVG, PNG, DOT for Graphviz, or a Mermaid flowchart; or a page to "
-        "explore.",
-        "by the ending of -o, else quinlan",
-    ),
-    rules: bool = flag("--rules", "One rule for each leaf, not the tree."),
-    max_depth: int | None = option(
-        "--max-depth N", "How many levels to show.", "all", min=0
-    ),
-    max_nodes: int | None = option(
-        "--max-nodes N",
-        "How many nodes a picture has; the others are counted in it.",
-        "all",
-        min=1,
-    ),
-    empty_branches: bool = flag(
-        "--empty-branches", "Show possible values without a training case, too."
-    ),
-    nodes: bool = flag(
-        "--nodes",
-        "Print the numbers of the nodes, for branchwise prune "
-        "--collapse, and the prediction of each.",
-    ),
-    output_format: OutputFormat = options.FORMAT,
+    style: str | None = _SHOW.option("--style", choices=_STYLES),
+    rules: bool = _SHOW.flag("--rules"),
+    max_depth: int | None = _SHOW.option("--max-depth", min=0),
+    max_nodes: int | None = _SHOW.option("--max-nodes", min=1),
+    empty_branches: bool = _SHOW.flag("--empty-branches"),
+    nodes: bool = _SHOW.flag("--nodes"),
+    output_format: str = options.FORMAT,
     output: str | None = options.OUTPUT,
 ) -> None:
-    """Print or draw a tree, or print its rules or a description as JSON.
-
-    A leaf is followed by (cases) or (cases/errors) of the training table.
-
-    \b
-    Examples:
-      branchwise show tree.json
-      branchwise show tree.json --max-depth 2
-      branchwise show tree.json --style box
-      branchwise show tree.json -o tree.svg
-      branchwise show tree.json --style dot | dot -Tpdf -o tree.pdf
-      branchwise show tree.json --rules
-      branchwise show tree.json --nodes --max-depth 2
-      branchwise show tree.json --format json
-    """
+    """Print or draw a tree, or print its rules or a description as JSON."""
     if rules and nodes:
         raise ParameterError(
             "--rules has only leaves and --nodes all nodes. Give one of them."
@@ -134,21 +83,21 @@ def show(
         "--max-nodes": max_nodes is not None,
         "--empty-branches": empty_branches,
     }
-    text = output_format is OutputFormat.JSON or rules or nodes
+    text = output_format == "json" or rules or nodes
     style = _style_of(output, style, text)
     shown = "--rules" if rules else "--nodes" if nodes else f"--style {style}"
-    if output_format is OutputFormat.JSON:
+    if output_format == "json":
         shown = "--format json"
     _check_idle(shown, given)
     check_outputs({"-o": output}, model_path)
     model = open_model(model_path)
-    if output_format is OutputFormat.JSON:
+    if output_format == "json":
         print_json(described(model), output)
     elif rules:
         print_lines((str(rule) for rule in model.rules()), output)
     elif nodes:
         print_lines(_numbered(model, max_depth), output)
-    elif style is Style.PNG:
+    elif style == "png":
         with open_output(output) as stream:
             stream.write(_drawn(model, max_depth, max_nodes))
     else:
@@ -156,17 +105,17 @@ def show(
         print_lines([tree], output)
 
 
-def _style_of(output: str | None, style: Style | None, text: bool) -> Style:
+def _style_of(output: str | None, style: str | None, text: bool) -> str:
     """Return the style: the one given, or that of the file's ending.
 
     ``text`` tells that rules, numbered nodes or JSON are shown in place of a style.
     """
     if output is None or output == STANDARD_STREAM:
-        if style is Style.PNG:
+        if style == "png":
             raise ParameterError(
                 "--style png writes a file that is no text. Say where to with -o FILE."
             )
-        return style or Style.QUINLAN
+        return style or "quinlan"
     return style_of_file(output, style, _ENDINGS, text)
 
 
@@ -188,7 +137,7 @@ def _check_idle(shown: str, given: dict[str, bool]) -> None:
         "--format json": set(),
         "--rules": {"--rules"},
         "--nodes": {"--nodes", "--max-depth"},
-        **{f"--style {style}": text for style in Style},
+        **{f"--style {style}": text for style in _STYLES},
         **{f"--style {style}": picture for style in _PICTURES},
         "--style html": {"--style"},
     }
@@ -201,23 +150,23 @@ def _check_idle(shown: str, given: dict[str, bool]) -> None:
 
 def _shown(
     model: Model,
-    style: Style,
+    style: str,
     max_depth: int | None,
     max_nodes: int | None,
     empty_branches: bool,
 ) -> str:
     """Return the tree in a style."""
     pictures = {
-        Style.SVG: model.to_svg,
-        Style.DOT: model.to_dot,
-        Style.MERMAID: model.to_mermaid,
+        "svg": model.to_svg,
+        "dot": model.to_dot,
+        "mermaid": model.to_mermaid,
     }
     if style in pictures:
         return pictures[style](max_depth, max_nodes)
-    if style is Style.HTML:
+    if style == "html":
         return model.to_html() or ""
     return model.to_text(
-        max_depth=max_depth, empty_branches=empty_branches, style=str(style)
+        max_depth=max_depth, empty_branches=empty_branches, style=style
     )
 
 
@@ -313,7 +262,7 @@ def report_model(
     model: Model,
     summary: str,
     output: str | None,
-    output_format: OutputFormat,
+    output_format: str,
     reporter: Reporter,
 ) -> None:
     """Note where a model was written, and print it if there is no output file.
@@ -327,7 +276,7 @@ def report_model(
         reporter.note(f"{summary} written to {position}.")
     if output == STANDARD_STREAM:
         return  # it has the model, which is JSON already
-    if output_format is OutputFormat.JSON:
+    if output_format == "json":
         print_json(described(model))
     elif output is None:
         print_lines([model.to_text()])
@@ -342,29 +291,14 @@ _WITH_SCREEN = ("darwin", "win32", "cygwin")
 @takes(inputs=input_options)
 def view(
     model_path: str = options.MODEL,
-    output: str | None = options.output_option(
-        "The page to write; - is standard output.", "the model's name, ending in .html"
-    ),
+    output: str | None = _VIEW.option("--output"),
     title: str | None = options.TITLE,
-    data: str | None = option(
-        "--data TABLE",
-        "The table that the tree was grown from: nodes then show what every "
-        "column would have gained.",
-    ),
-    no_open: bool = flag("--no-open", "Write the page, but do not open it."),
+    data: str | None = _VIEW.option("--data"),
+    no_open: bool = _VIEW.flag("--no-open"),
     *,
     inputs: Inputs,
 ) -> None:
-    """Write the tree as one HTML page and open it in the browser.
-
-    The page needs no network: it can be sent to anyone, and works as a file.
-
-    \b
-    Examples:
-      branchwise view tree.json
-      branchwise view tree.json -o report.html --title "Who buys again?"
-      branchwise view tree.json --data data.csv --no-open
-    """
+    """Write the tree as one HTML page and open it in the browser."""
     check_two_streams(MODEL=model_path, TABLE=data)
     check_without_table(inputs.reading, "--data", data, missing=inputs.missing)
     model = open_model(model_path)

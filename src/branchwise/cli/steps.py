@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import typer
 
 from branchwise.cli import options
 from branchwise.cli.fit import fit_rows
-from branchwise.cli.options import flag, growing, option, takes
+from branchwise.cli.options import Page, growing, takes
 from branchwise.cli.support import Reporter, check_outputs, open_output, style_of_file
 from branchwise.cli.support.rows import (
     InputTable,
@@ -29,26 +28,17 @@ from branchwise.steps.nodes import ALL, encoded
 from branchwise.steps.result import DIGITS, Steps
 from branchwise.train.hold_out import set_aside
 
-
-class Style(StrEnum):
-    """How a worked solution is written."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    LATEX = "latex"
-    HTML = "html"
-    JSON = "json"
-
-
+_PAGE = Page("steps")
+_STYLES = ("text", "markdown", "latex", "html", "json")
 #: File ending -> style, unless --style is given.
 _ENDINGS = {
-    "": Style.TEXT,
-    ".txt": Style.TEXT,
-    ".md": Style.MARKDOWN,
-    ".tex": Style.LATEX,
-    ".html": Style.HTML,
-    ".htm": Style.HTML,
-    ".json": Style.JSON,
+    "": "text",
+    ".txt": "text",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".html": "html",
+    ".htm": "html",
+    ".json": "json",
 }
 #: Options of the table and of its weights, which a finished tree needs, too.
 _WITH_MODEL = ("class_weight", "priors")
@@ -58,30 +48,13 @@ _NOT_PARAMETERS = ("regression", "categorical", "numeric", "ignore", "categories
 @takes(growth=growing.growing_options, reading=options.reading_options)
 def steps(
     table_path: str = options.TABLE,
-    target: str | None = options.target_option(
-        "The column to predict; with --model, the target of the model."
-    ),
-    model_path: str | None = option(
-        "--model MODEL",
-        "A model file, grown from this very table. Without it, a tree is "
-        "grown with the options below, as branchwise fit does.",
-    ),
-    nodes: list[str] | None = option(
-        "--node N|all",
-        "The node to work out, or all of them; may be repeated. branchwise show "
-        "--nodes tells the numbers.",
-        "0, the root",
-    ),
-    style: Style | None = option(
-        "--style", "How to write it.", "by the ending of the file, else text"
-    ),
-    digits: int = option(
-        "--digits N", "The decimals of figures.", default=DIGITS, min=1, max=15
-    ),
-    reveal: bool = flag("--reveal", "html: fold nothing away."),
-    output: str | None = options.output_option(
-        "The file to write; - is standard output.", "standard output"
-    ),
+    target: str | None = _PAGE.option("--target"),
+    model_path: str | None = _PAGE.option("--model"),
+    nodes: list[str] | None = _PAGE.option("--node"),
+    style: str | None = _PAGE.option("--style", choices=_STYLES),
+    digits: int = _PAGE.option("--digits", DIGITS, min=1, max=15),
+    reveal: bool = _PAGE.flag("--reveal"),
+    output: str | None = _PAGE.option("--output"),
     algorithm: str | None = growing.ALGORITHM,
     regression: bool = growing.REGRESSION,
     quiet: bool = options.QUIET,
@@ -89,19 +62,7 @@ def steps(
     growth: dict[str, Any],
     reading: Reading,
 ) -> None:
-    """Print the worked solution of splits: counts, entropies, gains, and the choice.
-
-    Every column at the node with its count table, its entropies with the fractions
-    written out and its gain; why it is chosen or out; and what becomes of the branches.
-
-    \b
-    Examples:
-      branchwise steps data.csv --target play
-      branchwise steps data.csv --target play --node all -o steps.html
-      branchwise steps data.csv -t play --algorithm c4.5 --node 2
-      branchwise steps data.csv --model tree.json -o steps.tex
-      branchwise steps data.csv -t price -a cart --regression --style markdown
-    """
+    """Print the worked solution of splits: counts, entropies, gains, and the choice."""
     options = dict(locals()) | growth
     validation = growth["validation"]
     if model_path is None:
@@ -112,12 +73,12 @@ def steps(
     )
     check_outputs({"-o": output}, table_path, model_path, validation)
     if output is None or output == STANDARD_STREAM:
-        style = style or Style.TEXT
+        style = style or "text"
     else:
         style = style_of_file(output, style, _ENDINGS)
-    if reveal and style is not Style.HTML:
+    if reveal and style != "html":
         raise ParameterError(
-            f"--reveal has no effect unless --style is html. Got {style.value}."
+            f"--reveal has no effect unless --style is html. Got {style}."
         )
     check_known_rows(table_path, "--validation", validation)
     reporter = Reporter(quiet)
@@ -212,12 +173,12 @@ def _open(
             return rows.model.steps(rows.X, rows.y, wanted, weights)
 
 
-def _written(found: Steps, style: Style, digits: int, reveal: bool) -> str:
-    if style is Style.JSON:
+def _written(found: Steps, style: str, digits: int, reveal: bool) -> str:
+    if style == "json":
         return json_text(found.to_dict(), indent=2) + "\n"
-    if style is Style.HTML:
+    if style == "html":
         return found.to_html(digits, reveal)
-    if style is Style.LATEX:
+    if style == "latex":
         return found.to_latex(digits)
-    text = style is Style.TEXT
+    text = style == "text"
     return (found.to_text(digits) if text else found.to_markdown(digits)) + "\n"

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from branchwise.cli import options
-from branchwise.cli.options import (
-    OutputFormat,
-    flag,
-    growing,
-    option,
-    split_entry,
-    takes,
-)
+from branchwise.cli.options import Page, growing, split_entry, takes
 from branchwise.cli.show import size_of, write_model
 from branchwise.cli.support import Reporter, check_outputs, open_output
 from branchwise.cli.support.rows import print_result
@@ -30,90 +22,35 @@ if TYPE_CHECKING:
     from branchwise.evaluation import SearchResults
     from branchwise.evaluation.trials import Trial
 
-_TRYING = "Search"
+_PAGE = Page("tune")
 _SHOWN = 10
 _WORDS = {"none": None, "true": True, "false": False}
-
-
-class Method(StrEnum):
-    """The search method."""
-
-    GRID = "grid"
-    HALVING = "halving"
 
 
 @takes(growth=growth_options, reading=options.reading_options)
 def tune(
     table_path: str = options.TABLE,
     target: str = options.TARGET,
-    output: str | None = options.output_option(
-        "The model file to write: the best parameters, fitted to all rows; - "
-        "is standard output."
-    ),
-    results_path: str | None = option(
-        "--results FILE", "A CSV file with all candidates and the scores of every fold."
-    ),
-    plot_path: str | None = option(
-        "--plot FILE",
-        "A drawing (.png, .svg, .pdf) of the scores against each parameter; "
-        "needs branchwise[plot].",
-    ),
-    resume: str | None = option(
-        "--resume FILE",
-        "Save every finished fit to this file; if it exists, continue from it.",
-    ),
-    output_format: OutputFormat = options.FORMAT,
+    output: str | None = _PAGE.option("--output"),
+    results_path: str | None = _PAGE.option("--results"),
+    plot_path: str | None = _PAGE.option("--plot"),
+    resume: str | None = _PAGE.option("--resume"),
+    output_format: str = options.FORMAT,
     quiet: bool = options.QUIET,
     algorithm: str | None = growing.EVALUATED_ALGORITHM,
     regression: bool = growing.EVALUATED_REGRESSION,
-    grid: list[str] | None = option(
-        "--grid NAME=VALUE,...",
-        "The values of a parameter, such as max_depth=2,4,none; may be repeated; all "
-        "combinations are candidates.",
-        "depth, cases, criterion and pruning",
-        panel=_TRYING,
-    ),
-    method: Method = option(
-        "--method",
-        "Grid search, or successive halving: all candidates on few rows, the "
-        "best third on three times as many, and so on.",
-        default=Method.GRID,
-        panel=_TRYING,
-    ),
-    scoring: str | None = option(
-        "--scoring NAME",
-        "One of scikit-learn's scorers, such as balanced_accuracy, neg_log_loss or "
-        "roc_auc_ovr.",
-        "accuracy; with --regression r2",
-        panel=_TRYING,
-    ),
-    one_se: bool = flag(
-        "--one-se",
-        "Write the smallest tree within one standard error of the best to -o.",
-        panel=_TRYING,
-    ),
+    grid: list[str] | None = _PAGE.option("--grid"),
+    method: str = _PAGE.option("--method", "grid", choices=("grid", "halving")),
+    scoring: str | None = _PAGE.option("--scoring"),
+    one_se: bool = _PAGE.flag("--one-se"),
     cv: int | None = growing.FOLDS,
-    seed: int | None = growing.seed_option(growing.EVALUATION),
-    jobs: int = growing.jobs_option(-1),
+    seed: int | None = growing.SEED,
+    jobs: int = options.SHARED.option("--jobs", -1, shown=None),
     *,
     growth: Growth,
     reading: Reading,
 ) -> None:
-    """Search for the parameters with the best cross-validated score.
-
-    Every candidate is fitted and tested on the same folds. The table of candidates has
-    the best first; growing options that are given hold for all of them. Ctrl-C keeps
-    what is done: --resume FILE goes on from there.
-
-    \b
-    Examples:
-      branchwise tune data.csv --target play -o best.json
-      branchwise tune data.csv -t play -a c4.5 --grid confidence=0.05,0.1,0.25 \\
-        --grid min_samples_branch=2,5,10 --results results.csv --plot tune.png
-      branchwise tune data.csv -t play -a cart --method halving --scoring roc_auc
-      branchwise tune big.csv -t play --resume big.state -o best.json
-      branchwise tune data.csv -t price -a cart --regression --grid max_depth=2,4,8
-    """
+    """Search for the parameters with the best cross-validated score."""
     reporter = Reporter(quiet)
     chosen = growing.chosen_algorithm(algorithm, regression)
     growth.check(chosen, regression)
@@ -142,7 +79,7 @@ def tune(
         results_path,
         resume,
         grid=wanted,
-        method=method.value,
+        method=method,
         scoring=scoring,
         cv=cv or 10,
         seed=seed or 0,

@@ -5,18 +5,18 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
+import re
 from collections.abc import Callable, Sequence
-from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from importlib.resources import files
+from typing import Any, Protocol
 
 import typer
 
 from branchwise.errors import ParameterError
-from branchwise.files.options import FORMATS, WHITESPACE, Reading
+from branchwise.files.options import FORMATS, Reading
 from branchwise.files.read_table import MISSING
 
 Subcommand = Callable[..., Any]
-_Group = TypeVar("_Group", bound=Callable[..., Any])
 
 
 def argument(metavar: str, text: str, default: Any = ...) -> Any:
@@ -65,20 +65,40 @@ def _one_of(choices: Sequence[str], given: str) -> str:
     return given
 
 
-def flag(names: str, text: str, panel: str | None = None) -> Any:
-    """Declare an option without a value, which is off unless given."""
-    return option(names, text, default=False, panel=panel)
+class Page:
+    """A page of ``cli/help``: the text of a subcommand, and the help of options.
 
+    It looks like what ``--help`` prints: below headings, options with what stands for
+    their values, then their help, at its end the default in words.
+    """
 
-def listed_under(panel: str) -> Callable[[_Group], _Group]:
-    """List the options of a group under a heading of the help."""
+    def __init__(self, name: str) -> None:
+        page = files("branchwise.cli") / "help" / f"{name}.txt"
+        text, _, declared = page.read_text("utf-8").partition("Options:\n")
+        # Lines of examples are not joined.
+        self.text = text.replace("Examples:", "\b\nExamples:")
+        self._options: dict[str, dict[str, Any]] = {}
+        panel = None
+        for block in re.split(r"\n(?=  -|\w)", f"\n{declared}"):
+            head, _, body = block.partition("\n")
+            if head and not head.startswith(" "):
+                panel = head.removesuffix(":")
+            elif head:
+                help_text, _, default = " ".join(body.split()).partition(" [default: ")
+                self._options[head.split()[0]] = {
+                    "names": head,
+                    "text": help_text,
+                    "shown": default.removesuffix("]") or None,
+                    "panel": panel,
+                }
 
-    def decorate(group: _Group) -> _Group:
-        for parameter in inspect.signature(group).parameters.values():
-            parameter.default.rich_help_panel = panel
-        return group
+    def option(self, flag: str, default: Any = None, **more: Any) -> Any:
+        """Declare an option with the help of this page."""
+        return option(**self._options[flag] | {"default": default} | more)
 
-    return decorate
+    def flag(self, flag: str, **more: Any) -> Any:
+        """Declare an option without a value, which is off unless given."""
+        return self.option(flag, False, **more)
 
 
 def takes(**groups: Callable[..., Any]) -> Callable[[Subcommand], Subcommand]:
@@ -132,24 +152,7 @@ def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {n: p.replace(kind=keyword) for n, p in signature.parameters.items()}
 
 
-#: The heading of the reading options.
-READING = "Reading the table"
 _TABLE = "A CSV, TSV, ARFF, Parquet, Excel or other table file; - is standard input."
-
-
-class OutputFormat(StrEnum):
-    """How a result is written."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-class TextFormat(StrEnum):
-    """The format of a text."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    JSON = "json"
 
 
 TABLE = argument("TABLE", _TABLE)
@@ -165,51 +168,28 @@ MODEL = argument(
 )
 
 
-def target_option(text: str, shown: str | None = None, **more: Any) -> Any:
-    """Declare ``--target``."""
-    return option("--target -t COLUMN", text, shown, **more)
-
-
-def output_option(text: str, shown: str | None = None, **more: Any) -> Any:
-    """Declare ``--output``."""
-    return option("--output -o FILE", text, shown, **more)
-
-
-TARGET = target_option("The column to predict.", default=...)
-OUTPUT = output_option("Where to write to; - is standard output.", "-")
+#: Options that several subcommands have.
+SHARED = Page("shared")
+TARGET = SHARED.option("--target", ...)
+OUTPUT = SHARED.option("--output")
 #: The output of a subcommand that makes a model.
-MODEL_OUTPUT = output_option(
-    "The model file to write, - is standard output. Without it, the tree is printed.",
+MODEL_OUTPUT = SHARED.option(
+    "--output",
+    text="The model file to write, - is standard output. Without it, the tree is "
+    "printed.",
+    shown=None,
 )
-TITLE = option("--title TEXT", "The heading of the page.", "what is predicted")
-FORMAT = option("--format", "How to write the result.", default=OutputFormat.TEXT)
-TEXT_FORMAT = option("--format", "How to write it.", default=TextFormat.TEXT)
-QUIET = flag("--quiet -q", "No notes and no progress bar.")
-SETTINGS = option(
-    "--set COLUMN=VALUE",
-    "A cell of the row; may be repeated. Without a TABLE, all others are missing; with "
-    "one, it takes the place of the cell there.",
+TITLE = SHARED.option("--title")
+FORMAT = SHARED.option("--format", "text", choices=("text", "json"))
+TEXT_FORMAT = SHARED.option(
+    "--format", "text", text="How to write it.", choices=("text", "markdown", "json")
 )
-NA_VALUES = option(
-    "--missing TEXT",
-    "A cell that counts as missing, in place of '?'; may be repeated. Empty cells "
-    "always do.",
-    panel=READING,
-)
-CATEGORICAL = option(
-    "--categorical COLUMN",
-    "A column whose numbers are names, taken as they are written (007); may be "
-    "repeated; all is every column.",
-    panel=READING,
-)
-NUMERIC = option(
-    "--numeric COLUMN",
-    "A column that must hold numbers; may be repeated.",
-    panel=READING,
-)
-IGNORE = option(
-    "--ignore COLUMN", "A column to leave out; may be repeated.", panel=READING
-)
+QUIET = SHARED.flag("--quiet")
+SETTINGS = SHARED.option("--set")
+NA_VALUES = SHARED.option("--missing")
+CATEGORICAL = SHARED.option("--categorical")
+NUMERIC = SHARED.option("--numeric")
+IGNORE = SHARED.option("--ignore")
 
 
 def read_na_values(given: Sequence[str] | None) -> tuple[str, ...]:
@@ -266,44 +246,17 @@ def categorical_names(
     return column_names(file, given)
 
 
-@listed_under(READING)
 def reading_options(
-    file_format: str | None = option(
-        "--from",
-        "The file format, if the name does not tell it.",
-        choices=tuple(FORMATS),
-    ),
-    separator: str | None = option(
-        "--separator CHARACTER",
-        f"The separator of CSV cells; also tab, or {WHITESPACE} for runs of spaces "
-        "and tabs.",
-    ),
-    encoding: str | None = option(
-        "--encoding NAME", "The encoding of text, such as cp1252."
-    ),
-    no_header: bool = flag(
-        "--no-header",
-        "The first line is a row; columns are x0, x1, ...",
-    ),
-    names: str | None = option(
-        "--names A,B,...", "The names of columns without a header."
-    ),
-    names_file: str | None = option(
-        "--names-file FILE",
-        "A file with these names, one a line, or a C4.5 names file.",
-    ),
-    sheet: str | None = option(
-        "--sheet NAME",
-        "The sheet of a workbook, or its number from 1.",
-    ),
-    table: str | None = option("--table NAME", "The table of a database."),
-    query: str | None = option(
-        "--query SELECT", "What to select from a database, in SQL."
-    ),
-    max_size: str | None = option(
-        "--max-size SIZE",
-        "The maximum size of piped or decompressed input; 8GB unless given.",
-    ),
+    file_format: str | None = SHARED.option("--from", choices=tuple(FORMATS)),
+    separator: str | None = SHARED.option("--separator"),
+    encoding: str | None = SHARED.option("--encoding"),
+    no_header: bool = SHARED.flag("--no-header"),
+    names: str | None = SHARED.option("--names"),
+    names_file: str | None = SHARED.option("--names-file"),
+    sheet: str | None = SHARED.option("--sheet"),
+    table: str | None = SHARED.option("--table"),
+    query: str | None = SHARED.option("--query"),
+    max_size: str | None = SHARED.option("--max-size"),
 ) -> Reading:
     """Return how a table is read."""
     options = dict(locals())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
-from branchwise.cli.options import flag, listed_under, option, read_na_values
+from branchwise.cli.options import SHARED, read_na_values
 from branchwise.cli.support import check_outputs
 from branchwise.cli.support.training import Roles
 from branchwise.data.table_schema import check_names
@@ -16,75 +15,40 @@ from branchwise.errors import ParameterError, quoted
 from branchwise.files.dataset import StreamedTable, files_of, is_many
 from branchwise.files.options import Reading
 
-_PANEL = "Engines, for tables larger than memory"
+_ENGINES = ("memory", "chunked", "sql", "dask", "spark")
 
 
-class EngineName(StrEnum):
-    """The engine that counts the rows."""
-
-    MEMORY = "memory"
-    CHUNKED = "chunked"
-    SQL = "sql"
-    DASK = "dask"
-    SPARK = "spark"
-
-
-@listed_under(_PANEL)
 def engine_options(
-    engine: EngineName | None = option(
-        "--engine",
-        "The engine that counts the rows: all rows in memory, chunks of files, a "
-        "database, Dask or Spark. The tree is the same. By default chunked for "
-        "patterns and folders, sql for database URLs, else memory.",
-    ),
-    max_exact: int | None = option(
-        "--max-exact NUMBER",
-        "The most distinct numbers of a column that are counted exactly; 10,000 unless "
-        "given. A column with more is split between bins.",
-    ),
-    no_cache: bool = flag(
-        "--no-cache", "chunked: read the files again at every level."
-    ),
-    temporary_folder: str | None = option(
-        "--temporary-folder FOLDER",
-        "chunked: the folder of encoded rows.",
-    ),
-    temporary_tables: bool = flag(
-        "--temporary-tables",
-        "sql: allow temporary tables, which make deep trees faster.",
-    ),
-    timeout: float | None = option(
-        "--timeout SECONDS",
-        "sql: seconds that a query may run without returning a row; "
-        "3600 unless given, inf for no limit.",
-    ),
-    scheduler: str | None = option(
-        "--scheduler ADDRESS",
-        "dask: the scheduler, such as tcp://host:8786.",
-    ),
-    master: str | None = option("--master URL", "spark: the master, such as local[2]."),
+    engine: str | None = SHARED.option("--engine", choices=_ENGINES),
+    max_exact: int | None = SHARED.option("--max-exact"),
+    no_cache: bool = SHARED.flag("--no-cache"),
+    temporary_folder: str | None = SHARED.option("--temporary-folder"),
+    temporary_tables: bool = SHARED.flag("--temporary-tables"),
+    timeout: float | None = SHARED.option("--timeout"),
+    scheduler: str | None = SHARED.option("--scheduler"),
+    master: str | None = SHARED.option("--master"),
 ) -> dict[str, Any]:
     """Return the options of engines, by name."""
     return dict(locals())
 
 
-#: Options that belong to one engine, and how they are written.
+#: Options that belong to one engine.
 _ONLY = {
-    "no_cache": ("--no-cache", EngineName.CHUNKED),
-    "temporary_folder": ("--temporary-folder", EngineName.CHUNKED),
-    "temporary_tables": ("--temporary-tables", EngineName.SQL),
-    "timeout": ("--timeout", EngineName.SQL),
-    "scheduler": ("--scheduler", EngineName.DASK),
-    "master": ("--master", EngineName.SPARK),
+    "no_cache": "chunked",
+    "temporary_folder": "chunked",
+    "temporary_tables": "sql",
+    "timeout": "sql",
+    "scheduler": "dask",
+    "master": "spark",
 }
 
 Say = Callable[[str], None]
 
 
-def engine_for(paths: Sequence[str], given: EngineName | None) -> EngineName | None:
+def engine_for(paths: Sequence[str], given: str | None) -> str | None:
     """Return the engine for a table; None is memory."""
     several = len(paths) > 1 or is_many(paths[0])
-    if given is EngineName.MEMORY and several:
+    if given == "memory" and several:
         one = len(paths) == 1
         found = f"{paths[0]!r}, which may be several" if one else f"{len(paths)} files"
         raise ParameterError(
@@ -92,19 +56,18 @@ def engine_for(paths: Sequence[str], given: EngineName | None) -> EngineName | N
             "then they are read in chunks."
         )
     if given is not None:
-        return None if given is EngineName.MEMORY else given
+        return None if given == "memory" else given
     if any("://" in path for path in paths):
-        return EngineName.SQL
-    return EngineName.CHUNKED if several else None
+        return "sql"
+    return "chunked" if several else None
 
 
-def check_remote_options(
-    options: Mapping[str, Any], engine: EngineName | None = None
-) -> None:
+def check_remote_options(options: Mapping[str, Any], engine: str | None = None) -> None:
     """Reject options that have no effect with the engine."""
-    for name, (written, owner) in _ONLY.items():
-        if options[name] not in (None, False) and owner is not engine:
-            raise ParameterError(f"{written} has no effect without --engine {owner}.")
+    for name, owner in _ONLY.items():
+        if options[name] not in (None, False) and owner != engine:
+            written = name.replace("_", "-")
+            raise ParameterError(f"--{written} has no effect without --engine {owner}.")
     if engine is None and options["max_exact"] is not None:
         raise ParameterError(
             "--max-exact has no effect on rows in memory. Choose another --engine, or "
@@ -119,7 +82,7 @@ class RemoteTable:
     The source is made once the roles of the columns are known.
     """
 
-    engine: EngineName
+    engine: str
     label: str
     names: tuple[str, ...]
     source: Callable[[Roles], Any]
@@ -130,7 +93,7 @@ class RemoteTable:
 
     def categorical_features(self, roles: Roles) -> object:
         """Return the columns whose numbers are names, where they are not text yet."""
-        as_text = self.engine in (EngineName.CHUNKED, EngineName.SQL)
+        as_text = self.engine in ("chunked", "sql")
         special = {roles.target, roles.weight}
         names = [name for name in roles.text if name not in special]
         return names if names and not as_text else "from_dtype"
@@ -140,20 +103,20 @@ def remote_source(
     paths: Sequence[str], options: Mapping[str, Any], say: Say
 ) -> RemoteTable:
     """Open the table of an engine, and read its column names."""
-    engine = engine_for(paths, options["engine"]) or EngineName.CHUNKED
+    engine = engine_for(paths, options["engine"]) or "chunked"
     check_remote_options(options, engine)
-    if options["numeric"] and engine is not EngineName.CHUNKED:
+    if options["numeric"] and engine != "chunked":
         raise ParameterError(
             f"--numeric has no effect with --engine {engine}, where columns have "
             "types. Leave it out, or store the column as numbers."
         )
     reading: Reading = options["reading"]
     na_values = read_na_values(options["missing"])
-    if engine is EngineName.SQL:
+    if engine == "sql":
         return _in_database(paths, reading, na_values, options)
     table = StreamedTable(files_of(list(paths)), reading, na_values)
     check_outputs({"-o": options["output"]}, *table.paths)  # those of patterns, too
-    if engine is EngineName.CHUNKED:
+    if engine == "chunked":
         return _in_files(table, options, say)
     return _in_frame(engine, table, options)
 
@@ -171,7 +134,7 @@ def _in_files(
             say=say,
         )
 
-    return RemoteTable(EngineName.CHUNKED, table.label, table.names, source)
+    return RemoteTable("chunked", table.label, table.names, source)
 
 
 def _in_database(
@@ -203,17 +166,15 @@ def _in_database(
     table = opened()
     with table.open() as rows:
         names = rows.names
-    return RemoteTable(
-        EngineName.SQL, table.label, names, lambda roles: opened(roles.text)
-    )
+    return RemoteTable("sql", table.label, names, lambda roles: opened(roles.text))
 
 
 def _in_frame(
-    engine: EngineName, table: StreamedTable, options: Mapping[str, Any]
+    engine: str, table: StreamedTable, options: Mapping[str, Any]
 ) -> RemoteTable:
     """Read files as a frame of Dask or Spark, where they will be counted."""
-    make = source_class(str(engine))
+    make = source_class(engine)
     table.check_files()
-    address = options["scheduler" if engine is EngineName.DASK else "master"]
+    address = options["scheduler" if engine == "dask" else "master"]
     frame = make.frame_of(table.paths, table.names, table.missing, address)
     return RemoteTable(engine, table.label, table.names, lambda _: make(frame))

@@ -19,8 +19,7 @@ from branchwise.cli.options import (
     IGNORE,
     NA_VALUES,
     NUMERIC,
-    READING,
-    flag,
+    SHARED,
     option,
 )
 from branchwise.errors import MOST_SEED, ParameterError
@@ -67,7 +66,7 @@ def declared(
     text = text or _help(parameter)
     kind = _TYPES.get(allowed.kind, str)
     if kind is bool:
-        default = flag(parameter.option, text, panel)
+        default = option(parameter.option, text, default=False, panel=panel)
     else:
         none = ("none",) if allowed.accepts and allowed.accepts(None) else ()
         default = option(
@@ -111,11 +110,7 @@ def _columns(
     numeric: list[str] | None = NUMERIC,
     ignore: list[str] | None = IGNORE,
     missing: list[str] | None = NA_VALUES,
-    categories: list[str] | None = option(
-        "--categories COLUMN=A,B,...",
-        "All possible values of a column, in order; may be repeated.",
-        panel=READING,
-    ),
+    categories: list[str] | None = SHARED.option("--categories"),
 ) -> None:
     """Declare the options of columns."""
 
@@ -290,55 +285,15 @@ EVALUATION = "Fitting and testing"
 
 
 ALGORITHM, EVALUATED_ALGORITHM = (
-    option(
-        "--algorithm -a",
-        "id3: one branch per value, by gain; c4.5: Quinlan's C4.5; cart: Breiman's "
-        "two-way splits.",
-        f"{_DEFAULT}; with --regression cart",
-        panel=panel,
-        choices=ALGORITHMS,
-    )
+    SHARED.option("--algorithm", panel=panel, choices=ALGORITHMS)
     for panel in (None, EVALUATION)
 )
 REGRESSION, EVALUATED_REGRESSION = (
-    flag("--regression", "cart: predict the numbers of the target, not classes.", panel)
-    for panel in (None, EVALUATION)
+    SHARED.flag("--regression", panel=panel) for panel in (None, EVALUATION)
 )
-FOLDS = option(
-    "--cv N", "Number of folds, stratified by class.", "10", panel=EVALUATION, min=2
-)
-REPEATS = option(
-    "--repeats N",
-    "How many times cross-validation is repeated, each time with other folds.",
-    "1",
-    panel=EVALUATION,
-    min=1,
-)
-
-
-def seed_option(panel: str, default: int | None = None) -> Any:
-    """Declare ``--seed``, listed under a heading."""
-    return option(
-        "--seed N",
-        "Random seed of the folds.",
-        "0",
-        default=default,
-        panel=panel,
-        min=0,
-        max=MOST_SEED,
-    )
-
-
-def jobs_option(default: int | None = None) -> Any:
-    """Declare ``--jobs``."""
-    return option(
-        "--jobs N",
-        "Number of fits that run in parallel, -1 is one for each core; the result is "
-        "the same.",
-        "1" if default is None else None,
-        default=default,
-        panel=EVALUATION,
-    )
+FOLDS = SHARED.option("--cv", min=2)
+REPEATS = SHARED.option("--repeats", min=1)
+SEED = SHARED.option("--seed", min=0, max=MOST_SEED)
 
 
 def chosen_algorithm(given: str | None, regression: bool) -> str:

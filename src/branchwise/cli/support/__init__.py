@@ -8,9 +8,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from branchwise.errors import DataError, ParameterError, json_text, plain
 from branchwise.files.options import telling
@@ -18,9 +17,6 @@ from branchwise.files.raw_bytes import STANDARD_STREAM, atomic_write, is_device
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-Style = TypeVar("Style", bound=StrEnum)
-
 
 #: Endings of files that hold any text.
 _ANY_TEXT = ("", ".txt", ".md")
@@ -150,8 +146,8 @@ def _standard_output() -> Iterator[BinaryIO]:
 
 
 def style_of_file(
-    path: str, style: Style | None, endings: Mapping[str, Style], text: bool = False
-) -> Style:
+    path: str, style: str | None, endings: Mapping[str, str], text: bool = False
+) -> str:
     """Return the style of a file: the one given, or that of its ending.
 
     ``text`` tells that plain text is written in place of a style.

@@ -17,8 +17,6 @@ from branchwise import model_file
 from branchwise.cli.options import (
     NA_VALUES,
     QUIET,
-    OutputFormat,
-    TextFormat,
     check_without_table,
     read_na_values,
     reading_options,
@@ -185,19 +183,17 @@ def located(file: TableFile | None) -> Iterator[None]:
 _TRUTH = {"true": True, "false": False}
 
 
-def print_result(
-    document: Any, lines: Iterable[str], output_format: OutputFormat
-) -> None:
+def print_result(document: Any, lines: Iterable[str], output_format: str) -> None:
     """Write a result to standard output, as JSON or as text."""
-    if output_format is OutputFormat.JSON:
+    if output_format == "json":
         print_json(document)
     else:
         print_lines(lines)
 
 
-def print_written(written: Document, output_format: TextFormat) -> None:
+def print_written(written: Document, output_format: str) -> None:
     """Write a text to standard output, in a format."""
-    write = {TextFormat.JSON: written.to_json, TextFormat.MARKDOWN: written.to_markdown}
+    write = {"json": written.to_json, "markdown": written.to_markdown}
     print_lines([write.get(output_format, written.__str__)()])
 
 
