@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -11,6 +13,7 @@ from branchwise import model_file as persist
 from branchwise.export import pmml
 from branchwise.model import Model
 
+DRIVER = Path(pmml.__file__).parent / "templates/pmml_driver.py.txt"
 SPACE = "{http://www.dmg.org/PMML-4_4}"
 
 
@@ -77,15 +80,11 @@ def test_without_an_evaluator_nothing_is_written(weather, monkeypatch, tmp_path)
 
 def test_whole_numbers_beside_gaps_are_labels():
     # pandas turns a column of whole numbers with a gap into one of floats.
-    from branchwise.export.templates import pmml_driver
-
-    answer = pmml_driver.prediction({"y": 1.0, "p": 0.5}, "y", ["0", "1"], ["p"])
-    assert answer == [1, 0.5]
-    assert pmml_driver.prediction({"y": True, "p": 1.0}, "y", ["true"], ["p"]) == [
-        0,
-        1.0,
-    ]
-    assert pmml_driver.prediction({"y": float("nan")}, "y", ["0", "1"], ["p"]) is None
+    driver = runpy.run_path(str(DRIVER), run_name="driver")
+    prediction = driver["prediction"]
+    assert prediction({"y": 1.0, "p": 0.5}, "y", ["0", "1"], ["p"]) == [1, 0.5]
+    assert prediction({"y": True, "p": 1.0}, "y", ["true"], ["p"]) == [0, 1.0]
+    assert prediction({"y": float("nan")}, "y", ["0", "1"], ["p"]) is None
 
 
 def test_a_tree_that_asks_nothing():

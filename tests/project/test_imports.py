@@ -51,13 +51,12 @@ OUTSIDE = {
     "dask": {"engines.dask"},
     "distributed": {"engines.dask"},
     "xlsxwriter": {"export.excel_workbook"},
-    "pandas": {"engines.dask", "export.templates.pmml_driver", "datasets"},
+    "pandas": {"engines.dask", "datasets"},
     "pyspark": {"engines.spark", "export.sql"},
     "python_calamine": {"files.workbook"},
     "matplotlib": {"plot", "evaluation.plots"},
     "onnx": {"export"},
     "onnxruntime": {"export"},
-    "jpmml_evaluator": {"export.templates.pmml_driver"},
 }
 #: Modules that are imported on first use, by the names that others import.
 LAZY = {

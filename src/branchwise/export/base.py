@@ -18,6 +18,7 @@ from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.errors import ExportError, ParameterError, quoted
 from branchwise.export.plan import Plan, Row
 from branchwise.recipe import Recipe
+from branchwise.text.as_html import asset
 from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree
 
@@ -142,15 +143,6 @@ class Runner:
     absent: Callable[[], str | None]
     run: Callable[[bytes, Plan, Sequence[Row]], Sequence[Prediction]]
 
-    @classmethod
-    def anywhere(
-        cls,
-        name: str,
-        run: Callable[[bytes, Plan, Sequence[Row]], Sequence[Prediction]],
-    ) -> Runner:
-        """Return a runner that needs nothing but Python."""
-        return cls(name, lambda: None, run)
-
 
 @dataclass(frozen=True)
 class Target:
@@ -188,6 +180,23 @@ class Target:
                     f"{quoted(allowed, 20)}. Got {value!r}."
                 )
         return {name: given.get(name, c[0]) for name, c in self.choices.items()}
+
+
+def program_runner(
+    name: str,
+    command: Callable[[Plan], Sequence[str]],
+    driver: str,
+    exported: str,
+    absent: Callable[[], str | None] = lambda: None,
+) -> Runner:
+    """Return a runner that starts a template of ours, which reads the export."""
+
+    def run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Prediction]:
+        program = asset(f"export/templates/{driver}").encode()
+        files = {driver.removesuffix(".txt"): program, exported: content}
+        return run_program(command(plan), files, rows, plan)
+
+    return Runner(name, absent, run)
 
 
 def run_program(

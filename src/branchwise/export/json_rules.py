@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
-from branchwise.export.base import Options, Prediction, Runner, Target, run_program
-from branchwise.export.plan import Node, Plan, PlanSplit, Row
+from branchwise.export.base import Options, Target, program_runner
+from branchwise.export.plan import Node, Plan, PlanSplit
 from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH, STOP
 
 #: A tree with more levels of splits is divided into pieces.
@@ -149,14 +147,12 @@ def _wanted(plan: Plan, split: PlanSplit, codes: set[int]) -> dict[str, Any]:
     return condition
 
 
-def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Prediction]:
-    reader = (files("branchwise.export") / "templates/rules_reader.py").read_bytes()
-    command = [sys.executable, "-I", "rules_reader.py", "rules.json"]
-    named = {"rules_reader.py": reader, "rules.json": content}
-    return run_program(command, named, rows, plan)
-
-
-_RUNNER = Runner.anywhere("rules_reader.py in a Python process", _run)
+_RUNNER = program_runner(
+    "rules_reader.py in a Python process",
+    lambda _: [sys.executable, "-I", "rules_reader.py", "rules.json"],
+    "rules_reader.py.txt",
+    "rules.json",
+)
 
 TARGET = Target(
     "json", ".json", write, lambda _: [_RUNNER], {"indent": ("1", "0", "2", "4")}

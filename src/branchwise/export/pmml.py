@@ -12,19 +12,11 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 
 from branchwise.data.table_schema import Value
 from branchwise.errors import ExportError
-from branchwise.export.base import (
-    UNANSWERED,
-    Options,
-    Prediction,
-    Runner,
-    Target,
-    run_program,
-)
-from branchwise.export.plan import Field, Plan, PlanSplit, Row
+from branchwise.export.base import UNANSWERED, Options, Target, program_runner
+from branchwise.export.plan import Field, Plan, PlanSplit
 from branchwise.text.as_html import markup, page
 from branchwise.tree.splits import AT_MOST, EVERY_BRANCH
 
@@ -299,14 +291,13 @@ def _absent() -> str | None:
     return None
 
 
-def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Prediction]:
-    driver = (files("branchwise.export") / "templates/pmml_driver.py").read_bytes()
-    command = [sys.executable, "pmml_driver.py", "tree.pmml", _target_name(plan)]
-    named = {"pmml_driver.py": driver, "tree.pmml": content}
-    return run_program(command, named, rows, plan)
-
-
-_EVALUATOR = Runner("JPMML-Evaluator", _absent, _run)
+_EVALUATOR = program_runner(
+    "JPMML-Evaluator",
+    lambda plan: [sys.executable, "pmml_driver.py", "tree.pmml", _target_name(plan)],
+    "pmml_driver.py.txt",
+    "tree.pmml",
+    _absent,
+)
 TARGET = Target(
     "pmml",
     ".pmml",

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from branchwise.data.table_schema import Value, ValueType
 from branchwise.errors import ParameterError
-from branchwise.export.base import Options, Prediction, Runner, Target, run_program
+from branchwise.export.base import Options, Target, program_runner
 from branchwise.export.code_writer import (
     BraceSource,
     Source,
@@ -23,9 +23,9 @@ from branchwise.export.code_writer import (
     whole_within_doubles,
     wrapped,
 )
-from branchwise.export.plan import Node, Plan, Row
+from branchwise.export.plan import Node, Plan
 from branchwise.export.statements import Piece, Table, Test
-from branchwise.text.as_html import asset, page
+from branchwise.text.as_html import page
 
 #: Directions of letters that would turn the line around them when it is shown.
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
@@ -293,24 +293,19 @@ def _no_node() -> str | None:
     return None if shutil.which("node") else "there is no Node.js here (node)"
 
 
-def _run_python(
-    content: bytes, plan: Plan, rows: Sequence[Row]
-) -> Sequence[Prediction]:
-    driver = asset("export/templates/driver.py.txt").encode()
-    files = {"exported_tree.py": content, "driver.py": driver}
-    return run_program([sys.executable, "-I", "driver.py"], files, rows, plan)
-
-
-def _run_javascript(
-    content: bytes, plan: Plan, rows: Sequence[Row]
-) -> Sequence[Prediction]:
-    driver = asset("export/templates/driver.js").encode()
-    files = {"exported_tree.js": content, "driver.js": driver}
-    return run_program([shutil.which("node") or "node", "driver.js"], files, rows, plan)
-
-
-_PYTHON_RUNNER = Runner.anywhere("a Python process", _run_python)
-_NODE_RUNNER = Runner("Node.js", _no_node, _run_javascript)
+_PYTHON_RUNNER = program_runner(
+    "a Python process",
+    lambda _: [sys.executable, "-I", "driver.py"],
+    "driver.py.txt",
+    "exported_tree.py",
+)
+_NODE_RUNNER = program_runner(
+    "Node.js",
+    lambda _: [shutil.which("node") or "node", "driver.js"],
+    "driver.js",
+    "exported_tree.js",
+    _no_node,
+)
 
 PYTHON = Target("python", ".py", write_python, lambda _: [_PYTHON_RUNNER])
 JAVASCRIPT = Target(
