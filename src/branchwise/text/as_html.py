@@ -15,8 +15,9 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from branchwise.errors import plain
+from branchwise.errors import counted, plain
 from branchwise.text.blocks import Block, Formula, Notation
+from branchwise.text.conditions import rounded, word
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -97,6 +98,8 @@ def _environment() -> Environment:
     )
     environment.filters["formula"] = _formula
     environment.filters["kind"] = lambda block: type(block).__name__
+    environment.filters["commas"] = "{:,}".format
+    environment.filters |= {"counted": counted, "rounded": rounded, "word": word}
     environment.policies["json.dumps_function"] = _json
     environment.policies["json.dumps_kwargs"] = {}
     return environment
