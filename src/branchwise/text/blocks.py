@@ -21,25 +21,22 @@ class Heading:
 
 @dataclass(frozen=True)
 class Items:
-    """A list, numbered from ``first`` on or not; ``kind`` is its class in HTML."""
+    """A list, numbered or not."""
 
     items: Sequence[str]
     numbered: bool = False
-    first: int = 1
-    kind: str = ""
 
     def marked(self) -> Iterator[tuple[str, str]]:
         """Yield the items, each after its mark in plain text."""
-        for number, item in enumerate(self.items, self.first):
+        for number, item in enumerate(self.items, 1):
             yield (f"{number}. " if self.numbered else "- "), item
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Some sentences; ``kind`` is their class in HTML."""
+    """Some sentences."""
 
     text: str
-    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,34 +50,12 @@ class Table:
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     words: Sequence[int] = (0,)
-    caption: str = ""
     row_heads: bool = True
 
     @property
     def right(self) -> list[bool]:
         """For each column, whether it is set to the right."""
         return [at not in self.words for at in range(len(self.head))]
-
-
-@dataclass(frozen=True)
-class Code:
-    """Lines of a program or of a terminal."""
-
-    lines: Sequence[str]
-
-
-class Html(str):
-    """HTML that a template has written; other formats leave it out."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A chart, as SVG, and its caption; all that other formats have."""
-
-    svg: str
-    caption: str
 
 
 class Name(str):
@@ -165,22 +140,4 @@ class Fold:
     blocks: Sequence[Block]
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Groups of blocks, side by side where a page is wide enough."""
-
-    columns: Sequence[Sequence[Block]]
-
-
-Block = (
-    Heading
-    | Paragraph
-    | Items
-    | Table
-    | Code
-    | Figure
-    | Columns
-    | Fold
-    | Html
-    | Formulas
-)
+Block = Heading | Paragraph | Items | Table | Fold | Formulas

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 from branchwise.errors import json_text
 from branchwise.text.as_html import as_html
 from branchwise.text.blocks import (
     Block,
-    Code,
-    Columns,
-    Figure,
     Fold,
     Formula,
     Formulas,
@@ -63,7 +59,7 @@ def _text(block: Block, compact: bool) -> Iterable[str]:
         case Heading(text, level):
             line = _UNDERLINES.get(level, "~") * len(text)
             return [text] if compact else [text, line]
-        case Paragraph(text) | Figure(_, text):
+        case Paragraph(text):
             return [text]
         case Items():
             return [f"{indent}{mark}{item}" for mark, item in block.marked()]
@@ -71,13 +67,8 @@ def _text(block: Block, compact: bool) -> Iterable[str]:
             return [f"{indent}{line}" for line in aligned([head, *rows], block.right)]
         case Formulas(formulas):
             return map(_formula, formulas)
-        case Code(lines):
-            return lines
         case Fold(_, blocks):
             return [as_text(blocks, compact)] if blocks else []
-        case Columns(columns):
-            return [as_text(chain.from_iterable(columns), compact)]
-    return []
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
@@ -126,7 +117,7 @@ def _markdown(block: Block) -> Iterable[str]:
     match block:
         case Heading(text, level):
             return [f"{'#' * level} {in_markdown(text)}"]
-        case Paragraph(text) | Figure(_, text):
+        case Paragraph(text):
             return [in_markdown(text)]
         case Items():
             return [f"{mark}{in_markdown(item)}" for mark, item in block.marked()]
@@ -135,13 +126,8 @@ def _markdown(block: Block) -> Iterable[str]:
             return [_row(head), f"|{rule}", *map(_row, rows)]
         case Formulas(formulas):
             return _fenced([_formula(formula) for formula in formulas])
-        case Code(lines):
-            return _fenced(lines)
         case Fold(_, blocks):
             return [as_markdown(blocks)]
-        case Columns(columns):
-            return [as_markdown(chain.from_iterable(columns))]
-    return []
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -213,7 +199,7 @@ def _latex(block: Block) -> Iterable[str]:
     match block:
         case Heading(text, level):
             return [f"\\{_SECTIONS.get(level, 'paragraph')}*{{{in_latex(text)}}}"]
-        case Paragraph(text) | Figure(_, text):
+        case Paragraph(text):
             return [f"{in_latex(text)}\\par"]
         case Items():
             items = [rf"\item {in_latex(item)}" for item in block.items]
@@ -222,14 +208,8 @@ def _latex(block: Block) -> Iterable[str]:
             return _within("align*", [" \\\\\n".join(map(_latex_formula, formulas))])
         case Table():
             return _within("center", _latex_table(block))
-        case Code(lines):
-            rows = [rf"\texttt{{{in_latex(line)}}}\\" for line in lines]
-            return _within("flushleft", rows)
         case Fold(_, inner):
             return _latex_lines(inner)
-        case Columns(columns):
-            return (line for column in columns for line in _latex_lines(column))
-    return []
 
 
 def _within(environment: str, lines: Iterable[str]) -> Iterator[str]:
