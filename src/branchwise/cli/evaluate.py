@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from branchwise.cli import options
 from branchwise.cli.options import Page, argument, check_share, growing, takes
@@ -20,19 +19,17 @@ from branchwise.cli.support.rows import (
     open_model,
     print_result,
     read_for_model,
-    true_classes,
+    read_truth,
     true_column,
-    true_numbers,
 )
 from branchwise.cli.support.training import Growth, TrainingTable, growth_options
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.options import Reading
-from branchwise.files.read_table import TableFile
 from branchwise.model import Model
 
 if TYPE_CHECKING:
     from branchwise.evaluation import Comparison
-    from branchwise.evaluation.results import NumberScores
+    from branchwise.evaluation.results import ClassScores, NumberScores
 
 _PAGE = Page("evaluate")
 #: Options of columns that a finished model does not have.
@@ -142,95 +139,57 @@ def _evaluate_model(
     with reporter.reading(path) as say:
         file = InputTable(path, reading, growth.options["missing"])
         target = true_column(model.schema, target, file)
-        truth: Truth | NDArray[np.float64]
-        if model.tree.is_regression:
-            truth = true_numbers(file, target)
-        else:
-            truth = true_classes(file, target, model.schema)
+        truth = read_truth(model, file, target)
         named_model, table = read_for_model(model, file, reporter, [target])
         say("Predicting")
         with located(file):
             predicted = named_model.predict(table)
         say("Comparing")
-        if isinstance(truth, Truth):
-            compared = _compared_classes(truth, predicted, model, target, file)
-        else:
-            compared = _compared_numbers(truth, predicted, target, file)
-    scores, document, notes = compared
-    for note in notes:
+        scores = _scores(truth, predicted[truth.known], model)
+    for note in _notes(truth, scores, f"column {target!r}", file.label):
         reporter.note(note)
+    document = {
+        "rows": scores.rows,
+        f"rows_without_{truth.noun}": truth.n_without,
+        **scores.document(),
+    }
+    if truth.labels:
+        document["unknown_classes"] = list(truth.unknown)
     return document, scores.lines()
 
 
-#: Scores, the same in plain values, and notes.
-_Compared = tuple[Any, dict[str, Any], Iterator[str]]
-
-
-def _compared_classes(
-    truth: Truth, predicted: Any, model: Model, target: str, file: TableFile
-) -> _Compared:
+def _scores(truth: Truth, predicted: Any, model: Model) -> ClassScores | NumberScores:
+    """Compare the predictions for the rows whose target is known."""
     from branchwise.evaluation.metrics import class_codes
-    from branchwise.evaluation.results import ClassScores
+    from branchwise.evaluation.results import ClassScores, NumberScores
 
-    known, given = model.schema.classes, truth.codes >= 0
-    codes = class_codes(predicted[given], known)
-    scores = ClassScores.compare(truth.codes[given], codes, truth.labels, len(known))
-    document = {
-        "rows": scores.rows,
-        "rows_without_class": int((~given).sum()),
-        **scores.document(),
-        "unknown_classes": list(truth.unknown),
-    }
-    return scores, document, _class_notes(truth, target, file)
+    true, classes = truth.values[truth.known], model.schema.classes
+    if not truth.labels:
+        return NumberScores.compare(true, predicted.astype(np.float64))
+    codes = class_codes(predicted, classes)
+    return ClassScores.compare(true, codes, truth.labels, len(classes))
 
 
-def _compared_numbers(
-    truth: NDArray[np.float64], predicted: Any, target: str, file: TableFile
-) -> _Compared:
-    from branchwise.evaluation.results import NumberScores
-
-    known = ~np.isnan(truth)
-    scores = NumberScores.compare(truth[known], predicted[known].astype(np.float64))
-    without = int((~known).sum())
-    document = {
-        "rows": scores.rows,
-        "rows_without_number": without,
-        **scores.document(),
-    }
-    return scores, document, _number_notes(scores, without, target, file)
-
-
-def _class_notes(truth: Truth, target: str, file: TableFile) -> Iterator[str]:
-    """Yield notes about rows without a class, and about unknown classes."""
-    without = int((truth.codes < 0).sum())
-    if without:
+def _notes(
+    truth: Truth, scores: ClassScores | NumberScores, column: str, label: str
+) -> Iterator[str]:
+    """Yield notes about rows that are left out, unknown classes, and a constant."""
+    if truth.n_without:
         yield (
-            f"rows without a class in column {target!r} are left out: {without:,} "
-            f"of {len(truth.codes):,} in {file.label}."
+            f"rows without a {truth.noun} in {column} are left out: "
+            f"{truth.n_without:,} of {len(truth.known):,} in {label}."
         )
     if truth.unknown:
         first = len(truth.labels) - len(truth.unknown)
-        rows = int((truth.codes >= first).sum())
         yield (
-            f"column {target!r} of {file.label} has classes that the tree does not "
-            f"know and never predicts: {quoted(truth.unknown)}. These rows count "
-            f"as errors: {rows:,}."
+            f"{column} of {label} has classes that the tree does not know and never "
+            f"predicts: {quoted(truth.unknown)}. These rows count as errors: "
+            f"{int((truth.values >= first).sum()):,}."
         )
-
-
-def _number_notes(
-    scores: NumberScores, without: int, target: str, file: TableFile
-) -> Iterator[str]:
-    """Yield notes about rows without a number, and about a constant target."""
-    if without:
+    if not truth.labels and scores.document()["r2"] is None:
         yield (
-            f"rows without a number in column {target!r} are left out: "
-            f"{without:,} of {scores.rows + without:,} in {file.label}."
-        )
-    if scores.r2 is None:
-        yield (
-            f"column {target!r} of {file.label} has the same number everywhere, so "
-            "that R^2 is not defined."
+            f"{column} of {label} has the same number everywhere, so that R^2 is not "
+            "defined."
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import typer
 
 from branchwise.cli import options
@@ -22,9 +23,8 @@ from branchwise.cli.support.rows import (
     print_written,
     read_for_model,
     read_rows,
+    read_truth,
     split_pair,
-    true_classes,
-    true_numbers,
 )
 from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, ParameterError
@@ -174,17 +174,10 @@ def _compared(
             raise DataError(f"The {which} model cannot read it. {error}") from None
         sides.append(Side(which, named, table))
     if target is not None:
-        truth = _truth(new, file, target)
-        rows = [row for row, label in enumerate(truth) if label is not None]
-        labels = [truth[row] for row in rows]
+        truth = read_truth(new, file, target)
+        rows = np.flatnonzero(truth.known)
+        labels = truth.values[rows].tolist()
+        if truth.labels:
+            labels = [truth.labels[code] for code in labels]
         sides = [replace(side, labelled=(side.X.take(rows), labels)) for side in sides]
     return diff_models(*sides)
-
-
-def _truth(model: Model, file: InputTable, target: str) -> Any:
-    """Read the true classes or numbers; None where there are none."""
-    if model.tree.is_regression:
-        numbers = true_numbers(file, target).tolist()
-        return [None if number != number else number for number in numbers]
-    truth = true_classes(file, target, model.schema)
-    return [None if code < 0 else truth.labels[code] for code in truth.codes.tolist()]

@@ -293,14 +293,22 @@ def typed_value(column: Column, text: str) -> Value:
 
 @dataclass(frozen=True)
 class Truth:
-    """The true classes: ``codes`` into ``labels``, -1 where there is none.
+    """The true targets of rows: numbers, or codes of classes; ``noun`` tells which.
 
-    ``labels`` are the classes of the model and, after them, the unknown ones.
+    ``known`` are the rows that have one. ``labels`` are the classes of the model and,
+    after them, the unknown ones.
     """
 
-    labels: tuple[Value, ...]
-    codes: NDArray[np.int64]
-    unknown: tuple[Value, ...]
+    noun: str
+    values: NDArray[Any]
+    known: NDArray[np.bool_]
+    labels: tuple[Value, ...] = ()
+    unknown: tuple[Value, ...] = ()
+
+    @property
+    def n_without(self) -> int:
+        """How many rows have none."""
+        return int((~self.known).sum())
 
 
 def true_column(schema: Schema, given: str | None, file: TableFile) -> str:
@@ -315,28 +323,47 @@ def true_column(schema: Schema, given: str | None, file: TableFile) -> str:
     return target
 
 
-def true_classes(file: TableFile, target: str, schema: Schema) -> Truth:
-    """Read the true classes of the rows of a table."""
-    column = file.read(only=[target], text_columns=[target])[target]
-    raw = read_vector(column, target)
-    if not isinstance(raw, Coded) or not (raw.codes >= 0).any():
+def read_truth(model: Model, file: TableFile, target: str) -> Truth:
+    """Read the true classes or numbers of the rows of a table."""
+    noun, as_read = "class", {"text_columns": [target]}
+    if model.tree.is_regression:
+        noun, as_read = "number", {"number_columns": [target]}
+    raw = read_vector(file.read(only=[target], **as_read)[target], target)
+    known = raw.codes >= 0 if isinstance(raw, Coded) else ~np.isnan(raw.values)
+    if isinstance(raw, Coded) == model.tree.is_regression or not known.any():
         raise DataError(
-            f"Column {target!r} of {file.label} has no class in any row. This needs "
-            "rows whose class is known."
+            f"Column {target!r} of {file.label} has no {noun} in any row. This needs "
+            f"rows whose {noun} is known."
         )
+    if isinstance(raw, Coded):
+        labels, codes = _true_classes(raw, model.schema)
+        unknown = labels[len(model.schema.classes) :]
+        return Truth(noun, codes, known, labels, unknown)
+    infinite = np.isinf(raw.values)
+    if infinite.any():
+        where = file.location(int(np.argmax(infinite)))
+        raise DataError(
+            f"Column {target!r} of {file.label} is infinite in {where}. Correct the "
+            "cell, or leave it empty."
+        )
+    return Truth(noun, raw.values.astype(np.float64), known)
+
+
+def _true_classes(
+    raw: Coded, schema: Schema
+) -> tuple[tuple[Value, ...], NDArray[np.int64]]:
+    """Return the classes of the model and unknown ones, and the code of each row."""
     known: dict[object, int] = {}
     for code, label in enumerate(schema.classes):
         known[str(label).lower() if isinstance(label, bool) else label] = code
-    unknown: list[Value] = []
+    labels = list(schema.classes)
     recode = []
     for text in raw.values:
-        code = known.get(_as_written(text, schema), -1)
-        if code < 0:
-            code = len(schema.classes) + len(unknown)
-            unknown.append(text)
+        code = known.get(_as_written(text, schema), len(labels))
+        if code == len(labels):
+            labels.append(text)
         recode.append(code)
-    codes = np.array([*recode, -1], dtype=np.int64)[raw.codes]
-    return Truth((*schema.classes, *unknown), codes, tuple(unknown))
+    return tuple(labels), np.array([*recode, -1], dtype=np.int64)[raw.codes]
 
 
 def _as_written(text: Value, schema: Schema) -> object:
@@ -350,25 +377,6 @@ def _as_written(text: Value, schema: Schema) -> object:
         return float(text)
     except ValueError:
         return text
-
-
-def true_numbers(file: TableFile, target: str) -> NDArray[np.float64]:
-    """Read the true numbers of the rows of a table; NaN where there is none."""
-    column = file.read(only=[target], number_columns=[target])[target]
-    raw = read_vector(column, target)
-    if not isinstance(raw, Numbers) or not np.isfinite(raw.values).any():
-        raise DataError(
-            f"Column {target!r} of {file.label} has no number in any row. This needs "
-            "rows whose number is known."
-        )
-    infinite = np.isinf(raw.values)
-    if infinite.any():
-        where = file.location(int(np.argmax(infinite)))
-        raise DataError(
-            f"Column {target!r} of {file.label} is infinite in {where}. Correct the "
-            "cell, or leave it empty."
-        )
-    return raw.values.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -393,38 +401,30 @@ def read_known_rows(
     target = true_column(model.schema, target, file)
     besides = [target] if weight is None else [target, weight]
     file.check_names(besides)
-    truth, known = _true_targets(model, file, target)
+    truth = read_truth(model, file, target)
+    if truth.unknown:
+        raise DataError(
+            f"Column {target!r} of {file.label} has classes that the tree does not "
+            f"know: {quoted(truth.unknown)}. Take these rows out."
+        )
+    known, targets = truth.known, truth.values
+    if truth.labels:
+        targets = model.schema.class_array.take(targets)
     weights = None
     if weight is not None:
         column = file.read(only=[weight], number_columns=[weight])
         weights = case_weights(column, weight, file)
     named, table = read_for_model(model, file, reporter, besides)
     if known.all():
-        return KnownRows(named, table, truth, weights, file)
+        return KnownRows(named, table, targets, weights, file)
     reporter.note(
         f"rows without a value in column {target!r} are left out: "
-        f"{int((~known).sum()):,} of {len(known):,} in {file.label}."
+        f"{truth.n_without:,} of {len(known):,} in {file.label}."
     )
     left = np.flatnonzero(known)
     weights = None if weights is None else weights[left]
     # Row numbers in messages of the library no longer are those of the file.
-    return KnownRows(named, table.take(left), truth[left], weights)
-
-
-def _true_targets(
-    model: Model, file: TableFile, target: str
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the true classes or numbers, and which of them are known."""
-    if model.tree.is_regression:
-        numbers = true_numbers(file, target)
-        return numbers, ~np.isnan(numbers)
-    truth = true_classes(file, target, model.schema)
-    if truth.unknown:
-        raise DataError(
-            f"Column {target!r} of {file.label} has classes that the tree does not "
-            f"know: {quoted(truth.unknown)}. Take these rows out."
-        )
-    return model.schema.class_array.take(truth.codes), truth.codes >= 0
+    return KnownRows(named, table.take(left), targets[left], weights)
 
 
 Weights = NDArray[np.float64]
