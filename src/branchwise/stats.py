@@ -202,14 +202,8 @@ _COUNTED_VALUES = 256
 def log_p_values_of_classes(branches: Floats, starts: Ints, cases: Floats) -> Floats:
     """Return the logarithms of p-values of chi-square tests of splits.
 
-    Parameters
-    ----------
-    branches : array
-        Class weights, a row for each branch, one split after the other.
-    starts : array
-        Where each split begins.
-    cases : array
-        How many cases each split has; weights are scaled to that number.
+    ``branches`` are class weights, a row for each branch, one split after the other;
+    ``starts`` is where each split begins; weights are scaled to its number of cases.
     """
     n_branches = np.diff(starts, append=len(branches))
     owner = np.repeat(np.arange(len(starts)), n_branches)
@@ -231,13 +225,8 @@ def log_p_values_of_numbers(
 ) -> Floats:
     """Return the logarithms of p-values of F tests of splits.
 
-    Parameters
-    ----------
-    whole, within : array
-        For each split the squared distances of its numbers from their mean, and from
-        the means of their branches, added up.
-    n_branches, cases : array
-        How many branches and cases each split has.
+    ``whole`` and ``within`` are, for each split, the sums of squared distances of its
+    numbers from their mean, and from the means of their branches.
     """
     between = np.maximum(whole - within, 0.0)
     apart = (n_branches - 1).astype(np.float64)

@@ -92,6 +92,10 @@ class _Subcommands(TyperGroup):
                 self.commands[name] = _loaded(name)
         return super().get_command(ctx, cmd_name)
 
+    def get_help(self, ctx: Any) -> str:
+        self.help = _page("branchwise")
+        return super().get_help(ctx)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -113,13 +117,18 @@ class _Subcommands(TyperGroup):
 
 
 def _loaded(name: str) -> Any:
-    from branchwise.cli.options import Page
-
     module = import_module(f"branchwise.cli.{_MODULES.get(name, name)}")
     subcommand = getattr(module, name.replace("-", "_"))
     own = typer.Typer(add_completion=False, rich_markup_mode=None)
-    own.command(cls=_Subcommand, help=Page(name).text)(subcommand)
+    own.command(cls=_Subcommand, help=_page(name))(subcommand)
     return typer.main.get_command(own)
+
+
+def _page(name: str) -> str:
+    """Return the text of a page of ``cli/help``, without the options."""
+    from branchwise.cli.options import Page
+
+    return Page(name).text
 
 
 def _stop(message: str, code: int) -> NoReturn:
@@ -179,32 +188,7 @@ def _branchwise(
         ),
     ] = False,
 ) -> None:
-    """Decision trees that a person can read, defend and ship.
-
-    \b
-    Examples:
-      branchwise schema data.csv
-      branchwise fit data.csv --target play -o tree.json
-      branchwise show tree.json
-      branchwise view tree.json
-      branchwise rules tree.json --sort coverage
-      branchwise steps data.csv --target play
-      branchwise evaluate tree.json test.csv
-      branchwise evaluate data.csv --target play --compare id3,c4.5,cart,sklearn
-      branchwise tune data.csv --target play -a c4.5 -o best.json
-      branchwise report data.csv --target play -o report.html
-      branchwise prune tree.json --method error-based -o smaller.json
-      branchwise predict tree.json new.csv -o out.csv
-      branchwise export tree.json --to sql --verify data.csv -o tree.sql
-      branchwise explain tree.json new.csv --row 0
-      branchwise what-if tree.json new.csv --row 0
-      branchwise diff old.json new.json test.csv
-
-    Tables are CSV, TSV, ARFF, C4.5, Parquet, Arrow, Excel, SQLite or DuckDB files,
-    text also compressed with gzip or zstd; - is a standard stream. Results go to
-    standard output, notes to standard error. The exit code is 0, 1 for bad data or 2
-    for bad usage.
-    """
+    """Decision trees that a person can read, defend and ship."""
 
 
 def _end(*_: object) -> NoReturn:

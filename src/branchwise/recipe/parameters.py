@@ -2,19 +2,8 @@
 
 :data:`PARAMETERS` has one :class:`Parameter` for each parameter of the estimators, of
 :class:`~branchwise.recipe.Recipe` and of the growing options of the command line, in
-the order of ``branchwise fit --help``. Everything else about a parameter is derived:
-
-- ``Recipe`` checks its fields by :meth:`Parameter.check`, the only function that words
-  a complaint;
-- docstrings of estimators list :attr:`Parameter.type` and :attr:`Parameter.help`;
-- an option of the command line is :attr:`Parameter.option`, read as
-  ``Parameter.allowed.kind`` says, listed under :attr:`Parameter.group` with
-  :attr:`Parameter.metavar`, :attr:`Parameter.help` (:attr:`Parameter.off` if the option
-  switches it off; after ``c4.5:`` if no other algorithm has it) and
-  :func:`~branchwise.recipe.default_text`. A choice that accepts None offers ``none``.
-  :attr:`Parameter.algorithms` and :attr:`Parameter.only_with` tell where it has an
-  effect, :func:`~branchwise.recipe.pruning_of` which pruning method is meant;
-- the model file stores a field of the recipe as :attr:`Parameter.file_key`.
+the order of ``branchwise fit --help``. Checks, docstrings, options, defaults in
+``--help`` and fields of model files are all derived from it.
 """
 
 from __future__ import annotations
@@ -59,31 +48,14 @@ _CLASSIFIERS = (_ID3, _C45, _CART)
 class Parameter:
     """The declaration of a parameter.
 
-    Parameters
-    ----------
-    name : str
-        Its name in estimators and recipes.
-    allowed : Allowed
-        Its values.
-    help : str
-        What it is, for docstrings, ``--help`` and tables of the documentation.
-    group : str
-        The heading of its option; empty for parameters without an option of growing.
-    algorithms : tuple of str
-        Those that have it, by the names of the command line; none where only recipes
-        do.
-    only_with : pair of str or None
-        The parameter and the value of it without which this one has no effect.
-    metavar : str or None
-        What stands for the value in ``--help``.
-    without : str
-        What None, the default, means; or the default where it is no field of a recipe.
-    renamed : str
-        The name of its option, where that is another.
-    off : str
-        The help of its option, ``--no-...``, where that switches it off.
-    file_key : str
-        Its name in model files, which never changes.
+    ``help`` is for docstrings, ``--help`` and the documentation; ``group`` the heading
+    of its option, empty where it is no option of growing; ``algorithms`` those that
+    have it, by the names of the command line, none where only recipes do. ``only_with``
+    is the parameter and the value of it without which this one has no effect;
+    ``metavar`` stands for the value in ``--help``; ``without`` is what None means, or
+    the default where it is no field of a recipe. ``renamed`` is the name of its option,
+    where that is another; ``off`` the help of its option, ``--no-...``, where that
+    switches it off. ``file_key`` is its name in model files, which never changes.
     """
 
     name: str
