@@ -71,7 +71,7 @@ nb::dict grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_
     Problem problem;
     Arrays arrays;
     Fields given("options", options);
-    read_rows(problem, arrays, columns, read_sizes(n_codes, "n_codes", 1, most_codes), labels,
+    read_rows(problem, arrays, columns, read_sizes(n_codes, "n_codes", 0, most_codes), labels,
               n_classes);
     check_cells(problem);
     const double total_of_rows = read_weights(problem, arrays, weights, given);

@@ -44,7 +44,7 @@ nb::dict grow_number_tree(nb::list columns, nb::list n_codes, nb::handle values,
     Arrays arrays;
     Fields given("options", options);
     const auto numbers = arrays.vector<double>(values, "values");
-    read_columns(problem, arrays, columns, read_sizes(n_codes, "n_codes", 1, most_codes),
+    read_columns(problem, arrays, columns, read_sizes(n_codes, "n_codes", 0, most_codes),
                  numbers.size());
     problem.n_classes = 1;
     check_cells(problem);

@@ -1,4 +1,4 @@
-// The extension: the borders of growing, pruning, prediction, counting, numbering and
+// The extension: the borders of growing, pruning, prediction, counting, numbering, bins and
 // moments.
 
 #include <nanobind/nanobind.h>
@@ -15,6 +15,7 @@ void bind_counting(nb::module_& m);
 void bind_numbering(nb::module_& m);
 void bind_rules(nb::module_& m);
 void bind_moments(nb::module_& m);
+void bind_bins(nb::module_& m);
 
 NB_MODULE(_native, m) {
     // A model that is alive when Python ends is no leak.
@@ -30,4 +31,5 @@ NB_MODULE(_native, m) {
     bind_numbering(m);
     bind_rules(m);
     bind_moments(m);
+    bind_bins(m);
 }

@@ -83,9 +83,24 @@ inline bool check_numbers(const double* numbers, size_t n, const std::string& na
     return missing;
 }
 
+// Codes without a number of them are bins, ranges of numbers in ascending order; the largest code
+// that there may be stands for missing.
+inline void read_bins(Column& column, const std::string& name, size_t n_rows) {
+    if (column.width > 2) refuse(name + " must hold bins as uint8 or uint16");
+    column.numeric = true;
+    column.has_missing =
+        column.width == 1
+            ? largest(static_cast<const uint8_t*>(column.codes), n_rows) == column.missing_bin()
+            : largest(static_cast<const uint16_t*>(column.codes), n_rows) == column.missing_bin();
+}
+
 inline Column read_column(Arrays& arrays, nb::handle data, const std::string& name,
                           uint32_t n_codes, size_t n_rows) {
     Column column = read_cells(arrays, data, name, n_rows);
+    if (n_codes == 0 && !column.numeric) {
+        read_bins(column, name, n_rows);
+        return column;
+    }
     if (column.numeric) {
         column.has_missing = check_numbers(column.numbers, n_rows, name);
         return column;

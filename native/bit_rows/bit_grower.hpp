@@ -48,7 +48,7 @@ class BitGrower : public Grower {
         size_t words = 0;
         size_t room = 0;
         for (const Column& column : problem.columns) {
-            if (column.width != 1 || column.n_codes > most_values + 1) return false;
+            if (column.numeric || column.width != 1 || column.n_codes > most_values + 1) return false;
             if (column.has_missing && problem.missing != Policy::branch) return false;
             const uint32_t count = column.n_codes - (column.has_missing ? 0 : 1);
             if (count > most_values) return false;

@@ -19,7 +19,7 @@ enum class Policy { branch, split, largest, node, error };
 enum class Branching { values, groups, two_way };
 
 // A column of codes 0 .. n_codes - 1, the last of which is "missing"; or, if numeric,
-// of numbers, NaN being missing.
+// of numbers, NaN being missing, or of their bins as codes.
 struct Column {
     bool numeric = false;
     int width = 1;  // bytes of a code: 1, 2 or 4; 8 for numbers
@@ -29,6 +29,8 @@ struct Column {
     bool has_missing = false;
 
     uint32_t missing_code() const { return n_codes - 1; }
+    bool binned() const { return numeric && codes; }
+    uint32_t missing_bin() const { return width == 1 ? 0xff : 0xffff; }
     uint32_t at(size_t row) const {
         switch (width) {
             case 1:

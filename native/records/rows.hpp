@@ -92,7 +92,7 @@ void add_up_classes(const Ranked<Target>* entry, size_t n, const std::vector<uin
 // and is counted like categories; one with many is a sorted list.
 struct Numbers {
     // Up to this many distinct numbers are counted rather than sorted.
-    static constexpr size_t most_counted = 4096;
+    static constexpr size_t most_counted = FewNumbers::most;
 
     std::vector<uint32_t> rows;                         // those with weight, in order
     std::vector<std::vector<double>> values;            // by column: the distinct numbers
@@ -109,14 +109,25 @@ struct Numbers {
         sorted.resize(n_columns);
         all_apart.resize(n_columns);
         pool.each(n_columns, rows.size() * n_columns, [&](size_t j, unsigned) {
-            if (problem.columns[j].numeric) rank(problem.columns[j].numbers, j, problem.n_classes);
+            if (!problem.columns[j].numeric) return;
+            if (problem.columns[j].binned())
+                rank_bins(problem.columns[j], j);
+            else
+                rank(problem.columns[j].numbers, j);
+            finish(j, problem.n_classes);
         });
     }
 
     bool counted(size_t column) const { return !ranks[column].empty(); }
 
   private:
-    void rank(const double* numbers, size_t j, int n_classes) {
+    void rank(const double* numbers, size_t j) {
+        FewNumbers few;
+        if (few.find(numbers, rows, ranks[j])) {
+            for (uint64_t key : few.sorted_keys()) values[j].push_back(number_of(key));
+            return;
+        }
+        std::vector<uint16_t>().swap(ranks[j]);
         sort_numbers(numbers, rows, sorted[j]);
         size_t distinct = 0;
         for (size_t i = 0; i < sorted[j].size(); ++i)
@@ -125,20 +136,35 @@ struct Numbers {
         for (size_t i = 0; i < sorted[j].size(); ++i)
             if (!i || sorted[j][i].key != sorted[j][i - 1].key)
                 values[j].push_back(number_of(sorted[j][i].key));
+    }
+
+    void rank_bins(const Column& column, size_t j) {
+        std::vector<uint16_t> rank(column.missing_bin() + 1, 0);
+        for (uint32_t row : rows) rank[column.at(row)] = 1;
+        rank[column.missing_bin()] = 0;
+        for (size_t bin = 0; bin < rank.size(); ++bin) {
+            const bool occurs = rank[bin];
+            rank[bin] = uint16_t(values[j].size());
+            if (occurs) values[j].push_back(double(bin));
+        }
+        ranks[j].resize(rows.size());
+        for (size_t i = 0; i < rows.size(); ++i) ranks[j][i] = rank[column.at(rows[i])];
+    }
+
+    void finish(size_t j, int n_classes) {
         all_apart[j] =
             std::adjacent_find(values[j].begin(), values[j].end(), [](double low, double high) {
                 return !(low + apart < high);
             }) == values[j].end();
-        const size_t cells = values[j].size() * size_t(n_classes);
-        if (values[j].size() > most_counted || cells > rows.size()) return;
-        // The rank after the last stands for missing.
-        ranks[j].assign(rows.size(), uint16_t(values[j].size()));
-        uint16_t rank = 0;
-        for (const Numbered& item : sorted[j]) {
-            while (values[j][rank] != number_of(item.key)) ++rank;
-            ranks[j][item.position] = rank;
-        }
-        std::vector<Numbered>().swap(sorted[j]);
+        if (ranks[j].empty()) return;
+        const size_t n_values = values[j].size();
+        if (n_values <= most_counted && n_values * size_t(n_classes) <= rows.size()) return;
+        // Too many for a table by rank and class.
+        for (size_t i = 0; i < rows.size(); ++i)
+            if (ranks[j][i] < n_values)
+                sorted[j].push_back({key_of(values[j][ranks[j][i]]), uint32_t(i)});
+        sort_by_key(sorted[j]);
+        std::vector<uint16_t>().swap(ranks[j]);
     }
 };
 

@@ -75,4 +75,71 @@ inline void sort_numbers(const double* numbers, const std::vector<uint32_t>& row
     sort_by_key(sorted);
 }
 
+// The distinct ones among the known numbers of some rows, if they are few: then they need not be
+// sorted. A hash table of keys; ranks follow once all have been seen.
+class FewNumbers {
+  public:
+    static constexpr size_t most = 4096;
+
+    // False where there are more. `ranks` gets that of each row, the number of distinct ones where
+    // it is missing.
+    bool find(const double* numbers, const std::vector<uint32_t>& rows,
+              std::vector<uint16_t>& ranks) {
+        slots_.assign(n_slots, {0, none});
+        keys_.clear();
+        ranks.resize(rows.size());
+        // Unlike a sort, probing is slow if keys collide; who tries to make them do so is refused.
+        size_t probes_left = 8 * rows.size() + n_slots;
+        for (size_t i = 0; i < rows.size(); ++i) {
+            const double number = numbers[rows[i]];
+            if (std::isnan(number)) {
+                ranks[i] = none;
+                continue;
+            }
+            const uint64_t key = key_of(number);
+            size_t at = size_t((key * 0x9e3779b97f4a7c15u) >> (64 - slot_bits));
+            while (slots_[at].number != none && slots_[at].key != key) {
+                at = (at + 1) % n_slots;
+                if (!--probes_left) return false;
+            }
+            if (slots_[at].number == none) {
+                if (keys_.size() == most) return false;
+                slots_[at] = {key, uint16_t(keys_.size())};
+                keys_.push_back(key);
+            }
+            ranks[i] = slots_[at].number;
+        }
+        to_ranks(ranks);
+        return true;
+    }
+
+    const std::vector<uint64_t>& sorted_keys() const { return keys_; }
+
+  private:
+    static constexpr int slot_bits = 14;
+    static constexpr size_t n_slots = size_t(1) << slot_bits;
+    static constexpr uint16_t none = 0xffff;
+
+    struct Slot {
+        uint64_t key;
+        uint16_t number;  // in the order of appearance
+    };
+
+    void to_ranks(std::vector<uint16_t>& ranks) {
+        std::vector<Numbered> order;
+        for (size_t i = 0; i < keys_.size(); ++i) order.push_back({keys_[i], uint32_t(i)});
+        std::sort(order.begin(), order.end(),
+                  [](const Numbered& a, const Numbered& b) { return a.key < b.key; });
+        std::vector<uint16_t> rank(size_t(none) + 1, uint16_t(order.size()));
+        for (size_t i = 0; i < order.size(); ++i) {
+            rank[order[i].position] = uint16_t(i);
+            keys_[i] = order[i].key;
+        }
+        for (uint16_t& one : ranks) one = rank[one];
+    }
+
+    std::vector<Slot> slots_;
+    std::vector<uint64_t> keys_;
+};
+
 }  // namespace branchwise

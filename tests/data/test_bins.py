@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from branchwise import ID3Classifier, ParameterError, Recipe, datasets, fit_tree
-from branchwise.data.arrays import bin_columns, numbers_of_thresholds
+from branchwise.data.bins import bin_codes, bin_columns, numbers_of_thresholds
 from branchwise.data.table_schema import Column, Columns
+from branchwise.native import extension
 
 KERNELS = ["reference", "native"]
 
@@ -40,6 +41,82 @@ def test_a_bin_holds_what_is_at_most_its_edge():
         assert (number > edges[0][:code]).all()
         assert (number <= edges[0][code:]).all()
     assert np.isnan(binned.data[0][-1])
+
+
+def drawn(rng: np.random.Generator) -> np.ndarray:
+    """Numbers of some shape: even, skewed, clustered, tied, far apart, missing."""
+    n = int(
+        rng.choice([1, 2, 20, 300, 5000, 40_000], p=[0.05, 0.05, 0.3, 0.3, 0.2, 0.1])
+    )
+    numbers = [
+        lambda: rng.normal(size=n),
+        lambda: rng.normal(size=n).round(int(rng.integers(0, 4))),
+        lambda: np.exp(rng.normal(size=n) * rng.choice([1, 10, 100])),
+        lambda: rng.integers(0, rng.choice([2, 5, 300, 10**6]), n).astype(float),
+        lambda: np.where(rng.random(n) < 0.9, 0.0, rng.normal(size=n)),
+        lambda: np.where(rng.random(n) < 0.9, 7.0, -rng.random(n)),
+        lambda: rng.normal(size=n) * rng.choice([1, 1e300, 5e-324, 1e-310], n),
+        lambda: 1.0 + rng.integers(0, 2000, n) * 2.0**-52,
+        lambda: np.copysign(rng.integers(0, 2, n), rng.normal(size=n)) * 1e308,
+    ][rng.integers(9)]()
+    numbers[rng.random(n) < rng.choice([0, 0, 0.1, 1])] = np.nan
+    return numbers
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_both_kernels_find_the_same_bins(part):
+    for seed in range(part, 400, 5):
+        rng = np.random.default_rng(seed)
+        numbers = drawn(rng)
+        max_bins = int(rng.choice([2, 3, 10, 254, 255, 256, 1000, 4096]))
+        counted = None if seed % 3 else rng.random(len(numbers)) < 0.5
+        given = [Column("x", "numeric")], Columns(len(numbers), (numbers,)), max_bins
+        expected, edges = bin_columns(*given, counted)
+        found, found_edges = bin_codes(*given, counted, threads=1)
+        assert found_edges.keys() == edges.keys(), seed
+        (codes,) = found.data
+        if edges:
+            assert codes.dtype == (np.uint8 if max_bins <= 255 else np.uint16)
+            missing = codes == np.iinfo(codes.dtype).max
+            codes = np.where(missing, np.nan, codes)
+            np.testing.assert_array_equal(found_edges[0], edges[0], str(seed))
+        np.testing.assert_array_equal(codes, expected.data[0], str(seed))
+
+
+def test_several_threads_find_the_same_bins():
+    rng = np.random.default_rng(0)
+    columns = [Column("x", "numeric")] * 5
+    data = Columns(900, tuple(rng.normal(size=900) for _ in columns))
+    (alone, edges), (shared, same) = (
+        bin_codes(columns, data, 20, None, threads) for threads in (1, 3)
+    )
+    for j in range(5):
+        np.testing.assert_array_equal(edges[j], same[j])
+        np.testing.assert_array_equal(alone.data[j], shared.data[j])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("columns", [np.zeros(3, dtype=np.float32)]),
+        ("columns", [np.zeros(3), np.zeros(4)]),
+        ("columns", [np.array([1.0, np.inf, 2.0])]),
+        ("counted", np.ones(2, dtype=np.uint8)),
+        ("max_bins", 1),
+        ("max_bins", 2**16),
+        ("n_threads", 0),
+    ],
+)
+def test_invalid_columns_are_not_binned(name, value):
+    given = {
+        "columns": [np.arange(3.0)],
+        "counted": np.ones(3, dtype=np.uint8),
+        "max_bins": 2,
+        "n_threads": 1,
+    }
+    extension().bin_columns(**given)
+    with pytest.raises((ValueError, TypeError), match=name):
+        extension().bin_columns(**given | {name: value})
 
 
 def test_few_numbers_keep_their_exact_cuts():

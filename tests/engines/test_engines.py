@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from branchwise import DataError, ParameterError, fit_tree
-from branchwise.data.arrays import bin_columns
+from branchwise.data.bins import bin_columns
 from branchwise.data.table_schema import Column, Columns
 from branchwise.engines.base import Task
 from branchwise.engines.level_engine import in_buckets

@@ -18,8 +18,9 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from branchwise.data.arrays import Edges, Floats
+from branchwise.data.arrays import Floats
 from branchwise.data.arrow import is_dataset
+from branchwise.data.bins import Edges
 from branchwise.data.columns import Numbers, RawColumn
 from branchwise.data.frames import Frame, check_column_names
 from branchwise.data.table_schema import Schema, Value, check_names

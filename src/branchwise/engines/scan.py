@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Edges, Floats, Ints, edges_between, run_starts
+from branchwise.data.arrays import Floats, Ints, run_starts
+from branchwise.data.bins import Edges, edges_between
 from branchwise.data.columns import Coded, RawColumn, check_mixed
 from branchwise.data.encode import check_missing, learn_column
 from branchwise.data.exact_sums import lowest_bit

@@ -73,9 +73,14 @@ def table_arguments(
 def _cells(
     columns: Sequence[Column], data: Columns, grid: WeightGrid
 ) -> dict[str, Any]:
+    # Of a numeric column with codes, these are bins.
+    n_codes = [
+        0 if column.is_numeric and cells.dtype.kind == "u" else column.missing_code + 1
+        for column, cells in zip(columns, data.data, strict=True)
+    ]
     return {
         "columns": plain_arrays(data.data),
-        "n_codes": [column.missing_code + 1 for column in columns],
+        "n_codes": n_codes,
         "weights": optional_array(grid.weights),
     }
 

@@ -12,9 +12,9 @@ from branchwise.data.arrays import (
     Floats,
     first_best,
     least_of_equals,
-    numbers_of_thresholds,
     run_starts,
 )
+from branchwise.data.bins import numbers_of_thresholds
 from branchwise.data.table_schema import Column
 from branchwise.grow.choose import Stop
 from branchwise.grow.counts import Counts

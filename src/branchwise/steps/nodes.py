@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import numbers_of_thresholds
+from branchwise.data.bins import numbers_of_thresholds
 from branchwise.data.weights import check_weights
 from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError

@@ -15,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Edges, Ints
+from branchwise.data.arrays import Ints
+from branchwise.data.bins import Edges
 from branchwise.data.table_schema import Value
 from branchwise.engines.memory import MemoryEngine, Training
 from branchwise.errors import DataError

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import TIE, Edges, Floats, Ints, distinct
+from branchwise.data.arrays import TIE, Floats, Ints, distinct
+from branchwise.data.bins import Edges
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
 from branchwise.data.table_schema import Schema

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from branchwise.data.arrays import (
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.bins import (
     Edges,
-    Floats,
-    Ints,
+    bin_codes,
     bin_columns,
     bins_of_thresholds,
     numbers_of_thresholds,
@@ -161,21 +161,22 @@ def grown(
 ) -> Tree:
     """Grow a tree and prune it as far as the training rows alone allow."""
     grid = training.grid(recipe)
-    training, edges = in_bins(training, grid, recipe)
+    rows, edges = in_bins(training, grid, recipe, _is_native(training, recipe), threads)
     if training.cache is None or callable(recipe.criterion):
         # A user's function need not be deterministic.
-        tree = _whole(training, grid, recipe, threads, progress)
+        tree = _whole(rows, grid, recipe, threads, progress)
     else:
         told = _told(training), training.n_classes, digest(training.weights)
         tree = thinned_from_larger(
             training.cache.below(told),
             recipe,
             grid.total if recipe.weights_are_cases else grid.n_cases,
-            lambda recipe: _whole(training, grid, recipe, threads, progress),
+            lambda recipe: _whole(rows, grid, recipe, threads, progress),
         )
+    if edges:
+        tree = in_numbers(tree, edges)
     tree = _trimmed(with_costs(tree, recipe), training, grid, recipe)
-    tree = with_class_cases(with_predictions(tree, recipe), training, grid)
-    return in_numbers(tree, edges) if edges else tree
+    return with_class_cases(with_predictions(tree, recipe), training, grid)
 
 
 def _told(training: Training) -> bytes:
@@ -194,7 +195,7 @@ def _whole(
     """Grow a tree without pruning it."""
     target = training.prepared(grid)
     columns, data = training.columns, training.data
-    if native.serves(recipe) and _native_holds(training):
+    if _is_native(training, recipe):
         if isinstance(target, Classes):
             labels, n_classes = target.labels, target.n_classes
             tree = native.grow_native(
@@ -210,20 +211,31 @@ def _whole(
     return finished(tree, engine.scale, grid)
 
 
+def _is_native(training: Training, recipe: Recipe) -> bool:
+    return native.serves(recipe) and _native_holds(training)
+
+
 def _native_holds(training: Training) -> bool:
     n_classes = max(training.n_classes, 1)
     return native.holds(training.columns, n_classes, training.data.n_rows)
 
 
 def in_bins(
-    training: Training, grid: WeightGrid, recipe: Recipe
+    training: Training,
+    grid: WeightGrid,
+    recipe: Recipe,
+    as_codes: bool = False,
+    threads: int = 1,
 ) -> tuple[Training, Edges]:
-    """Bin the columns with many distinct numbers, if the recipe has ``max_bins``."""
+    """Bin the columns with many distinct numbers, if the recipe has ``max_bins``.
+
+    The compiled kernel grows from the bins as codes.
+    """
     if recipe.max_bins is None:
         return training, {}
     counted = None if grid.weights is None else grid.weights > 0
-    columns = training.columns
-    data, edges = bin_columns(columns, training.data, recipe.max_bins, counted)
+    given = training.columns, training.data, recipe.max_bins, counted
+    data, edges = bin_codes(*given, threads) if as_codes else bin_columns(*given)
     return replace(training, data=data), edges
 
 
