@@ -67,7 +67,7 @@ ALLOWED = {
     "src/branchwise/files/dataset.py": {"parts"},  # of pathlib.Path
     "src/branchwise/tree/tree.py": {"cut", "answer"},
     "src/branchwise/model_file.py": {"answer", "cut"},
-    "src/branchwise/recipe/parameters.py": {"cut", "cuts", "min_significance"},
+    "src/branchwise/recipe/parameters.toml": {"cut", "cuts", "min_significance"},
     # Text of exported code, which stays byte for byte the same.
     "src/branchwise/export/excel.py": {"answer", "reply"},
     "src/branchwise/export/onnx.py": {"answered"},
@@ -142,6 +142,7 @@ TEMPLATES = [
 ]
 FILES = [
     *sorted({*(ROOT / "src").rglob("*.py"), *TEMPLATES}),
+    *sorted((ROOT / "src").rglob("*.toml")),
     *sorted((ROOT / "docs").rglob("*.md")),
     ROOT / "README.md",
 ]

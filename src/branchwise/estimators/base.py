@@ -90,7 +90,7 @@ def documented(estimator: _Estimator) -> _Estimator:
 class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     """Base class of estimators around :func:`~branchwise.fit.fit_tree`.
 
-    The fields are parameters, which ``recipe/parameters.py`` declares; the ones of
+    The fields are parameters, which ``recipe/parameters.toml`` declares; the ones of
     other kinds of estimators and other defaults are fields of the subclasses.
     """
 

@@ -1,6 +1,6 @@
 """:class:`Recipe`: the parameters of a tree-growing algorithm, and their checks.
 
-Every field is checked as ``recipe/parameters.py`` declares it; how fields go together
+Every field is checked as ``recipe/parameters.toml`` declares it; how fields go together
 is checked here. An algorithm is a value, not a subclass: :data:`ID3`, :data:`C45` and
 :data:`CART`; estimators and the command line fill in its recipe with the parameters
 that are given.
@@ -16,12 +16,13 @@ from typing import Any
 
 from branchwise.data.arrays import TIE
 from branchwise.errors import ParameterError
-from branchwise.recipe.allowed import (
+from branchwise.recipe.parameters import (
     ALGORITHMS,
     ALPHA_RULES,
     BRANCHINGS,
     BUILT_IN,
     FOR_NUMBERS,
+    PARAMETERS,
     POLICIES,
     PROBABILITIES,
     PRUNINGS,
@@ -29,6 +30,7 @@ from branchwise.recipe.allowed import (
     UNSEEN_POLICIES,
     Branching,
     CriterionFunction,
+    Parameter,
     Policy,
     Probabilities,
     Pruning,
@@ -37,8 +39,8 @@ from branchwise.recipe.allowed import (
     cases,
     is_whole,
     named,
+    parameters_section,
 )
-from branchwise.recipe.parameters import PARAMETERS, Parameter, parameters_section
 
 __all__ = [
     "ALGORITHMS",

@@ -1,47 +1,240 @@
 """The declaration of every parameter: values, algorithms, help text.
 
-:data:`PARAMETERS` has one :class:`Parameter` for each parameter of the estimators, of
-:class:`~branchwise.recipe.Recipe` and of the growing options of the command line, in
-the order of ``branchwise fit --help``. Checks, docstrings, options, defaults in
-``--help`` and fields of model files are all derived from it.
+``parameters.toml`` declares one :class:`Parameter` for each parameter of the
+estimators, of :class:`~branchwise.recipe.Recipe` and of the growing options of the
+command line. Checks, docstrings, options, defaults in ``--help`` and fields of model
+files are all derived from it.
 """
 
 from __future__ import annotations
 
+import math
+import numbers
 import textwrap
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from pathlib import Path
+from typing import Any, Literal, cast
 
+from branchwise.data.arrays import Floats
 from branchwise.errors import ParameterError
-from branchwise.recipe.allowed import (
-    ALGORITHMS,
-    ALPHA,
-    AMOUNT,
-    BRANCHINGS,
-    CONFIDENCE,
-    COSTS,
-    CRITERION,
-    FLAG,
-    FRACTION,
-    JOBS,
-    P_VALUE,
-    POLICIES,
-    PROBABILITIES,
-    PRUNINGS,
-    UNSEEN_POLICIES,
-    WEIGHT_SHARE,
-    Allowed,
-    by_data,
-    cases,
-    choice,
-    whole,
+
+#: The names of algorithms, as views and exports print them.
+ALGORITHMS = ("ID3", "C4.5", "CART")
+Branching = Literal["values", "groups", "two-way"]
+BRANCHINGS: tuple[Branching, ...] = ("values", "groups", "two-way")
+Pruning = Literal["error-based", "reduced-error", "cost-complexity"]
+PRUNINGS: tuple[Pruning, ...] = ("error-based", "reduced-error", "cost-complexity")
+
+Policy = Literal["branch", "split", "largest", "node", "error", "learned", "surrogate"]
+#: Policies of values that training did not have.
+UNSEEN_POLICIES: tuple[Policy, ...] = ("branch", "split", "largest", "node", "error")
+#: Policies that are learnt from missing values, only for two-way splits.
+TWO_WAY_POLICIES: tuple[Policy, ...] = ("learned", "surrogate")
+#: Policies of missing values.
+POLICIES: tuple[Policy, ...] = UNSEEN_POLICIES + TWO_WAY_POLICIES
+Threshold = Literal["midpoint", "value"]
+#: A criterion written by a user: class weights of k nodes, shape (k, classes), and
+#: of their branches, shape (k, branches, classes), give k scores. Branches are those
+#: that have cases, in the order of their values, followed by rows of zeros.
+CriterionFunction = Callable[[Floats, Floats], Floats]
+#: Criteria of classification and regression, and the impurities they use.
+BUILT_IN = ("gain", "gain_ratio", "gini")
+FOR_NUMBERS = ("variance", "poisson")
+#: Other names of criteria, those of scikit-learn.
+ALIASES = {"entropy": "gain", "log_loss": "gain", "squared_error": "variance"}
+Probabilities = Literal["frequencies", "laplace", "m-estimate"]
+PROBABILITIES: tuple[Probabilities, ...] = ("frequencies", "laplace", "m-estimate")
+#: Rules by which cross-validation chooses ``ccp_alpha``.
+ALPHA_RULES = ("best", "1-se")
+#: Squares of costs up to this are finite.
+_LARGEST_COST = 1e150
+
+
+def canonical(criterion: object) -> object:
+    """Return the name that a criterion has in recipes and model files."""
+    return (
+        ALIASES.get(criterion, criterion) if isinstance(criterion, str) else criterion
+    )
+
+
+def named(criteria: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of criteria, followed by their other names."""
+    return *criteria, *(other for other, name in ALIASES.items() if name in criteria)
+
+
+#: How the value of an option is written: a whole number, a number, a number of cases
+#: or a share, a number or a rule of ALPHA_RULES, one of the choices, a switch, text.
+Kind = Literal["whole", "number", "cases", "alpha", "choice", "flag", "text"]
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number, not a boolean."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _is_amount(value: Any) -> bool:
+    try:
+        return _is_real(value) and math.isfinite(value) and value >= 0
+    except OverflowError:  # an integer beyond every float
+        return False
+
+
+def _is_between(value: Any, above: float, most: float) -> bool:
+    return _is_real(value) and above < value <= most
+
+
+def _is_share(value: Any) -> bool:
+    return _is_real(value) and 0 < value < 1
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The values that a parameter may have.
+
+    ``words`` follow "must be" in an error; ``accepts`` is None where only the data can
+    tell; ``kind`` is how the value is written on the command line, ``type`` how
+    docstrings name its type.
+    """
+
+    words: str
+    accepts: Callable[[Any], bool] | None
+    kind: Kind
+    type: str
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether values are numbers, some of which may be None or a rule."""
+        return self.kind in ("whole", "number", "cases", "alpha")
+
+
+def whole(least: int) -> Allowed:
+    """Return None or whole numbers."""
+    return Allowed(
+        f"None or a whole number of at least {least}",
+        lambda v: v is None or (is_whole(v) and v >= least),
+        "whole",
+        "int or None",
+        least=least,
+    )
+
+
+def cases(least: int, every: bool = False) -> Allowed:
+    """Return a number of cases, or a share below 1.
+
+    ``every`` allows 1.0, all cases, too: no branch of a split can have them.
+    """
+
+    def accepts(value: object) -> bool:
+        if is_whole(value):
+            return cast("int", value) >= least
+        return _is_share(value) or (every and _is_real(value) and value == 1)
+
+    share = "a share above 0 and up to 1.0" if every else "a share between 0 and 1"
+    words = f"a whole number of at least {least} or {share}"
+    return Allowed(words, accepts, "cases", "int or float")
+
+
+def choice(choices: tuple[str, ...], none: bool = False) -> Allowed:
+    """Return names to choose from; ``none`` allows None, too."""
+    words = " or ".join(repr(name) for name in (None,) * none + choices)
+    return Allowed(
+        words,
+        lambda v: v in choices if isinstance(v, str) else none and v is None,
+        "choice",
+        "{" + ", ".join(f'"{name}"' for name in choices) + "}" + " or None" * none,
+        choices,
+    )
+
+
+AMOUNT = Allowed(
+    "a finite number of at least 0", _is_amount, "number", "float", least=0
+)
+FLAG = Allowed("True or False", lambda v: isinstance(v, bool), "flag", "bool")
+CRITERION = Allowed(
+    " or ".join(map(repr, named(BUILT_IN)))
+    + " or a function of the class weights of nodes and of their branches",
+    lambda v: (
+        v in (*BUILT_IN, *FOR_NUMBERS)
+        if isinstance(v, str)
+        else callable(v) and not isinstance(v, type)
+    ),
+    "choice",
+    "str or callable",
+    named(BUILT_IN) + named(FOR_NUMBERS),
 )
 
-#: Algorithms by the names of the command line; regression has other parameters.
-_ID3, _C45, _CART, _REGRESSION = "id3", "c4.5", "cart", "cart --regression"
-_EVERY = (_ID3, _C45, _CART, _REGRESSION)
-_CLASSIFIERS = (_ID3, _C45, _CART)
+
+def _is_cost_matrix(costs: Any) -> bool:
+    if costs is None:
+        return True
+    try:
+        rows = [list(row) for row in costs]
+    except TypeError:
+        return False
+    return bool(rows) and all(
+        len(row) == len(rows)
+        and all(
+            _is_amount(cost) and cost <= _LARGEST_COST and (i != j or cost == 0)
+            for j, cost in enumerate(row)
+        )
+        for i, row in enumerate(rows)
+    )
+
+
+P_VALUE = Allowed(
+    "None or a probability above 0 and up to 1, such as 0.05",
+    lambda v: v is None or _is_between(v, 0, 1),
+    "number",
+    "float or None",
+)
+JOBS = Allowed(
+    "None or a whole number other than 0 (-1: all cores)",
+    lambda v: v is None or (is_whole(v) and v != 0),
+    "whole",
+    "int or None",
+)
+WEIGHT_SHARE = Allowed(
+    "a share from 0 up to 0.5",
+    lambda v: _is_amount(v) and v <= 0.5,
+    "number",
+    "float",
+)
+CONFIDENCE = Allowed(
+    "a number above 0 and up to 0.5",
+    lambda v: _is_between(v, 0, 0.5),
+    "number",
+    "float",
+)
+FRACTION = Allowed(
+    "None or a share between 0 and 1, such as 0.25",
+    lambda v: v is None or _is_share(v),
+    "number",
+    "float or None",
+)
+ALPHA = Allowed(
+    "a finite number of at least 0, 'best' or '1-se'",
+    lambda v: v in ALPHA_RULES if isinstance(v, str) else _is_amount(v),
+    "alpha",
+    'float, "best" or "1-se"',
+)
+COSTS = Allowed(
+    "None or a square of numbers from 0 to 1e150, a row for each true class, "
+    "with 0 where the prediction is right",
+    _is_cost_matrix,
+    "text",
+    "sequence of sequences or None",
+)
+
+#: By the names of the command line; regression has other parameters.
+_EVERY = ("id3", "c4.5", "cart", "cart --regression")
 
 
 @dataclass(frozen=True)
@@ -103,295 +296,33 @@ def parameters_section(defaults: Mapping[str, object]) -> str:
     return "\n".join(lines)
 
 
-def _table(*parameters: Parameter) -> dict[str, Parameter]:
-    return {parameter.name: parameter for parameter in parameters}
+def _allowed(declared: Any) -> Allowed:
+    """Return the values that a declaration names or describes."""
+    match declared:
+        case str(name):
+            found: Allowed = globals()[name]
+            return found
+        case {"whole": least}:
+            return whole(least)
+        case {"cases": least}:
+            return cases(least, declared.get("every", False))
+        case {"choices": choices}:
+            names = globals()[choices] if isinstance(choices, str) else choices
+            return choice(tuple(names), declared.get("none", False))
+    # Checked where the data are known.
+    return Allowed("", None, "text", declared["type"])
 
 
-_growing = partial(Parameter, group="Growing")
-_pruning = partial(Parameter, group="Pruning")
-_weights = partial(Parameter, group="Weights, costs and probabilities")
-_ERROR_BASED = ("pruning", "error-based")
-_REDUCED_ERROR = ("pruning", "reduced-error")
-_COST_COMPLEXITY = ("pruning", "cost-complexity")
+def _declared(name: str, fields: dict[str, Any]) -> Parameter:
+    lists = {key: tuple(v) for key, v in fields.items() if isinstance(v, list)}
+    text, allowed = " ".join(fields["help"].split()), _allowed(fields["allowed"])
+    return Parameter(name, **fields | lists | {"help": text, "allowed": allowed})
 
+
+#: Not read by importlib.resources, which takes longer to import than all of this.
+_FILE = Path(__file__).with_name("parameters.toml")
 #: Every parameter by its name, in the order of the options of ``branchwise fit``.
-PARAMETERS = _table(
-    _growing(
-        "criterion",
-        CRITERION,
-        "The score of a split: gain, gain_ratio or gini for ID3; gini or gain for "
-        "CART; variance or poisson for regression. entropy and log_loss are other "
-        "names of gain, squared_error of variance.",
-        algorithms=(_ID3, _CART, _REGRESSION),
-    ),
-    _growing(
-        "max_depth",
-        whole(0),
-        "Maximum number of splits from the root to a leaf.",
-        metavar="N",
-        without="no limit",
-    ),
-    _growing(
-        "max_leaf_nodes",
-        whole(1),
-        "Maximum number of leaves; splits that reduce impurity most come first.",
-        metavar="N",
-        without="no limit",
-    ),
-    _growing(
-        "min_samples_split",
-        cases(2, whole=True),
-        "The fewest cases a node needs to be split; below 1, a share.",
-        metavar="NUMBER",
-    ),
-    _growing(
-        "min_samples_leaf",
-        cases(1),
-        "The fewest cases each branch must get; below 1, a share.",
-        metavar="NUMBER",
-    ),
-    _growing(
-        "min_weight_fraction_leaf",
-        WEIGHT_SHARE,
-        "The least share of the total weight of all cases that each branch must get; "
-        "without weights, of their number.",
-        metavar="SHARE",
-    ),
-    _growing(
-        "min_samples_branch",
-        cases(0),
-        "Quinlan's -m: the fewest cases that at least two branches must get; below 1, "
-        "a share.",
-        algorithms=(_C45,),
-        metavar="NUMBER",
-    ),
-    _growing(
-        "min_gain",
-        AMOUNT,
-        "The least gain (bits, with gain) that a split must bring.",
-        metavar="NUMBER",
-    ),
-    _growing(
-        "max_p_value",
-        P_VALUE,
-        "Largest p-value of a split, such as 0.05: of a chi-square or F test, "
-        "Bonferroni-adjusted for the number of possible splits and of columns.",
-        metavar="NUMBER",
-        without="no test",
-        file_key="min_significance",
-    ),
-    _growing(
-        "group_values",
-        FLAG,
-        "Quinlan's -s: a branch may have several values.",
-        algorithms=(_C45,),
-        without="no",
-    ),
-    _growing(
-        "threshold",
-        choice(("midpoint", "value")),
-        "Whether thresholds are values of the table or midpoints between two values.",
-        algorithms=(_C45,),
-        file_key="cut",
-    ),
-    _growing(
-        "missing",
-        choice(POLICIES),
-        "What a missing value does: takes its own branch, goes down every branch with "
-        "a fraction of its weight (split), takes the largest branch, stops at the node "
-        "or is an error; with two-way splits, takes the branch that scored better in "
-        "training (learned) or that of a surrogate split.",
-        renamed="missing_policy",
-    ),
-    _growing(
-        "unseen",
-        choice(UNSEEN_POLICIES),
-        "What an unseen category does; branch treats it as missing.",
-        renamed="unseen_policy",
-    ),
-    Parameter(
-        "categorical_features",
-        by_data(
-            "'from_dtype', 'all', a mask, a list of indices or a list of names",
-            '"from_dtype", "all", mask, indices or names',
-        ),
-        "Number columns whose values are names; text, categories and booleans always "
-        "are.",
-        without="from_dtype",
-        renamed="categorical",
-    ),
-    Parameter(
-        "categories",
-        by_data(
-            "None or a dict of column name (or index) to the list of its possible "
-            "values",
-            "dict or None",
-        ),
-        "All possible values of columns, by name or index, in order; another value is "
-        "an error.",
-    ),
-    _growing(
-        "max_bins",
-        whole(2),
-        "Maximum number of bins of a numeric column; thresholds are between bins only. "
-        "Faster on long tables, no longer exact.",
-        metavar="N",
-        without="every threshold",
-    ),
-    _growing(
-        "n_jobs",
-        JOBS,
-        "Threads to grow with, -1 is all cores; the tree is the same.",
-        metavar="N",
-        without="1",
-    ),
-    _pruning(
-        "pruning",
-        choice(PRUNINGS, none=True),
-        "The method of pruning after the tree is grown.",
-    ),
-    _pruning(
-        "prune",
-        FLAG,
-        "Whether the tree is pruned.",
-        algorithms=(_C45,),
-        without="yes",
-        off="J48's -U: leave the tree unpruned.",
-    ),
-    _pruning(
-        "confidence",
-        CONFIDENCE,
-        "error-based, Quinlan's -c as a share: the lower, the more is pruned; up to "
-        "0.5.",
-        algorithms=_CLASSIFIERS,
-        only_with=_ERROR_BASED,
-        metavar="SHARE",
-    ),
-    _pruning(
-        "raise_subtrees",
-        FLAG,
-        "error-based: whether a branch may replace its parent, subtree raising.",
-        algorithms=_CLASSIFIERS,
-        only_with=_ERROR_BASED,
-        off="error-based, J48's -S: no subtree raising.",
-    ),
-    _pruning(
-        "tolerance",
-        AMOUNT,
-        "reduced-error: the loss of accuracy allowed for each pruned subtree.",
-        only_with=_REDUCED_ERROR,
-        metavar="SHARE",
-    ),
-    _pruning(
-        "validation",
-        by_data(
-            "a pair: a table with the columns of X, and its target", "pair or None"
-        ),
-        "reduced-error: a table with rows to prune with.",
-        only_with=_REDUCED_ERROR,
-        metavar="FILE",
-        without="",
-    ),
-    _pruning(
-        "validation_fraction",
-        FRACTION,
-        "reduced-error: the share of the rows to hold out for pruning, where no others "
-        "are given.",
-        only_with=_REDUCED_ERROR,
-        metavar="SHARE",
-        without="",
-    ),
-    _pruning(
-        "ccp_alpha",
-        ALPHA,
-        "cost-complexity: the complexity parameter, in units of impurity; or chosen by "
-        "cross-validation: the best, or the largest within one standard error of the "
-        "best. CART needs no other choice of pruning beside it.",
-        only_with=_COST_COMPLEXITY,
-        metavar="NUMBER|best|1-se",
-    ),
-    _weights(
-        "weight",
-        by_data("the name of a column", "str or None"),
-        "The column with the weight of each row.",
-        metavar="COLUMN",
-        without="",
-    ),
-    _weights(
-        "class_weight",
-        by_data(
-            "None, 'balanced' or a dict of class to weight", 'dict, "balanced" or None'
-        ),
-        "Weights of the classes, by which those of rows are multiplied; classes not "
-        "named have 1.",
-        algorithms=_CLASSIFIERS,
-        metavar="balanced|CLASS=NUMBER,...",
-        without="",
-    ),
-    _weights(
-        "priors",
-        by_data("None or a dict that gives every class its share", "dict or None"),
-        "Prior probabilities of the classes, where they differ from the training rows.",
-        algorithms=_CLASSIFIERS,
-        metavar="CLASS=SHARE,...",
-        without="as in the table",
-    ),
-    _weights(
-        "costs",
-        COSTS,
-        "Costs of misclassification: a table with a row for each true class and a "
-        "column for each predicted class, or the pairs that do not cost 1. The class "
-        "of the least expected cost is predicted.",
-        algorithms=_CLASSIFIERS,
-        metavar="FILE|TRUE:PREDICTED=COST,...",
-        without="1 each",
-    ),
-    _weights(
-        "probabilities",
-        choice(PROBABILITIES),
-        "Class probabilities of a leaf: frequencies, Laplace (one more case for every "
-        "class), or m-estimate (m more cases, distributed as in the root).",
-        algorithms=_CLASSIFIERS,
-    ),
-    _weights(
-        "m",
-        AMOUNT,
-        "Number of cases that an m-estimate of probabilities adds.",
-        algorithms=_CLASSIFIERS,
-        only_with=("probabilities", "m-estimate"),
-        metavar="NUMBER",
-    ),
-    Parameter(
-        "algorithm",
-        choice(ALGORITHMS),
-        "The name of the algorithm in views, exports and model files.",
-        algorithms=(),
-    ),
-    Parameter(
-        "branching",
-        choice(BRANCHINGS),
-        "Whether a category column has one branch per value, one per group of values, "
-        "or two branches.",
-        algorithms=(),
-    ),
-    Parameter(
-        "quinlan_thresholds",
-        FLAG,
-        "Whether thresholds are chosen as in C4.5: by gain, with enough cases on each "
-        "side, and the gain reduced for the number of thresholds.",
-        algorithms=(),
-        file_key="quinlan_cuts",
-    ),
-    Parameter(
-        "average_gain",
-        FLAG,
-        "Whether a split must gain about as much as splits of the node do on average.",
-        algorithms=(),
-    ),
-    Parameter(
-        "collapse",
-        FLAG,
-        "Whether subtrees that err no less than a leaf become leaves.",
-        algorithms=(),
-    ),
-)
+PARAMETERS = {
+    name: _declared(name, fields)
+    for name, fields in tomllib.loads(_FILE.read_text("utf-8")).items()
+}

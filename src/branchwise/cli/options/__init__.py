@@ -7,7 +7,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Protocol
 
 import typer
@@ -73,7 +73,7 @@ class Page:
     """
 
     def __init__(self, name: str) -> None:
-        page = files("branchwise.cli") / "help" / f"{name}.txt"
+        page = Path(__file__).parents[1] / "help" / f"{name}.txt"
         text, _, declared = page.read_text("utf-8").partition("Options:\n")
         # Lines of examples are not joined.
         self.text = text.replace("Examples:", "\b\nExamples:")
