@@ -7,25 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from branchwise.data.table_schema import Schema
-from branchwise.errors import ParameterError, counted
-from branchwise.steps.nodes import bars_of, encoded, node_steps, wanted_nodes
-from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps
-from branchwise.steps.wording import (
+from branchwise.errors import ParameterError
+from branchwise.steps.formulas import (
     SHOWN_TERMS,
     Figures,
-    afterwards,
     average_formula,
     candidate_formulas,
-    cases_words,
-    child_words,
-    choice,
     count,
-    ending_words,
     impurity,
-    out_words,
     symbol,
-    whole_words,
 )
+from branchwise.steps.nodes import bars_of, encoded, node_steps, wanted_nodes
+from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps
 from branchwise.text import as_html as html
 from branchwise.text.blocks import (
     Block,
@@ -45,6 +38,7 @@ from branchwise.text.conditions import (
     word,
 )
 from branchwise.text.document import as_latex, as_markdown, as_text
+from branchwise.threads import cached_property
 from branchwise.train.fitted_tree import FittedTree
 
 #: Of more classes only the first have a column, and the rest share one.
@@ -68,6 +62,18 @@ class Context:
         """The classes in words."""
         return [word(label) for label in self.schema.classes]
 
+    @cached_property
+    def say(self) -> Any:
+        """The sentences, as functions of nodes and candidates."""
+        bars, figures = self.bars, self.figures
+        return html.sentences(
+            "steps/templates/sentences.txt",
+            bars=bars,
+            figures=figures,
+            count=count,
+            is_regression=bars.criterion in ("variance", "poisson"),
+        )
+
 
 def page(nodes: Sequence[NodeSteps], context: Context) -> list[Block]:
     """Lay out the worked solution of some nodes."""
@@ -86,22 +92,16 @@ def page(nodes: Sequence[NodeSteps], context: Context) -> list[Block]:
     return blocks
 
 
-def title(node: NodeSteps) -> str:
-    """Name a node."""
-    if not node.depth:
-        return f"Node {node.node}: the root, all cases"
-    shown = [phrase(condition) for condition in node.path[-_SHOWN_CONDITIONS:]]
-    if node.depth > len(shown):
-        more = node.depth - len(shown)
-        shown.insert(0, f"... ({counted(more, 'condition')} more)")
-    return f"Node {node.node}: {' and '.join(shown)}"
-
-
 def _node(node: NodeSteps, context: Context) -> list[Block]:
-    bars, figures = context.bars, context.figures
+    bars, figures, say = context.bars, context.figures, context.say
+    by_class = [
+        f"{count(weight)} {label}"
+        for weight, label in zip(node.whole.weights, context.classes, strict=True)
+        if weight > 0
+    ]
     blocks: list[Block] = [
-        Heading(title(node), 2),
-        Paragraph(whole_words(node, context.classes)),
+        Heading(say.title(node, node.path[-_SHOWN_CONDITIONS:]), 2),
+        Paragraph(say.whole(node.whole, by_class)),
     ]
     if node.whole.impurity is not None:
         before = impurity("S", node.whole, bars, figures)
@@ -110,13 +110,13 @@ def _node(node: NodeSteps, context: Context) -> list[Block]:
         blocks += _candidate(candidate, node, context)
     if node.candidates:
         blocks.append(Heading("The choice", 3))
-        sentences = " ".join(choice(node, bars, figures) + afterwards(node, bars))
+        sentences = f"{say.choice(node)} {say.afterwards(node)}".rstrip()
         pieces: list[Block] = [_overview(node, context), Paragraph(sentences)]
         if node.average is not None:
             pieces.insert(0, Formulas((average_formula(node, figures),)))
         blocks.append(Fold("Show the choice", tuple(pieces)))
     elif node.column is not None:
-        blocks.append(Paragraph(" ".join(afterwards(node, bars))))
+        blocks.append(Paragraph(say.afterwards(node)))
     blocks += _outcome(node, context)
     return blocks
 
@@ -127,20 +127,11 @@ def _name_of_impurity(bars: Bars) -> str:
 
 
 def _outcome(node: NodeSteps, context: Context) -> list[Block]:
-    bars = context.bars
     if node.ending is not None:
-        why = ending_words(node.ending, bars)
-        words = f"A leaf, because {why}. It predicts {node.prediction}."
-        if bars.costs:
-            words += " The prediction is the class with the least expected cost."
-        return [Heading("The prediction", 3), Paragraph(words)]
-    items = [child_words(child, bars) for child in node.children]
+        return [Heading("The prediction", 3), Paragraph(context.say.leaf(node))]
+    items = [context.say.child(child) for child in node.children]
     if node.absent:
-        column = word(node.column or "")
-        items.append(
-            f"{column} = {listed(node.absent)}: no case here; such cases stop here and "
-            f"get this node's prediction, {node.prediction}"
-        )
+        items.append(context.say.absent(node))
     if node.missing_goes is not None:
         items.append(f"{word(node.column or '')} is missing: {node.missing_goes}")
     return [Heading("The branches", 3), Items(tuple(items))]
@@ -156,8 +147,8 @@ def _candidate(candidate: Candidate, node: NodeSteps, context: Context) -> list[
     formulas = candidate_formulas(candidate, node.whole, context.bars, context.figures)
     if formulas:
         hidden.append(Formulas(tuple(formulas)))
-    out = out_words(candidate, node, context.bars, context.figures)
-    if out:
+    if candidate.out is not None:
+        out = context.say.out(candidate, node)
         hidden.append(Paragraph(f"{name} is out: {out}."))
     if hidden:
         blocks.append(Fold(f"Work out {name}", tuple(hidden)))
@@ -243,50 +234,17 @@ def _notes(candidate: Candidate, context: Context) -> list[str]:
     """Write how the best split of a column was found."""
     notes = []
     if candidate.numeric and candidate.positions:
-        least = cases_words(candidate.least_on_a_side or 0.0)
-        positions = counted(candidate.positions, "position")
-        sentence = f"{positions} between neighbouring numbers"
-        if candidate.n_thresholds:
-            notes.append(
-                f"{sentence}; {counted(candidate.n_thresholds, 'threshold')} tried, "
-                f"with at least {least} on each side. {_best_threshold(candidate)}"
-            )
-        else:
-            notes.append(f"{sentence}.")
-    if candidate.branches and context.bars.branching != "values":
-        notes += _grouping_note(candidate, context.bars)
+        notes.append(context.say.positions(candidate))
+    n_values = len(candidate.values)
+    if candidate.branches and context.bars.branching != "values" and n_values > 2:
+        conditions = [group.condition for group in candidate.branches]
+        n_groups = sum(c is not None and c.op != "is missing" for c in conditions)
+        notes.append(context.say.grouping(n_values, n_groups))
     if candidate.joined is not None:
         branch = candidate.branches[candidate.joined].condition
         if branch is not None:
             notes.append(f"The missing cases fit best with {phrase(branch)}.")
     return notes
-
-
-def _best_threshold(candidate: Candidate) -> str:
-    if candidate.threshold is None:
-        return "None of them gains enough; known against missing is tried instead."
-    best = f"The best is {number(candidate.threshold)}"
-    if candidate.equal_thresholds > 1:
-        n_equal = f"{candidate.equal_thresholds:,}"
-        return f"{best}, the lowest of {n_equal} that are equally good."
-    return f"{best}."
-
-
-def _grouping_note(candidate: Candidate, bars: Bars) -> list[str]:
-    n_values = len(candidate.values)
-    if n_values < 3:
-        return []
-    if bars.branching == "two-way":
-        ways = 2 ** (n_values - 1) - 1
-        shown = f"{ways:,}" if n_values < 50 else f"2^{n_values - 1} - 1"
-        return [f"{n_values:,} values make two branches in {shown} ways."]
-    conditions = [group.condition for group in candidate.branches]
-    n_groups = sum(c is not None and c.op != "is missing" for c in conditions)
-    merged = (
-        f"{n_values:,} values in {n_groups:,} groups: the best of the groupings that "
-        "merging groups step by step leads to, less what it takes to say which one."
-    )
-    return [merged]
 
 
 def _thresholds(candidate: Candidate, context: Context) -> Table:

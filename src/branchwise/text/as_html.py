@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from branchwise.errors import counted, plain
 from branchwise.text.blocks import Block, Formula, Notation
-from branchwise.text.conditions import rounded, word
+from branchwise.text.conditions import (
+    amount,
+    listed,
+    mean,
+    number,
+    phrase,
+    rounded,
+    word,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -42,6 +50,12 @@ def as_html(
 def page(template: str, **values: Any) -> str:
     """Fill in a template, named by its path within the package."""
     return _environment().get_template(template).render(**values)
+
+
+def sentences(template: str, **values: Any) -> Any:
+    """Return the macros of a template of plain text, which nothing is escaped in."""
+    plain_text = _environment().overlay(autoescape=False)
+    return plain_text.get_template(template).make_module(values)
 
 
 def markup(html: str) -> Markup:
@@ -99,7 +113,8 @@ def _environment() -> Environment:
     environment.filters["formula"] = _formula
     environment.filters["kind"] = lambda block: type(block).__name__
     environment.filters["commas"] = "{:,}".format
-    environment.filters |= {"counted": counted, "rounded": rounded, "word": word}
+    for words in (amount, counted, listed, mean, number, phrase, rounded, word):
+        environment.filters[words.__name__] = words
     environment.policies["json.dumps_function"] = _json
     environment.policies["json.dumps_kwargs"] = {}
     return environment
