@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps
@@ -121,34 +121,6 @@ def _shortened(terms: Sequence[Term]) -> list[Term]:
     return [*terms[:SHOWN_TERMS], (" ... ", Name(f"({more:,} more)"))]
 
 
-def candidate_formulas(
-    candidate: Candidate, whole: Group, bars: Bars, figures: Figures
-) -> list[Formula]:
-    """Write how a column comes to its score."""
-    if candidate.known is None or not candidate.branches:
-        return []
-    name = word(candidate.column)
-    if bars.own_criterion:
-        return [_own_score(candidate, name, whole, figures)]
-    formulas = [
-        impurity(phrase(group.condition), group, bars, figures)
-        for group in candidate.branches[:SHOWN_TERMS]
-        if group.condition is not None
-    ]
-    outside = candidate.known.weight != whole.weight
-    if outside:
-        formulas.append(impurity(f"{name} is known", candidate.known, bars, figures))
-    formulas += [
-        _remainder(candidate, candidate.known, name, bars, figures),
-        _gain(candidate, candidate.known, name, whole, figures),
-    ]
-    if candidate.penalty is not None:
-        formulas += _penalised(candidate, name, whole, figures)
-    if candidate.split_information is not None:
-        formulas += _ratio(candidate, name, whole, figures)
-    return formulas
-
-
 def average_formula(node: NodeSteps, figures: Figures) -> Formula:
     """Write how the average gain comes about that a candidate must have."""
     gains = [c.gain for c in node.candidates if c.column in node.averaged]
@@ -161,80 +133,74 @@ def average_formula(node: NodeSteps, figures: Figures) -> Formula:
     return Formula("average gain", "S", tuple(terms), figures(node.average))
 
 
-def _own_score(
-    candidate: Candidate, name: str, whole: Group, figures: Figures
-) -> Formula:
-    known = candidate.known
-    score = candidate.score
-    if known is None or known.weight == whole.weight or score is None:
-        return Formula("score", name, (), figures(score))
-    share = known.weight / whole.weight
-    factor = fraction(count(known.weight), count(whole.weight))
-    term = (factor, TIMES, figures.factor(score / share))
-    return Formula("score", name, (term,), figures(score))
-
-
-def _remainder(
-    candidate: Candidate, known: Group, name: str, bars: Bars, figures: Figures
-) -> Formula:
+def candidate_formulas(
+    candidate: Candidate, whole: Group, bars: Bars, figures: Figures
+) -> Iterator[Formula]:
+    """Write how a column comes to its score."""
+    known, name = candidate.known, word(candidate.column)
+    if known is None or not candidate.branches:
+        return
+    if bars.own_criterion:
+        yield _own_score(candidate, known, whole, figures)
+        return
+    for group in candidate.branches[:SHOWN_TERMS]:
+        if group.condition is not None:
+            yield impurity(phrase(group.condition), group, bars, figures)
+    if known.weight != whole.weight:
+        yield impurity(f"{name} is known", known, bars, figures)
     terms: list[Term] = []
     for at, group in enumerate(candidate.branches):
         share = fraction(count(group.weight), count(known.weight))
         sign = (" + ",) if at else ()
         terms.append((*sign, share, TIMES, figures.factor(group.impurity)))
-    left = f"S | {name}"
-    value = figures(candidate.remainder)
-    return Formula(symbol(bars), left, tuple(_shortened(terms)), value)
+    remainder = figures(candidate.remainder)
+    yield Formula(symbol(bars), f"S | {name}", tuple(_shortened(terms)), remainder)
+    yield from _scores(candidate, known, whole, figures)
 
 
-def _gain(
-    candidate: Candidate, known: Group, name: str, whole: Group, figures: Figures
+def _own_score(
+    candidate: Candidate, known: Group, whole: Group, figures: Figures
 ) -> Formula:
+    terms: tuple[Term, ...] = ()
+    if known.weight != whole.weight and candidate.score is not None:
+        factor = fraction(count(known.weight), count(whole.weight))
+        score = candidate.score / (known.weight / whole.weight)
+        terms = ((factor, TIMES, figures.factor(score)),)
+    return Formula("score", word(candidate.column), terms, figures(candidate.score))
+
+
+def _scores(
+    candidate: Candidate, known: Group, whole: Group, figures: Figures
+) -> Iterator[Formula]:
+    """Write the gain, less the penalty of C4.5, and the gain ratio."""
+    weight, penalty = count(whole.weight), candidate.penalty
+
+    def formula(name: str, value: float | None, *terms: Term) -> Formula:
+        of, shown = word(candidate.column), tuple(_shortened(terms))
+        return Formula(name, of, shown, figures(value))
+
     before, left = figures(known.impurity), figures.minus(candidate.remainder)
     terms: tuple[Term, ...] = ((before,), (left,))
     if known.weight != whole.weight:
-        factor = fraction(count(known.weight), count(whole.weight))
-        terms = ((factor, TIMES, f"({before}"), (f"{left})",))
-    return Formula("gain", name, terms, figures(candidate.raw_gain))
-
-
-def _penalised(
-    candidate: Candidate, name: str, whole: Group, figures: Figures
-) -> list[Formula]:
-    share = fraction("1", count(whole.weight))
-    penalty = (share, TIMES, log2(str(candidate.n_thresholds)))
-    left = (candidate.raw_gain or 0.0) - (candidate.penalty or 0.0)
-    gain = candidate.gain if candidate.gain is not None else left
-    return [
-        Formula("penalty", name, (penalty,), figures(candidate.penalty)),
-        Formula(
-            "lowered gain",
-            name,
-            ((figures(candidate.raw_gain),), (figures.minus(candidate.penalty),)),
-            figures(gain),
-        ),
-    ]
-
-
-def _ratio(
-    candidate: Candidate, name: str, whole: Group, figures: Figures
-) -> list[Formula]:
+        share = fraction(count(known.weight), weight)
+        terms = ((share, TIMES, f"({before}"), (f"{left})",))
+    yield formula("gain", candidate.raw_gain, *terms)
+    if penalty is not None:
+        share, choices = fraction("1", weight), log2(str(candidate.n_thresholds))
+        yield formula("penalty", penalty, (share, TIMES, choices))
+        raw, gain = candidate.raw_gain, candidate.gain
+        lowered = (raw or 0.0) - penalty if gain is None else gain
+        yield formula(
+            "lowered gain", lowered, (figures(raw),), (figures.minus(penalty),)
+        )
+    information = candidate.split_information
+    if information is None:
+        return
     groups = [*candidate.branches]
-    if candidate.known is not None and candidate.known.weight != whole.weight:
-        groups += [] if candidate.missing is None else [candidate.missing]
-    whole_count = count(whole.weight)
-    shares = [fraction(count(g.weight), whole_count) for g in groups if g.weight > 0]
-    terms = tuple(_shortened(_logarithms(shares)))
-    formulas = [
-        Formula("split information", name, terms, figures(candidate.split_information))
-    ]
+    if known.weight != whole.weight and candidate.missing is not None:
+        groups.append(candidate.missing)
+    shares = [fraction(count(g.weight), weight) for g in groups if g.weight > 0]
+    yield formula("split information", information, *_logarithms(shares))
     if candidate.score is not None:
-        division: Term = (
-            figures(candidate.gain),
-            " / ",
-            figures(candidate.split_information),
-        )
-        formulas.append(
-            Formula("gain ratio", name, (division,), figures(candidate.score))
-        )
-    return formulas
+        ratio = (figures(candidate.gain), " / ", figures(information))
+        yield formula("gain ratio", candidate.score, ratio)

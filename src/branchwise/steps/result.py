@@ -145,8 +145,8 @@ def _candidate(candidate: Candidate, node: NodeSteps, context: Context) -> list[
     if 1 < len(candidate.thresholds) <= _SHOWN_THRESHOLDS:
         hidden.append(_thresholds(candidate, context))
     formulas = candidate_formulas(candidate, node.whole, context.bars, context.figures)
-    if formulas:
-        hidden.append(Formulas(tuple(formulas)))
+    if shown := tuple(formulas):
+        hidden.append(Formulas(shown))
     if candidate.out is not None:
         out = context.say.out(candidate, node)
         hidden.append(Paragraph(f"{name} is out: {out}."))
