@@ -238,6 +238,24 @@ def cells_call(rng: np.random.Generator) -> Call:
     return "number_cells", {"data": data, "width": width}
 
 
+def csv_call(rng: np.random.Generator) -> Call:
+    """Return a call that numbers cells of delimited text."""
+    width = int(rng.integers(1, 6))
+    cells = np.array(["a", "bb", "", '"c,c"', "x" * 20, '"', "\r"], dtype=object)
+    shares = [0.3, 0.3, 0.2, 0.1, 0.08, 0.01, 0.01]
+    rows = rng.choice(cells, (int(rng.integers(0, 30)), width), p=shares)
+    text = "".join(",".join(row) + "\n" for row in rows)
+    columns = rng.permutation(width).tolist()
+    first = int(rng.integers(0, width + 1))
+    return "number_csv", {
+        "text": np.frombuffer(text.encode(), np.uint8),
+        "delimiter": 44,
+        "width": width,
+        "numbered": columns[:first],
+        "copied": columns[first:],
+    }
+
+
 def a_set(rng: np.random.Generator, n_sets: int, n_rows: int) -> np.ndarray:
     """Return sets of rows as bits, 64 a word, a word more than is needed."""
     sets = np.zeros((n_sets, 64 * (n_rows // 64 + 2)), dtype=bool)
@@ -272,7 +290,7 @@ def chosen_rules_call(rng: np.random.Generator) -> Call:
 
 
 MAKERS = (grow_call, grow_call, prune_call, walk_call, tally_call, texts_call)
-MAKERS = (*MAKERS, cells_call, grow_call, prune_call, prune_call, walk_call)
+MAKERS = (*MAKERS, cells_call, csv_call, grow_call, prune_call, prune_call, walk_call)
 MAKERS = (*MAKERS, count_rules_call, chosen_rules_call)
 MAKERS = (*MAKERS, numbers_call, numbers_call)
 

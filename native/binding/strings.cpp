@@ -1,9 +1,10 @@
-// The border of numbering: distinct texts, or cells of one width.
+// The border of numbering: distinct texts, cells of one width, cells of delimited text.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
 #include "binding/tree_arrays.hpp"
+#include "strings/csv_codes.hpp"
 #include "strings/string_codes.hpp"
 
 using namespace branchwise;
@@ -75,9 +76,61 @@ nb::tuple number_cells(nb::handle cells, size_t width) {
     return numbered(std::move(numbers), texts);
 }
 
+template <typename T>
+nb::object as_array(const std::vector<T>& entries) {
+    return own(Array<T>(entries.begin(), entries.end()), entries.size());
+}
+
+// The cells of delimited text: the number of rows; for each column to be numbered the codes
+// and where its distinct cells begin and end (None: too many are distinct); and the cells of
+// the columns to be copied. None if the text is not plain enough.
+nb::object number_csv(nb::handle text, int64_t delimiter, int64_t width, const nb::list& numbered,
+                      const nb::list& copied) {
+    Arrays arrays;
+    const auto bytes = arrays.vector<uint8_t>(text, "text");
+    check_whole("width", width, 1, 1 << 20);
+    check_whole("delimiter", delimiter, 1, 127);
+    if (delimiter == '\n' || delimiter == '\r' || delimiter == '"')
+        refuse("delimiter must be neither a line end nor a quotation mark");
+    const auto to_number = read_sizes(numbered, "numbered", 0, uint32_t(width - 1));
+    const auto to_copy = read_sizes(copied, "copied", 0, uint32_t(width - 1));
+    CsvRows rows(bytes.data(), bytes.size(), uint8_t(delimiter));
+    std::vector<CsvTarget> targets{size_t(width)};
+    for (size_t at : to_copy) targets[at].is_copied = true;
+    const size_t n = rows.most_rows(size_t(width));
+    if (n > most_rows) refuse("text must have fewer than 2**31 rows");
+    for (size_t at : to_number) {
+        if (targets[at].is_copied || targets[at].column)
+            refuse("numbered and copied must name a column once");
+        targets[at].column =
+            std::make_unique<CsvColumn>(bytes.data(), bytes.data() + bytes.size(), n);
+    }
+    Array<uint8_t> copy(to_copy.empty() ? 0 : bytes.size() + n + 1);
+    bool plain;
+    {
+        ReleasedGil released;
+        plain = rows.read(targets, copy.data());
+    }
+    if (!plain) return nb::none();
+    nb::list found;
+    for (size_t at : to_number) {
+        CsvColumn& column = *targets[at].column;
+        if (column.is_varied()) {
+            found.append(nb::none());
+            continue;
+        }
+        found.append(nb::make_tuple(own(std::move(column.codes()), rows.n_rows()),
+                                    as_array(column.starts()), as_array(column.ends())));
+    }
+    const size_t length = to_copy.empty() ? 0 : size_t(rows.copied() - copy.data());
+    return nb::make_tuple(rows.n_rows(), found, own(std::move(copy), length));
+}
+
 }  // namespace
 
 void bind_numbering(nb::module_& m) {
     m.def("number_texts", &number_texts, nb::arg("offsets").none(), nb::arg("data").none());
     m.def("number_cells", &number_cells, nb::arg("data").none(), nb::arg("width"));
+    m.def("number_csv", &number_csv, nb::arg("text").none(), nb::arg("delimiter"),
+          nb::arg("width"), nb::arg("numbered"), nb::arg("copied"));
 }

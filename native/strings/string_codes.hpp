@@ -51,6 +51,13 @@ class StringCodes {
         return key.number;
     }
 
+    // A text of at most eight bytes, zeros behind it. Eight bytes are loaded, also of fewer:
+    // a copy of unknown length is a slow call.
+    static uint64_t short_text(const uint8_t* text, size_t length) {
+        static constexpr uint8_t kept[16] = {255, 255, 255, 255, 255, 255, 255, 255};
+        return word_at(text) & word_at(kept + 8 - length);
+    }
+
     // The row in which each text appeared first.
     const std::vector<int64_t>& firsts() const { return firsts_; }
 
@@ -72,15 +79,13 @@ class StringCodes {
         return word;
     }
 
-    // Most texts are so short that their two ends are all of them. Eight bytes are
-    // loaded at once, also of fewer: a copy of unknown length is a slow call.
+    // Most texts are so short that their two ends are all of them.
     void read_ends(Slot& key) const {
         if (key.length > 8) {
             key.head = word_at(key.text);
             key.tail = word_at(key.text + key.length - 8);
         } else if (end_ - key.text >= 8) {
-            static constexpr uint8_t kept[16] = {255, 255, 255, 255, 255, 255, 255, 255};
-            key.head = word_at(key.text) & word_at(kept + 8 - key.length);
+            key.head = short_text(key.text, key.length);
         } else if (key.length) {
             std::memcpy(&key.head, key.text, key.length);
         }

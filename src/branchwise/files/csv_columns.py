@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from branchwise.data.arrow import arrow_csv, pa
+from branchwise.data.arrow import arrow_csv, is_text, pa, sorted_dictionary
 from branchwise.files.options import reading_progress
 from branchwise.files.raw_bytes import Buffer
 
@@ -50,7 +50,8 @@ class Parser:
     def columns(self, indices: Sequence[int], text: Collection[int]) -> dict[int, Any]:
         """Parse columns, those in ``text`` as text; dates and times are text, too.
 
-        Raises ``pyarrow.ArrowInvalid`` if rows have not the width, or cannot be parsed.
+        Text is in dictionaries whose values are sorted. Raises
+        ``pyarrow.ArrowInvalid`` if rows have not the width, or cannot be parsed.
         """
         columns = self._quickly(indices, text) if self.is_long else None
         if columns is None:
@@ -59,7 +60,10 @@ class Parser:
         dated = [i for i, c in columns.items() if pa.types.is_temporal(c.type)]
         if dated:
             columns |= self._parsed(dated, {index: _category() for index in dated})
-        return columns
+        return {
+            index: sorted_dictionary(column) if is_text(column.type) else column
+            for index, column in columns.items()
+        }
 
     def _quickly(
         self, indices: Sequence[int], text: Collection[int]

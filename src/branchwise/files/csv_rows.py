@@ -16,8 +16,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from branchwise.data.arrow import is_text, pa, sorted_dictionary, value_type
+from branchwise.data.arrow import pa, value_type
 from branchwise.errors import DataError
+from branchwise.files.csv_codes import numbered_columns
 from branchwise.files.csv_columns import NO_LIMIT, Parser
 from branchwise.files.raw_bytes import (
     Buffer,
@@ -79,6 +80,9 @@ _TAIL = 2**16
 #: Bytes that are searched for line ends at a time.
 _BLOCK = 2**16
 _LONGEST_ROW = 2**30
+#: Bytes of a text whose cells are numbered, and of the blocks in which that is done.
+_WORTH_NUMBERING = 2**20
+_NUMBERED = 2**23
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -126,14 +130,22 @@ class Records:
         wanted = sorted({*indices, *always})
         try:
             self._check_early(parser)
-            columns = parser.columns(wanted, text)
+            columns = self._columns(parser, wanted, text)
         except pa.ArrowInvalid as error:
             self._diagnose(str(error))
         if any(pa.types.is_binary(value_type(c.type)) for c in columns.values()):
             raise_encoding(self.content, self.label)
         if parser.has_quotes and len(columns[last]):
             self._check_open_quote(columns[last][-1].as_py())
-        return [_in_order(columns[index]) for index in indices]
+        return [columns[index] for index in indices]
+
+    def _columns(
+        self, parser: Parser, wanted: Sequence[int], text: Collection[int]
+    ) -> dict[int, Any]:
+        found = None
+        if len(self.content) - self.start > _WORTH_NUMBERING:
+            found = numbered_columns(parser, [*self._spans(_NUMBERED)], wanted, text)
+        return parser.columns(wanted, text) if found is None else found
 
     def _parser(self, missing: Sequence[str]) -> Parser:
         return Parser(
@@ -151,12 +163,17 @@ class Records:
 
         A file takes no more memory than a block.
         """
-        begin, before = self.start, self.lines_before
-        while begin < len(self.content):
-            end = self._block_end(begin, size)
+        before = self.lines_before
+        for begin, end in self._spans(size):
             text = self.content[begin:end]
             yield replace(self, content=text, start=0, lines_before=before)
             before += text.count(b"\n") or text.count(b"\r")
+
+    def _spans(self, size: int) -> Iterator[tuple[int, int]]:
+        begin = self.start
+        while begin < len(self.content):
+            end = self._block_end(begin, size)
+            yield begin, end
             begin = end
 
     def _block_end(self, begin: int, size: int) -> int:
@@ -352,7 +369,3 @@ def csv_reader(
     """Return the cells of lines, quotes undone."""
     csv.field_size_limit(NO_LIMIT)
     return csv.reader(lines, delimiter=delimiter, skipinitialspace=skipinitialspace)
-
-
-def _in_order(column: Any) -> Any:
-    return sorted_dictionary(column) if is_text(column.type) else column
