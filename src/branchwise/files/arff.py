@@ -6,7 +6,7 @@ It is strict: what is not understood raises an error with its line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NoReturn
 
 from branchwise.errors import DataError
@@ -22,11 +22,16 @@ from branchwise.files.raw_bytes import (
 _BEGINS = re.compile(rb"(?:\s*%[^\r\n]*[\r\n])*\s*@relation\b", re.IGNORECASE)
 _NUMBERS = frozenset(("numeric", "real", "integer"))
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
-_UNICODE = re.compile(r"[0-9a-fA-F]{4}")
 _SHORT = re.compile(r"[0-9]{1,9}")
 _SPECIAL = b"%'\"\\{}"
-#: Where a word ends that is not in quotes.
-_WORD_ENDS = frozenset(" \t,{}%'\"")
+_SPACES = re.compile(r"[ \t]*")
+#: A word that is not in quotes, one that is, and escapes in it.
+_BARE = re.compile(r"[^ \t,{}%'\"]*")
+_QUOTED = {
+    mark: re.compile(rf"{mark}([^{mark}\\]*+(?:\\.[^{mark}\\]*+)*+){mark}", re.DOTALL)
+    for mark in "'\""
+}
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 
 
 def looks_like_arff(content: Buffer) -> bool:
@@ -200,8 +205,7 @@ class _Words:
 
     def peek(self) -> str:
         """Return the next character that is not whitespace; "" at the end."""
-        while self._at < len(self._text) and self._text[self._at] in " \t":
-            self._at += 1
+        self._at = _SPACES.match(self._text, self._at).end()  # type: ignore[union-attr]
         found = self._text[self._at : self._at + 1]
         return "" if found == "%" else found
 
@@ -223,10 +227,9 @@ class _Words:
     def bare(self) -> str:
         """Return the next word that is not in quotes."""
         self.peek()
-        begin = self._at
-        while self._at < len(self._text) and self._text[self._at] not in _WORD_ENDS:
-            self._at += 1
-        return self._text[begin : self._at]
+        found = _BARE.match(self._text, self._at)[0]  # type: ignore[index]
+        self._at += len(found)
+        return found
 
     def word(self, what: str) -> str:
         """Return the next word, in quotes or not."""
@@ -245,37 +248,23 @@ class _Words:
         return None if found in (MARK, "") else found
 
     def _quoted(self) -> str:
-        begin = self._at
-        mark = self._text[begin]
-        self._at += 1
-        return "".join(self._characters(mark, begin))
+        found = _QUOTED[self._text[self._at]].match(self._text, self._at)
+        if found is None:
+            self.reject("opens a quotation mark that is never closed")
+        start, self._at = found.start(1), found.end()
+        return _ESCAPE.sub(lambda escape: self._escaped(escape, start), found[1])
 
-    def _characters(self, mark: str, begin: int) -> Iterator[str]:
-        text = self._text
-        while self._at < len(text):
-            character = text[self._at]
-            self._at += 1
-            if character == mark:
-                return
-            if character == "\\" and self._at < len(text):
-                character = self._escaped()
-            yield character
-        self._at = begin
-        self.reject("opens a quotation mark that is never closed")
-
-    def _escaped(self) -> str:
-        character = self._text[self._at]
-        self._at += 1
-        if character == "u":
-            digits = _UNICODE.match(self._text, self._at)
-            if digits is None:
-                self.reject("has \\u without four hexadecimal digits")
-            self._at += 4
-            code = int(digits[0], 16)
-            if 0xD800 <= code < 0xE000:
-                self.reject(f"has \\u{digits[0]}, which is no character")
-            return chr(code)
-        return _ESCAPES.get(character, character)
+    def _escaped(self, escape: re.Match[str], start: int) -> str:
+        code, character = escape.groups()
+        if character is not None and character != "u":
+            return _ESCAPES.get(character, character)
+        if code is None:
+            self._at = start + escape.end()
+            self.reject("has \\u without four hexadecimal digits")
+        if 0xD800 <= int(code, 16) < 0xE000:
+            self._at = start + escape.end()
+            self.reject(f"has \\u{code}, which is no character")
+        return chr(int(code, 16))
 
     def reject(self, what: str) -> NoReturn:
         """Reject the line."""
