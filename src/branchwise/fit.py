@@ -24,7 +24,8 @@ from branchwise.engines.memory import MemoryTable, Training
 from branchwise.errors import ParameterError, check_limit, quoted
 from branchwise.grow.grow import Progress
 from branchwise.model import Model
-from branchwise.recipe import ALPHA_RULES, ID3, Recipe
+from branchwise.recipe import ID3, Recipe
+from branchwise.recipe.parameters import ALPHA_RULES
 from branchwise.threads import n_threads
 from branchwise.train.hold_out import (
     choose_alpha,

@@ -29,7 +29,8 @@ from branchwise.errors import (
     quoted,
 )
 from branchwise.files.raw_bytes import atomic_write
-from branchwise.recipe import ALPHA_RULES, FIELDS, PARAMETERS, Recipe
+from branchwise.recipe import FIELDS, Recipe
+from branchwise.recipe.parameters import ALPHA_RULES, PARAMETERS
 from branchwise.tree.tree import (
     ARRAYS,
     NUMBER_ARRAYS,

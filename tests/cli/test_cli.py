@@ -45,11 +45,10 @@ from branchwise.files import csv_columns as parsing
 from branchwise.files.read_table import read_table
 from branchwise.model import Model
 from branchwise.model_file import from_bytes as load_bytes
-from branchwise.recipe import (
+from branchwise.recipe import C45, ID3
+from branchwise.recipe.parameters import (
     BUILT_IN,
-    C45,
     FOR_NUMBERS,
-    ID3,
     POLICIES,
     PROBABILITIES,
     PRUNINGS,

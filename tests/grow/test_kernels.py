@@ -18,7 +18,7 @@ from branchwise.data.weights import weigh
 from branchwise.engines.memory import MemoryEngine
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import grow
-from branchwise.recipe import BUILT_IN
+from branchwise.recipe.parameters import BUILT_IN
 from branchwise.tree.apply import Walker
 from branchwise.tree.validation import validate
 from kernel_problems import (

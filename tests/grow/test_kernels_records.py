@@ -20,7 +20,8 @@ from branchwise.data.weights import weigh
 from branchwise.engines.memory import MemoryEngine
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import grow
-from branchwise.recipe import BUILT_IN, C45, CART
+from branchwise.recipe import C45, CART
+from branchwise.recipe.parameters import BUILT_IN
 from branchwise.tree.tree import ARRAYS, Tree
 from selection import first_fast
 

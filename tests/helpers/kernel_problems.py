@@ -7,7 +7,7 @@ import numpy as np
 from branchwise import Recipe
 from branchwise.data.table_schema import Column, Columns
 from branchwise.data.weights import weigh
-from branchwise.recipe import BUILT_IN, POLICIES
+from branchwise.recipe.parameters import BUILT_IN, POLICIES
 from branchwise.tree.tree import ARRAYS, Tree
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from branchwise.data.arrays import Floats
 from branchwise.data.table_schema import Schema, Value
 from branchwise.errors import DataError
-from branchwise.recipe import Policy
+from branchwise.recipe.parameters import Policy
 from branchwise.tree.splits import ABOVE, AT_MOST, STOP, routes
 from branchwise.tree.tree import Tree
 from branchwise.tree.validation import validate

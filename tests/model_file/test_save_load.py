@@ -37,7 +37,8 @@ from branchwise import (
 from branchwise import model_file as document
 from branchwise import model_file as persist
 from branchwise.data.table_schema import Column, Schema
-from branchwise.recipe import C45, CART, PARAMETERS
+from branchwise.recipe import C45, CART
+from branchwise.recipe.parameters import PARAMETERS
 from branchwise.tree.validation import validate
 from model_mutations import REMOVE, Path_, changed, damage_bytes, damage_value, paths_of
 from selection import examples

@@ -18,7 +18,7 @@ import branchwise.datasets
 import branchwise.export
 from branchwise import model_file as document
 from branchwise.cli.main import app
-from branchwise.recipe import (
+from branchwise.recipe.parameters import (
     ALGORITHMS,
     ALPHA_RULES,
     BRANCHINGS,

@@ -14,11 +14,11 @@ from branchwise.recipe import (
     CRITERIA,
     FIELDS,
     ID3,
-    PARAMETERS,
     RECIPES,
     default_text,
     pruning_of,
 )
+from branchwise.recipe.parameters import PARAMETERS
 
 ESTIMATORS = {
     "id3": ID3Classifier,

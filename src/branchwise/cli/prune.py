@@ -20,7 +20,8 @@ from branchwise.cli.support.rows import (
 )
 from branchwise.errors import ParameterError
 from branchwise.model import Model
-from branchwise.recipe import FIELDS, PARAMETERS, PRUNINGS, Pruning
+from branchwise.recipe import FIELDS
+from branchwise.recipe.parameters import PARAMETERS, PRUNINGS, Pruning
 from branchwise.text.document import aligned
 
 _PAGE = Page("prune")

@@ -9,15 +9,12 @@ from sklearn.base import RegressorMixin
 
 from branchwise.errors import ParameterError
 from branchwise.estimators.base import TreeClassifier, TreeEstimator, documented
-from branchwise.recipe import (
-    C45,
-    CART,
+from branchwise.recipe import C45, CART, ID3, Recipe
+from branchwise.recipe.parameters import (
     FOR_NUMBERS,
-    ID3,
     CriterionFunction,
     Policy,
     Pruning,
-    Recipe,
     named,
 )
 

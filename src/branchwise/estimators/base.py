@@ -23,19 +23,16 @@ from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.prune import subtrees
-from branchwise.recipe import (
+from branchwise.recipe import FIELDS, Recipe, pruning_of, unpruned
+from branchwise.recipe.parameters import (
     BUILT_IN,
-    FIELDS,
     FOR_NUMBERS,
     Policy,
     Probabilities,
     Pruning,
-    Recipe,
     canonical,
     named,
     parameters_section,
-    pruning_of,
-    unpruned,
 )
 from branchwise.tree.tree import Tree
 

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints
 from branchwise.errors import ParameterError
 from branchwise.grow.counts import Counts
-from branchwise.recipe import CriterionFunction, Recipe
+from branchwise.recipe import Recipe
+from branchwise.recipe.parameters import CriterionFunction
 from branchwise.tree.tree import Tree
 
 ImpuritySums = NDArray[np.int64]

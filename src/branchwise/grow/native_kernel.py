@@ -22,7 +22,8 @@ from branchwise.native import (
     plain_array,
     plain_arrays,
 )
-from branchwise.recipe import BUILT_IN, UNSEEN_POLICIES, Recipe
+from branchwise.recipe import Recipe
+from branchwise.recipe.parameters import BUILT_IN, UNSEEN_POLICIES
 from branchwise.tree.tree import Tree
 
 #: Cells (rows x columns) that a node must have to be divided among threads.

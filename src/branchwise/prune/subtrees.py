@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from branchwise.data.arrays import TIE, Floats, Ints, run_starts
-from branchwise.recipe import CriterionFunction
+from branchwise.recipe.parameters import CriterionFunction
 from branchwise.tree.tree import (
     Mask,
     Tree,

@@ -17,17 +17,9 @@ from typing import Any
 from branchwise.data.arrays import TIE
 from branchwise.errors import ParameterError
 from branchwise.recipe.parameters import (
-    ALGORITHMS,
-    ALPHA_RULES,
-    BRANCHINGS,
-    BUILT_IN,
     FOR_NUMBERS,
     PARAMETERS,
-    POLICIES,
-    PROBABILITIES,
-    PRUNINGS,
     TWO_WAY_POLICIES,
-    UNSEEN_POLICIES,
     Branching,
     CriterionFunction,
     Parameter,
@@ -41,38 +33,6 @@ from branchwise.recipe.parameters import (
     named,
     parameters_section,
 )
-
-__all__ = [
-    "ALGORITHMS",
-    "ALPHA_RULES",
-    "BRANCHINGS",
-    "BUILT_IN",
-    "C45",
-    "CART",
-    "CRITERIA",
-    "FIELDS",
-    "FOR_NUMBERS",
-    "ID3",
-    "PARAMETERS",
-    "POLICIES",
-    "PROBABILITIES",
-    "PRUNINGS",
-    "RECIPES",
-    "UNSEEN_POLICIES",
-    "CriterionFunction",
-    "Parameter",
-    "Policy",
-    "Probabilities",
-    "Pruning",
-    "Recipe",
-    "Threshold",
-    "canonical",
-    "default_text",
-    "named",
-    "parameters_section",
-    "pruning_of",
-    "unpruned",
-]
 
 #: Fractional cases may be less than one; C4.5 has another limit for them.
 _FRACTIONAL = cases(0)

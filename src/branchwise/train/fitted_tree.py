@@ -19,7 +19,8 @@ from branchwise.data.row_encoder import RowEncoder
 from branchwise.data.table_schema import Columns, Schema
 from branchwise.data.target import learn_numbers
 from branchwise.errors import ParameterError
-from branchwise.recipe import Pruning, Recipe
+from branchwise.recipe import Recipe
+from branchwise.recipe.parameters import Pruning
 from branchwise.threads import cached_property, n_threads
 from branchwise.tree.apply import Arrivals, Walker, visited, with_predictions
 from branchwise.tree.tree import Tree

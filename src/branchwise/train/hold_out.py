@@ -26,7 +26,8 @@ from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.grow.grow import count_down
 from branchwise.prune import subtrees
-from branchwise.recipe import PARAMETERS, Recipe
+from branchwise.recipe import Recipe
+from branchwise.recipe.parameters import PARAMETERS
 from branchwise.train.train import between_bins, grown
 from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree, stopped_weights

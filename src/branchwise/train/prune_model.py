@@ -20,7 +20,8 @@ from branchwise.data.weights import check_weights
 from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError
 from branchwise.prune import error_based, subtrees
-from branchwise.recipe import ALPHA_RULES, PRUNINGS, Pruning, Recipe
+from branchwise.recipe import Recipe
+from branchwise.recipe.parameters import ALPHA_RULES, PRUNINGS, Pruning
 from branchwise.text.document import aligned
 from branchwise.train.hold_out import (
     PathErrors,

@@ -18,7 +18,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, Ints, first_best, run_starts
 from branchwise.data.table_schema import Column, Columns
-from branchwise.recipe import Policy
+from branchwise.recipe.parameters import Policy
 from branchwise.threads import cached_property
 
 #: The case stops here and gets the prediction of this node.

@@ -24,17 +24,14 @@ from branchwise.cli.options import (
 )
 from branchwise.errors import MOST_SEED, ParameterError
 from branchwise.recipe import (
-    ALPHA_RULES,
     CRITERIA,
     FIELDS,
-    PARAMETERS,
     RECIPES,
-    Parameter,
-    Pruning,
     Recipe,
     default_text,
     pruning_of,
 )
+from branchwise.recipe.parameters import ALPHA_RULES, PARAMETERS, Parameter, Pruning
 
 #: How the value of an option is read from the command line, by the kind of parameter.
 _TYPES: dict[str, type] = {"whole": int, "number": float, "flag": bool}
