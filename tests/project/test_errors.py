@@ -1363,6 +1363,13 @@ CASES = [
         "function as criterion; choose branching='values' or 'two-way' for it.",
     ),
     case(
+        "groups of values for numbers",
+        lambda: Recipe(criterion="variance", branching="groups"),
+        ParameterError,
+        "branching='groups' merges values by 'gain', 'gain_ratio' or 'gini'. Got "
+        "'variance'; choose branching='values' or 'two-way' for it.",
+    ),
+    case(
         "numbers that are infinite",
         lambda: CARTRegressor().fit(_CELLS, [1.0, 2.0, np.inf, 4.0]),
         DataError,

@@ -33,7 +33,7 @@ WORTH_SHARING = 1 << 18
 def serves(recipe: Recipe) -> bool:
     """Whether the native kernel supports this recipe and is to be used."""
     if recipe.is_regression:
-        known = recipe.branching != "groups" and not recipe.quinlan_thresholds
+        known = not recipe.quinlan_thresholds
     else:
         known = (
             isinstance(recipe.criterion, str)

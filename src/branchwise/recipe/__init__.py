@@ -17,6 +17,7 @@ from typing import Any
 from branchwise.data.arrays import TIE
 from branchwise.errors import ParameterError
 from branchwise.recipe.parameters import (
+    BUILT_IN,
     FOR_NUMBERS,
     PARAMETERS,
     TWO_WAY_POLICIES,
@@ -108,11 +109,12 @@ class Recipe:
                 f"CART's. Got branching={self.branching!r}; choose 'branch', 'split', "
                 "'largest' or 'node' for it."
             )
-        if callable(self.criterion) and self.branching == "groups":
+        if self.branching == "groups" and self.criterion not in BUILT_IN:
+            function = callable(self.criterion)
+            given = "a function as criterion" if function else repr(self.criterion)
             raise ParameterError(
                 "branching='groups' merges values by 'gain', 'gain_ratio' or 'gini'. "
-                "Got a function as criterion; choose branching='values' or 'two-way' "
-                "for it."
+                f"Got {given}; choose branching='values' or 'two-way' for it."
             )
 
     @property
