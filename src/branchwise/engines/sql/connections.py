@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
@@ -17,17 +17,18 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.data.target import LOWEST_BIT, Scale
 from branchwise.errors import DataError
 from branchwise.files.database import OverdueError, no_table, run_interruptibly
 from branchwise.files.sql_dialects import POSTGRESQL, Dialect
 
-#: Adding and subtracting it rounds to whole numbers, half to even.
-_ROUNDING = 2**52
+#: Adding and subtracting it rounds smaller numbers to whole ones, half to even.
+_ROUNDING = 2.0**52
 
 
 @dataclass
 class Binder:
-    """The values of one statement, in the order of their marks."""
+    """The values of one statement, in the order of their marks; expressions of them."""
 
     dialect: Dialect
     values: list[Any] = field(default_factory=list)
@@ -52,7 +53,7 @@ class Binder:
         # SQLite knows the type of a value by the value itself.
         return f"CAST({mark} AS {type_name})" if self.dialect.lists else mark
 
-    def relation(self, columns: Sequence[tuple[str, Any]]) -> str:
+    def relation(self, columns: Collection[tuple[str, Any]]) -> str:
         """Bind columns of values; return a query for them.
 
         Each column is given by its type, as the dialect has it, and its values.
@@ -75,6 +76,32 @@ class Binder:
             return "NULL"
         return str(value) if isinstance(value, int) else self.bind(value)
 
+    def constant(self, kind: str, value: Any) -> str:
+        """Return a value of a type as an expression; NaN is NULL."""
+        if kind == "i":
+            return str(int(value))
+        if value != value:
+            return f"CAST(NULL AS {self.dialect.types['f']})"
+        return self.bind(float(value))
+
+    def on_grid(self, amount: str, step: float) -> str:
+        """Return the expression that rounds an amount to a grid."""
+        if step == 1.0:
+            return f"({rounded(f'({amount})')})"
+        mark = self.bind(float(step))
+        return f"({rounded(f'(({amount}) / {mark})')}) * {mark}"
+
+    def nearest(self, number: str, step: float) -> str:
+        """Return the expression for the nearest multiple of a step, of any number."""
+        most = self.bind(_ROUNDING * step)
+        fine = self.on_grid(number, step)
+        return f"CASE WHEN abs({number}) >= {most} THEN {number} ELSE {fine} END"
+
+    def in_units(self, number: str, scale: Scale) -> str:
+        """Return the expression for a number in the unit of a scale."""
+        scaled = f"({number}) * {self.bind(2.0**-scale.unit)}"
+        return self.nearest(f"({scaled})", 2.0**LOWEST_BIT) if scale.rounds else scaled
+
 
 class TooManyValues(Exception):  # noqa: N818  (caught where it can be said in words)
     """A statement would have more values than the database takes."""
@@ -95,8 +122,8 @@ def rounded(expression: str) -> str:
 
     The expression is repeated, so it should be a name.
     """
-    up = f"({expression} + {_ROUNDING}e0) - {_ROUNDING}e0"
-    down = f"({expression} - {_ROUNDING}e0) + {_ROUNDING}e0"
+    up = f"({expression} + {_ROUNDING:.0f}e0) - {_ROUNDING:.0f}e0"
+    down = f"({expression} - {_ROUNDING:.0f}e0) + {_ROUNDING:.0f}e0"
     return f"CASE WHEN {expression} < 0 THEN {down} ELSE {up} END"
 
 
@@ -129,8 +156,9 @@ def binned(number: str, edges: Sequence[str], first: int = 0) -> str:
     return f"CASE WHEN {number} <= {edges[half]} THEN {low} ELSE {high} END"
 
 
-def coalesced(names: Sequence[str]) -> str:
+def coalesced(expressions: Iterable[str]) -> str:
     """Return the first of some expressions that is not NULL; SQLite wants two."""
+    names = list(expressions)
     return f"COALESCE({', '.join(names)})" if len(names) > 1 else "".join(names)
 
 
@@ -216,10 +244,10 @@ class Connection:
         with self._told("be written to"):
             self._waited(lambda: self._execute(statement, ()))
 
-    def create(self, name: str, columns: Sequence[tuple[str, str]]) -> str:
+    def create(self, name: str, columns: Mapping[str, str]) -> str:
         """Create a temporary table; return its quoted name."""
         table = self.dialect.quoted(name)
-        listed = ", ".join(f"{column} {kind}" for column, kind in columns)
+        listed = ", ".join(f"{column} {kind}" for column, kind in columns.items())
         self._temporary.append(table)
         self.run(f"CREATE TEMPORARY TABLE {table} ({listed})")
         return table

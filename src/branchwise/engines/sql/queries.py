@@ -1,4 +1,4 @@
-"""SQL that encodes the rows of a source, and that adds numbers up exactly.
+"""SQL that encodes the rows of a source, and the templates of all statements.
 
 Rows are a relation with a node, a class code (or the number to be predicted), the
 weight and the case where they are not 1, and an attribute ``a0``, ``a1``, ... for each
@@ -8,98 +8,19 @@ column: a code, or the number itself where numbers are kept apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from branchwise.data.encode import encode_columns
-from branchwise.data.exact_sums import SPLITTER, Limbs
 from branchwise.data.table_schema import Columns
-from branchwise.data.target import LOWEST_BIT, Scale, class_codes, occurring_classes
+from branchwise.data.target import class_codes, occurring_classes
 from branchwise.engines.base import Plan
-from branchwise.engines.sql.connections import (
-    Binder,
-    binned,
-    chosen,
-    rounded,
-    searched,
-)
+from branchwise.engines.sql.connections import Binder, binned, chosen, searched
 from branchwise.engines.sql.table_columns import Source
 from branchwise.errors import DataError
-
-#: Numbers up to this are rounded to whole numbers; larger ones are whole.
-_WHOLE = 2.0**52
-
-
-def on_grid(amount: str, step: float, binder: Binder) -> str:
-    """Return the expression that rounds an amount to a grid."""
-    if step == 1.0:
-        return f"({rounded(f'({amount})')})"
-    mark = binder.bind(float(step))
-    return f"({rounded(f'(({amount}) / {mark})')}) * {mark}"
-
-
-def in_units(number: str, scale: Scale, binder: Binder) -> str:
-    """Return the expression for a number in the unit of a scale."""
-    scaled = f"({number}) * {binder.bind(2.0**-scale.unit)}"
-    if not scale.rounds:
-        return scaled
-    return _rounded(f"({scaled})", 2.0**LOWEST_BIT, binder)
-
-
-def _rounded(name: str, step: float, binder: Binder) -> str:
-    """Return the expression for the nearest multiple of a step, of any number."""
-    most = binder.bind(_WHOLE * step)
-    fine = on_grid(name, step, binder)
-    return f"CASE WHEN abs({name}) >= {most} THEN {name} ELSE {fine} END"
-
-
-def terms(weight: str | None) -> tuple[list[dict[str, str]], list[str], list[str]]:
-    """Return the terms whose sums are the weighted numbers ``v`` and their squares.
-
-    These are fields to be added to the rows, some after the other, and the names of the
-    terms of numbers and of squares. Without a weight all weigh 1.
-    """
-    fields = [
-        _upper("v"),
-        {"vl": "v - vh", "q": "v * v"},
-        {"qr": _rest("q", "v", "v")},
-    ]
-    if weight is None:
-        return fields, ["v"], ["q", "qr"]
-    pairs = {"p": "v", "s": "q", "t": "qr"}
-    halved = (weight, "q", "qr")
-    fields += [
-        {name: upper for each in halved for name, upper in _upper(each).items()},
-        {f"{name}l": f"{name} - {name}h" for name in halved}
-        | {name: f"{weight} * {by}" for name, by in pairs.items()},
-        {f"{name}r": _rest(name, weight, by) for name, by in pairs.items()},
-    ]
-    return fields, ["p", "pr"], ["s", "sr", "t", "tr"]
-
-
-def _upper(name: str) -> dict[str, str]:
-    """Return the upper half of the bits of a number."""
-    wide = f"({SPLITTER:.1f}e0 * {name})"
-    return {f"{name}h": f"{wide} - ({wide} - {name})"}
-
-
-def _rest(product: str, a: str, b: str) -> str:
-    """Return the exact rounding error of the product of two numbers."""
-    return f"((({a}h * {b}h - {product}) + {a}h * {b}l) + {a}l * {b}h) + {a}l * {b}l"
-
-
-def limb(names: list[str], limbs: Limbs, at: int, binder: Binder) -> str:
-    """Return the expression for a limb of the sum of terms."""
-    pieces = []
-    for name in names:
-        piece = _rounded(name, limbs.steps[at], binder)
-        if at:
-            above = _rounded(name, limbs.steps[at - 1], binder)
-            piece = f"({piece}) - ({above})"
-        pieces.append(f"({piece})")
-    return " + ".join(pieces)
-
 
 #: The most values that are compared in turn; more use binary search, or a join.
 _FEW_VALUES = 8
@@ -113,18 +34,26 @@ def code_of_key(
     codes: dict[object, int],
     missing: int,
     binder: Binder,
+    joined: str | None = None,
 ) -> str:
-    """Return the expression for the code of a value; NULL has the missing code."""
+    """Return the expression for the code of a value; NULL has the missing code.
+
+    ``joined`` is the code of known values where they are joined with their codes.
+    """
+    code = _searched_code(key, codes, binder) if joined is None else joined
+    if None not in codes:
+        return code
+    return f"CASE WHEN {key} IS NULL THEN {missing} ELSE {code} END"
+
+
+def _searched_code(key: str, codes: dict[object, int], binder: Binder) -> str:
     known = [k for k in codes if k is not None]
     mixed = len({isinstance(k, str) for k in known}) > 1
     search = chosen if mixed or len(known) <= _FEW_VALUES else searched
     if search is searched:
         known.sort(key=_in_order)
     marks = [binder.bind(k) for k in known]
-    code = search(key, marks, [codes[k] for k in known], str(UNSEEN))
-    if None not in codes:
-        return code
-    return f"CASE WHEN {key} IS NULL THEN {missing} ELSE {code} END"
+    return search(key, marks, [codes[k] for k in known], str(UNSEEN))
 
 
 def _in_order(key: Any) -> Any:
@@ -156,41 +85,34 @@ def weight_of(source: Source, plan: Plan, binder: Binder) -> str:
         return weight
     if plan.grid.unit != 1.0:
         weight = f"({weight}) / {binder.bind(plan.grid.unit)}"
-    return on_grid(weight, plan.grid.step, binder)
+    return binder.on_grid(weight, plan.grid.step)
 
 
-@dataclass(frozen=True)
-class Fields:
-    """Further fields of rows: whether they have weights and fractions of cases."""
+@cache
+def _templates() -> Any:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415
 
-    n_attributes: int
-    has_label: bool
-    has_number: bool
-    has_weight: bool
-    has_case: bool
-
-    @property
-    def carried(self) -> list[str]:
-        """The fields that every step passes on unchanged."""
-        names = ["y"] if self.has_label else []
-        names += ["v"] if self.has_number else []
-        return names + [f"a{index}" for index in range(self.n_attributes)]
-
-    @property
-    def amounts(self) -> list[str]:
-        """The fields that are added up."""
-        return [
-            n for n, there in (("w", self.has_weight), ("k", self.has_case)) if there
-        ]
+    folder = files("branchwise.engines.sql") / "templates"
+    return Environment(  # noqa: S701  (SQL, in which names are quoted and values bound)
+        loader=FunctionLoader(lambda name: (folder / name).read_text("utf-8")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 @dataclass(frozen=True)
 class Attribute:
     """How an attribute is compared: by its code, or as a number, missing or not."""
 
-    name: str
+    index: int
     is_numeric: bool
     missing: str
+
+    @property
+    def name(self) -> str:
+        """The name of the field."""
+        return f"a{self.index}"
 
 
 class Writer:
@@ -200,21 +122,47 @@ class Writer:
         self.source = source
         self.dialect = source.connection.dialect
         self.plan = plan
-        self.fields = Fields(
-            len(plan.schema.columns),
-            plan.spread is None,
-            plan.spread is not None,
-            plan.weighted or plan.grid.fractions,
-            plan.grid.fractions,
-        )
+        self.has_weight = plan.weighted or plan.grid.fractions
+        self.has_case = plan.grid.fractions
+        columns = plan.schema.columns
         #: For every column the code that is one past its largest.
-        self.n_codes = [plan.n_codes(at) for at in range(len(plan.schema.columns))]
+        self.n_codes = [plan.n_codes(at) for at in range(len(columns))]
         #: Whether a column is counted by its numbers.
         self.by_number = [
-            column.is_numeric and at not in plan.edges
-            for at, column in enumerate(plan.schema.columns)
+            c.is_numeric and at not in plan.edges for at, c in enumerate(columns)
         ]
         self._codes = self._code_tables()
+        #: The columns whose values are joined with their codes.
+        self.joined = [
+            at
+            for at, codes in enumerate(self._codes)
+            if self.dialect.lists and len(codes or ()) > _MANY_VALUES
+        ]
+        self.attributes = [
+            Attribute(
+                at,
+                c.is_numeric,
+                f"a{at} IS NULL"
+                if self.by_number[at]
+                else f"a{at} = {self.n_codes[at] - 1}",
+            )
+            for at, c in enumerate(columns)
+        ]
+        #: The fields that every step passes on unchanged.
+        self.carried = ["y" if plan.spread is None else "v"]
+        self.carried += [attribute.name for attribute in self.attributes]
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of rows beside their node, with their types."""
+        types = self.dialect.types
+        found = {"y": types["i"]} if self.plan.spread is None else {"v": types["f"]}
+        found |= {"w": types["f"]} if self.has_weight else {}
+        found |= {"k": types["f"]} if self.has_case else {}
+        for at, by_number in enumerate(self.by_number):
+            whole = self.dialect.whole(self.n_codes[at])
+            found[f"a{at}"] = types["f"] if by_number else whole
+        return found
 
     def _code_tables(self) -> list[dict[object, int] | None]:
         """Return for every column of values the codes of its keys."""
@@ -236,97 +184,46 @@ class Writer:
             tables.append(table)
         return tables
 
-    def rows(self, binder: Binder) -> tuple[list[str], str]:
+    def rendered(self, template: str, binder: Binder, **context: Any) -> str:
+        """Return a statement, or steps of one, each followed by a comma."""
+        wanted = _templates().get_template(template)
+        given = {"writer": self, "dialect": self.dialect, "binder": binder}
+        text: str = wanted.render(given | context)
+        return text
+
+    def rows(self, binder: Binder) -> tuple[str, str]:
         """Return the steps that encode all rows, and the name of the last."""
-        wanted = [f"CAST(0 AS {self.dialect.types['i']}) AS node"]
-        steps: list[str] = []
-        joins = ""
-        if self.fields.has_label:
-            wanted.append(f"{label_code(self.source, self.plan, binder)} AS y")
-        if self.plan.scale is not None:
-            number = self.source.cells(self.plan.task.target).number
-            wanted.append(f"{in_units(number, self.plan.scale, binder)} AS v")
-        if self.fields.has_weight:
-            weight = "1e0"
-            if self.plan.weighted:
-                weight = weight_of(self.source, self.plan, binder)
-            wanted.append(f"{self.dialect.double(weight)} AS w")
-        if self.fields.has_case:
-            wanted.append(f"{self.dialect.double('1')} AS k")
-        for at in range(self.fields.n_attributes):
-            if self._is_joined(at):
-                values, join, code = self._looked_up(at, binder)
-                steps.append(values)
-                joins += join
-            else:
-                code = self._attribute(at, binder)
-            wanted.append(f"{code} AS a{at}")
-        body = (
-            f"SELECT {', '.join(wanted)} FROM {self.source.relation} AS source{joins}"  # noqa: S608
-        )
-        if self.plan.weighted:
-            body = f"SELECT * FROM ({body}) AS weighed WHERE w > 0"  # noqa: S608
-        steps.append(f"{step_name('rows')} AS ({body})")
-        return steps, step_name("rows")
+        plan, source = self.plan, self.source
+        if plan.scale is None:
+            target = label_code(source, plan, binder)
+        else:
+            target = binder.in_units(source.cells(plan.task.target).number, plan.scale)
+        weight = weight_of(source, plan, binder) if plan.weighted else "1e0"
+        steps = self.rendered("rows.sql", binder, target=target, weight=weight)
+        return steps, '"branchwise rows"'
 
-    def stored(self) -> list[tuple[str, str]]:
-        """Return the fields of rows that are kept, with their types."""
-        types = self.dialect.types
-        fields = [("node", types["i"])]
-        fields += [("y", types["i"])] if self.fields.has_label else []
-        fields += [("v", types["f"])] if self.fields.has_number else []
-        fields += [("w", types["f"])] if self.fields.has_weight else []
-        fields += [("k", types["f"])] if self.fields.has_case else []
-        for at, by_number in enumerate(self.by_number):
-            kind = types["f"] if by_number else self.dialect.whole(self.n_codes[at])
-            fields.append((f"a{at}", kind))
-        return fields
+    def key(self, at: int) -> str:
+        """Return the expression by which the values of a column are distinguished."""
+        return self.source.cells(self.plan.schema.columns[at].name).key
 
-    def _is_joined(self, at: int) -> bool:
-        return self.dialect.lists and len(self._codes[at] or ()) > _MANY_VALUES
+    def keys_and_codes(self, at: int) -> list[tuple[str, list[Any]]]:
+        """Return a relation of the values of a column and their codes."""
+        codes = {
+            k: code for k, code in (self._codes[at] or {}).items() if k is not None
+        }
+        kind = "t" if isinstance(next(iter(codes)), str) else "f"
+        return [(kind, list(codes)), ("i", list(codes.values()))]
 
-    def _looked_up(self, at: int, binder: Binder) -> tuple[str, str, str]:
-        """Return a relation of the codes of values, the join with it, and the code."""
-        table, name = self._codes[at] or {}, step_name("values", at)
-        key = self.source.cells(self.plan.schema.columns[at].name).key
-        keys = [k for k in table if k is not None]
-        kind = "t" if isinstance(keys[0], str) else "f"
-        body = binder.relation([(kind, keys), ("i", [table[k] for k in keys])])
-        code = f"COALESCE(d{at}.c, {UNSEEN})"
-        if None in table:
-            missing = self.plan.schema.columns[at].missing_code
-            code = f"CASE WHEN {key} IS NULL THEN {missing} ELSE {code} END"
-        join = f" LEFT JOIN {name} AS d{at} ON d{at}.k = {key}"
-        return f"{name} (k, c) AS ({body})", join, code
-
-    def _attribute(self, at: int, binder: Binder) -> str:
+    def code(self, attribute: Attribute, binder: Binder) -> str:
         """Return the expression for a column: a code, or the number itself."""
-        column = self.plan.schema.columns[at]
-        cells = self.source.cells(column.name)
-        table = self._codes[at]
-        if table is not None:
-            missing = column.missing_code
-            return code_of_key(cells.key, table, missing, binder)
+        at = attribute.index
+        column, codes = self.plan.schema.columns[at], self._codes[at]
+        if codes is not None:
+            joined = f"COALESCE(d{at}.c, {UNSEEN})" if at in self.joined else None
+            return code_of_key(self.key(at), codes, column.missing_code, binder, joined)
+        number = self.source.cells(column.name).number
         if self.by_number[at]:
-            return cells.number
+            return number
         edges = [binder.bind(float(edge)) for edge in self.plan.edges[at]]
-        code = binned(cells.number, edges)
-        return (
-            f"CASE WHEN {cells.number} IS NULL THEN {self.n_codes[at] - 1} "
-            f"ELSE {code} END"
-        )
-
-    def attributes(self) -> list[Attribute]:
-        """Return how the attributes of rows are compared."""
-        found = []
-        for at, column in enumerate(self.plan.schema.columns):
-            missing = f"a{at} = {self.n_codes[at] - 1}"
-            if self.by_number[at]:
-                missing = f"a{at} IS NULL"
-            found.append(Attribute(f"a{at}", column.is_numeric, missing))
-        return found
-
-
-def step_name(*pieces: object) -> str:
-    """Return the name of a step, which no table of a user will have."""
-    return '"branchwise ' + " ".join(map(str, pieces)) + '"'
+        gone, code = self.n_codes[at] - 1, binned(number, edges)
+        return f"CASE WHEN {number} IS NULL THEN {gone} ELSE {code} END"

@@ -23,7 +23,7 @@ from branchwise.engines.sql.connections import (
     TooManyValues,
     coalesced,
 )
-from branchwise.engines.sql.queries import Writer, limb, step_name, terms
+from branchwise.engines.sql.queries import Writer
 from branchwise.engines.sql.routes import (
     MOST_JOINED_LEVELS,
     Step,
@@ -91,6 +91,16 @@ class Span:
         """The name of the key."""
         return "whole" if self.column == WHOLE else f"k{self.column}"
 
+    @property
+    def number(self) -> str:
+        """The name of the number, where rows are counted by it."""
+        return f"x{self.column}"
+
+    @property
+    def code(self) -> str:
+        """The expression for the code, or for the number."""
+        return "0" if self.column == WHOLE else f"a{self.column}"
+
 
 class Counting:
     """A query for the counts of some columns."""
@@ -110,99 +120,33 @@ class Counting:
     def _n_codes(self, column: int) -> int:
         return 1 if column == WHOLE else self._writer.n_codes[column]
 
-    def statement(self, steps: Sequence[str], rows: str, binder: Binder) -> str:
+    def statement(self, steps: str, rows: str, binder: Binder) -> str:
         """Return the query."""
-        amounts = self._amounts(binder)
-        keys = [f"{self._key(span)} AS {span.key}" for span in self._spans]
-        numbers = [
-            f"a{span.column} AS x{span.column}"
-            for span in self._spans
-            if span.by_number
-        ]
-        inner = ", ".join([*keys, *numbers, *(f"{e} AS {n}" for n, e in amounts)])
-        sums = ["COUNT(*)" if name == "one" else f"SUM({name})" for name, _ in amounts]
-        dialect = self._writer.dialect
-        if self._groups.scale is not None:
-            more, rows = self._with_terms(rows)
-            steps = [*steps, *more]
-        counted = f"SELECT {inner} FROM {rows} AS rows"  # noqa: S608
-        if dialect.grouping_sets:
-            body = self._in_one_pass(counted, sums)
-        else:
-            shared = '"branchwise counted"'
-            steps = [*steps, f"{shared} {dialect.keep_rows} ({counted})"]
-            body = self._one_by_one(shared, sums)
-        return f"WITH {', '.join(steps)} {body}" if steps else body
-
-    def _with_terms(self, rows: str) -> tuple[list[str], str]:
-        """Add the terms of exact sums to rows, in steps that are computed once."""
-        fields, *_ = terms("w" if self._writer.fields.has_weight else None)
-        steps = []
-        for at, more in enumerate(fields):
-            listed = ", ".join(f"{made} AS {name}" for name, made in more.items())
-            body = f"SELECT *, {listed} FROM {rows} AS rows"  # noqa: S608
-            rows = step_name("terms", at)
-            steps.append(f"{rows} AS MATERIALIZED ({body})")
-        return steps, rows
+        return self._writer.rendered(
+            "counts.sql",
+            binder,
+            steps=steps,
+            rows=rows,
+            groups=self._groups,
+            spans=self._spans,
+            sums=self._sums(),
+            coalesced=coalesced,
+        )
 
     def kinds(self) -> str:
         """Return the types of the columns of the result."""
-        return "if" + "f" * len(self._amounts(Binder(self._writer.dialect)))
+        return "if" + "f" * len(self._sums())
 
-    def _key(self, span: Span) -> str:
-        label = "1" if self._groups.n_classes is None else "y + 1"
-        group = f"node * {self._groups.width} + {label}"
-        if span.by_number:
-            return f"{span.first} + {group}"
-        code = "0" if span.column == WHOLE else f"a{span.column}"
-        return f"{span.first} + ({group}) * {span.width} + {code} + 1"
-
-    def _in_one_pass(self, counted: str, sums: Sequence[str]) -> str:
-        keys = coalesced([span.key for span in self._spans])
-        numbers = [f"x{span.column}" for span in self._spans if span.by_number]
-        null = f"CAST(NULL AS {self._writer.dialect.types['f']})"
-        sets = [
-            f"({span.key}, x{span.column})" if span.by_number else f"({span.key})"
-            for span in self._spans
-        ]
-        wanted = [keys, coalesced(numbers) or null, *sums]
-        # Names of their own: DuckDB returns columns by name.
-        listed = ", ".join(f"{each} AS r{at}" for at, each in enumerate(wanted))
-        return (
-            f"SELECT {listed} FROM ({counted}) AS keyed "  # noqa: S608
-            f"GROUP BY GROUPING SETS ({', '.join(sets)})"
-        )
-
-    def _one_by_one(self, shared: str, sums: Sequence[str]) -> str:
-        queries = []
-        for span in self._spans:
-            key = span.key
-            number = f"x{span.column}" if span.by_number else "NULL"
-            grouped = f"{key}, {number}" if span.by_number else key
-            queries.append(
-                f"SELECT {', '.join([key, number, *sums])} FROM {shared} "  # noqa: S608
-                f"GROUP BY {grouped}"
-            )
-        return " UNION ALL ".join(queries)
-
-    def _amounts(self, binder: Binder) -> list[tuple[str, str]]:
-        """Return the amounts to add up: cases, then weights or moments."""
-        fields = self._writer.fields
-        cases = [("n_cases", "k")] if fields.has_case else [("one", "1")]
-        weight = "w" if fields.has_weight else "1e0"
+    def _sums(self) -> list[str]:
+        """Return the sums of the result: cases, then weights or moments."""
         scale = self._groups.scale
-        if scale is None:
-            return [*cases, ("weight", "w")] if fields.has_weight else cases
-        _, once, twice = terms("w" if fields.has_weight else None)
-        limbs = [
-            (f"{kind}{at}", limb(names, limbs, at, binder))
-            for kind, names, limbs in (
-                ("total", once, scale.sums),
-                ("square", twice, scale.squares),
-            )
-            for at in range(len(limbs))
-        ]
-        return [*cases, ("weight", weight), *limbs]
+        sums = ["SUM(cases)" if self._writer.has_case else "COUNT(*)"]
+        if scale is not None or self._writer.has_weight:
+            sums.append("SUM(weight)")
+        if scale is not None:
+            sums += [f"SUM(total{at})" for at in range(len(scale.sums))]
+            sums += [f"SUM(square{at})" for at in range(len(scale.squares))]
+        return sums
 
     def read(self, result: Arrays, label: str) -> dict[int, Counts]:
         """Return the counts of the columns."""
@@ -429,18 +373,17 @@ class SqlEngine:
             portions[-1].append(column)
         return portions
 
-    def _rows(self, binder: Binder, steps: Sequence[Step]) -> tuple[list[str], str]:
+    def _rows(self, binder: Binder, steps: Sequence[Step]) -> tuple[str, str]:
         """Return the steps of a query for rows in their nodes, and the last name."""
 
-        def written() -> tuple[list[str], str]:
-            first: list[str] = []
-            rows = self._table
+        def written() -> tuple[str, str]:
+            first, rows = "", self._table
             if rows is None:
                 first, rows = self._writer.rows(binder)
             down, rows = in_nodes(self._writer, binder, rows, steps)
-            return [*first, *down], rows
+            return first + down, rows
 
-        found: tuple[list[str], str] = self._limited(written)
+        found: tuple[str, str] = self._limited(written)
         return found
 
     def _limited(self, write: Any, *arguments: Any) -> Any:
@@ -482,12 +425,13 @@ class SqlEngine:
         binder = Binder(self._writer.dialect)
         written, rows = self._rows(binder, self._steps)
         self._n_tables += 1
-        columns = self._writer.stored()
+        columns = {"node": self._writer.dialect.types["i"], **self._writer.fields}
         table = self._connection.create(f"branchwise {self._n_tables}", columns)
-        names = ", ".join(name for name, _ in columns)
-        steps = f"WITH {', '.join(written)} " if written else ""
+        names = ", ".join(columns)
         self._connection.run(
-            f"INSERT INTO {table} ({names}) {steps}SELECT {names} FROM {rows}",  # noqa: S608
+            f"INSERT INTO {table} ({names}) WITH {written} "  # noqa: S608
+            f'"branchwise kept" AS (SELECT {names} FROM {rows}) '
+            f'SELECT {names} FROM "branchwise kept"',
             binder.values,
         )
         if self._table is not None:
