@@ -66,7 +66,7 @@ class Context:
     def say(self) -> Any:
         """The sentences, as functions of nodes and candidates."""
         bars, figures = self.bars, self.figures
-        return html.sentences(
+        return html.macros(
             "steps/templates/sentences.txt",
             bars=bars,
             figures=figures,

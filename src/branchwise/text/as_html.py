@@ -42,8 +42,8 @@ def as_html(
 
     ``heading`` is the level of headings of level 1; without it they are paragraphs.
     """
-    macros: Any = _environment().get_template("text/templates/blocks.html").module
-    written: Markup = macros.write(list(blocks), heading, reveal)
+    blocks_html: Any = _environment().get_template("text/templates/blocks.html").module
+    written: Markup = blocks_html.write(list(blocks), heading, reveal)
     return written.strip()
 
 
@@ -52,7 +52,7 @@ def page(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
-def sentences(template: str, **values: Any) -> Any:
+def macros(template: str, **values: Any) -> Any:
     """Return the macros of a template of plain text, which nothing is escaped in."""
     plain_text = _environment().overlay(autoescape=False)
     return plain_text.get_template(template).make_module(values)
