@@ -267,9 +267,9 @@ class Showing(FittedTree):
             How many values of a list to show before the rest is only counted; all of
             them show when pointed at.
         """
-        from branchwise.render.svg import svg_lines
+        from branchwise.render.svg import svg_picture
 
-        return "\n".join(svg_lines(self.view(max_values), max_depth, max_nodes))
+        return svg_picture(self.view(max_values), max_depth, max_nodes)
 
     def to_dot(
         self,

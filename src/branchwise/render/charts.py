@@ -15,7 +15,7 @@ from typing import Any
 
 from branchwise.render.picture import fitted, text_width
 from branchwise.render.svg import n, xml
-from branchwise.text.as_html import macros, markup
+from branchwise.text.as_html import macros
 
 #: A step between ticks is one of these, times a power of ten.
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -129,7 +129,7 @@ def _charts() -> Any:
     return macros(
         "render/templates/charts.svg",
         n=n,
-        xml=lambda text: markup(xml(text)),
+        xml=xml,
         fitted=fitted,
         text_width=text_width,
         size=TEXT,

@@ -286,7 +286,7 @@ def _width(tree: Drawing, index: int) -> float:
 def dot_lines(
     view: dict[str, Any], max_depth: int | None = None, max_nodes: int | None = None
 ) -> Iterator[str]:
-    """Yield the lines of a DOT file; the parameters are those of ``svg_lines``."""
+    """Yield the lines of a DOT file; the parameters are those of ``svg_picture``."""
     tree = drawing(view, max_depth, max_nodes)
     colours = class_colours(view["nodes"]["weights"][0])
     yield "digraph tree {"
@@ -334,7 +334,7 @@ def _dot_branch(tree: Drawing, index: int) -> str:
 def mermaid_lines(
     view: dict[str, Any], max_depth: int | None = None, max_nodes: int | None = None
 ) -> Iterator[str]:
-    """Yield the lines of a flowchart; the parameters are those of ``svg_lines``."""
+    """Yield the lines of a flowchart; the parameters are those of ``svg_picture``."""
     tree = drawing(view, max_depth, max_nodes)
     colours = class_colours(view["nodes"]["weights"][0])
     yield "flowchart TD"

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 from xml.sax.saxutils import escape
 
 from branchwise.errors import counted
+from branchwise.render import scene as sizes
 from branchwise.render.picture import (
     CLASS_COLOURS,
     NUMBER_COLOUR,
@@ -23,20 +25,9 @@ from branchwise.render.picture import (
     fitted,
     text_width,
 )
-from branchwise.render.scene import (
-    BAR_HEIGHT,
-    BAR_TOP,
-    HEAD_LINE,
-    LABEL,
-    LABEL_LINE,
-    LABEL_SPACE,
-    NOTE_LINE,
-    PADDING,
-    Scene,
-    scene,
-)
+from branchwise.render.scene import LABEL, Scene, scene
 from branchwise.text import conditions as words
-from branchwise.text.as_html import page
+from branchwise.text.as_html import macros, page
 
 _MARGIN = 20.0
 #: The legend: height of a row, size of a square, whitespace, widest name.
@@ -48,26 +39,62 @@ _TOLD = 200
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def svg_lines(
+def svg_picture(
     view: dict[str, Any], max_depth: int | None = None, max_nodes: int | None = None
-) -> Iterator[str]:
-    """Yield the lines of an SVG file with so many levels of splits and nodes."""
+) -> str:
+    """Return an SVG file with so many levels of splits and nodes."""
     picture = scene(drawing(view, max_depth, max_nodes))
     width, height = picture.size
     legend, legend_height = _legend(picture, max(width, _LEGEND_LEAST))
-    width = max(width, *(entry[0] for entry in legend)) + 2 * _MARGIN
+    width = max(width, *(right for right, _ in legend)) + 2 * _MARGIN
     height += legend_height + 2 * _MARGIN
-    left = (width - picture.size[0]) / 2
-    yield from _opening(picture.drawing, width, height)
-    yield f'<g transform="translate({n(_MARGIN)} {n(_MARGIN)})">'
-    yield from (line for _, line in legend)
-    yield "</g>"
-    yield f'<g transform="translate({n(left)} {n(_MARGIN + legend_height)})">'
-    yield from _edges(picture)
-    for index in range(len(picture.drawing)):
-        yield from _node(picture, index)
-    yield "</g>"
-    yield "</svg>"
+    target = view["target"]
+    told = "\n".join(_told(picture.drawing))
+    written: str = _macros().picture(
+        picture,
+        # Pictures of different trees on one page need different names.
+        f"branchwise-{zlib.crc32(told.encode('utf-8', 'replace')):08x}",
+        "Decision tree" + ("" if target == words.UNNAMED else f" for {target}"),
+        told,
+        page(
+            "render/assets/picture.css",
+            classes=list(enumerate(CLASS_COLOURS)),
+            on_dark=list(ON_DARK.items()),
+            number=NUMBER_COLOUR,
+        ).rstrip(),
+        (width, height),
+        _MARGIN,
+        [entry for _, entry in legend],
+        legend_height,
+    )
+    return written
+
+
+@cache
+def _macros() -> Any:
+    return macros(
+        "render/templates/tree.svg",
+        n=n,
+        xml=xml,
+        text=_text,
+        rect=_rect,
+        hint=_hint,
+        sizes=sizes,
+    )
+
+
+def _text(kind: str, x: float, y: float, text: str) -> str:
+    return f'<text class="{kind}" x="{n(x)}" y="{n(y)}">{xml(text)}</text>'
+
+
+def _rect(
+    kind: str, x: float, y: float, width: float, height: float, r: float, more: str = ""
+) -> str:
+    corner = f' rx="{n(r)}"' if r else ""
+    return (
+        f'<rect class="{kind}" x="{n(x)}" y="{n(y)}" width="{n(width)}" '
+        f'height="{n(height)}"{corner}{more}/>'
+    )
 
 
 def xml(text: str) -> str:
@@ -78,31 +105,6 @@ def xml(text: str) -> str:
 def n(number: float) -> str:
     """Write a coordinate or a length."""
     return f"{number:.1f}".removesuffix(".0")
-
-
-def _opening(tree: Drawing, width: float, height: float) -> Iterator[str]:
-    target = tree.view["target"]
-    title = "Decision tree" + ("" if target == words.UNNAMED else f" for {target}")
-    told = "\n".join(_told(tree))
-    # Pictures of different trees on one page need different names.
-    name = f"branchwise-{zlib.crc32(told.encode('utf-8', 'replace')):08x}"
-    yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="branchwise" role="img" '
-        f'aria-labelledby="{name}-title" aria-describedby="{name}-desc" '
-        f'width="{n(width)}" height="{n(height)}" '
-        f'viewBox="0 0 {n(width)} {n(height)}">'
-    )
-    yield f'<title id="{name}-title">{xml(title)}</title>'
-    yield f'<desc id="{name}-desc">{xml(told)}</desc>'
-    yield "<style>"
-    yield page(
-        "render/assets/picture.css",
-        classes=list(enumerate(CLASS_COLOURS)),
-        on_dark=list(ON_DARK.items()),
-        number=NUMBER_COLOUR,
-    ).rstrip()
-    yield "</style>"
-    yield f'<rect class="page" width="{n(width)}" height="{n(height)}"/>'
 
 
 def _told(tree: Drawing) -> Iterator[str]:
@@ -128,87 +130,6 @@ def _line(tree: Drawing, index: int) -> str:
         return f"{way}: {tree.head[index]}"
     split_text = "" if tree.is_leaf(index) else f"; splits on {tree.head[index]}"
     return f"{way}: {tree.get('summary', index)}{split_text}"
-
-
-def _edges(picture: Scene) -> Iterator[str]:
-    """Yield the branches, from the bottom of a node to the words on the branch."""
-    for index in range(1, len(picture.drawing)):
-        x, y, end_x, end_y = picture.edge(index)
-        middle = (y + end_y) / 2
-        curve = (
-            f"M{n(x)} {n(y)}C{n(x)} {n(middle)} {n(end_x)} {n(middle)} "
-            f"{n(end_x)} {n(end_y)}"
-        )
-        if picture.drawing.left_out[index]:
-            yield f'<path class="o" d="{curve}"/>'
-        else:
-            width = f"{picture.edge_width(index):.2f}"
-            yield f'<path class="e" stroke-width="{width}" d="{curve}"/>'
-
-
-def _node(picture: Scene, index: int) -> Iterator[str]:
-    tree = picture.drawing
-    left = picture.x[index] - picture.width[index] / 2
-    yield f'<g transform="translate({n(left)} {n(picture.y[index])})">'
-    yield f"<title>{xml(_hint(tree, index))}</title>"
-    middle = picture.width[index] / 2
-    if picture.label[index]:
-        yield _text("b", middle, LABEL_LINE - LABEL_SPACE, picture.label[index])
-    yield _box(picture, index)
-    if tree.left_out[index]:
-        yield _text("t", middle, 16.0, picture.head[index])
-    else:
-        yield _text("h", middle, HEAD_LINE, picture.head[index])
-        bar = _class_bar if picture.scale is None else _number_bar
-        yield from bar(picture, index)
-        yield _text("t", middle, NOTE_LINE, picture.note[index])
-    yield "</g>"
-
-
-def _text(kind: str, x: float, y: float, text: str) -> str:
-    return f'<text class="{kind}" x="{n(x)}" y="{n(y)}">{xml(text)}</text>'
-
-
-def _rect(kind: str, x: float, y: float, width: float, height: float, r: float) -> str:
-    corner = f' rx="{n(r)}"' if r else ""
-    return (
-        f'<rect class="{kind}" x="{n(x)}" y="{n(y)}" width="{n(width)}" '
-        f'height="{n(height)}"{corner}/>'
-    )
-
-
-def _box(picture: Scene, index: int) -> str:
-    tree = picture.drawing
-    size = picture.width[index], picture.height[index]
-    if tree.left_out[index]:
-        box = _rect("n", 0, 0, *size, size[1] / 2)
-        return box.replace("/>", ' stroke-dasharray="4 3"/>')
-    # Opaque, so that nothing shines through the tint of a leaf.
-    if not tree.is_leaf(index):
-        return _rect("n", 0, 0, *size, 8)
-    ground = _rect("w", 0, 0, *size, 8)
-    if picture.scale is None:
-        colour = picture.colour_of[tree.get("label", index)]
-        return ground + _rect(f"l k{colour}", 0, 0, *size, 8)
-    tint = 0.05 + 0.3 * picture.strength(tree.get("mean", index))
-    box = _rect("l q", 0, 0, *size, 8)
-    return ground + box.replace("/>", f' fill-opacity="{tint:.2f}"/>')
-
-
-def _class_bar(picture: Scene, index: int) -> Iterator[str]:
-    """Yield a bar with the share of each class."""
-    yield _rect("r", PADDING, BAR_TOP, picture.bar_width(index), BAR_HEIGHT, 0)
-    for x, width, colour in picture.segments(index):
-        yield _rect(f"c{colour}", x, BAR_TOP, width, BAR_HEIGHT, 0)
-
-
-def _number_bar(picture: Scene, index: int) -> Iterator[str]:
-    """Yield the scale of all numbers, with the mean and a deviation around it."""
-    low, mean, high = picture.spread(index)
-    middle = BAR_TOP + BAR_HEIGHT / 2
-    yield _rect("r", PADDING, middle - 1.5, picture.bar_width(index), 3, 1.5)
-    yield _rect("d", low, middle - 2.5, high - low, 5, 2.5)
-    yield _rect("i", mean - 1.5, BAR_TOP - 1, 3, BAR_HEIGHT + 2, 1.5)
 
 
 def _hint(tree: Drawing, index: int) -> str:

@@ -25,7 +25,7 @@ from branchwise.estimators.base import TreeEstimator
 from branchwise.model import Model
 from branchwise.render import view as viewer
 from branchwise.render.charts import MOST_CELLS
-from branchwise.render.svg import svg_lines
+from branchwise.render.svg import svg_picture
 from branchwise.report import figures
 from branchwise.report.inputs import Source
 from branchwise.steps.result import Steps, style_sheet
@@ -98,16 +98,16 @@ def _drawn(model: Model) -> dict[str, Any]:
 
 def _fitting(seen: dict[str, Any]) -> tuple[str, int]:
     """Return the picture of the most levels that fit, and how many they are."""
-    best, found = "\n".join(svg_lines(seen, 0, _MOST_NODES)), 0
+    best, found = svg_picture(seen, 0, _MOST_NODES), 0
     for depth in range(1, min(seen["depth"], _MOST_DEPTH) + 1):
-        picture = "\n".join(svg_lines(seen, depth, _MOST_NODES))
+        picture = svg_picture(seen, depth, _MOST_NODES)
         size = _SIZE.search(picture)
         if size is None or float(size[1]) > _PAPER[0] or float(size[2]) > _PAPER[1]:
             break
         best, found = picture, depth
     # A root split with many branches is drawn in any case.
     if not found and seen["depth"]:
-        return "\n".join(svg_lines(seen, 1, _MOST_NODES)), 1
+        return svg_picture(seen, 1, _MOST_NODES), 1
     return best, found
 
 

@@ -53,8 +53,8 @@ def page(template: str, **values: Any) -> str:
 
 
 def macros(template: str, **values: Any) -> Any:
-    """Return the macros of a template of plain text, which nothing is escaped in."""
-    plain_text = _environment().overlay(autoescape=False)
+    """Return the macros of a template of plain text; they write values as they are."""
+    plain_text = _environment().overlay(autoescape=False, finalize=None)
     return plain_text.get_template(template).make_module(values)
 
 
