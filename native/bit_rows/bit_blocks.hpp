@@ -54,14 +54,14 @@ class Pieces {
         }
     }
 
-    // Children lie at `to` in the order of values, as `sizes[value]` says.
-    void move(ThreadPool& pool, size_t work, const Field& field, const std::vector<uint32_t>& sizes,
-              uint64_t* to) {
-        find_places(field, sizes);
+    // Children lie at `to` in the order of branches, as `sizes[branch]` says.
+    void move(ThreadPool& pool, size_t work, const BranchOfRow& branch, size_t n_branches,
+              const std::vector<uint32_t>& sizes, uint64_t* to) {
+        find_places(branch, n_branches, sizes);
         pool.each((pieces_.size() + 1) / 2, work, [&](size_t k, unsigned) {
             Segment nothing;
             Segment& other = 2 * k + 1 < pieces_.size() ? pieces_[2 * k + 1].rows : nothing;
-            move_segments(field, pieces_[2 * k].rows, other, to, stride_);
+            move_segments(branch, pieces_[2 * k].rows, other, to, stride_);
         });
     }
 
@@ -71,17 +71,19 @@ class Pieces {
         Segment rows;
     };
 
-    void find_places(const Field& field, const std::vector<uint32_t>& sizes) {
-        size_t starts[Field::most_values];
-        find_starts(field, sizes, starts);
+    void find_places(const BranchOfRow& branch, size_t n_branches,
+                     const std::vector<uint32_t>& sizes) {
+        const size_t last = branch.field.values - 1;
+        size_t starts[Field::most_values + 1] = {};
+        find_starts(n_branches, sizes, starts);
         for (size_t k = 0; k < pieces_.size(); ++k) {
-            const uint32_t* bit = &lines_[k * stride_ * 64 + field.first_bit()];
+            const uint32_t* bit = &lines_[k * stride_ * 64 + branch.field.first_bit()];
             Segment& rows = pieces_[k].rows;
+            std::copy_n(starts, n_branches, rows.places);
             size_t left = rows.n;  // in the end, those with the last value
-            for (size_t v = 0; v < field.values; ++v) {
-                const size_t count = v + 1 < field.values ? bit[v] : left;
-                rows.places[v] = starts[v];
-                starts[v] += count;
+            for (size_t v = 0; v <= last; ++v) {
+                const size_t count = v < last ? bit[v] : left;
+                starts[branch.branch_of ? branch.branch_of[v] : v] += count;
                 left -= count;
             }
         }

@@ -22,10 +22,13 @@
 #include <limits>
 #include <vector>
 
+#include "bit_rows/bit_blocks.hpp"
 #include "bit_rows/bit_counts.hpp"
+#include "bit_rows/bit_groups.hpp"
+#include "bit_rows/bit_impurity.hpp"
 #include "bit_rows/bit_layout.hpp"
 #include "bit_rows/bit_moves.hpp"
-#include "bit_rows/bit_blocks.hpp"
+#include "bit_rows/pure_columns.hpp"
 #include "core/grower.hpp"
 
 namespace branchwise {
@@ -40,8 +43,7 @@ class BitGrower : public Grower {
     // Whether the representation can hold the problem; `values` gets the number of
     // values of each column.
     static bool suits(const Problem& problem, std::vector<uint32_t>& values) {
-        if (problem.weights || problem.fractions || problem.branching != Branching::values)
-            return false;
+        if (problem.weights || problem.fractions) return false;
         if (problem.columns.size() > most_columns || problem.n_classes > int(most_classes))
             return false;
         values.clear();
@@ -68,24 +70,28 @@ class BitGrower : public Grower {
         Array<Pair> side[2];
     };
 
+    BitGrower(const BitGrower&) = delete;  // its parts refer to one another
+    BitGrower& operator=(const BitGrower&) = delete;
+
     BitGrower(const Problem& problem, const Impurities& impurities,
               const std::vector<uint32_t>& values, Buffers& buffers, ThreadPool& pool)
         : Grower(problem, pool, size_t(problem.n_classes)),
           impurities_(impurities),
           buffers_(buffers),
           classes_(width_),
+          grouped_(problem.branching != Branching::values),
           layout_(values),
           stride_(layout_.n_pairs() * 2),
-          line_(stride_ * 64) {
+          line_(stride_ * 64),
+          pure_columns_(problem, layout_),
+          entropy_(impurities),
+          groups_(problem, impurities, layout_),
+          table_(layout_, classes_) {
         small_counts_.resize((classes_ + 1) * line_);
         large_counts_.resize((classes_ + 1) * line_);
         candidates_.resize(problem.columns.size());
         drops_.resize(problem.columns.size());
-        size_t most = 1;
-        for (const Field& field : layout_.fields()) most = std::max<size_t>(most, field.values);
-        cells_.resize(most * classes_);
-        sizes_.resize(most);
-        branches_.resize(most);
+        branches_.resize(table_.sizes.size());
         counts_of_class_.resize(classes_);
         reserve_nodes(std::min(problem.n_rows / 2, most_reserved), 2 * most_reserved);
     }
@@ -98,6 +104,8 @@ class BitGrower : public Grower {
         size_t n = 0;
         int side = 0;
         uint64_t alive[most_columns / 64] = {};
+
+        void drop(size_t column) { alive[column / 64] &= ~(uint64_t(1) << (column % 64)); }
     };
 
     size_t work(const Job& job) const { return job.n * layout_.n_words(); }
@@ -116,32 +124,33 @@ class BitGrower : public Grower {
             counts_of_class_[c] = uint32_t(weights[c]);
             if (counts_of_class_[c]) present_.push_back(c);
         }
-        const Scale scale(double(job.n), impurities_, problem_);
-        const int64_t whole = impurities_.impurity(problem_.criterion, counts_of_class_.data(),
-                                                   problem_.n_classes, uint32_t(job.n));
+        const BitNode node{uint32_t(job.n), counts_of_class_, present_,
+                           impurities_.impurity(problem_.criterion, counts_of_class_.data(),
+                                                problem_.n_classes, uint32_t(job.n)),
+                           Scale(double(job.n), impurities_, problem_)};
         const uint64_t* node_rows = rows(job.side) + job.begin * stride_;
         Job below = job;
-        size_t best = pure_column(job, whole, scale, node_rows);
         const bool in_bytes = job.n < 256 && impurities_.has_table_for(job.n);
         pieces_.clear();
+        size_t best = pure_columns_.first(node_rows, node);
         if (best != none) {
-            count_rows(node_rows, best);
+            table_.count(layout_[best], node, node_rows, stride_);
+            if (grouped_) groups_.group_pure(node, best, table_);
         } else if (in_bytes) {
             count_bits(node_rows, small_counts_.data());
-            best = search(job, whole, scale, small_counts_.data(), below);
+            best = search(job, node, small_counts_.data(), below);
         } else {
             if (pool_.shares(work(job)))
                 count_pieces(job, node_rows);
             else
                 count_bits(node_rows, large_counts_.data());
-            best = search(job, whole, scale, large_counts_.data(), below);
+            best = search(job, node, large_counts_.data(), below);
         }
         if (best != none) carry_out(job, below, best, node_rows, stack);
     }
 
   private:
     static constexpr size_t none = ~size_t(0);
-    static constexpr size_t small_node = 48;
     static constexpr size_t most_reserved = size_t(1) << 19;
 
     // Rows as bits, sorted by class.
@@ -176,72 +185,49 @@ class BitGrower : public Grower {
                 if (!visit(base + size_t(__builtin_ctzll(left)))) return;
     }
 
-    // ---- small nodes -----------------------------------------------------------
-
-    // The first column of a small node whose branches are all pure, if there is one:
-    // nothing beats it, and a later column would lose the tie. (An impure branch costs a
-    // unit of weight, which no tolerance covers in a small node; and gain ratio may
-    // prefer an impure one.) Columns that are constant are not pure.
-    size_t pure_column(const Job& job, int64_t whole, const Scale& scale,
-                       const uint64_t* node_rows) const {
-        if (job.n > small_node || problem_.criterion == Criterion::gain_ratio) return none;
-        const double fewest =
-            std::max({problem_.cases_in_leaf, problem_.cases_in_branch, problem_.weight_in_leaf});
-        if (fewest > 1 || !scale.enough(whole)) return none;
-        const auto* row = reinterpret_cast<const Pair*>(node_rows);
-        for (size_t pair = 0; pair < layout_.n_pairs(); ++pair) {
-            const Pair pure = pure_columns(row + pair, pair);
-            for (int k = 0; k < 2; ++k)
-                if (pure[k])
-                    return layout_.column_of_bit(pair * 128 +
-                                                 size_t(k * 64 + __builtin_ctzll(pure[k])));
-        }
-        return none;
-    }
-
-    // The highest bits of the columns without a value that rows of two classes share.
-    Pair pure_columns(const Pair* row, size_t pair) const {
-        const size_t step = stride_ / 2;
-        const Pair highest = layout_.highest(pair);
-        Pair seen = {}, shared = {};            // values, by their bits
-        Pair seen_last = {}, shared_last = {};  // last values, by the highest bits
-        for (size_t c = 0; c < classes_; ++c) {
-            Pair values = {};
-            Pair others = highest;  // columns of which no row has the last value
-            for (uint32_t i = 0; i < counts_of_class_[c]; ++i, row += step) {
-                values |= *row;
-                others &= layout_.any_of_column(*row, pair);
-            }
-            shared |= seen & values;
-            seen |= values;
-            shared_last |= seen_last & ~others;
-            seen_last |= ~others;
-        }
-        return highest & ~(layout_.any_of_column(shared, pair) | shared_last);
-    }
-
     // ---- counting ------------------------------------------------------------
 
-    // The best column of a node, or none; its cells are counted. Columns that are
-    // constant are dropped from `below`.
+    // The best column of a node, or none; its values are counted. Columns that are constant are
+    // dropped from `below`.
     template <typename Count>
-    size_t search(const Job& job, int64_t whole, const Scale& scale, const Count* counts,
-                  Job& below) {
+    size_t search(const Job& job, const BitNode& node, const Count* counts, Job& below) {
+        const size_t best = grouped_ ? best_of_groups(job, node, counts, below)
+                                     : best_of_values(job, node, counts, below);
+        if (best != none) table_.read(layout_[best], node, counts, line_);
+        return best;
+    }
+
+    template <typename Count>
+    size_t best_of_groups(const Job& job, const BitNode& node, const Count* counts, Job& below) {
+        columns_.clear();
+        for_each_alive(job, layout_.n_columns(), [&](size_t j) {
+            const Field& field = layout_[j];
+            const Count* sizes = counts + classes_ * line_ + field.first_bit();
+            if (popcount::is_constant(sizes, field.values - 1, node.n))
+                below.drop(j);
+            else
+                columns_.push_back(uint32_t(j));
+            return true;
+        });
+        return groups_.best_column(node, columns_, counts);
+    }
+
+    template <typename Count>
+    size_t best_of_values(const Job& job, const BitNode& node, const Count* counts, Job& below) {
         double top = no_score;
         for_each_alive(job, layout_.n_columns(), [&](size_t j) {
-            candidates_[j] = score(j, counts, whole, scale, below);
+            candidates_[j] = score(j, counts, node, below);
             top = std::max(top, candidates_[j]);
             return true;
         });
-        if (problem_.quinlan) top = drop_below_average(job, scale);
+        if (problem_.quinlan) top = drop_below_average(job, node.scale);
         if (top == no_score) return none;
-        const double least = scale.least(top);
+        const double least = node.scale.least(top);
         size_t best = none;
         for_each_alive(job, layout_.n_columns(), [&](size_t j) {
             best = j;
             return candidates_[j] < least;
         });
-        cells_from_bits(best, counts);
         return best;
     }
 
@@ -286,71 +272,29 @@ class BitGrower : public Grower {
         pieces_.count(pool_, work(job), classes_, large_counts_.data());
     }
 
-    // cells_[value][class] and sizes_[value] of one column.
-    template <typename Count>
-    void cells_from_bits(size_t j, const Count* counts) {
-        const Field& field = layout_[j];
-        const size_t last = field.values - 1;
-        std::fill_n(sizes_.begin(), field.values, 0);
-        if (present_.size() < classes_) std::fill_n(cells_.begin(), field.values * classes_, 0);
-        for (size_t c : present_) {
-            const Count* bit = counts + c * line_ + field.first_bit();
-            uint32_t left = counts_of_class_[c];
-            for (size_t v = 0; v < last; ++v) {
-                cells_[v * classes_ + c] = bit[v];
-                sizes_[v] += bit[v];
-                left -= bit[v];
-            }
-            cells_[last * classes_ + c] = left;
-            sizes_[last] += left;
-        }
-    }
-
-    // The same from the rows themselves.
-    void count_rows(const uint64_t* node_rows, size_t j) {
-        const Field& field = layout_[j];
-        std::fill_n(cells_.begin(), field.values * classes_, 0);
-        std::fill_n(sizes_.begin(), field.values, 0);
-        const uint64_t* row = node_rows;
-        for (size_t c = 0; c < classes_; ++c)
-            for (uint32_t i = 0; i < counts_of_class_[c]; ++i, row += stride_) {
-                const uint32_t value = field.value(row);
-                ++cells_[value * classes_ + c];
-                ++sizes_[value];
-            }
-    }
-
     // ---- scoring -------------------------------------------------------------
 
     template <typename Count>
-    double score(size_t j, const Count* counts, int64_t whole, const Scale& scale, Job& below) {
-        const auto n = uint32_t(scale.total);
+    double score(size_t j, const Count* counts, const BitNode& node, Job& below) {
         const Field& field = layout_[j];
-        const Count* line = counts + field.first_bit();
-        const Count* sizes = line + classes_ * line_;
-        int64_t in_branches = 0;
+        const Count* sizes = counts + classes_ * line_ + field.first_bit();
+        const size_t last = field.values - 1;
         int64_t of_sizes = 0;
-        if (problem_.criterion == Criterion::gini) {
-            in_branches = gini_of_branches(j, counts);
-        } else {
-            of_sizes = sum_of_impurities(sizes, field.values - 1, n);
-            in_branches = of_sizes;
-            for (size_t c : present_)
-                in_branches -=
-                    sum_of_impurities(line + c * line_, field.values - 1, counts_of_class_[c]);
-        }
-        if (in_branches == whole && popcount::is_constant(sizes, field.values - 1, n)) {
-            below.alive[j / 64] &= ~(uint64_t(1) << (j % 64));
+        const int64_t in_branches =
+            problem_.criterion == Criterion::gini
+                ? gini_of_branches(j, counts, node)
+                : entropy_.of_branches(field, node, counts, line_, of_sizes);
+        if (in_branches == node.impurity && popcount::is_constant(sizes, last, node.n)) {
+            below.drop(j);
             return no_score;
         }
         const double fewest = std::max(problem_.cases_in_leaf, problem_.weight_in_leaf);
-        if (fewest > 1 && double(popcount::fewest(sizes, field.values - 1, n)) < fewest)
-            return no_score;
-        if (problem_.cases_in_branch > 1 && !two_large(sizes, field.values - 1, n)) return no_score;
-        const int64_t drop = std::max<int64_t>(whole - in_branches, 0);
+        if (fewest > 1 && double(popcount::fewest(sizes, last, node.n)) < fewest) return no_score;
+        if (problem_.cases_in_branch > 1 && !two_large(sizes, last, node.n)) return no_score;
+        const int64_t drop = std::max<int64_t>(node.impurity - in_branches, 0);
         drops_[j] = drop;
-        return problem_.quinlan || scale.enough(drop)
-                   ? scale.score(drop, impurities_.x_log2_x(n) - of_sizes)
+        return problem_.quinlan || node.scale.enough(drop)
+                   ? node.scale.score(drop, impurities_.x_log2_x(node.n) - of_sizes)
                    : no_score;
     }
 
@@ -365,27 +309,13 @@ class BitGrower : public Grower {
         return large + (double(n) >= problem_.cases_in_branch) >= 2;
     }
 
-    // Of a line of counts, which together with the last value's make up n.
     template <typename Count>
-    int64_t sum_of_impurities(const Count* counts, size_t last, uint32_t n) const {
-        int64_t sum = 0;
-        for (size_t v = 0; v < last; ++v) {
-            sum += impurity(counts[v]);
-            n -= counts[v];
-        }
-        return sum + impurity(Count(n));
-    }
-
-    int64_t impurity(uint8_t count) const { return impurities_.table()[count]; }
-    int64_t impurity(uint32_t count) const { return impurities_.x_log2_x(count); }
-
-    template <typename Count>
-    int64_t gini_of_branches(size_t j, const Count* counts) {
-        cells_from_bits(j, counts);
+    int64_t gini_of_branches(size_t j, const Count* counts, const BitNode& node) {
+        table_.read(layout_[j], node, counts, line_);
         int64_t sum = 0;
         for (size_t v = 0; v < layout_[j].values; ++v)
-            sum += impurities_.impurity(problem_.criterion, &cells_[v * classes_],
-                                        problem_.n_classes, sizes_[v]);
+            sum += impurities_.impurity(problem_.criterion, &table_.cells[v * classes_],
+                                        problem_.n_classes, table_.sizes[v]);
         return sum;
     }
 
@@ -393,49 +323,77 @@ class BitGrower : public Grower {
 
     void carry_out(const Job& job, Job& below, size_t j, const uint64_t* node_rows,
                    std::vector<Job>& stack) {
-        below.alive[j / 64] &= ~(uint64_t(1) << (j % 64));
+        if (!grouped_) below.drop(j);
         below.depth = job.depth + 1;
         below.side = 1 - job.side;
+        const size_t missing = problem_.columns[j].missing_code();
+        const bool own = tells_missing(j) && table_.sizes[missing] > 0;
         find_branches(layout_[j].values);
+        if (grouped_) gather_branches(j);
         const int64_t first = add_nodes(n_branches_);
-        record_split_on(job, j, first);
+        record_split_on(job, j, own, first);
 
         size_t begin = job.begin;
         const size_t before = stack.size();
         for (size_t branch = 0; branch < n_branches_; ++branch) {
-            const size_t v = branches_[branch];
+            const size_t at = branches_[branch];
             const int64_t node = first + int64_t(branch);
-            record_child(node, j, v);
-            if (is_open(&cells_[v * classes_], sizes_[v], below.depth)) {
+            record_child(node, at, own && branch + 1 == n_branches_);
+            if (is_open(&table_.cells[at * classes_], table_.sizes[at], below.depth)) {
                 below.node = node;
                 below.begin = begin;
-                below.n = sizes_[v];
+                below.n = table_.sizes[at];
                 stack.push_back(below);
             }
-            begin += sizes_[v];
+            begin += table_.sizes[at];
         }
         if (stack.size() == before) return;
         std::reverse(stack.begin() + std::ptrdiff_t(before), stack.end());
-        uint64_t* children_rows = rows(below.side) + job.begin * stride_;
-        if (!pieces_.empty())
-            pieces_.move(pool_, work(job), layout_[j], sizes_, children_rows);
-        else
-            mover_.move(layout_[j], node_rows, children_rows, stride_, counts_of_class_, cells_,
-                        sizes_);
+        move_rows(job, j, node_rows, stack.data() + before, stack.size() - before);
     }
+
+    // To the children that are open.
+    void move_rows(const Job& job, size_t j, const uint64_t* node_rows, const Job* open,
+                   size_t n_open) {
+        const BranchOfRow branch{layout_[j], grouped_ ? groups_.branch_of() : nullptr};
+        const size_t n_places = grouped_ ? n_branches_ : layout_[j].values;
+        uint64_t* children_rows = rows(1 - job.side) + job.begin * stride_;
+        if (!pieces_.empty()) {
+            pieces_.move(pool_, work(job), branch, n_places, table_.sizes, children_rows);
+        } else if (grouped_ && n_branches_ == 2) {
+            const bool left = open[n_open - 1].begin == job.begin;
+            const bool is_open[] = {left, n_open == 2 || !left};
+            two_way_mover_.move(branch, node_rows, job.n, children_rows, stride_, table_.sizes[0],
+                                is_open);
+        } else {
+            mover_.move(branch, n_places, node_rows, children_rows, stride_, counts_of_class_,
+                        table_.cells, table_.sizes);
+        }
+    }
+
+    bool tells_missing(size_t j) const { return layout_[j].values == problem_.columns[j].n_codes; }
 
     // The values that have rows. Written without a branch: which do is anybody's guess.
     void find_branches(size_t values) {
         n_branches_ = 0;
         for (size_t v = 0; v < values; ++v) {
             branches_[n_branches_] = v;
-            n_branches_ += sizes_[v] > 0;
+            n_branches_ += table_.sizes[v] > 0;
         }
     }
 
-    void record_split_on(const Job& job, size_t j, int64_t first) {
-        const Column& column = problem_.columns[j];
-        const bool own = layout_[j].values == column.n_codes && sizes_[column.missing_code()] > 0;
+    // The groups of these, in the order of their first values.
+    void gather_branches(size_t j) {
+        const uint8_t* branch_of = groups_.branch_of();
+        codes_.resize(table_.sizes.size());
+        for (size_t i = 0; i < n_branches_; ++i) codes_[i].clear();
+        for (size_t i = 0; i < n_branches_; ++i)
+            codes_[branch_of[branches_[i]]].push_back(uint32_t(branches_[i]));
+        n_branches_ = groups_.gather(layout_[j], table_);
+        for (size_t branch = 0; branch < n_branches_; ++branch) branches_[branch] = branch;
+    }
+
+    void record_split_on(const Job& job, size_t j, bool own, int64_t first) {
         const bool tested =
             problem_.missing == Policy::largest || problem_.unseen == Policy::largest;
         const int32_t largest = tested ? largest_of_branches() : stop_here;
@@ -450,35 +408,50 @@ class BitGrower : public Grower {
     int32_t largest_of_branches() const {
         std::vector<double> sizes;
         for (size_t branch = 0; branch < n_branches_; ++branch)
-            sizes.push_back(sizes_[branches_[branch]]);
+            sizes.push_back(table_.sizes[branches_[branch]]);
         return largest_branch(sizes);
     }
 
-    void record_child(int64_t at, size_t j, size_t v) {
-        Node& node = grown_.nodes[size_t(at)];
-        node.code = v == problem_.columns[j].missing_code() ? no_code : int32_t(v);
-        node.cases = sizes_[v];
-        double* weights = weights_of(at);
-        for (size_t c = 0; c < classes_; ++c) weights[c] = cells_[v * classes_ + c];
+    // `at`: where the table has its rows.
+    void record_child(int64_t child, size_t at, bool missing) {
+        Node& node = grown_.nodes[size_t(child)];
+        if (missing)
+            node.code = no_code;
+        else if (!grouped_)
+            node.code = int32_t(at);
+        else
+            node.code =
+                codes_[at].size() == 1 ? int32_t(codes_[at][0]) : grown_.add_group(codes_[at]);
+        node.cases = table_.sizes[at];
+        double* weights = weights_of(child);
+        for (size_t c = 0; c < classes_; ++c) weights[c] = table_.cells[at * classes_ + c];
     }
 
     const Impurities& impurities_;
     Buffers& buffers_;
     const size_t classes_;
+    const bool grouped_;  // values may share a branch
     const BitLayout layout_;
     const size_t stride_;  // words of a row, an even number
     const size_t line_;    // counters for the bits of a row
+    const PureColumns pure_columns_;
+    const BitEntropy entropy_;
+    BitGroups groups_;
 
     // Scratch, kept between nodes.
     std::vector<double> candidates_;  // scores of columns
     std::vector<int64_t> drops_;      // and the impurities they take away
     std::vector<uint8_t> small_counts_;
-    std::vector<uint32_t> large_counts_, cells_, sizes_;
-    std::vector<uint32_t> counts_of_class_;  // rows of each class at the node
-    std::vector<size_t> present_;            // classes that have some
-    std::vector<size_t> branches_;           // values that have rows
+    std::vector<uint32_t> large_counts_;
+    ValueTable table_;                          // of the chosen column, by value and then by branch
+    std::vector<uint32_t> columns_;             // that vary
+    std::vector<std::vector<uint32_t>> codes_;  // of each group
+    std::vector<uint32_t> counts_of_class_;     // rows of each class at the node
+    std::vector<size_t> present_;               // classes that have some
+    std::vector<size_t> branches_;              // where the table has those with rows
     size_t n_branches_ = 0;
     RowMover mover_;
+    TwoWayMover two_way_mover_;
     Pieces pieces_;  // of a node that is shared out
 };
 

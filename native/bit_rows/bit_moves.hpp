@@ -15,21 +15,33 @@ inline void copy_row(const uint64_t* from, uint64_t* to, size_t stride) {
         std::memcpy(to + word, from + word, sizeof(Pair));
 }
 
-// Rows of one class, and where the next of them goes that has a given value.
+// Rows of one class, and where the next of them goes that has a given value, or that belongs to
+// a given branch.
 struct Segment {
     const uint64_t* row = nullptr;
     size_t n = 0;
-    size_t places[Field::most_values];
+    size_t places[Field::most_values + 1];
+};
+
+// The branch of a row: its value, or where its value leads.
+struct BranchOfRow {
+    Field field;
+    const uint8_t* branch_of = nullptr;
+
+    template <bool grouped>
+    size_t of(const uint64_t* row) const {
+        return grouped ? branch_of[field.value(row)] : field.value(row);
+    }
 };
 
 // The field by value: what is written to rows cannot change it, so that it stays in
 // registers. Rows of one pair of words, the usual ones, are moved as one.
-template <size_t fixed_stride>
-void move_side_by_side(const Field field, Segment& one, Segment& two, uint64_t* out,
+template <size_t fixed_stride, bool grouped>
+void move_side_by_side(const BranchOfRow branch, Segment& one, Segment& two, uint64_t* out,
                        size_t any_stride) {
     const size_t stride = fixed_stride ? fixed_stride : any_stride;
     const auto put = [=](const uint64_t* from, size_t* places) {
-        copy_row(from, out + places[field.value(from)]++ * stride, stride);
+        copy_row(from, out + places[branch.of<grouped>(from)]++ * stride, stride);
     };
     const uint64_t* row = one.row;
     const uint64_t* other = two.row;
@@ -46,52 +58,108 @@ void move_side_by_side(const Field field, Segment& one, Segment& two, uint64_t* 
 
 // Two segments at a time: their places do not depend on each other, so neither waits
 // for the other.
-inline void move_segments(const Field& field, Segment& one, Segment& two, uint64_t* out,
+inline void move_segments(const BranchOfRow& branch, Segment& one, Segment& two, uint64_t* out,
                           size_t stride) {
-    if (stride == 2)
-        move_side_by_side<2>(field, one, two, out, stride);
+    if (branch.branch_of)
+        move_side_by_side<0, true>(branch, one, two, out, stride);
+    else if (stride == 2)
+        move_side_by_side<2, false>(branch, one, two, out, stride);
     else
-        move_side_by_side<0>(field, one, two, out, stride);
+        move_side_by_side<0, false>(branch, one, two, out, stride);
 }
 
-// Where each child's rows begin, in the order of values.
-inline void find_starts(const Field& field, const std::vector<uint32_t>& sizes, size_t* starts) {
+// Where each child's rows begin, in the order of branches.
+inline void find_starts(size_t n_branches, const std::vector<uint32_t>& sizes, size_t* starts) {
     size_t start = 0;
-    for (size_t v = 0; v < field.values; ++v) {
-        starts[v] = start;
-        start += sizes[v];
+    for (size_t b = 0; b < n_branches; ++b) {
+        starts[b] = start;
+        start += sizes[b];
     }
 }
 
 class RowMover {
   public:
-    // Children lie at `to` in the order of values, as `sizes[value]` says; each child has
-    // `cells[value * classes + c]` rows of class c.
-    void move(const Field& field, const uint64_t* from, uint64_t* to, size_t stride,
-              const std::vector<uint32_t>& counts_of_class, const std::vector<uint32_t>& cells,
-              const std::vector<uint32_t>& sizes) {
+    // Children lie at `to` in the order of branches, as `sizes[branch]` says; each child has
+    // `cells[branch * classes + c]` rows of class c.
+    void move(const BranchOfRow& branch, size_t n_branches, const uint64_t* from, uint64_t* to,
+              size_t stride, const std::vector<uint32_t>& counts_of_class,
+              const std::vector<uint32_t>& cells, const std::vector<uint32_t>& sizes) {
         const size_t classes = counts_of_class.size();
-        find_starts(field, sizes, starts_);
+        find_starts(n_branches, sizes, starts_);
         for (size_t c = 0; c < classes; c += 2) {
             const bool pair = c + 1 < classes;
             one_.row = from;
             one_.n = counts_of_class[c];
             two_.row = from + one_.n * stride;
             two_.n = pair ? counts_of_class[c + 1] : 0;
-            for (size_t v = 0; v < field.values; ++v) {
-                one_.places[v] = starts_[v];
-                starts_[v] += cells[v * classes + c];
-                two_.places[v] = starts_[v];
-                if (pair) starts_[v] += cells[v * classes + c + 1];
+            for (size_t b = 0; b < n_branches; ++b) {
+                one_.places[b] = starts_[b];
+                starts_[b] += cells[b * classes + c];
+                two_.places[b] = starts_[b];
+                if (pair) starts_[b] += cells[b * classes + c + 1];
             }
-            move_segments(field, one_, two_, to, stride);
+            move_segments(branch, one_, two_, to, stride);
             from = two_.row + two_.n * stride;
         }
     }
 
   private:
-    size_t starts_[Field::most_values];
+    size_t starts_[Field::most_values + 1];
     Segment one_, two_;
+};
+
+// Moves the rows of a node that has two children, or those of one of them alone. Whether a row
+// goes right is one bit of it, and where the next one goes stays in registers.
+class TwoWayMover {
+  public:
+    // `open`: which of the children need their rows.
+    void move(const BranchOfRow& branch, const uint64_t* from, size_t n, uint64_t* to,
+              size_t stride, size_t n_left, const bool* open) {
+        uint64_t right = 0;  // values, by their bits
+        const size_t last = branch.field.values - 1;
+        for (size_t v = 0; v < last; ++v) right |= uint64_t(branch.branch_of[v] == 1) << v;
+        // The last value has no bit: where it leads, values of the other side are told.
+        const bool last_right = branch.branch_of[last] == 1;
+        const uint64_t told = (last_right ? ~right & branch.field.mask : right)
+                              << branch.field.shift;
+        nobodys_.resize(stride);
+        ends_[0] = open[0] ? Destination{to, stride} : Destination{nobodys_.data(), 0};
+        ends_[1] =
+            open[1] ? Destination{to + n_left * stride, stride} : Destination{nobodys_.data(), 0};
+        if (last_right) std::swap(ends_[0], ends_[1]);
+        if (stride == 2)
+            move_rows<2>(from, n, branch.field.word, told, stride);
+        else if (stride == 4)
+            move_rows<4>(from, n, branch.field.word, told, stride);
+        else
+            move_rows<0>(from, n, branch.field.word, told, stride);
+    }
+
+  private:
+    // Rows of leaves go nowhere, all to the same place.
+    struct Destination {
+        uint64_t* next;
+        size_t step;
+    };
+
+    // Those with a bit that is told to the second end, the others to the first.
+    template <size_t fixed_stride>
+    void move_rows(const uint64_t* row, size_t n, size_t word, uint64_t told,
+                   size_t any_stride) const {
+        const size_t stride = fixed_stride ? fixed_stride : any_stride;
+        uint64_t* first = ends_[0].next;
+        uint64_t* second = ends_[1].next;
+        const size_t step = ends_[0].step, second_step = ends_[1].step;
+        for (const uint64_t* const end = row + n * stride; row < end; row += stride) {
+            const bool is_told = row[word] & told;
+            copy_row(row, is_told ? second : first, stride);
+            first += is_told ? 0 : step;
+            second += is_told ? second_step : 0;
+        }
+    }
+
+    std::vector<uint64_t> nobodys_;
+    Destination ends_[2];
 };
 
 }  // namespace branchwise

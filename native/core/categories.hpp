@@ -25,6 +25,12 @@ struct Values {
         sizes.clear();
         cases.clear();
     }
+    void add(uint32_t code, const W* cell, size_t classes, W size, double n_cases) {
+        codes.push_back(code);
+        cells.insert(cells.end(), cell, cell + classes);
+        sizes.push_back(size);
+        cases.push_back(n_cases);
+    }
     size_t count() const { return codes.size(); }
 };
 
@@ -90,7 +96,7 @@ class Grouper {
 
     void group_in_two() {
         scores_.clear();
-        orders_.clear();
+        n_orders_ = 0;
         if (classes_ <= 2) {
             try_order(classes_ - 1);
         } else if (values_->count() <= all_groupings) {
@@ -122,18 +128,19 @@ class Grouper {
     }
 
     void score_side() {
-        right_ = all_;
-        for (size_t c = 0; c < classes_; ++c) right_[c] -= left_[c];
+        right_.resize(classes_);
+        for (size_t c = 0; c < classes_; ++c) right_[c] = all_[c] - left_[c];
         const W right_size = all_size_ - left_size_;
-        pair_ = {left_cases_, all_cases_ - left_cases_};
-        const W pair_sizes[] = {left_size_, right_size};
-        if (!enough(pair_, pair_sizes)) {
+        const double fewest = std::min(left_cases_, all_cases_ - left_cases_);
+        if (fewest < problem_.cases_in_leaf || fewest < problem_.cases_in_branch ||
+            double(std::min(left_size_, right_size)) < problem_.weight_in_leaf) {
             scores_.push_back(no_score);
             return;
         }
+        const bool ratio = problem_.criterion == Criterion::gain_ratio;
         scores_.push_back(
             score(impurity(left_.data(), left_size_) + impurity(right_.data(), right_size),
-                  impurities_.x_log2_x(left_size_) + impurities_.x_log2_x(right_size)));
+                  ratio ? impurities_.x_log2_x(left_size_) + impurities_.x_log2_x(right_size) : 0));
     }
 
     template <typename OnLeft>
@@ -146,35 +153,45 @@ class Grouper {
 
     // Threshold the values in the order of their shares of a class.
     void try_order(size_t label) {
-        orders_.push_back(order_by_share(label));
+        if (n_orders_ == orders_.size()) orders_.emplace_back();
+        std::vector<uint32_t>& order = orders_[n_orders_++];
+        order_by_share(label, order);
         start_side();
         for (size_t i = 0; i + 1 < values_->count(); ++i) {
-            add_to_side(orders_.back()[i]);
+            add_to_side(order[i]);
             score_side();
         }
     }
 
-    std::vector<uint32_t> order_by_share(size_t label) const {
-        std::vector<double> share(values_->count());
-        for (size_t v = 0; v < share.size(); ++v)
-            share[v] = double(values_->cells[v * classes_ + label]) / double(values_->sizes[v]);
-        std::vector<uint32_t> order(share.size());
-        std::iota(order.begin(), order.end(), 0u);
-        std::stable_sort(order.begin(), order.end(),
-                         [&](uint32_t a, uint32_t b) { return share[a] < share[b]; });
-        return order;
+    void order_by_share(size_t label, std::vector<uint32_t>& order) {
+        constexpr size_t few = 24;
+        const size_t n = values_->count();
+        share_.resize(n);
+        order.resize(n);
+        for (size_t v = 0; v < n; ++v) {
+            const double share =
+                double(values_->cells[v * classes_ + label]) / double(values_->sizes[v]);
+            share_[v] = share;
+            size_t at = v;
+            if (n <= few)  // sorted as they come
+                for (; at > 0 && share < share_[order[at - 1]]; --at) order[at] = order[at - 1];
+            order[at] = uint32_t(v);
+        }
+        if (n > few)
+            std::stable_sort(order.begin(), order.end(),
+                             [&](uint32_t a, uint32_t b) { return share_[a] < share_[b]; });
     }
 
     // The groups of a candidate, by its number.
     void take_side(size_t candidate) {
         const size_t thresholds = values_->count() - 1;
-        if (candidate < orders_.size() * thresholds) {
+        if (candidate < n_orders_ * thresholds) {
             const std::vector<uint32_t>& order = orders_[candidate / thresholds];
             for (size_t i = candidate % thresholds + 1; i < order.size(); ++i) group_[order[i]] = 1;
             return;
         }
-        candidate -= orders_.size() * thresholds;
-        const bool singles = !orders_.empty();
+        candidate -= n_orders_ * thresholds;
+        const bool singles = n_orders_ > 0;
         for (size_t v = 0; v < values_->count(); ++v)
             group_[v] = singles ? v != candidate : !(((candidate + 1) >> v) & 1);
     }
@@ -186,7 +203,7 @@ class Grouper {
         const bool neighbours_only = n > all_mergers;
         std::vector<uint32_t> order(n);
         std::iota(order.begin(), order.end(), 0u);
-        if (neighbours_only) order = order_by_share(largest_class());
+        if (neighbours_only) order_by_share(largest_class(), order);
         start_groups(order);
         std::vector<uint32_t> current(n), best_group(n, 0);
         for (size_t i = 0; i < n; ++i) current[order[i]] = uint32_t(i);
@@ -303,11 +320,11 @@ class Grouper {
 
     // Groups get their numbers in the order in which the values meet them.
     void number_in_order() {
-        std::vector<uint32_t> number(group_.size() + 1, ~0u);
+        number_.assign(group_.size() + 1, ~0u);
         uint32_t next = 0;
         for (uint32_t& g : group_) {
-            if (number[g] == ~0u) number[g] = next++;
-            g = number[g];
+            if (number_[g] == ~0u) number_[g] = next++;
+            g = number_[g];
         }
     }
 
@@ -317,10 +334,11 @@ class Grouper {
     const Values<W>* values_ = nullptr;
     const Scale* scale_ = nullptr;
     int64_t known_ = 0, outside_ = 0;
-    std::vector<uint32_t> group_;
+    std::vector<uint32_t> group_, number_;
 
     // Scratch: candidates for two groups; groups that are merged.
-    std::vector<double> scores_, pair_, cases_;
+    std::vector<double> scores_, share_, cases_;
+    size_t n_orders_ = 0;
     std::vector<std::vector<uint32_t>> orders_;
     std::vector<W> all_, left_, right_, cells_, sizes_;
     W all_size_ = 0, left_size_ = 0;

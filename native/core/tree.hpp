@@ -80,7 +80,7 @@ struct TreeArrays : TreeLayout<Array<int64_t>, Array<double>> {
 // How codes of the parent's column lead to a node.
 constexpr int32_t no_code = -1;      // the branch of missing values, and the root
 constexpr int32_t both_sides = -2;   // any known number
-constexpr int32_t first_group = -3;  // and below: values that share a branch, of Grown::groups
+constexpr int32_t first_group = -3;  // and below: values that share a branch, of Grown::group
 
 struct Node : Split {
     int32_t n_children = 0;
@@ -96,14 +96,19 @@ struct Node : Split {
 struct Grown {
     Array<Node> nodes;
     Array<double> weights;
-    std::vector<std::vector<uint32_t>> groups;
+    std::vector<uint32_t> grouped;            // codes, group by group
+    std::vector<size_t> starts_of_groups{0};  // and where each begins
 
-    const std::vector<uint32_t>& group(int32_t code) const {
-        return groups[size_t(first_group - code)];
+    Span<const uint32_t> group(int32_t code) const {
+        const auto number = size_t(first_group - code);
+        const size_t start = starts_of_groups[number];
+        return {grouped.data() + start, starts_of_groups[number + 1] - start};
     }
-    int32_t add_group(std::vector<uint32_t> codes) {
-        groups.push_back(std::move(codes));
-        return first_group - int32_t(groups.size() - 1);
+    template <typename Codes>
+    int32_t add_group(const Codes& codes) {
+        grouped.insert(grouped.end(), codes.begin(), codes.end());
+        starts_of_groups.push_back(grouped.size());
+        return first_group - int32_t(starts_of_groups.size() - 2);
     }
 };
 
@@ -113,7 +118,7 @@ inline TreeArrays in_levels(const std::vector<Grown>& grown, size_t width) {
     size_t grouped = 0;
     for (const Grown& part : grown) {
         n += part.nodes.size();
-        for (const auto& group : part.groups) grouped += group.size();
+        grouped += part.grouped.size();
     }
     if (grown.size() > 1)  // a grafted node is its subtree's root as well
         for (const Node& node : grown[0].nodes) n -= node.graft >= 0;
@@ -141,8 +146,8 @@ inline TreeArrays in_levels(const std::vector<Grown>& grown, size_t width) {
         tree.write(i, *node, size_t(node->n_children), &part.weights[at.node * width], node->cases);
         constexpr int32_t sides[] = {0, 1};
         if (node->code <= first_group) {
-            const std::vector<uint32_t>& group = part.group(node->code);
-            tree.write_codes(i, group.data(), group.data() + group.size());
+            const Span<const uint32_t> group = part.group(node->code);
+            tree.write_codes(i, group.begin(), group.end());
         } else if (node->code == both_sides) {
             tree.write_codes(i, sides, sides + 2);
         } else {

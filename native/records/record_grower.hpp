@@ -343,7 +343,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
         }
         for (size_t g = 0; g < groups.count; ++g)
             made_.code[g] =
-                codes[g].size() == 1 ? int32_t(codes[g][0]) : grown_.add_group(std::move(codes[g]));
+                codes[g].size() == 1 ? int32_t(codes[g][0]) : grown_.add_group(codes[g]);
     }
 
     // What known branches have not got is missing: it has a branch of its own, goes to

@@ -168,10 +168,7 @@ class ColumnScorer {
                 groups_.missing_cases = counts_.cases(value);
                 continue;
             }
-            groups_.values.codes.push_back(value);
-            groups_.values.cells.insert(groups_.values.cells.end(), cell, cell + classes_);
-            groups_.values.sizes.push_back(counts_.size(value));
-            groups_.values.cases.push_back(counts_.cases(value));
+            groups_.values.add(value, cell, classes_, counts_.size(value), counts_.cases(value));
         }
         counts_.forget();
     }

@@ -372,7 +372,7 @@ class NumberGrower : public RecordTree<W, double> {
         }
         for (size_t b = 0; b < codes.size(); ++b)
             made_.code[b] =
-                codes[b].size() == 1 ? int32_t(codes[b][0]) : grown_.add_group(std::move(codes[b]));
+                codes[b].size() == 1 ? int32_t(codes[b][0]) : grown_.add_group(codes[b]);
     }
 
     // Weights and sums of the branches, into made_: those of the one with the most records are

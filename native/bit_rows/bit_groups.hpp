@@ -1,0 +1,416 @@
+// The best column of a node of bit rows whose values share branches, and its groups.
+//
+// Values that share a branch cannot take away more impurity than values that have one each, which
+// is quickly added up. So columns are grouped in the order of these bounds, until none is left
+// that may be the best. With two classes, by gini, groups are first scored as plain numbers: only
+// those that may be equal to the best, ties included, are scored as the reference does.
+
+#pragma once
+
+#include <algorithm>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "bit_rows/bit_impurity.hpp"
+#include "core/categories.hpp"
+
+namespace branchwise {
+
+class BitGroups {
+  public:
+    static constexpr size_t none = ~size_t(0);
+
+    BitGroups(const Problem& problem, const Impurities& impurities, const BitLayout& layout)
+        : problem_(problem),
+          impurities_(impurities),
+          layout_(layout),
+          classes_(size_t(problem.n_classes)),
+          line_(layout.n_pairs() * 128),
+          bounded_(problem.criterion != Criterion::gain_ratio && !problem.quinlan),
+          plain_(bounded_ && problem.branching == Branching::two_way && classes_ == 2 &&
+                 problem.criterion == Criterion::gini),
+          fewest_(std::max(
+              {problem.cases_in_leaf, problem.cases_in_branch, problem.weight_in_leaf, 1.0})),
+          entropy_(impurities),
+          grouper_(problem, impurities),
+          table_(layout, classes_) {
+        candidates_.resize(layout.n_columns());
+        bounds_.resize(layout.n_columns());
+        halves_.resize(layout.n_columns());
+        known_.resize(classes_);
+    }
+
+    // The best of some columns that vary, or none; its values are grouped. Of what a node has of
+    // a bit, counts[class * line + bit] are of one class, those after the last class of all.
+    template <typename Count>
+    size_t best_column(const BitNode& node, const std::vector<uint32_t>& columns,
+                       const Count* counts) {
+        hopeful_ = columns;
+        if (bounded_) {
+            bound_columns(node, counts);
+            if (plain_) {
+                halve_columns(node, counts);
+                if (hopeful_.size() == 1 && halves_[hopeful_[0]].sure && problem_.min_gain <= 0) {
+                    group_halves(halves_[hopeful_[0]]);
+                    return hopeful_[0];
+                }
+            }
+        }
+        const size_t best = score_columns(node, counts);
+        if (best != none) {
+            table_.read(layout_[best], node, counts, line_);
+            group_values(node, best, table_);
+        }
+        return best;
+    }
+
+    // Group the values of a column, each of which has rows of one class, the node two.
+    void group_pure(const BitNode& node, size_t j, const ValueTable& table) {
+        if (has_missing(j, table)) return group_values(node, j, table);
+        const size_t c = node.classes[0];
+        bool first = false, any = false;  // whether those of the first class come first
+        for (size_t v = 0; v < layout_[j].values; ++v) {
+            const bool one = table.cells[v * classes_ + c] > 0;
+            if (!any && table.sizes[v]) {
+                any = true;
+                first = one;
+            }
+            branch_of_[v] = uint8_t(one != first);
+        }
+    }
+
+    // The branch of every value of the chosen column, missing values being in the last.
+    const uint8_t* branch_of() const { return branch_of_; }
+
+    // Add up the values of every branch of the chosen column; returns how many there are.
+    size_t gather(const Field& field, ValueTable& table) const {
+        size_t n = 0;  // the first value of a branch comes after those of the branches before it
+        for (size_t v = 0; v < field.values; ++v) {
+            if (!table.sizes[v]) continue;
+            const size_t b = branch_of_[v];
+            const uint32_t* from = &table.cells[v * classes_];
+            uint32_t* to = &table.cells[b * classes_];
+            if (b == n) {
+                ++n;
+                table.sizes[b] = table.sizes[v];
+                std::copy_n(from, classes_, to);
+            } else {
+                table.sizes[b] += table.sizes[v];
+                for (size_t c = 0; c < classes_; ++c) to[c] += from[c];
+            }
+        }
+        return n;
+    }
+
+  private:
+    // A column whose values are divided in two.
+    struct Halves {
+        double drop;      // what that takes away, in units of weight
+        uint64_t second;  // the values of the second half, which has not got the first value
+        bool sure;        // no other halves are as good
+    };
+
+    // A value of a column, for two classes: its rows, and how many are of the last class.
+    struct Share {
+        double share, of_last, size;
+        uint32_t value;
+    };
+
+    bool tells_missing(size_t j) const { return layout_[j].values == problem_.columns[j].n_codes; }
+    bool has_missing(size_t j, const ValueTable& table) const {
+        return tells_missing(j) && table.sizes[layout_[j].values - 1] > 0;
+    }
+
+    // How far a drop may be below the best of all, and still be one of the best: as an equal of
+    // an equal, and by what plain numbers are off.
+    static double tolerance(const BitNode& node, double drop) {
+        return 4 * (drop * tie + node.scale.resolution * node.scale.total) +
+               plain_error * double(node.n);
+    }
+
+    // ---- bounds -----------------------------------------------------------------
+
+    static constexpr double plain_error = 1e-12;
+
+    // What a branch for each value takes away, and what this may be off.
+    template <typename Count>
+    void bound_columns(const BitNode& node, const Count* counts) {
+        if (problem_.criterion == Criterion::gini) return bound_by_squares(node, counts);
+        const double off = tolerance(node, 0);
+        for (uint32_t j : hopeful_) {
+            int64_t of_sizes;
+            const int64_t in_branches =
+                entropy_.of_branches(layout_[j], node, counts, line_, of_sizes);
+            bounds_[j] = double(node.impurity - in_branches) * impurities_.unit() + off;
+        }
+    }
+
+    // The gini impurity of a branch is its size less the sum of squares divided by it. Small
+    // counts in single precision, so that many are divided at once.
+    template <typename Count>
+    void bound_by_squares(const BitNode& node, const Count* counts) {
+        using Real = std::conditional_t<sizeof(Count) == 1, float, double>;
+        const double off = double(node.n) * (sizeof(Real) == 4 ? 1e-5 : plain_error);
+        auto& squares = std::get<std::vector<Real>>(squares_);
+        squares.resize(line_);
+        for (size_t first = 0; first < line_; first += 128)
+            divide_squares(node, counts + first, squares.data() + first);
+        double whole = 0;
+        for (size_t c : node.classes)
+            whole += double(node.counts_of_class[c]) * node.counts_of_class[c];
+        whole /= node.n;
+        for (uint32_t j : hopeful_) {
+            const Field& field = layout_[j];
+            const size_t first = field.first_bit(), end = first + field.values - 1;
+            Real sum = 0;
+            for (size_t bit = first; bit < end; ++bit) sum += squares[bit];
+            bounds_[j] = double(sum) + square_of_last(field, node, counts) - whole + off;
+        }
+    }
+
+    template <typename Count, typename Real>
+    void divide_squares(const BitNode& node, const Count* counts, Real* out) const {
+        Real sum[128] = {};
+        for (size_t c : node.classes) {
+            const Count* of_class = counts + c * line_;
+            for (size_t i = 0; i < 128; ++i) sum[i] += Real(of_class[i]) * Real(of_class[i]);
+        }
+        const Count* sizes = counts + classes_ * line_;
+        for (size_t i = 0; i < 128; ++i) out[i] = sum[i] / std::max(Real(sizes[i]), Real(1));
+    }
+
+    template <typename Count>
+    double square_of_last(const Field& field, const BitNode& node, const Count* counts) const {
+        const Count* first = counts + field.first_bit();
+        double squares = 0, size = 0;
+        for (size_t c : node.classes) {
+            uint32_t left = node.counts_of_class[c];
+            for (size_t v = 0; v + 1 < field.values; ++v) left -= first[c * line_ + v];
+            squares += double(left) * left;
+            size += left;
+        }
+        return squares / std::max(size, 1.0);
+    }
+
+    // Of the columns from `first` on, put the one of the largest bound there.
+    void bring_up(size_t first) {
+        size_t top = first;
+        for (size_t i = first + 1; i < hopeful_.size(); ++i)
+            if (bounds_[hopeful_[i]] > bounds_[hopeful_[top]]) top = i;
+        std::swap(hopeful_[first], hopeful_[top]);
+    }
+
+    // ---- two classes, by gini, as plain numbers ---------------------------------
+
+    // Leave the columns that may be the best.
+    template <typename Count>
+    void halve_columns(const BitNode& node, const Count* counts) {
+        double top = no_score, least = no_score;
+        size_t n = 0;
+        for (; n < hopeful_.size(); ++n) {
+            bring_up(n);
+            const uint32_t j = hopeful_[n];
+            if (bounds_[j] < least) break;
+            halves_[j] = halve(node, j, counts);
+            if (halves_[j].drop <= top) continue;
+            top = halves_[j].drop;
+            least = top - tolerance(node, top);
+        }
+        hopeful_.resize(n);
+        const auto hopeless = [&](uint32_t j) {
+            return halves_[j].drop == no_score || halves_[j].drop < least;
+        };
+        hopeful_.erase(std::remove_if(hopeful_.begin(), hopeful_.end(), hopeless), hopeful_.end());
+        std::sort(hopeful_.begin(), hopeful_.end());
+    }
+
+    // Divide the values in the order of their shares. L rows, l of which are of the last class,
+    // on the left of N and n take away 2 (l N - n L)^2 / (L (N - L) N).
+    template <typename Count>
+    Halves halve(const BitNode& node, size_t j, const Count* counts) {
+        const size_t n_values = find_shares(node, j, counts);
+        if (!n_values) {
+            const Candidate candidate = score(node, j, counts);
+            if (candidate.drop < 0) return {no_score, 0, false};
+            return {double(candidate.drop) * impurities_.unit(), 0, false};
+        }
+        sort_by_share(n_values);
+        const double n = node.n, of_last = node.counts_of_class[1];
+        double best = no_score, second = no_score, n_left = 0, last_left = 0;
+        uint64_t left = 0, best_left = 0;
+        for (size_t i = 0; i + 1 < n_values; ++i) {
+            n_left += shares_[i].size;
+            last_left += shares_[i].of_last;
+            left |= uint64_t(1) << shares_[i].value;
+            if (std::min(n_left, n - n_left) < fewest_) continue;
+            const double apart = last_left * n - n_left * of_last;
+            const double score = apart * apart / (n_left * (n - n_left));
+            if (score > best) {
+                second = best;
+                best = score;
+                best_left = left;
+            } else {
+                second = std::max(second, score);
+            }
+        }
+        const double drop = 2 * best / n;
+        left |= uint64_t(1) << shares_[n_values - 1].value;
+        const bool first_on_left = best_left & (left & (~left + 1));
+        return {drop, first_on_left ? left & ~best_left : best_left,
+                2 * second / n < drop - tolerance(node, drop)};
+    }
+
+    // Of the values that a node has; none if some rows have none, which have a branch of their own.
+    template <typename Count>
+    size_t find_shares(const BitNode& node, size_t j, const Count* counts) {
+        const Field& field = layout_[j];
+        const Count* of_last = counts + line_ + field.first_bit();
+        const Count* sizes = of_last + line_;
+        uint32_t left = node.n, last_left = node.counts_of_class[1];
+        size_t n = 0;
+        const auto add = [&](uint32_t value, uint32_t last, uint32_t size) {
+            shares_[n] = {double(last) / double(size), double(last), double(size), value};
+            n += size > 0;
+        };
+        for (uint32_t v = 0; v + 1 < field.values; ++v) {
+            add(v, of_last[v], sizes[v]);
+            left -= sizes[v];
+            last_left -= of_last[v];
+        }
+        if (left && tells_missing(j)) return 0;
+        add(field.values - 1, last_left, left);
+        return n;
+    }
+
+    void sort_by_share(size_t n) {
+        const auto before = [](const Share& a, const Share& b) { return a.share < b.share; };
+        constexpr size_t few = 24;
+        if (n > few) return std::stable_sort(shares_, shares_ + n, before);
+        for (size_t i = 1; i < n; ++i) {
+            const Share moved = shares_[i];
+            size_t at = i;
+            for (; at > 0 && before(moved, shares_[at - 1]); --at) shares_[at] = shares_[at - 1];
+            shares_[at] = moved;
+        }
+    }
+
+    // ---- exact scores -----------------------------------------------------------
+
+    // The best of the columns that may be, or none.
+    template <typename Count>
+    size_t score_columns(const BitNode& node, const Count* counts) {
+        double top = no_score;
+        size_t n = 0;
+        if (problem_.quinlan) std::fill(candidates_.begin(), candidates_.end(), Candidate());
+        for (; n < hopeful_.size(); ++n) {
+            if (bounded_ && !plain_) {
+                bring_up(n);
+                const double bound = bounds_[hopeful_[n]] / node.scale.total;
+                if (top != no_score && bound < node.scale.least(top)) break;
+            }
+            candidates_[hopeful_[n]] = score(node, hopeful_[n], counts);
+            top = std::max(top, candidates_[hopeful_[n]].score);
+        }
+        hopeful_.resize(n);
+        if (problem_.quinlan) top = top_above_average(node);
+        if (top == no_score) return none;
+        const double least = node.scale.least(top);
+        size_t best = none;
+        for (uint32_t j : hopeful_)
+            if (candidates_[j].score >= least) best = std::min<size_t>(best, j);
+        return best;
+    }
+
+    // The best score of columns that gain about as much as columns do on average.
+    double top_above_average(const BitNode& node) {
+        drop_below_average(candidates_, node.scale, problem_);
+        double top = no_score;
+        for (uint32_t j : hopeful_) top = std::max(top, candidates_[j].score);
+        return top;
+    }
+
+    template <typename Count>
+    Candidate score(const BitNode& node, size_t j, const Count* counts) {
+        table_.read(layout_[j], node, counts, line_);
+        group_values(node, j, table_);
+        const size_t n_branches = gather(layout_[j], table_);
+        Candidate candidate;
+        size_t large = 0;
+        int64_t in_branches = 0, of_sizes = 0;
+        for (size_t b = 0; b < n_branches; ++b) {
+            const uint32_t size = table_.sizes[b];
+            if (size < problem_.cases_in_leaf || size < problem_.weight_in_leaf) return candidate;
+            large += size >= problem_.cases_in_branch;
+            in_branches += impurity(&table_.cells[b * classes_], size);
+            of_sizes += impurities_.x_log2_x(size);
+        }
+        if (n_branches < 2 || large < 2) return candidate;
+        const int64_t drop = std::max<int64_t>(node.impurity - in_branches, 0);
+        if (!problem_.quinlan && !node.scale.enough(drop)) return candidate;
+        candidate.score = node.scale.score(drop, impurities_.x_log2_x(node.n) - of_sizes);
+        candidate.drop = drop;
+        return candidate;
+    }
+
+    int64_t impurity(const uint32_t* cells, uint32_t size) const {
+        return impurities_.impurity(problem_.criterion, cells, problem_.n_classes, size);
+    }
+
+    void group_halves(const Halves& halves) {
+        for (size_t v = 0; v < Field::most_values; ++v)
+            branch_of_[v] = uint8_t(halves.second >> v & 1);
+    }
+
+    void group_values(const BitNode& node, size_t j, const ValueTable& table) {
+        const size_t n_values = layout_[j].values;
+        const bool missing = has_missing(j, table);
+        uint32_t n_known = node.n;
+        std::copy_n(node.counts_of_class.begin(), classes_, known_.begin());
+        if (missing) {
+            n_known -= table.sizes[n_values - 1];
+            for (size_t c = 0; c < classes_; ++c)
+                known_[c] -= table.cells[(n_values - 1) * classes_ + c];
+        }
+        values_.clear();
+        for (uint32_t v = 0; v < n_values - missing; ++v)
+            if (table.sizes[v])
+                values_.add(v, &table.cells[v * classes_], classes_, table.sizes[v],
+                            table.sizes[v]);
+        const int64_t outside =
+            impurities_.x_log2_x(node.n) - impurities_.x_log2_x(node.n - n_known);
+        const auto& group =
+            grouper_.group(values_, impurity(known_.data(), n_known), outside, node.scale);
+        for (size_t i = 0; i < group.size(); ++i) branch_of_[values_.codes[i]] = uint8_t(group[i]);
+        if (missing)
+            branch_of_[n_values - 1] =
+                uint8_t(group.empty() ? 0 : 1 + *std::max_element(group.begin(), group.end()));
+    }
+
+    const Problem& problem_;
+    const Impurities& impurities_;
+    const BitLayout& layout_;
+    const size_t classes_;
+    const size_t line_;
+    const bool bounded_;   // whether columns have bounds
+    const bool plain_;     // and groups scores as plain numbers
+    const double fewest_;  // cases of a branch
+    const BitEntropy entropy_;
+    Grouper<uint32_t> grouper_;
+
+    // Of the chosen column.
+    uint8_t branch_of_[Field::most_values] = {};
+
+    // Scratch, kept between nodes.
+    std::vector<uint32_t> hopeful_;      // columns that may be the best
+    std::vector<Candidate> candidates_;  // by column
+    std::vector<double> bounds_;
+    std::vector<Halves> halves_;
+    std::tuple<std::vector<float>, std::vector<double>> squares_;  // by bit, divided by its rows
+    Share shares_[Field::most_values];
+    ValueTable table_;
+    Values<uint32_t> values_;
+    std::vector<uint32_t> known_;  // by class
+};
+
+}  // namespace branchwise

@@ -1,0 +1,75 @@
+// Columns of a small node whose branches would all be pure, from a few bit operations for each
+// row.
+
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "bit_rows/bit_impurity.hpp"
+
+namespace branchwise {
+
+class PureColumns {
+  public:
+    static constexpr size_t none = ~size_t(0);
+
+    PureColumns(const Problem& problem, const BitLayout& layout)
+        : problem_(problem),
+          layout_(layout),
+          stride_(layout.n_pairs() * 2),
+          serve_(problem.criterion != Criterion::gain_ratio &&
+                 problem.branching != Branching::groups &&
+                 std::max({problem.cases_in_leaf, problem.cases_in_branch,
+                           problem.weight_in_leaf}) <= 1) {}
+
+    // The first of them, if there is one: nothing beats it, and a later column would lose the
+    // tie. (An impure branch costs a unit of weight, which no tolerance covers in a small node;
+    // and gain ratio may prefer an impure one.) Two groups of values are pure only where there
+    // are two classes. Columns that are constant are not pure.
+    size_t first(const uint64_t* rows, const BitNode& node) const {
+        if (!serve_ || node.n > small_node || !node.scale.enough(node.impurity)) return none;
+        if (problem_.branching == Branching::two_way && node.classes.size() > 2) return none;
+        const auto* row = reinterpret_cast<const Pair*>(rows);
+        for (size_t pair = 0; pair < layout_.n_pairs(); ++pair) {
+            const Pair pure = pure_columns(row + pair, pair, node.counts_of_class);
+            for (int k = 0; k < 2; ++k)
+                if (pure[k])
+                    return layout_.column_of_bit(pair * 128 +
+                                                 size_t(k * 64 + __builtin_ctzll(pure[k])));
+        }
+        return none;
+    }
+
+  private:
+    static constexpr size_t small_node = 48;
+
+    // The highest bits of the columns without a value that rows of two classes share.
+    Pair pure_columns(const Pair* row, size_t pair,
+                      const std::vector<uint32_t>& counts_of_class) const {
+        const size_t step = stride_ / 2;
+        const Pair highest = layout_.highest(pair);
+        Pair seen = {}, shared = {};            // values, by their bits
+        Pair seen_last = {}, shared_last = {};  // last values, by the highest bits
+        for (uint32_t n : counts_of_class) {
+            Pair values = {};
+            Pair others = highest;  // columns of which no row has the last value
+            for (uint32_t i = 0; i < n; ++i, row += step) {
+                values |= *row;
+                others &= layout_.any_of_column(*row, pair);
+            }
+            shared |= seen & values;
+            seen |= values;
+            shared_last |= seen_last & ~others;
+            seen_last |= ~others;
+        }
+        return highest & ~(layout_.any_of_column(shared, pair) | shared_last);
+    }
+
+    const Problem& problem_;
+    const BitLayout& layout_;
+    const size_t stride_;
+    const bool serve_;
+};
+
+}  // namespace branchwise
