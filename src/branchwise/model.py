@@ -278,9 +278,9 @@ class Showing(FittedTree):
         max_values: int = PICTURED_VALUES,
     ) -> str:
         """Return the tree in DOT, for Graphviz; parameters as in :meth:`to_svg`."""
-        from branchwise.render.picture import dot_lines
+        from branchwise.render.picture import dot_picture
 
-        return "\n".join(dot_lines(self.view(max_values), max_depth, max_nodes))
+        return dot_picture(self.view(max_values), max_depth, max_nodes)
 
     def to_mermaid(
         self,
@@ -289,9 +289,9 @@ class Showing(FittedTree):
         max_values: int = PICTURED_VALUES,
     ) -> str:
         """Return the tree as a Mermaid flowchart; parameters as in :meth:`to_svg`."""
-        from branchwise.render.picture import mermaid_lines
+        from branchwise.render.picture import mermaid_picture
 
-        return "\n".join(mermaid_lines(self.view(max_values), max_depth, max_nodes))
+        return mermaid_picture(self.view(max_values), max_depth, max_nodes)
 
     def _lines(self, *options: object) -> Iterator[str]:
         from branchwise.render.plain_text import text_lines

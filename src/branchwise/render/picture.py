@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from branchwise.errors import check_limit
 from branchwise.text import conditions as words
+from branchwise.text.as_html import macros
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 
 #: A colour for each class, in the order of the classes.
@@ -266,7 +267,6 @@ def _split_note(picture: Drawing, index: int) -> str:
 
 _WHITE = "#ffffff"
 _TINT = 0.2
-_INK = "#1b2430"
 _THICKEST = 6.0
 #: Letters, digits, and marks that mean nothing inside the quotes of a label; a point
 #: only between digits, because "1. " begins a list.
@@ -277,28 +277,57 @@ _READ_LATER = re.compile(r"\\n|:(?=\w)|\$(?=\$)|\ufb02(?=\xb0)|\xb6(?=\xdf)")
 _NO_WIDTH = "\u200c"
 
 
-def _width(tree: Drawing, index: int) -> float:
-    """Return how thick the branch to a node is drawn."""
-    share = 0.0 if tree.left_out[index] else tree.share(index)
-    return 1.0 + (_THICKEST - 1.0) * share
-
-
-def dot_lines(
+def dot_picture(
     view: dict[str, Any], max_depth: int | None = None, max_nodes: int | None = None
-) -> Iterator[str]:
-    """Yield the lines of a DOT file; the parameters are those of ``svg_picture``."""
-    tree = drawing(view, max_depth, max_nodes)
-    colours = class_colours(view["nodes"]["weights"][0])
-    yield "digraph tree {"
-    yield f"  label={quoted_dot(view['target'])} labelloc=t fontname=Helvetica"
-    yield '  node [shape=box style="rounded,filled" fillcolor="#f4f6f8"'
-    yield '        color="#8a94a0" fontname=Helvetica fontsize=12]'
-    yield '  edge [arrowhead=none color="#8a94a0" fontname=Helvetica fontsize=11]'
-    for index in range(len(tree)):
-        yield f"  n{index} [{_dot_attributes(tree, index, colours)}]"
-        if index:
-            yield f"  n{tree.parent[index]} -> n{index} [{_dot_branch(tree, index)}]"
-    yield "}"
+) -> str:
+    """Return a DOT file; the parameters are those of ``svg_picture``."""
+    return _diagram("tree.dot", quoted_dot, drawing(view, max_depth, max_nodes))
+
+
+def mermaid_picture(
+    view: dict[str, Any], max_depth: int | None = None, max_nodes: int | None = None
+) -> str:
+    """Return a flowchart; the parameters are those of ``svg_picture``."""
+    return _diagram("tree.mmd", quoted_mermaid, drawing(view, max_depth, max_nodes))
+
+
+def _diagram(template: str, quoted: Callable[..., str], tree: Drawing) -> str:
+    """Fill in a diagram with the styles of nodes and the widths of branches."""
+    label_colours = class_colours(tree.view["nodes"]["weights"][0])
+    every = range(len(tree))
+    styles = [_style(tree, index, label_colours) for index in every]
+    shares = [0.0 if tree.left_out[index] else tree.share(index) for index in every]
+    widths = [1.0 + (_THICKEST - 1.0) * share for share in shares]
+    links: dict[str, list[int]] = {}
+    for link, width in enumerate(widths[1:]):
+        links.setdefault(f"{width:.1f}", []).append(link)
+    strokes = {f"class{code}": colour for code, colour in enumerate(CLASS_COLOURS)}
+    strokes["number"] = NUMBER_COLOUR
+    grey = ("#8a94a0", "#f4f6f8")
+    colours = {
+        style: (stroke, mixed(stroke, _WHITE, _TINT))
+        for style, stroke in strokes.items()
+    }
+    diagram = macros(
+        f"render/templates/{template}",
+        quoted=quoted,
+        tree=tree,
+        styles=styles,
+        colours={"split": grey, "more": grey, **colours},
+        widths=widths,
+        links=links,
+    )
+    return str(diagram).rstrip("\n")
+
+
+def _style(tree: Drawing, index: int, colours: list[int]) -> str:
+    if tree.left_out[index]:
+        return "more"
+    if not tree.is_leaf(index):
+        return "split"
+    if tree.view["predicts"] == "numbers":
+        return "number"
+    return f"class{colours[tree.get('label', index)]}"
 
 
 def quoted_dot(*lines: str) -> str:
@@ -308,46 +337,6 @@ def quoted_dot(*lines: str) -> str:
 
 def _escaped_dot(text: str) -> str:
     return text.replace("&", "&amp;").replace("\\", r"\\").replace('"', r"\"")
-
-
-def _dot_attributes(tree: Drawing, index: int, colours: list[int]) -> str:
-    if tree.left_out[index]:
-        return f'label={quoted_dot(tree.head[index])} style="rounded,dashed"'
-    label = quoted_dot(tree.head[index], tree.note[index])
-    hint = quoted_dot(tree.way(index), tree.get("summary", index))
-    if not tree.is_leaf(index):
-        return f"label={label} tooltip={hint}"
-    if tree.view["predicts"] == "numbers":
-        colour = NUMBER_COLOUR
-    else:
-        colour = CLASS_COLOURS[colours[tree.get("label", index)]]
-    fill = mixed(colour, _WHITE, _TINT)
-    return f'label={label} color="{colour}" fillcolor="{fill}" tooltip={hint}'
-
-
-def _dot_branch(tree: Drawing, index: int) -> str:
-    if tree.left_out[index]:
-        return "style=dashed"
-    return f"label={quoted_dot(tree.label[index])} penwidth={_width(tree, index):.2f}"
-
-
-def mermaid_lines(
-    view: dict[str, Any], max_depth: int | None = None, max_nodes: int | None = None
-) -> Iterator[str]:
-    """Yield the lines of a flowchart; the parameters are those of ``svg_picture``."""
-    tree = drawing(view, max_depth, max_nodes)
-    colours = class_colours(view["nodes"]["weights"][0])
-    yield "flowchart TD"
-    used: set[str] = set()
-    for index in range(len(tree)):
-        style = _style(tree, index, colours)
-        used.add(style)
-        yield f"  n{index}{_mermaid_node(tree, index)}:::{style}"
-    for index in range(1, len(tree)):
-        yield f"  n{tree.parent[index]} {_mermaid_branch(tree, index)} n{index}"
-    for width, links in _widths(tree).items():
-        yield f"  linkStyle {','.join(links)} stroke-width:{width}px"
-    yield from (_defined(style) for style in sorted(used))
 
 
 def quoted_mermaid(*lines: str) -> str:
@@ -361,47 +350,3 @@ def _escaped_mermaid(text: str) -> str:
         char if _HARMLESS.match(text, at) else f"#{ord(char)};"
         for at, char in enumerate(text)
     )
-
-
-def _mermaid_node(tree: Drawing, index: int) -> str:
-    if tree.left_out[index]:
-        return f"([{quoted_mermaid(tree.head[index])}])"
-    label = quoted_mermaid(tree.head[index], tree.note[index])
-    return f"({label})" if tree.is_leaf(index) else f"[{label}]"
-
-
-def _mermaid_branch(tree: Drawing, index: int) -> str:
-    if tree.left_out[index]:
-        return "-.-"
-    return f"---|{quoted_mermaid(tree.label[index])}|"
-
-
-def _widths(tree: Drawing) -> dict[str, list[str]]:
-    """Return the widths that branches are drawn with, each with the branches."""
-    links: dict[str, list[str]] = {}
-    for index in range(1, len(tree)):
-        width = f"{_width(tree, index):.1f}"
-        links.setdefault(width, []).append(str(index - 1))
-    return links
-
-
-def _style(tree: Drawing, index: int, colours: list[int]) -> str:
-    if tree.left_out[index]:
-        return "more"
-    if not tree.is_leaf(index):
-        return "split"
-    if tree.view["predicts"] == "numbers":
-        return "number"
-    return f"class{colours[tree.get('label', index)]}"
-
-
-def _defined(style: str) -> str:
-    """Define a style; colours of letters, too, because grounds stay light."""
-    if style in ("split", "more"):
-        fill, stroke = "#f4f6f8", "#8a94a0"
-    else:
-        number = style == "number"
-        stroke = NUMBER_COLOUR if number else CLASS_COLOURS[int(style[5:])]
-        fill = mixed(stroke, _WHITE, _TINT)
-    dashes = ",stroke-dasharray:4 3" if style == "more" else ""
-    return f"  classDef {style} fill:{fill},stroke:{stroke},color:{_INK}{dashes}"
