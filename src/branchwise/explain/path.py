@@ -223,7 +223,7 @@ class Case:
         for surrogate in surrogates_of(self.schema, self.tree, node):
             index = position[surrogate.first.column]
             value = self.values[index]
-            for condition in surrogate.conditions:
+            for condition in surrogate:
                 if self._meets(index, condition):
                     return {"surrogate": condition, "surrogate_value": value}
         return None

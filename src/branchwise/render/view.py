@@ -245,7 +245,7 @@ def _surrogates(schema: Schema, tree: Tree) -> dict[str, Any]:
             {
                 "column": position[surrogate.first.column],
                 "words": str(surrogate),
-                "branches": [_met(schema, c) for c in surrogate.conditions],
+                "branches": [_met(schema, c) for c in surrogate],
             }
             for surrogate in surrogates_of(schema, tree, node)
         ]

@@ -32,9 +32,9 @@ from branchwise.steps.numbers import (
     Visit,
     why_out,
 )
-from branchwise.text.conditions import Condition, one_of
+from branchwise.text.conditions import Condition, condition_on
 from branchwise.threads import cached_property
-from branchwise.tree.splits import AT_MOST, STOP
+from branchwise.tree.splits import STOP
 
 
 class Grouper:
@@ -262,7 +262,9 @@ class ColumnWork:
     def _with_split(self, candidate: Candidate, split: _Split, at: int) -> Candidate:
         impurity_sums, recipe = self._search.impurity_sums, self._search.recipe
         threshold = self._number(float(self._threshold[at]))
-        conditions = [self._condition(codes, threshold) for codes in split.codes]
+        conditions = [
+            condition_on(self._column, codes, threshold) for codes in split.codes
+        ]
         known = self.grouper.group(None, split.known, split.cases.sum())
         total = (known.weight + split.outside) / self.rows.unit
         found = self.visit.found
@@ -306,17 +308,6 @@ class ColumnWork:
             )
             + 0.0
         )
-
-    def _condition(self, codes: list[int], threshold: float) -> Condition:
-        """Return the condition of a branch."""
-        name = self._column.name
-        if not codes:
-            return Condition(name, "is missing")
-        if not self._column.is_numeric:
-            return one_of(name, tuple(self._column.categories[code] for code in codes))
-        if len(codes) > 1:
-            return Condition(name, "is known")
-        return Condition(name, "<=" if codes[0] == AT_MOST else ">", threshold)
 
     def _with_thresholds(self, candidate: Candidate, at: int) -> Candidate:
         """Add the number of thresholds, what each side needs, and their list."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -193,15 +194,19 @@ def condition_of(schema: Schema, tree: Tree, node: int) -> Condition:
     """Return the condition of the branch to a node."""
     parent = int(tree.parent[node])
     column = schema.columns[int(tree.column[parent])]
-    if tree.is_missing_branch(node):
+    threshold = float(tree.threshold[parent]) + 0.0
+    return condition_on(column, tree.codes_of(node), threshold)
+
+
+def condition_on(column: Column, codes: Sequence[int], threshold: float) -> Condition:
+    """Return the condition of codes: values, or sides of a threshold; none: missing."""
+    if not codes:
         return Condition(column.name, "is missing")
-    codes = tree.codes_of(node)
-    if column.is_numeric:
-        if len(codes) > 1:
-            return Condition(column.name, "is known")
-        op = "<=" if codes[0] == AT_MOST else ">"
-        return Condition(column.name, op, float(tree.threshold[parent]) + 0.0)
-    return one_of(column.name, tuple(column.categories[code] for code in codes))
+    if not column.is_numeric:
+        return one_of(column.name, tuple(column.categories[code] for code in codes))
+    if len(codes) > 1:
+        return Condition(column.name, "is known")
+    return Condition(column.name, "<=" if codes[0] == AT_MOST else ">", threshold)
 
 
 def branch(
@@ -284,17 +289,11 @@ def percent_range(low: float, high: float) -> str:
     return f"{max(below, 0)}-{min(above, 100)} %"
 
 
-@dataclass(frozen=True)
-class Surrogate:
+class Surrogate(NamedTuple):
     """One surrogate of a node: what sends a case down each of the two branches."""
 
     first: Condition
     second: Condition
-
-    @property
-    def conditions(self) -> tuple[Condition, Condition]:
-        """Both conditions, in the order of the branches."""
-        return self.first, self.second
 
     def __str__(self) -> str:
         return f"{self.first}, {self.second}"
@@ -311,29 +310,13 @@ def surrogates_of(schema: Schema, tree: Tree, node: int) -> list[Surrogate]:
         return []
     mine = tree.surrogates.take(np.array([node]))
     codes = np.split(mine.splits.codes, np.cumsum(mine.splits.n_codes)[:-1])
+    sides = (each.tolist() for each in codes)
+    thresholds = mine.splits.threshold.tolist()
+    columns = [schema.columns[index] for index in mine.splits.column.tolist()]
     return [
-        Surrogate(
-            *(
-                _condition(
-                    schema,
-                    int(mine.splits.column[index]),
-                    float(mine.splits.threshold[index]),
-                    codes[2 * index + branch].tolist(),
-                )
-                for branch in (0, 1)
-            )
-        )
-        for index in range(len(mine.splits.column))
+        Surrogate(*(condition_on(column, next(sides), threshold) for _ in range(2)))
+        for column, threshold in zip(columns, thresholds, strict=True)
     ]
-
-
-def _condition(
-    schema: Schema, index: int, threshold: float, codes: list[int]
-) -> Condition:
-    column = schema.columns[index]
-    if column.is_numeric:
-        return Condition(column.name, "<=" if codes[0] == AT_MOST else ">", threshold)
-    return one_of(column.name, tuple(column.categories[code] for code in codes))
 
 
 @dataclass(frozen=True)
