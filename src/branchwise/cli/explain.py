@@ -17,6 +17,7 @@ from branchwise.cli.support.rows import (
     Inputs,
     InputTable,
     check_two_streams,
+    class_written,
     input_options,
     located,
     open_model,
@@ -26,7 +27,6 @@ from branchwise.cli.support.rows import (
     read_truth,
     split_pair,
 )
-from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, ParameterError
 from branchwise.explain.diff import ModelDiff, Side, diff_models
 from branchwise.explain.explanation import Explanation
@@ -83,9 +83,10 @@ def what_if(
         row = row or 0
     rows = read_rows(model, table_path, row, settings, inputs)
     names = model.schema.names
+    label = None if target is None else class_written(model, target)
     result = rows.model.what_if(
         rows.rows,
-        _wanted(model, target),
+        target if label is None else label,
         immutable=_names(immutable, names),
         costs=_costs(cost, names),
         monotone=dict(split_pair("--monotone", m, names) for m in monotone or ()),
@@ -116,15 +117,6 @@ def _costs(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, Any]:
                 f"{entry!r}."
             ) from None
     return unit_costs
-
-
-def _wanted(model: Model, target: str | None) -> Value | str | None:
-    """Return the class that is written so; other texts as they are."""
-    for label in model.schema.classes:
-        same = str(label) == target or not isinstance(label, str)
-        if target is not None and same and str(label).lower() == target.lower():
-            return label
-    return target
 
 
 @takes(inputs=input_options)

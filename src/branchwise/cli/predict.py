@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from branchwise.cli import options
 from branchwise.cli.options import Page, read_na_values, takes
 from branchwise.cli.options.engine import engine_for
@@ -17,8 +15,13 @@ from branchwise.cli.support.rows import (
     open_model,
     read_for_model,
 )
-from branchwise.engines.prediction import FilePredictions, What, predicted_columns
-from branchwise.errors import DataError, ParameterError, counted, quoted
+from branchwise.engines.prediction import (
+    FilePredictions,
+    What,
+    kept_columns,
+    predicted_columns,
+)
+from branchwise.errors import ParameterError, counted
 from branchwise.files.dataset import StreamedTable, files_of
 from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.files.write_table import (
@@ -84,15 +87,10 @@ def predict(
         with located(file):
             found = predicted_columns(model, table, what)
         added = {name: cells.tolist() for name, cells in found.items()}
-        _check_double(columns, added)
+        kept_columns(keep, list(columns), file.label, list(added))
         say("Writing")
         with open_output(output) as stream:
-            write_columns(
-                stream,
-                {**columns, **added},
-                written,
-                escape_formulas,
-            )
+            write_columns(stream, columns | added, written, escape_formulas)
     _tell(table.num_rows, output, reporter)
 
 
@@ -125,12 +123,3 @@ def _check_misnamed(output_format: FileFormat | None, output: str | None) -> Non
         f"{', '.join(FILE_FORMATS)}. Got {output!r}, whose ending means {meant}. "
         f"{advice}."
     )
-
-
-def _check_double(columns: dict[str, list[Any]], added: dict[str, list[Any]]) -> None:
-    double = [name for name in added if name in columns]
-    if double:
-        raise DataError(
-            f"With --keep there would be two columns {quoted(double)}: the table has "
-            "one of that name already. Rename it there, or do without --keep."
-        )

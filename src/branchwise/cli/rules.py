@@ -12,6 +12,7 @@ from branchwise.cli.support.rows import (
     Inputs,
     KnownRows,
     check_two_streams,
+    class_written,
     input_options,
     located,
     open_model,
@@ -118,13 +119,12 @@ def _class_called(model: Model, text: str) -> Value:
         raise ParameterError(
             "--class needs a model that predicts classes. This one predicts numbers."
         )
-    for label in classes:
-        written = str(label).lower() if isinstance(label, bool) else str(label)
-        if written == (text.lower() if isinstance(label, bool) else text):
-            return label
-    raise ParameterError(
-        f"--class must be one of {quoted(classes, 20)}. Got {text!r} instead."
-    )
+    label = class_written(model, text)
+    if label is None:
+        raise ParameterError(
+            f"--class must be one of {quoted(classes, 20)}. Got {text!r} instead."
+        )
+    return label
 
 
 def _print_rules(found: Rules, output_format: str) -> None:

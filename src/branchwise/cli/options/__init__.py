@@ -129,22 +129,6 @@ def takes(**groups: Callable[..., Any]) -> Callable[[Subcommand], Subcommand]:
     return decorate
 
 
-def leaving_out(
-    group: Callable[..., Any], *names: str, then: Callable[[Any], Any]
-) -> Callable[..., Any]:
-    """Return a group without some of its options, which are passed as None.
-
-    ``then`` is applied to what the group makes of the others.
-    """
-    parameters = [p for n, p in _parameters(group).items() if n not in names]
-
-    def smaller(**given: Any) -> Any:
-        return then(group(**given, **dict.fromkeys(names)))
-
-    smaller.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return smaller
-
-
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """Return the parameters of a function, as keyword-only."""
     keyword = inspect.Parameter.KEYWORD_ONLY

@@ -91,11 +91,13 @@ def _help(parameter: Parameter) -> str:
     return f"{parameter.algorithms[0]}: {text[0].lower()}{text[1:]}"
 
 
-def group(*options: inspect.Parameter) -> Callable[..., dict[str, Any]]:
-    """Return a group of options that are passed on by name."""
+def group(
+    *options: inspect.Parameter, then: Callable[[dict[str, Any]], Any] = dict
+) -> Callable[..., Any]:
+    """Return a group of options that are passed on by name, to ``then``."""
 
-    def given(**values: Any) -> dict[str, Any]:
-        return values
+    def given(**values: Any) -> Any:
+        return then(values)
 
     given.__signature__ = inspect.Signature(list(options))  # type: ignore[attr-defined]
     return given
@@ -113,10 +115,11 @@ def _columns(
 
 
 #: The options of columns, growing, pruning and weights.
-growing_options = group(
+OPTIONS = (
     *inspect.signature(_columns, eval_str=True).parameters.values(),
     *(declared(name, panel=p.group) for name, p in PARAMETERS.items() if p.group),
 )
+growing_options = group(*OPTIONS)
 
 
 def given_parameters(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -252,6 +252,8 @@ _PHRASES = (
         "X and y must be the rows that it was grown from",
         "The table must have the rows that it was grown from",
     ),
+    ("With keep there would", "With --keep there would"),
+    ("or do without keep.", "or do without --keep."),
     ("Without X and y branches", "Without --data branches"),
     (
         (

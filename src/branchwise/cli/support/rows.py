@@ -291,6 +291,16 @@ def typed_value(column: Column, text: str) -> Value:
     )
 
 
+def class_written(model: Model, text: str) -> Value | None:
+    """Return the class that is written like this; None if there is none."""
+    for label in model.schema.classes:
+        written = str(label)
+        alike = not isinstance(label, str) and written.lower() == text.lower()
+        if alike or written == text:
+            return label
+    return None
+
+
 @dataclass(frozen=True)
 class Truth:
     """The true targets of rows: numbers, or codes of classes; ``noun`` tells which.

@@ -15,7 +15,6 @@ from branchwise.cli.options import (
     categorical_names,
     column_names,
     growing,
-    leaving_out,
     split_entry,
     splits,
 )
@@ -478,6 +477,6 @@ class Growth:
 
 
 #: The growing and reading options of subcommands other than fit.
-growth_options = leaving_out(
-    growing.growing_options, "n_jobs", "validation", then=Growth
+growth_options = growing.group(
+    *(o for o in growing.OPTIONS if o.name not in ("n_jobs", "validation")), then=Growth
 )
