@@ -24,7 +24,6 @@ from branchwise.cli.support.rows import (
 )
 from branchwise.cli.support.training import Growth, TrainingTable, growth_options
 from branchwise.errors import ParameterError, quoted
-from branchwise.files.options import Reading
 from branchwise.model import Model
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class FoldOptions:
             )
 
 
-@takes(folds=FoldOptions, growth=growth_options, reading=options.reading_options)
+@takes(folds=FoldOptions, growth=growth_options)
 def evaluate(
     first_path: str = argument(
         "MODEL|TABLE",
@@ -99,17 +98,16 @@ def evaluate(
     *,
     folds: FoldOptions,
     growth: Growth,
-    reading: Reading,
 ) -> None:
     """Score a model on labelled rows, or cross-validate an algorithm on a table."""
     reporter = Reporter(quiet)
     if table_path is None:
-        found = _evaluate_table(first_path, target, growth, folds, reading, reporter)
+        found = _evaluate_table(first_path, target, growth, folds, reporter)
     else:
         _check_growing(growth, folds)
         check_two_streams(MODEL=first_path, TABLE=table_path)
         model = open_model(first_path)
-        found = _evaluate_model(model, table_path, target, growth, reading, reporter)
+        found = _evaluate_model(model, table_path, target, growth, reporter)
     print_result(*found, output_format)
 
 
@@ -133,11 +131,10 @@ def _evaluate_model(
     path: str,
     target: str | None,
     growth: Growth,
-    reading: Reading,
     reporter: Reporter,
 ) -> _Result:
     with reporter.reading(path) as say:
-        file = InputTable(path, reading, growth.options["missing"])
+        file = InputTable(path, growth.reading, growth.options["missing"])
         target = true_column(model.schema, target, file)
         truth = read_truth(model, file, target)
         named_model, table = read_for_model(model, file, reporter, [target])
@@ -198,7 +195,6 @@ def _evaluate_table(
     target: str | None,
     growth: Growth,
     folds: FoldOptions,
-    reading: Reading,
     reporter: Reporter,
 ) -> _Result:
     """Cross-validate algorithms on a table, or test them on held-out rows."""
@@ -214,9 +210,7 @@ def _evaluate_table(
         )
     folds.check()
     _check_options(growth, folds)
-    rows = growth.read_encoded(
-        path, reading, target, folds.regression, folds.jobs, reporter
-    )
+    rows = growth.read_encoded(path, target, folds.regression, folds.jobs, reporter)
     comparison = _compared(rows, growth, folds, reporter)
     if folds.compare is not None:
         return comparison.document(), comparison.lines()

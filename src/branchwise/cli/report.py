@@ -21,7 +21,6 @@ from branchwise.cli.support.training import (
     read_others,
 )
 from branchwise.errors import MOST_SEED, ParameterError, counted
-from branchwise.files.options import Reading
 from branchwise.files.read_table import MISSING, STANDARD_STREAM
 
 _PAGE = Page("report")
@@ -31,7 +30,7 @@ _FILES = ("test", "output")
 _OWN = ("test", "cv", "hold_out", "seed", "title", "output_format", "output", "quiet")
 
 
-@takes(growth=growth_options, reading=options.reading_options)
+@takes(growth=growth_options)
 def report(
     context: typer.Context,
     table_path: str = options.TABLE,
@@ -48,7 +47,6 @@ def report(
     seed: int = _PAGE.option("--seed", 0, min=0, max=MOST_SEED),
     *,
     growth: Growth,
-    reading: Reading,
 ) -> None:
     """Write an HTML report on a table and its tree."""
     chosen = growing.chosen_algorithm(algorithm, regression)
@@ -67,10 +65,10 @@ def report(
     names = _names(table_path, test, output)
     again = _commands(context, names)
     with reporter.reading(table_path) as say:
-        rows = growth.read(table_path, reading, target, regression)
+        rows = growth.read(table_path, target, regression)
         others = None
         if test is not None:
-            tested = read_others(test, rows, reading)
+            tested = read_others(test, rows, growth.reading)
             others = tested.attributes, tested.labels
         made = make_report(
             rows.attributes,
@@ -85,7 +83,7 @@ def report(
             seed=seed,
             title=title,
             commands=again,
-            reads=_in_python(names[table_path], rows, reading),
+            reads=_in_python(names[table_path], rows, growth.reading.given),
             files=_marks(names, table_path, test),
             progress=say,
         )
@@ -123,7 +121,9 @@ def _marks(names: Mapping[str, str], *paths: str | None) -> list[dict[str, Any]]
     ]
 
 
-def _in_python(name: str, rows: TrainingTable, reading: Reading) -> tuple[str, str]:
+def _in_python(
+    name: str, rows: TrainingTable, reading: Mapping[str, Any]
+) -> tuple[str, str]:
     """Write how the table is read and fitted in Python."""
     roles, na_values = rows.roles, rows.file.na_values
     said = {
@@ -131,7 +131,7 @@ def _in_python(name: str, rows: TrainingTable, reading: Reading) -> tuple[str, s
         "text_columns": roles.text,
         "number_columns": roles.numbers,
         "ignore": roles.ignored,
-        **reading.given,
+        **reading,
     }
     options = "".join(
         f", {what}={value!r}" for what, value in said.items() if value not in (None, [])

@@ -14,7 +14,6 @@ from branchwise.cli.support import Reporter, check_outputs, open_output
 from branchwise.cli.support.rows import print_result
 from branchwise.cli.support.training import Growth, TrainingTable, growth_options
 from branchwise.errors import ParameterError, counted
-from branchwise.files.options import Reading
 from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.model import Model
 
@@ -27,7 +26,7 @@ _SHOWN = 10
 _WORDS = {"none": None, "true": True, "false": False}
 
 
-@takes(growth=growth_options, reading=options.reading_options)
+@takes(growth=growth_options)
 def tune(
     table_path: str = options.TABLE,
     target: str = options.TARGET,
@@ -48,7 +47,6 @@ def tune(
     jobs: int = options.SHARED.option("--jobs", -1, shown=None),
     *,
     growth: Growth,
-    reading: Reading,
 ) -> None:
     """Search for the parameters with the best cross-validated score."""
     reporter = Reporter(quiet)
@@ -70,7 +68,7 @@ def tune(
     check_outputs(written | {"--resume": resume}, table_path)
     if plot_path is not None:
         _check_drawing(plot_path, wanted)
-    rows = growth.read_encoded(table_path, reading, target, regression, jobs, reporter)
+    rows = growth.read_encoded(table_path, target, regression, jobs, reporter)
     estimator = growth.estimator(chosen, regression, rows)
     found = _searched_grid(
         estimator,

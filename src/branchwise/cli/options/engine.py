@@ -116,15 +116,13 @@ def remote_source(
         return _in_database(paths, reading, na_values, options)
     table = StreamedTable(files_of(list(paths)), reading, na_values)
     check_outputs({"-o": options["output"]}, *table.paths)  # those of patterns, too
-    if engine == "chunked":
-        return _in_files(table, options, say)
-    return _in_frame(engine, table, options)
-
-
-def _in_files(
-    table: StreamedTable, options: Mapping[str, Any], say: Say
-) -> RemoteTable:
-    make = source_class("chunked")
+    make = source_class(engine)
+    if engine != "chunked":
+        # Read as a frame of Dask or Spark, where the rows will be counted.
+        table.check_files()
+        address = options["scheduler" if engine == "dask" else "master"]
+        frame = make.frame_of(table.paths, table.names, table.missing, address)
+        return RemoteTable(engine, table.label, table.names, lambda _: make(frame))
 
     def source(roles: Roles) -> Any:
         return make(
@@ -134,7 +132,7 @@ def _in_files(
             say=say,
         )
 
-    return RemoteTable("chunked", table.label, table.names, source)
+    return RemoteTable(engine, table.label, table.names, source)
 
 
 def _in_database(
@@ -167,14 +165,3 @@ def _in_database(
     with table.open() as rows:
         names = rows.names
     return RemoteTable("sql", table.label, names, lambda roles: opened(roles.text))
-
-
-def _in_frame(
-    engine: str, table: StreamedTable, options: Mapping[str, Any]
-) -> RemoteTable:
-    """Read files as a frame of Dask or Spark, where they will be counted."""
-    make = source_class(engine)
-    table.check_files()
-    address = options["scheduler" if engine == "dask" else "master"]
-    frame = make.frame_of(table.paths, table.names, table.missing, address)
-    return RemoteTable(engine, table.label, table.names, lambda _: make(frame))

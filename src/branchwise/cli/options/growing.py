@@ -91,13 +91,11 @@ def _help(parameter: Parameter) -> str:
     return f"{parameter.algorithms[0]}: {text[0].lower()}{text[1:]}"
 
 
-def group(
-    *options: inspect.Parameter, then: Callable[[dict[str, Any]], Any] = dict
-) -> Callable[..., Any]:
-    """Return a group of options that are passed on by name, to ``then``."""
+def group(*options: inspect.Parameter) -> Callable[..., dict[str, Any]]:
+    """Return a group of options that are passed on by name."""
 
-    def given(**values: Any) -> Any:
-        return then(values)
+    def given(**values: Any) -> dict[str, Any]:
+        return values
 
     given.__signature__ = inspect.Signature(list(options))  # type: ignore[attr-defined]
     return given

@@ -233,43 +233,13 @@ def print_json(document: Any, path: str | None = None) -> None:
     print_lines([json_text(document, indent=2)], path)
 
 
-#: Wordings of the library -> wordings of the command line.
-_PHRASES = (
-    ("without verification (verify=False)", "without verification (--no-verify)"),
-    ("and name it as the weight", "and name it with --weight"),
-    ("rules() and apply() give the numbers.", "branchwise show --nodes prints them."),
-    (
-        (
-            "X and y must be the rows that the tree was grown from, with their "
-            "sample_weight"
-        ),
-        (
-            "The table must have the rows that the tree was grown from, with their "
-            "weights (--weight)"
-        ),
-    ),
-    (
-        "X and y must be the rows that it was grown from",
-        "The table must have the rows that it was grown from",
-    ),
-    ("With keep there would", "With --keep there would"),
-    ("or do without keep.", "or do without --keep."),
-    ("Without X and y branches", "Without --data branches"),
-    (
-        (
-            "unseen='error' allows none. Declare it in categories= or choose another "
-            "policy: 'node', 'largest', 'split' or 'branch'."
-        ),
-        (
-            "--unseen-policy error allows none. Fit a tree with the value declared "
-            "(--categories), or with another policy: node, largest, split or branch."
-        ),
-    ),
-)
-
-
 def with_options(message: str) -> str:
-    """Write a message of the library with options in place of parameters."""
-    for parameters, options in _PHRASES:
+    """Write a message of the library with options in place of parameters.
+
+    The words of the library are each followed by those of the command line.
+    """
+    wordings = Path(__file__).parents[1] / "help" / "wordings.txt"
+    for pair in wordings.read_text("utf-8").strip().split("\n\n"):
+        parameters, options = pair.split("\n")
         message = message.replace(parameters, options)
     return message

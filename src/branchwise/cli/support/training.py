@@ -15,8 +15,10 @@ from branchwise.cli.options import (
     categorical_names,
     column_names,
     growing,
+    reading_options,
     split_entry,
     splits,
+    takes,
 )
 from branchwise.cli.support import Reporter
 from branchwise.cli.support.hints import (
@@ -409,9 +411,10 @@ def _from_file(file: TableFile, classes: Sequence[Value]) -> Costs:
 
 @dataclass(frozen=True)
 class Growth:
-    """The growing options of a subcommand that tests trees, and reads tables."""
+    """The growing options of a subcommand that tests trees, and how it reads tables."""
 
     options: Mapping[str, Any]
+    reading: Reading
 
     @property
     def given(self) -> dict[str, Any]:
@@ -422,18 +425,15 @@ class Growth:
         """Reject options that the algorithm does not have."""
         growing.given_recipe(algorithm, regression, self.given)
 
-    def read(
-        self, path: str, reading: Reading, target: str, regression: bool
-    ) -> TrainingTable:
+    def read(self, path: str, target: str, regression: bool) -> TrainingTable:
         """Read a training table."""
-        file = InputTable(path, reading, self.options["missing"])
+        file = InputTable(path, self.reading, self.options["missing"])
         named = {"target": target, "regression": regression}
         return read_training(file, {**self.options, **named})
 
     def read_encoded(
         self,
         path: str,
-        reading: Reading,
         target: str,
         regression: bool,
         threads: int | None,
@@ -441,10 +441,10 @@ class Growth:
     ) -> TrainingTable:
         """Read a training table, and encode its attributes once for all folds."""
         with reporter.reading(path):
-            rows = self.read(path, reading, target, regression)
+            rows = self.read(path, target, regression)
             with located(rows.file):
                 encoded = EncodedTable(rows.attributes, n_jobs=threads)
-        rows.remark(reading, reporter)
+        rows.remark(self.reading, reporter)
         return replace(rows, attributes=encoded)
 
     def estimator(
@@ -476,7 +476,10 @@ class Growth:
         return candidate(algorithm, regression, categories=categories, **given)
 
 
-#: The growing and reading options of subcommands other than fit.
-growth_options = growing.group(
-    *(o for o in growing.OPTIONS if o.name not in ("n_jobs", "validation")), then=Growth
-)
+_OPTIONS = [o for o in growing.OPTIONS if o.name not in ("n_jobs", "validation")]
+
+
+@takes(options=growing.group(*_OPTIONS), reading=reading_options)
+def growth_options(*, options: dict[str, Any], reading: Reading) -> Growth:
+    """Return the growing and reading options of subcommands other than fit."""
+    return Growth(options, reading)
