@@ -6,9 +6,8 @@ It is strict: what is not understood raises an error with its line.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn, cast
 
 from branchwise.errors import DataError
 from branchwise.files.delimited import MARK, Declared, DeclaredRows, rewritten
@@ -28,6 +27,14 @@ C45_ENDINGS = (NAMES, ".data", ".test")
 _SPECIAL = b'|\\"'
 _DISCRETE = re.compile(r"discrete\s+(\d+)", re.IGNORECASE)
 _ORDERED = re.compile(r"\[\s*ordered\s*\]\s*", re.IGNORECASE)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+#: A name or a value, with escapes and periods that do not end it, and what ends it.
+_NAME = re.compile(
+    r"((?:[^\\,:.\n|]++|\\.|\\\Z|\.(?![ \t\n|]|\Z))*+)([,:.\n|]|\Z)", re.DOTALL
+)
+_CELL = re.compile(
+    r"((?:[^\\,.\n|]++|\\.|\\\Z|\.(?!\s*(?:\||\Z)))*+)([,.\n|]|\Z)", re.DOTALL
+)
 _WORDS = frozenset(("date", "time", "timestamp"))
 _ADVICE = (
     "A names file has the classes first, then a line such as 'outlook: sunny, rain.' "
@@ -98,50 +105,23 @@ def _cells(line: str, _: int) -> list[str | None] | None:
     return None if cells == [None] and MARK not in line else cells
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(NamedTuple):
+    """A text and what ended it: a line end also for a comment, nothing at the end."""
+
     text: str
     mark: str
     end: int
 
 
 def _token(text: str, at: int, in_row: bool = False) -> _Token:
-    """Read up to the next comma, colon, period or line end.
-
-    ``mark`` is what ended it, a line end also for a comment; nothing at the end.
-    """
-    characters: list[str] = []
-    while at < len(text):
-        character = text[at]
-        at += 1
-        if character == "\\" and at < len(text):
-            characters.append(text[at])
-            at += 1
-        elif character == "|":
-            line_end = text.find("\n", at)
-            at = len(text) if line_end < 0 else line_end + 1
-            return _Token(_single_spaces(characters), "\n", at)
-        elif _divides(text, at - 1, in_row):
-            return _Token(_single_spaces(characters), character, at)
-        else:
-            characters.append(character)
-    return _Token(_single_spaces(characters), "", at)
-
-
-def _divides(text: str, at: int, in_row: bool) -> bool:
-    """Tell whether a character ends a cell, a name, a row or an entry."""
-    character, after = text[at], at + 1
-    if character in ",\n":
-        return True
-    if character == ".":
-        if in_row:
-            return text[after:].lstrip()[:1] in ("", "|")
-        return after == len(text) or text[after] in " \t\n|"
-    return character == ":" and not in_row
-
-
-def _single_spaces(characters: list[str]) -> str:
-    return " ".join("".join(characters).split())
+    """Read up to the next comma, colon, period or line end."""
+    pattern = _CELL if in_row else _NAME
+    found = cast("re.Match[str]", pattern.match(text, at))  # it may be empty
+    mark, end = found[2], found.end()
+    if mark == "|":
+        line_end = text.find("\n", end)
+        mark, end = "\n", len(text) if line_end < 0 else line_end + 1
+    return _Token(" ".join(_ESCAPE.sub(r"\1", found[1]).split()), mark, end)
 
 
 class _Names:
