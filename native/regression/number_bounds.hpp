@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "records/records.hpp"
+#include "regression/histograms.hpp"
 #include "regression/moments.hpp"
 
 namespace branchwise {
@@ -38,6 +39,12 @@ double sum_in_steps(size_t n, double centre, double factor, const NumberOf& numb
     for (size_t i = 0; i < n; ++i)
         sum += uint64_t(int64_t(bounded(std::rint((number_of(i) - centre) * (factor * steps)))));
     return double(int64_t(sum)) / steps;
+}
+
+// Numbers of a histogram are off by half a step each, and so is the centre.
+inline double off_by_histogram(size_t n, double factor, double steps) {
+    const double one = factor / steps;
+    return off_by(n) + 8 * one * std::sqrt(double(n)) + 8 * one * one * double(n);
 }
 
 // Scores that are further apart than the first are not equal by the tie rule, and those nearer
@@ -114,6 +121,21 @@ class PlainScorer {
                 add(place.counters[record[place.code]], distances[i]);
             for (const Place& place : wide_)
                 add(place.counters[records_.code(record, place.column)], distances[i]);
+        }
+    }
+
+    // The same from a histogram of the node, as distances from its centre in whole steps.
+    void take(const Histograms& histograms, const Histogram& histogram,
+              const std::vector<uint32_t>& columns, const PlainNode& node) {
+        const double unit = node.factor / histograms.steps();
+        const auto centre = int64_t(std::rint(node.centre * histograms.steps()));
+        for (uint32_t j : columns) {
+            if (records_.is_list(j)) continue;
+            const Tally* tally = histograms.of_column(histogram, j);
+            Plain* to = &counters_[first_[j]];
+            for (uint32_t code = 0; code <= records_.missing_code(j); ++code)
+                to[code] = {double(tally[code].sum - tally[code].n * centre) * unit,
+                            double(tally[code].n)};
         }
     }
 

@@ -28,7 +28,10 @@ class NumberGrower : public RecordTree<W, double> {
           moments_(scale, problem.series) {
         for (unsigned member = 0; member < pool.size(); ++member)
             scorers_.emplace_back(problem, scale, records_);
-        if constexpr (!weighted) plain_ = std::make_unique<PlainScorer>(problem, records_);
+        if constexpr (!weighted) {
+            plain_ = std::make_unique<PlainScorer>(problem, records_);
+            if (!scale.poisson) histograms_ = std::make_unique<Histograms>(problem, records_);
+        }
         groups_.resize(pool.size());
     }
 
@@ -59,7 +62,7 @@ class NumberGrower : public RecordTree<W, double> {
                               grown_.nodes[size_t(job.node)].cases};
         int best = -1;
         if constexpr (!weighted)
-            if (!scale_.poisson) best = best_by_bounds(node);
+            if (!scale_.poisson) best = best_by_sums(node);
         if (best < 0) {
             pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
                 candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
@@ -130,6 +133,7 @@ class NumberGrower : public RecordTree<W, double> {
 
     // A node that is not split has its own squares.
     void close(const Job& job) {
+        if (histograms_) histograms_->forget(job.node);
         if (!problem_.fractions) add_squares(job);
     }
     void add_squares(const Job& job) {
@@ -168,6 +172,26 @@ class NumberGrower : public RecordTree<W, double> {
         node_ = PlainNode({sum, double(job.n)}, moments_, job.n);
         for (double& distance : distances_) distance *= factor;
     }
+
+    // By the histograms of a large node; by the distances of its rows, if these leave it open.
+    int best_by_sums(const NumberNode& node) {
+        const Job& job = node.job;
+        if (histograms_->suits(job.n)) {
+            const PlainNode plain = node_;
+            node_.off = off_by_histogram(job.n, node_.factor, histograms_->steps());
+            if (node_.off < coarse) {
+                plain_->take(*histograms_, histograms_->at(job), open_columns_, node_);
+                const int best = best_by_bounds(node);
+                if (best >= 0) return best;
+                open_columns_ = *job.alive;
+            }
+            node_ = plain;
+        }
+        plain_->count(job, open_columns_, distances_.data());
+        return best_by_bounds(node);
+    }
+    // A histogram that is so far off is of no use.
+    static constexpr double coarse = 1e-6;
 
     // Leave those columns open that may be the best. Returns the best one if the first of them
     // is certain to be as good as any; otherwise -1, and it is left open, too.
@@ -208,12 +232,11 @@ class NumberGrower : public RecordTree<W, double> {
 
     // What a split without any impurity in its branches would gain, at most.
     double most_to_gain() const {
-        return squares_ * (1 + (node_.all.n + 64) * 0x1p-52) - node_.all.square() + 0x1p-60;
+        return squares_ * (1 + (node_.all.n + 64) * 0x1p-52) - node_.all.square() + node_.off;
     }
 
     // Of all open columns, or up to one that leaves nothing to gain.
     void find_bounds(const Job& job) {
-        plain_->count(job, open_columns_, distances_.data());
         bounds_.assign(open_columns_.size(), NumberBounds());
         if (pool_.shares(work(job))) {
             pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
@@ -309,6 +332,16 @@ class NumberGrower : public RecordTree<W, double> {
         };
         open_children(job, j, first, opens, stack);
         close_children(job, first);
+        if (histograms_) divide_histogram(job, stack);
+    }
+
+    // Open children have gone to the stack, the first of them last.
+    void divide_histogram(const Job& job, const std::vector<Job>& stack) {
+        if (!histograms_->has(job.node)) return;
+        size_t at = stack.size();
+        for (Job& child : children_)
+            if (child.n) child = stack[--at];
+        histograms_->divide(job, children_, [&](size_t i) { return mover_.branch(i); });
     }
 
     // Into made_; where codes lead is noted in branch_of_code_.
@@ -428,6 +461,7 @@ class NumberGrower : public RecordTree<W, double> {
     NodeMoments moments_;
     std::vector<NumberScorer<W>> scorers_;  // one for each thread of the pool
     std::unique_ptr<PlainScorer> plain_;
+    std::unique_ptr<Histograms> histograms_;
 
     // Scratch, kept between nodes.
     std::vector<uint32_t> open_columns_;      // that are to be scored
