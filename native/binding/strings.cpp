@@ -81,6 +81,9 @@ nb::object as_array(const std::vector<T>& entries) {
     return own(Array<T>(entries.begin(), entries.end()), entries.size());
 }
 
+// A column takes about 30 KB, whatever the text.
+constexpr int64_t most_csv_columns = 1 << 11;
+
 // The cells of delimited text: the number of rows; for each column to be numbered the codes
 // and where its distinct cells begin and end (None: too many are distinct); and the cells of
 // the columns to be copied. None if the text is not plain enough.
@@ -88,7 +91,7 @@ nb::object number_csv(nb::handle text, int64_t delimiter, int64_t width, const n
                       const nb::list& copied) {
     Arrays arrays;
     const auto bytes = arrays.vector<uint8_t>(text, "text");
-    check_whole("width", width, 1, 1 << 20);
+    check_whole("width", width, 1, most_csv_columns);
     check_whole("delimiter", delimiter, 1, 127);
     if (delimiter == '\n' || delimiter == '\r' || delimiter == '"')
         refuse("delimiter must be neither a line end nor a quotation mark");
@@ -105,7 +108,7 @@ nb::object number_csv(nb::handle text, int64_t delimiter, int64_t width, const n
         targets[at].column =
             std::make_unique<CsvColumn>(bytes.data(), bytes.data() + bytes.size(), n);
     }
-    Array<uint8_t> copy(to_copy.empty() ? 0 : bytes.size() + n + 1);
+    Array<uint8_t> copy(to_copy.empty() ? 0 : bytes.size() + n);
     bool plain;
     {
         ReleasedGil released;

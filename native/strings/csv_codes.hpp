@@ -91,10 +91,11 @@ class CsvRows {
     CsvRows(const uint8_t* text, size_t length, uint8_t delimiter)
         : text_(text), end_(text + length), delimiter_(delimiter) {}
 
-    // No fewer than the rows there are: each has a byte after every cell, but the last.
+    // No fewer than the rows there are, one that is not whole included: each has a byte
+    // after every cell, but the last.
     size_t most_rows(size_t width) const {
-        const size_t lines = size_t(std::count(text_, end_, '\n')) + 1;
-        return std::min(lines, (size_t(end_ - text_) + 1) / width);
+        const size_t lines = size_t(std::count(text_, end_, '\n'));
+        return std::min(lines, (size_t(end_ - text_) + 1) / width) + 1;
     }
 
     // Reads all rows; false if that cannot be done. Cells to be copied are written to `copy`,

@@ -88,6 +88,14 @@ def test_a_column_that_becomes_varied_later_is_read_as_well() -> None:
     assert loaded(content, 2, set(), True, 2**14) == expected
 
 
+def test_rows_that_are_not_whole_are_left_to_pyarrow() -> None:
+    number = extension().number_csv
+    for text in (b"a", b"a,b", b"a,b,c\na", b"\n\na,b\n", b"a,b,c,d\n"):
+        assert number(text, 44, 3, [0, 1, 2], []) is None
+        assert number(text, 44, 3, [], [0, 1, 2]) is None
+    assert number(b"", 44, 3, [0], [1])[0] == 0
+
+
 def test_plain_text_is_not_left_to_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
     content = b'a,1\n"b, c",2\n\n?,"3"\r\n'
     found: list[Any] = []

@@ -22,7 +22,7 @@ from branchwise.native import available, extension
 from branchwise.threads import as_done
 
 #: The most columns that the extension reads.
-_WIDEST = 2**20
+_WIDEST = 2**11
 
 #: A range of bytes that begins and ends with a row.
 Span = tuple[int, int]
