@@ -51,202 +51,70 @@ from branchwise.files.sql_dialects import (
     SQLITE,
     Dialect,
 )
+from branchwise.text.as_html import macros
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 
 #: What is compared in the place of missing values.
 _NOTHING: dict[ValueType, Value] = {"text": "", "number": 0.0, "boolean": False}
 
 
-class _FractionalQuery:
-    """Collects the steps, each a table that the next one reads."""
+def _fractional_query(plan: Plan, dialect: Dialect, names: Names) -> str:
+    """Return the query that computes the share of a case at every end, and sums."""
+    new = names.new
+    steps: dict[str, Any] = {"whole": new("label of the whole"), "cases": new("cases")}
+    blocks = [_block(plan, ends, new) for ends in blocks_of_ends(plan)]
+    if plan.classes:
+        steps["scores"] = names.probabilities
+        if plan.costs is not None:
+            steps["scores"] = [new(f"score {code}") for code in range(len(plan.costs))]
+            steps["with_scores"] = new("scores")
+        steps["best"] = new("best")
+        steps["with_best"] = new("best of all")
+        steps["labelled"] = new("answers")
+    query = macros(
+        "export/templates/fractional.sql",
+        plan=plan,
+        dialect=dialect,
+        number=dialect.number,
+        value=dialect.value,
+        names=names,
+        steps=steps,
+        blocks=blocks,
+        wording=Wording(plan, dialect, names.carried),
+        rejected=Wording(plan, dialect, names.compared).rejected(),
+        nothing=_NOTHING,
+        tie=TIE,
+        STOP=STOP,
+        EVERY_BRANCH=EVERY_BRANCH,
+    )
+    return str(query).strip()
 
-    def __init__(self, plan: Plan, dialect: Dialect, names: Names) -> None:
-        self._plan = plan
-        self._dialect = dialect
-        self._names = names
-        self._wording = Wording(plan, dialect, names.carried)
-        self._steps: list[str] = []
-        self._last = names.table
-        self._one, self._nothing = dialect.number(1.0), dialect.number(0.0)
-        #: Sums so far: the probability of every class, or the number.
-        self._sums = names.probabilities or [names.prediction]
-        #: The label of a case that is not fractional.
-        self._whole = names.new("label of the whole")
-        self._started = False
 
-    def lines(self) -> list[str]:
-        """Return the whole query."""
-        self._add_cases()
-        for block in blocks_of_ends(self._plan):
-            self._add_sums(block)
-        if not self._plan.is_regression:
-            self._add_labels()
-        names, last = self._names, self._last
-        outputs = [f"{last}.{o}" for o in (names.prediction, *names.probabilities)]
-        fields = zip(self._plan.fields, names.compared, names.carried, strict=True)
-        same = [
-            self._dialect.same.format(
-                column, f"{last}.{name}", self._dialect.value(_NOTHING[field.kind])
-            )
-            for field, column, name in fields
-        ]
-        return [
-            "WITH " + ",\n".join(self._steps),
-            f"SELECT {names.table}.*,",
-            f"  {', '.join(outputs)}",
-            f"FROM {names.table}",
-            f"LEFT JOIN {last} ON " + "\n  AND ".join(same),
-        ]
+def _block(
+    plan: Plan, ends: Sequence[End], new: Callable[[str], str]
+) -> dict[str, Any]:
+    """Name what the steps of some ends compute: branches, shares and sums."""
 
-    def _step(self, name: str, select: Sequence[str], rest: Sequence[str] = ()) -> None:
-        """Add a step that reads the last one."""
-        table = self._names.new(name)
-        columns = ",\n    ".join(select)
-        # Without it, engines put the expressions of a step wherever the next ones
-        # use its columns, again and again. Cases are distinct anyhow.
-        distinct = "DISTINCT " if self._dialect.keep == "AS" or not self._steps else ""
-        lines = [f"  SELECT {distinct}{columns}", f"  FROM {self._last}", *rest]
-        body = "\n".join(lines)
-        self._steps.append(f"{table} {self._dialect.keep} (\n{body}\n)")
-        self._last = table
-
-    def _add_cases(self) -> None:
-        """Select the distinct cases that have a prediction."""
-        names = self._names
-        pairs = zip(names.compared, names.carried, strict=True)
-        rejected = Wording(self._plan, self._dialect, names.compared).rejected()
-        where = []
-        if rejected:
-            where = [f"  WHERE CASE WHEN {' OR '.join(rejected)} THEN 0 ELSE 1 END = 1"]
-        self._step("cases", [f"{column} AS {name}" for column, name in pairs], where)
-
-    @property
-    def _kept(self) -> list[str]:
-        """What every step hands on."""
-        if not self._started:
-            return [*self._names.carried]
-        label = [] if self._plan.is_regression else [self._whole]
-        return [*self._names.carried, *self._sums, *label]
-
-    def _add_sums(self, ends: Sequence[End]) -> None:
-        """Add what the cases have at some ends to the sums."""
-        new = self._names.new
-        tested = sorted({node for end in ends for node, _ in end.way})
-        outcome = {node: new(f"reply {node}") for node in tested}
-        branches = {n: self._wording.branch(self._plan.split_of(n)) for n in tested}
-        outcomes = [f"{branches[n]} AS {outcome[n]}" for n in tested]
-        self._step("replies", [*self._kept, *outcomes])
-        share = {end.position: new(f"share {end.position}") for end in ends}
-        shares = [f"{self._share(e, outcome)} AS {share[e.position]}" for e in ends]
-        # A fractional case may have all of its weight at one of these ends.
-        alike = [
-            end for end in ends if any(self._all_weight(*step) for step in end.way)
-        ]
-        flag = {end.position: new(f"whole {end.position}") for end in alike}
-        flags = [
-            f"{self._is_fractional(e, outcome)} AS {flag[e.position]}" for e in alike
-        ]
-        self._step("shares", [*self._kept, *shares, *flags])
-        sums = [
-            f"{self._sum(code, ends, share)} AS {name}"
-            for code, name in enumerate(self._sums)
-        ]
-        if not self._plan.is_regression:
-            sums.append(f"{self._label(ends, share, flag)} AS {self._whole}")
-        self._step("sums", [*self._names.carried, *sums])
-        self._started = True
-
-    def _share(self, end: End, outcome: dict[int, str]) -> str:
-        """Return the product of the shares that the splits on a path give a case."""
-        factors = [self._factor(node, b, outcome[node]) for node, b in end.way]
-        return " * ".join(factors) or self._one
-
-    def _factor(self, position: int, branch: int, outcome: str) -> str:
-        split = self._plan.split_of(position)
-        piece = ""
-        if split.divides and branch != STOP:
-            given = self._dialect.number(split.shares[branch])
-            piece = f" WHEN {EVERY_BRANCH} THEN {given}"
-        return (
-            f"CASE {outcome} WHEN {branch} THEN {self._one}{piece} "
-            f"ELSE {self._nothing} END"
-        )
-
-    def _all_weight(self, position: int, branch: int) -> bool:
+    def all_weight(position: int, branch: int) -> bool:
         """Tell whether a fractional case goes down one branch with all its weight."""
-        split = self._plan.split_of(position)
+        split = plan.split_of(position)
         return split.divides and branch != STOP and split.shares[branch] == 1.0
 
-    def _is_fractional(self, end: End, outcome: dict[int, str]) -> str:
-        """Return 1 where a fractional case has all its weight at one end."""
-        tests = [
-            f"{outcome[node]} = {EVERY_BRANCH}"
-            for node, branch in end.way
-            if self._all_weight(node, branch)
-        ]
-        return f"CASE WHEN {' OR '.join(tests)} THEN 1 ELSE 0 END"
-
-    def _sum(self, code: int, ends: Sequence[End], share: dict[int, str]) -> str:
-        """Return the sum so far plus the terms of these ends, without those of 0."""
-        terms = [self._sums[code]] if self._started else [self._nothing]
-        for end in ends:
-            node = self._plan.nodes[end.position]
-            amount = node.probabilities[code] if node.number is None else node.number
-            if amount:
-                written = self._dialect.number(amount)
-                terms.append(f"({written}) * {share[end.position]}")
-        return " + ".join(terms)
-
-    def _label(
-        self, ends: Sequence[End], share: dict[int, str], flag: dict[int, str]
-    ) -> str:
-        """Return the label of the end that a case has come to as a whole."""
-        tests = []
-        for end in ends:
-            test = f"{share[end.position]} = {self._one}"
-            if end.position in flag:
-                test += f" AND {flag[end.position]} = 0"
-            label = self._plan.classes[self._plan.nodes[end.position].label]
-            tests.append(f"WHEN {test} THEN {self._dialect.value(label)}")
-        before = self._whole if self._started else "NULL"
-        return f"CASE {' '.join(tests)} ELSE {before} END"
-
-    def _add_labels(self) -> None:
-        """Find the labels of fractional cases."""
-        scores = self._sums
-        if self._plan.costs is not None:
-            scores = [self._names.new(f"score {a}") for a in range(len(self._sums))]
-            costs = (f"{self._cost(a)} AS {name}" for a, name in enumerate(scores))
-            self._step("scores", [*self._kept, *costs])
-        best = self._names.new("best")
-        handed_on = list(dict.fromkeys([*self._kept, *scores]))
-        self._step("best of all", [*handed_on, f"{self._greatest(scores)} AS {best}"])
-        least = f"{best} - ABS({best}) * ({self._dialect.number(TIE)})"
-        labels = [self._dialect.value(label) for label in self._plan.classes]
-        tests = [
-            f"WHEN {score} >= {least} THEN {label}"
-            for score, label in zip(scores[:-1], labels, strict=False)
-        ]
-        first = f"WHEN {self._whole} IS NOT NULL THEN {self._whole}"
-        label = f"CASE {' '.join([first, *tests])} ELSE {labels[-1]} END"
-        columns = [*self._names.carried, f"{label} AS {self._names.prediction}"]
-        self._step("answers", [*columns, *self._sums])
-
-    def _cost(self, predicted: int) -> str:
-        rows = zip(self._sums, self._plan.costs or (), strict=True)
-        terms = [f"{p} * ({self._dialect.number(row[predicted])})" for p, row in rows]
-        return f"-({' + '.join([self._nothing, *terms])})"
-
-    def _greatest(self, scores: Sequence[str]) -> str:
-        if len(scores) == 1:
-            return scores[0]
-        if self._dialect.greatest is not None:
-            return f"{self._dialect.greatest}({', '.join(scores)})"
-        tests = []
-        for index, score in enumerate(scores[:-1]):
-            wins = " AND ".join(f"{score} >= {other}" for other in scores[index + 1 :])
-            tests.append(f"WHEN {wins} THEN {score}")
-        return f"CASE {' '.join(tests)} ELSE {scores[-1]} END"
+    # A fractional case may have all of its weight at one of these ends.
+    undivided = {
+        end.position: [step for step in end.way if all_weight(*step)] for end in ends
+    }
+    tested = sorted({node for end in ends for node, _ in end.way})
+    return {
+        "ends": ends,
+        "undivided": undivided,
+        "outcome": {node: new(f"reply {node}") for node in tested},
+        "outcomes": new("replies"),
+        "share": {end.position: new(f"share {end.position}") for end in ends},
+        "whole": {at: new(f"whole {at}") for at, way in undivided.items() if way},
+        "shares": new("shares"),
+        "sums": new("sums"),
+    }
 
 
 def write(plan: Plan, options: Options) -> bytes:
@@ -264,7 +132,7 @@ def write(plan: Plan, options: Options) -> bytes:
     if options["form"] == "expression":
         lines = expression(plan, dialect, names)
     elif plan.divides:
-        lines = [about, *_FractionalQuery(plan, dialect, names).lines()]
+        lines = [about, _fractional_query(plan, dialect, names)]
     else:
         lines = [about, *query(plan, dialect, names)]
     return ("\n".join(lines) + "\n").encode()
