@@ -108,7 +108,8 @@ nb::object number_csv(nb::handle text, int64_t delimiter, int64_t width, const n
         targets[at].column =
             std::make_unique<CsvColumn>(bytes.data(), bytes.data() + bytes.size(), n);
     }
-    Array<uint8_t> copy(to_copy.empty() ? 0 : bytes.size() + n);
+    // A row has a line end more, and the last one may have had none.
+    Array<uint8_t> copy(to_copy.empty() ? 0 : bytes.size() + n + 1);
     bool plain;
     {
         ReleasedGil released;

@@ -94,6 +94,11 @@ def test_rows_that_are_not_whole_are_left_to_pyarrow() -> None:
         assert number(text, 44, 3, [0, 1, 2], []) is None
         assert number(text, 44, 3, [], [0, 1, 2]) is None
     assert number(b"", 44, 3, [0], [1])[0] == 0
+    for text in (b"a,b,c", b"a,b,c\nd,e,f", b"a,b,c\r\n"):
+        lines = text.splitlines()
+        n_rows, _, copy = number(text, 44, 3, [], [0, 1, 2])
+        assert n_rows == len(lines)
+        assert copy.tobytes() == b"".join(line + b",\n" for line in lines)
 
 
 def test_plain_text_is_not_left_to_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
