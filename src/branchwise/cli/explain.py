@@ -30,6 +30,7 @@ from branchwise.cli.support.rows import (
 from branchwise.errors import DataError, ParameterError
 from branchwise.explain.diff import ModelDiff, Side, diff_models
 from branchwise.explain.explanation import Explanation
+from branchwise.files.options import as_number
 from branchwise.model import Model
 
 _EXPLAIN, _WHAT_IF, _DIFF = map(Page, ("explain", "what-if", "diff"))
@@ -109,13 +110,12 @@ def _costs(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, Any]:
     unit_costs: dict[str, Any] = {}
     for entry in given or ():
         name, text = split_pair("--cost", entry, names)
-        try:
-            unit_costs[name] = float(text)
-        except ValueError:
+        unit_costs[name] = as_number(text)
+        if unit_costs[name] is None:
             raise ParameterError(
                 f"--cost must be COLUMN=COST with a number of at least 0, or inf. Got "
                 f"{entry!r}."
-            ) from None
+            )
     return unit_costs
 
 

@@ -237,6 +237,22 @@ _CHECKED: Mapping[str, Callable[[str, Any], Any]] = {
 }
 
 
+_TRUTH = {"true": True, "false": False}
+
+
+def as_number(cell: str) -> float | None:
+    """Return the number that a text is; None if it is none."""
+    try:
+        return None if "_" in cell else float(cell)
+    except ValueError:
+        return None
+
+
+def as_truth(cell: str) -> bool | None:
+    """Return the boolean that a text is, in upper or lower case; None if it is none."""
+    return _TRUTH.get(cell.strip().lower())
+
+
 Told = Callable[[str], None]
 
 _told: ContextVar[Told | None] = ContextVar("_told", default=None)

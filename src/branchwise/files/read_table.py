@@ -18,7 +18,13 @@ from branchwise.data.table_schema import check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.delimited import DelimitedFile
 from branchwise.files.formats import open_format
-from branchwise.files.options import HEADED_FORMATS, TEXT_FORMATS, Reading
+from branchwise.files.options import (
+    HEADED_FORMATS,
+    TEXT_FORMATS,
+    Reading,
+    as_number,
+    as_truth,
+)
 from branchwise.files.raw_bytes import STANDARD_STREAM
 from branchwise.files.typed_columns import untyped
 
@@ -39,7 +45,6 @@ _NO_HEADER = (
 )
 #: How many columns a message lists.
 _SHOWN = 20
-_TRUTH = {"true": True, "false": False}
 
 
 class TableFile:
@@ -233,7 +238,7 @@ def _as_booleans(column: Any, reject: Reject) -> Any:
     if pa.types.is_null(column.type) or pa.types.is_boolean(column.type):
         return column.cast(pa.bool_())
     text = column if is_text(column.type) else column.cast(pa.string())
-    return converted(text, _truth, pa.bool_(), reject)
+    return converted(text, as_truth, pa.bool_(), reject)
 
 
 def _as_numbers(name: str, column: Any, label: str, reject: Reject) -> Any:
@@ -242,7 +247,7 @@ def _as_numbers(name: str, column: Any, label: str, reject: Reject) -> Any:
     if pa.types.is_null(kind):
         return column.cast(pa.float64())
     if is_text(kind):
-        return converted(column, _number, pa.float64(), reject)
+        return converted(column, as_number, pa.float64(), reject)
     if pa.types.is_boolean(kind):
         raise DataError(
             f"Column {name!r} of {label} must hold numbers. Got {kind}; convert the "
@@ -348,14 +353,3 @@ def _check_both(text: Collection[str], other: Collection[str]) -> None:
             f"A column is read either as text or as numbers. Got {quoted(both)} for "
             "both; name it only once."
         )
-
-
-def _number(cell: str) -> float | None:
-    try:
-        return None if "_" in cell else float(cell)
-    except ValueError:
-        return None
-
-
-def _truth(cell: str) -> bool | None:
-    return _TRUTH.get(cell.strip().lower())

@@ -335,10 +335,7 @@ class Workbook:
         self.label = label
         most = _MOST_BYTES if reading.max_size is None else reading.max_size
         whole = bytes(content)
-        if whole.startswith(ZIP):
-            _check_size(whole, label, most)
-        elif whole.startswith(OLD_EXCEL):
-            _check_cells(whole, label, most)
+        _check_size(whole, label, most)
         rows, self._first_row = _sheet(whole, label, reading.sheet)
         if not rows:
             raise DataError(
@@ -425,32 +422,35 @@ def _choose(names: Sequence[str], label: str, wanted: str | None) -> str:
 
 
 def _check_size(content: bytes, label: str, most: int) -> None:
-    """Decompress in pieces, to reject a bomb before it is decompressed at once."""
+    """Reject a workbook that would take too much memory, before it is read."""
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            total = sum(entry.file_size for entry in archive.infolist())
-            if total > most:
-                raise_size(label, most)
-            for entry in archive.infolist():
-                # Sizes in headers may be wrong; the checksum at the end is verified.
-                with archive.open(entry) as file:
-                    n_cells = _n_cells(entry.filename, file)
-                if n_cells * _CELL_BYTES > most:
-                    _raise_cells(label, entry.filename, n_cells, most)
+        for member, n_cells in _sizes(content, label, most):
+            if n_cells * _CELL_BYTES > most:
+                raise DataError(  # noqa: TRY301
+                    f"{label} has cells so far apart that a sheet ({member}) spans "
+                    f"{n_cells:,} of them, and {most // _CELL_BYTES:,} may be read. "
+                    "Delete stray cells, or allow more with max_size, such as 50GB."
+                )
     except DataError:
         raise
     except _ZIP_ERRORS as error:
         raise _damaged(label, error) from None
 
 
-def _check_cells(content: bytes, label: str, most: int) -> None:
-    """Reject an old workbook whose cells are too far apart."""
-    try:
-        n_cells = cells_of_xls(content)
-    except ValueError as error:
-        raise _damaged(label, error) from None
-    if n_cells * _CELL_BYTES > most:
-        _raise_cells(label, "of the old format", n_cells, most)
+def _sizes(content: bytes, label: str, most: int) -> Iterator[tuple[str, int]]:
+    """Yield members of a workbook and bounds of their cells."""
+    if content.startswith(OLD_EXCEL):
+        yield "of the old format", cells_of_xls(content)
+    elif content.startswith(ZIP):
+        # Decompressed in pieces, to reject a bomb before it is decompressed at once.
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > most:
+                raise_size(label, most)
+            for entry in archive.infolist():
+                # Sizes in headers may be wrong; the checksum at the end is verified.
+                with archive.open(entry) as file:
+                    n_cells = _n_cells(entry.filename, file)
+                yield entry.filename, n_cells
 
 
 def _n_cells(name: str, file: IO[bytes]) -> int:
@@ -460,14 +460,6 @@ def _n_cells(name: str, file: IO[bytes]) -> int:
     if name == "content.xml":
         return cells_of_ods(file)
     return cells_of_xml(file)
-
-
-def _raise_cells(label: str, member: str, n_cells: int, most: int) -> NoReturn:
-    raise DataError(
-        f"{label} has cells so far apart that a sheet ({member}) spans {n_cells:,} of "
-        f"them, and {most // _CELL_BYTES:,} may be read. Delete stray cells, or allow "
-        "more with max_size, such as 50GB."
-    )
 
 
 def _damaged(label: str, reason: object) -> DataError:

@@ -15,7 +15,7 @@ import numpy as np
 
 from branchwise.data.arrow import as_list, from_array, pa, parquet
 from branchwise.errors import DataError, ParameterError
-from branchwise.files.options import COMPRESSED, ENDINGS, FORMATS
+from branchwise.files.options import COMPRESSED, ENDINGS, FORMATS, as_number
 
 FileFormat = Literal["csv", "tsv", "json", "parquet", "arrow"]
 FILE_FORMATS: tuple[FileFormat, ...] = get_args(FileFormat)
@@ -156,11 +156,7 @@ def _without_formula(cell: Any) -> Any:
     """Put an apostrophe before a text that a spreadsheet would compute."""
     if not isinstance(cell, str) or not cell.startswith(_FORMULA_STARTS):
         return cell
-    try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
-    return cell
+    return f"'{cell}" if as_number(cell) is None else cell
 
 
 class _JsonWriter:

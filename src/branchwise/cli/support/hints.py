@@ -15,7 +15,7 @@ from branchwise.data.columns import Coded, Numbers, RawColumn
 from branchwise.data.frames import Frame, open_table, read_vector
 from branchwise.data.table_schema import Value
 from branchwise.errors import quoted
-from branchwise.files.options import HEADED_FORMATS, Reading
+from branchwise.files.options import HEADED_FORMATS, Reading, as_number
 from branchwise.files.read_table import TableFile
 
 #: With fewer rows no column is reported as an identifier.
@@ -140,7 +140,7 @@ def _dressed_numbers(raw: Coded) -> str:
     others_left = (1.0 - _NEARLY_ALL) * float(times.sum())
     example = ""
     for value, n_cells in zip(raw.values, times.tolist(), strict=True):
-        if not n_cells or _is_number(value):
+        if not n_cells or as_number(str(value)) is not None:
             continue
         if _DRESSED.fullmatch(str(value).strip()):
             example = example or str(value)
@@ -200,19 +200,11 @@ def written(name: str, value: str) -> str:
 
 
 def _words(values: Sequence[Value]) -> list[str]:
-    return [str(value) for value in values if not _is_number(value)]
+    return [text for text in map(str, values) if as_number(text) is None]
 
 
 def _is_usual_na_value(text: str) -> bool:
     return text.strip().lower() in _USUAL_NA_VALUES
-
-
-def _is_number(value: Value) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True
 
 
 _NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")

@@ -38,7 +38,7 @@ from branchwise.data.weights import check_each_weight
 from branchwise.errors import DataError, ModelFileError, ParameterError, quoted
 from branchwise.files.c45_files import C45_ENDINGS
 from branchwise.files.dataset import StreamedTable
-from branchwise.files.options import ENDINGS, Reading
+from branchwise.files.options import ENDINGS, Reading, as_number, as_truth
 from branchwise.files.read_table import STANDARD_STREAM, TableFile, with_location
 from branchwise.model import Model, load
 from branchwise.text.document import Document
@@ -180,9 +180,6 @@ def located(file: TableFile | None) -> Iterator[None]:
         raise found from None
 
 
-_TRUTH = {"true": True, "false": False}
-
-
 def print_result(document: Any, lines: Iterable[str], output_format: str) -> None:
     """Write a result to standard output, as JSON or as text."""
     if output_format == "json":
@@ -277,18 +274,14 @@ def typed_value(column: Column, text: str) -> Value:
     kind = column.value_type or "text"
     if kind == "text":
         return text
-    if kind == "boolean" and text.strip().lower() in _TRUTH:
-        return _TRUTH[text.strip().lower()]
-    if kind == "number":
-        try:
-            return float(text)
-        except ValueError:
-            pass
-    wanted = "a number" if kind == "number" else "true or false"
-    raise DataError(
-        f"Column {column.name!r} takes {wanted}. Got {text!r}; correct it, or leave "
-        "it empty if it is missing."
-    )
+    value = as_number(text) if kind == "number" else as_truth(text)
+    if value is None:
+        wanted = "a number" if kind == "number" else "true or false"
+        raise DataError(
+            f"Column {column.name!r} takes {wanted}. Got {text!r}; correct it, or "
+            "leave it empty if it is missing."
+        )
+    return value
 
 
 def class_written(model: Model, text: str) -> Value | None:
@@ -383,10 +376,8 @@ def _as_written(text: Value, schema: Schema) -> object:
         return text
     if kind == "boolean":
         return str(text).lower()
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    number = as_number(str(text))
+    return text if number is None else number
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from branchwise.data.table_schema import Value, value_type
 from branchwise.data.target import learn_numbers, learn_target
 from branchwise.data.weights import with_class_weights
 from branchwise.errors import DataError, ParameterError, counted, quoted
-from branchwise.files.options import Reading
+from branchwise.files.options import Reading, as_number
 from branchwise.files.read_table import TableFile, with_location
 
 #: So many different numbers as classes are a mistake.
@@ -329,11 +329,8 @@ def _amounts(
 
 def as_amount(written: str) -> float | None:
     """Read a finite number that is not negative; None is anything else."""
-    try:
-        number = float(written)
-    except ValueError:
-        return None
-    return number if 0 <= number < np.inf else None
+    number = as_number(written)
+    return number if number is not None and 0 <= number < np.inf else None
 
 
 Costs = tuple[tuple[float, ...], ...]
