@@ -32,7 +32,7 @@ from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import ENDINGS
 from branchwise.files.raw_bytes import atomic_write
 from branchwise.files.sql_dialects import Dialect
-from branchwise.files.write_table import FileFormat, chunk_writer, format_of_name
+from branchwise.files.write_table import FileFormat, format_of_name, write_columns
 
 
 def predict_rows(
@@ -166,11 +166,9 @@ def _in_memory(
     if output is None:
         return columns
     file_format = _format_of(output)
-    with (
-        atomic_write(output) as file,
-        chunk_writer(file, file_format, escape_formulas) as writer,
-    ):
-        writer.write({name: cells.tolist() for name, cells in columns.items()})
+    cells = {name: column.tolist() for name, column in columns.items()}
+    with atomic_write(output) as file:
+        write_columns(file, cells, file_format, escape_formulas)
     return frame.n_rows
 
 

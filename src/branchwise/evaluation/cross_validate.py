@@ -376,15 +376,22 @@ def _compared(
 def tested(estimator: Any, table: Any, rows: Rows, split: Split) -> Fold:
     """Fit to the training rows of a fold, and predict the others."""
     training, testing = split
+    fitted, seconds = fitted_to(estimator, table, rows, training)
+    fold = predicted_fold(fitted, table[testing], testing, rows.classes, len(training))
+    return replace(fold, seconds=seconds)
+
+
+def fitted_to(
+    estimator: Any, table: Any, rows: Rows, training: Ints
+) -> tuple[Any, float]:
+    """Fit a copy of an estimator to some rows, and return how many seconds it took."""
     weights = rows.weights
     extra = {} if weights is None else {"sample_weight": weights[training]}
     if hasattr(estimator, "steps"):
         extra = {f"{estimator.steps[-1][0]}__{k}": v for k, v in extra.items()}
     start = time.perf_counter()
     fitted = clone(estimator).fit(table[training], rows.labels[training], **extra)
-    seconds = time.perf_counter() - start
-    fold = predicted_fold(fitted, table[testing], testing, rows.classes, len(training))
-    return replace(fold, seconds=seconds)
+    return fitted, time.perf_counter() - start
 
 
 def predicted_fold(

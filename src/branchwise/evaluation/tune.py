@@ -19,7 +19,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
 
-from branchwise.data.arrays import Ints
 from branchwise.data.columns import Coded
 from branchwise.data.encoded_table import digest
 from branchwise.errors import DataError, ParameterError
@@ -33,7 +32,7 @@ from branchwise.evaluation.algorithms import (
     prepared,
     size_of,
 )
-from branchwise.evaluation.cross_validate import Progress, Rows
+from branchwise.evaluation.cross_validate import Progress, Rows, fitted_to
 from branchwise.evaluation.folds import FoldAssignment, Split
 from branchwise.evaluation.trials import (
     Fit,
@@ -287,40 +286,25 @@ class _Search:
     def _fits(
         self, group: Sequence[dict[str, Any]], fold: int, n_rows: int
     ) -> list[Fit]:
-        training, testing = self._pieces(fold, n_rows)
-        return [self._fit(one, fold, n_rows, training, testing) for one in group]
-
-    def _pieces(self, fold: int, n_rows: int) -> tuple[Ints, Ints]:
         training, testing = self.splits[fold]
         if n_rows < len(self.splits[0][0]):
             # The rows of a round are among those of the next one.
             order = np.random.default_rng([self.seed, fold]).permutation(len(training))
             training = np.sort(training[order[:n_rows]])
-        return training, testing
+        return [self._fit(one, fold, n_rows, (training, testing)) for one in group]
 
     def _fit(
-        self,
-        parameters: dict[str, Any],
-        fold: int,
-        n_rows: int,
-        training: Ints,
-        testing: Ints,
+        self, parameters: dict[str, Any], fold: int, n_rows: int, split: Split
     ) -> Fit:
-        own, table = prepared(
-            clone(self.estimator).set_params(**parameters), self.rows.table
-        )
-        weights = self.rows.weights
-        extra = {} if weights is None else {"sample_weight": weights[training]}
-        labels = self.rows.labels
+        candidate = clone(self.estimator).set_params(**parameters)
+        own, table = prepared(candidate, self.rows.table)
+        fitted, fit_seconds = fitted_to(own, table, self.rows, split[0])
         start = time.perf_counter()
-        fitted = own.fit(table[training], labels[training], **extra)
-        middle = time.perf_counter()
-        train = self._score(fitted, table[training], labels[training])
-        test = self._score(fitted, table[testing], labels[testing])
-        end = time.perf_counter()
-        size = size_of(fitted)
-        key = candidate_key(parameters)
-        return Fit(key, fold, n_rows, train, test, middle - start, end - middle, *size)
+        labels = self.rows.labels
+        train, test = (self._score(fitted, table[rows], labels[rows]) for rows in split)
+        seconds = fit_seconds, time.perf_counter() - start
+        key, size = candidate_key(parameters), size_of(fitted)
+        return Fit(key, fold, n_rows, train, test, *seconds, *size)
 
     def _score(self, fitted: Any, X: Any, y: Any) -> float:
         if self.scoring in (None, "accuracy", "r2"):
