@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -92,7 +92,7 @@ class SearchResults:
         scoring: str,
         method: str,
         n_folds: int,
-        **more: Any,
+        complete: bool = True,
     ) -> SearchResults:
         """Put candidates in order: those that got most rows, by score and size."""
 
@@ -102,7 +102,7 @@ class SearchResults:
 
         order = sorted(range(len(trials)), key=position)
         ordered = tuple(trials[at] for at in order)
-        return cls(ordered, scoring, method, n_folds, **more)
+        return cls(ordered, scoring, method, n_folds, complete)
 
     @property
     def best(self) -> Trial:
@@ -307,7 +307,7 @@ class StateFile:
         if other:
             self._reject(f"is of a search that differs in {' and '.join(other)}")
 
-    def _reject(self, why: str) -> None:
+    def _reject(self, why: str) -> NoReturn:
         raise DataError(
             f"{str(self._path)!r} is to hold the fits of this search, but {why}. Name "
             "another file, which is made if it is not there, or remove this one."
@@ -318,7 +318,6 @@ class StateFile:
             return Fit(**json.loads(line))
         except (ValueError, TypeError):
             self._reject(f"has a line that is no fit: {line[:60]!r}")
-            raise
 
     def add(self, fits: Iterable[Fit]) -> None:
         """Write fits down."""

@@ -11,7 +11,7 @@ import math
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -136,14 +136,12 @@ def search(
         FoldAssignment(cv, seed=seed).splits(rows.target, not numbers),
         scoring,
         n_threads(n_jobs),
-        progress,
+        progress or (lambda *_: None),
         seed,
+        method,
     )
-    file = StateFile(state, job.described())
-    rounds = [len(job.splits[0][0])]
-    if method == "halving":
-        rounds = job.halving_rounds(len(listed))
-    return job.run(listed, rounds, file, method)
+    job.file = StateFile(state, job.described())
+    return job.run(listed)
 
 
 def fitted(
@@ -167,9 +165,12 @@ class _Search:
     splits: list[Split]
     scoring: str | None
     threads: int
-    progress: Progress | None
+    progress: Progress
     seed: int
+    method: str
+    file: StateFile = field(init=False)
     finished: int = 0
+    total: int = 0
 
     def described(self) -> dict[str, Any]:
         """Tell what must be the same for fits to be of this search."""
@@ -194,36 +195,32 @@ class _Search:
         given = self.estimator.get_params()
         return sorted((n, v) for n, v in given.items() if n != "n_jobs")
 
-    def halving_rounds(self, n_candidates: int) -> list[int]:
+    def _rounds(self, n_candidates: int) -> list[int]:
         """Return the training rows of each round, from few to all."""
         most = len(self.splits[0][0])
+        if self.method == "grid":
+            return [most]
         fewest = _FEWEST * max(2, len(self.rows.classes))
         needed = math.ceil(math.log(max(n_candidates, 2), _FACTOR))
         possible = int(math.log(max(most / fewest, 1.0), _FACTOR))
         steps = min(needed, possible)
         return [most // _FACTOR**step for step in range(steps, -1, -1)]
 
-    def run(
-        self,
-        listed: list[dict[str, Any]],
-        rounds: list[int],
-        file: StateFile,
-        method: str,
-    ) -> SearchResults:
+    def run(self, listed: list[dict[str, Any]]) -> SearchResults:
         """Try all candidates, round by round."""
         left = {candidate_key(one): one for one in listed}
-        total = self._total(len(left), len(rounds))
-        self.finished = 0
+        rounds = self._rounds(len(left))
+        self.total = self._n_fits(len(left), len(rounds))
         last = {key: (one, 0) for key, one in left.items()}
         found = None
         for at, n_rows in enumerate(rounds):
             last |= {key: (one, n_rows) for key, one in left.items()}
             try:
-                self._round(list(left.values()), n_rows, file, total)
+                self._round(list(left.values()), n_rows)
             except KeyboardInterrupt:
-                found = self._results(last, file, method, complete=False)
-                raise SearchInterrupted(found, self.finished, total) from None
-            found = self._results(last, file, method, complete=at + 1 == len(rounds))
+                found = self._results(last, complete=False)
+                raise SearchInterrupted(found, self.finished, self.total) from None
+            found = self._results(last, complete=at + 1 == len(rounds))
             if found is None:
                 break
             ranked = [
@@ -235,34 +232,28 @@ class _Search:
             raise DataError("The search has no candidate that was finished.")
         return found
 
-    def _total(self, n_candidates: int, n_rounds: int) -> int:
+    def _n_fits(self, n_candidates: int, n_rounds: int) -> int:
         fits = 0
         for _ in range(n_rounds):
             fits += n_candidates * len(self.splits)
             n_candidates = math.ceil(n_candidates / _FACTOR)
         return fits
 
-    def _round(
-        self, left: Sequence[dict[str, Any]], n_rows: int, file: StateFile, total: int
-    ) -> None:
-        progress = self.progress or (lambda *_: None)
+    def _round(self, left: Sequence[dict[str, Any]], n_rows: int) -> None:
         jobs = []
         for group in self._groups(left):
             for fold in range(len(self.splits)):
-                done = [
-                    (candidate_key(one), fold, n_rows) in file.done for one in group
-                ]
-                todo = [
-                    one for one, known in zip(group, done, strict=True) if not known
-                ]
-                self.finished += sum(done)
+                keys = [(candidate_key(one), fold, n_rows) for one in group]
+                pairs = zip(group, keys, strict=True)
+                todo = [one for one, key in pairs if key not in self.file.done]
+                self.finished += len(group) - len(todo)
                 if todo:
                     jobs.append((todo, fold, n_rows))
-        progress(self.finished, total)
+        self.progress(self.finished, self.total)
         for _, fits in as_done(lambda job: self._fits(*job), jobs, self.threads):
-            file.add(fits)
+            self.file.add(fits)
             self.finished += len(fits)
-            progress(self.finished, total)
+            self.progress(self.finished, self.total)
 
     def _groups(self, left: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         """Put candidates together that share a grown tree, the widest limits first."""
@@ -317,25 +308,20 @@ class _Search:
             ) from None
 
     def _results(
-        self,
-        last: Mapping[str, tuple[dict[str, Any], int]],
-        file: StateFile,
-        method: str,
-        complete: bool,
+        self, last: Mapping[str, tuple[dict[str, Any], int]], complete: bool
     ) -> SearchResults | None:
         """Rank the candidates whose fits are all done, each by its last round."""
         trials = []
         for key, (parameters, n_rows) in last.items():
             wanted = [(key, fold, n_rows) for fold in range(len(self.splits))]
-            if all(fit in file.done for fit in wanted):
-                fits = [file.done[fit] for fit in wanted]
+            if all(fit in self.file.done for fit in wanted):
+                fits = [self.file.done[fit] for fit in wanted]
                 trials.append(_trial(parameters, n_rows, fits))
         if not trials:
             return None
         usual = "R2" if is_regression(self.estimator) else "accuracy"
-        return SearchResults.ranked(
-            trials, self.scoring or usual, method, len(self.splits), complete=complete
-        )
+        scoring, n_folds = self.scoring or usual, len(self.splits)
+        return SearchResults.ranked(trials, scoring, self.method, n_folds, complete)
 
 
 def _trial(parameters: dict[str, Any], n_rows: int, fits: Sequence[Fit]) -> Trial:
