@@ -29,16 +29,9 @@ _KEPT_CELLS = 2**26
 
 
 class Coverage:
-    """Evaluates conditions on rows, each condition once.
+    """Evaluates conditions on encoded rows, each condition once.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        What the columns are.
-    data : Columns
-        The encoded rows.
-    unseen_is_missing : bool
-        Whether a value that training did not have is taken for a missing one.
+    ``unseen_is_missing`` takes a value that training did not have for a missing one.
     """
 
     def __init__(
@@ -140,11 +133,6 @@ _WORDS = 8
 #: The most bytes of the bit sets of conditions, and of those computed at a time.
 _MOST_BYTES = 2**26
 _CHUNK_BYTES = 2**19
-_EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
-_EVEN_PAIRS = np.uint64(0x0000FFFF0000FFFF)
-_EVEN_FOURS = np.uint64(0x00000000FFFFFFFF)
-#: Words of byte counts that add up to less than 2**16 in every pair of bytes.
-_SAFE_WORDS = 2**16 // (2 * _WORD) - 1
 
 Bits = NDArray[np.uint64]
 
@@ -170,19 +158,11 @@ def rows_of(bits: Bits) -> Ints:
 def count_bits(bits: Bits) -> Floats:
     """Count the bits along the last axis."""
     if hasattr(np, "bitwise_count"):
-        counts = np.bitwise_count(bits)
+        each = np.bitwise_count(bits)
     else:  # NumPy before 2
-        each = np.unpackbits(bits.view(np.uint8), axis=-1).reshape(*bits.shape, 64)
-        counts = each.sum(axis=-1, dtype=np.uint8)
-    # Eight counts a word are added up in pairs of bytes, all words at once.
-    words = counts.view(np.uint64)
-    words = (words & _EVEN_BYTES) + (words >> np.uint64(8) & _EVEN_BYTES)
-    total = np.zeros(bits.shape[:-1], dtype=np.uint64)
-    for start in range(0, words.shape[-1], _SAFE_WORDS):
-        sums = words[..., start : start + _SAFE_WORDS].sum(axis=-1)
-        sums = (sums & _EVEN_PAIRS) + (sums >> np.uint64(16) & _EVEN_PAIRS)
-        total += (sums & _EVEN_FOURS) + (sums >> np.uint64(32))
-    return total.astype(np.float64)
+        each = np.unpackbits(bits.view(np.uint8), axis=-1)
+    counts: Floats = each.sum(axis=-1, dtype=np.float64)
+    return counts
 
 
 class _RowWeights:
@@ -397,12 +377,7 @@ class _Generalisation:
 def error_rates(estimate: Estimate, total: Floats, right: Floats) -> Floats:
     """Return the pessimistic error rates of rules; 1 for one that covers nothing.
 
-    Parameters
-    ----------
-    estimate : Estimate
-        What error-based pruning expects.
-    total, right : array
-        The weight that each rule covers, and how much of it has the rule's class.
+    ``total`` is the weight that each rule covers, ``right`` that of its class.
     """
     errors = total - right
     expected = errors + estimate.added(total, errors)
