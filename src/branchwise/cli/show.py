@@ -30,12 +30,11 @@ from branchwise.data.table_schema import Column
 from branchwise.errors import DataError, ParameterError, counted
 from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.model import Model
-from branchwise.rules.rule import Rule
-from branchwise.rules.rule_set import weight_fields
 from branchwise.text.conditions import condition_of, phrase
 from branchwise.text.predictions import prediction
-from branchwise.tree.tree import Tree
 
+#: What branchwise rules tells of a rule beyond the description of a model.
+_MORE_OF_RULES = frozenset(("coverage", "confidence", "interval", "sentence"))
 #: Levels of indentation; deeper nodes have no more.
 _DEEPEST_INDENT = 24
 
@@ -186,7 +185,10 @@ def described(model: Model) -> dict[str, Any]:
             "classes": list(schema.classes),
             "columns": [_described_column(column) for column in schema.columns],
         },
-        "rules": [_described_rule(model.tree, rule) for rule in model.rules()],
+        "rules": [
+            {name: value for name, value in rule.items() if name not in _MORE_OF_RULES}
+            for rule in model.rules().document()["rules"]
+        ],
     }
 
 
@@ -196,37 +198,6 @@ def _described_column(column: Column) -> dict[str, Any]:
         described["values"] = list(column.categories)
     described["has_missing"] = column.has_missing
     return described
-
-
-def _described_rule(tree: Tree, rule: Rule) -> dict[str, Any]:
-    return {
-        "node": rule.node,
-        "conditions": [
-            {"column": c.column, "op": c.op, "value": c.value} for c in rule.conditions
-        ],
-        **_described_prediction(tree, rule),
-        "text": str(rule),
-    }
-
-
-def _described_prediction(tree: Tree, rule: Rule) -> dict[str, Any]:
-    if tree.mean is not None and tree.deviation is not None:
-        return {
-            "mean": float(tree.mean[rule.node]),
-            "deviation": float(tree.deviation[rule.node]),
-            "cases": rule.n,
-            **weight_fields(rule),
-        }
-    return {
-        "label": rule.label,
-        "cases": rule.n,
-        # A list, because the keys of a JSON object can only be text.
-        "counts": [
-            {"class": label, "cases": cases} for label, cases in rule.counts.items()
-        ],
-        **weight_fields(rule),
-        **({"decided_by": rule.reason} if rule.reason else {}),
-    }
 
 
 def _numbered(model: Model, max_depth: int | None) -> Iterator[str]:
