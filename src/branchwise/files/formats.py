@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
 
 from branchwise.errors import DataError
 from branchwise.files.arff import looks_like_arff, open_arff
@@ -17,7 +15,7 @@ from branchwise.files.c45_files import (
     open_c45,
 )
 from branchwise.files.database import DUCKDB, SQLITE, DuckDBFile, SQLiteFile
-from branchwise.files.delimited import DelimitedFile
+from branchwise.files.delimited import DeclaredRows, DelimitedFile
 from branchwise.files.options import (
     COMPRESSED,
     ENDINGS,
@@ -34,7 +32,13 @@ from branchwise.files.raw_bytes import (
     contents,
     whole_text,
 )
-from branchwise.files.typed_columns import ARROW, PARQUET, ArrowFile, ParquetFile
+from branchwise.files.typed_columns import (
+    ARROW,
+    PARQUET,
+    ArrowFile,
+    ParquetFile,
+    TypedFile,
+)
 from branchwise.files.workbook import OLD_EXCEL, ZIP, Workbook, is_workbook
 
 #: Formats by their first bytes, and where these are.
@@ -47,32 +51,9 @@ _MAGIC: dict[str, tuple[int, bytes | tuple[bytes, ...]]] = {
 _TABS = tuple(ending for ending, file_format in ENDINGS.items() if file_format == "tsv")
 
 
-class Format(Protocol):
-    """Interface of an opened file.
-
-    Formats are opened with the bytes of the file, its name in messages, and the options
-    of reading; databases with the path, as they are not read from a stream.
-    """
-
-    @property
-    def label(self) -> str:
-        """The name of the file in messages."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
-
-    @property
-    def declared(self) -> frozenset[str]:
-        """The names of the columns whose dictionaries have declared values."""
-
-    def load(
-        self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
-    ) -> list[Any]:
-        """Read columns, those in ``text`` as dictionaries of text."""
-
-    def location(self, row: int) -> str:
-        """Return where in the file a row is."""
+#: Opened files. They have a label for messages, the names of their columns, of which
+#: those with declared values are ``declared``, load columns, and locate rows.
+Format = DelimitedFile | DeclaredRows | TypedFile | Workbook | SQLiteFile | DuckDBFile
 
 
 def open_format(

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol, get_args
+from typing import Any, BinaryIO, Literal, get_args
 
 import numpy as np
 
@@ -57,16 +57,6 @@ def _ending(path: str | os.PathLike[str]) -> str:
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-class ChunkWriter(Protocol):
-    """Writes a table in chunks, all with the same columns."""
-
-    def write(self, columns: Mapping[str, Any]) -> None:
-        """Add rows: lists, numpy arrays or Arrow columns; None is a missing value."""
-
-    def close(self, whole: bool) -> None:
-        """Finish the file, which stays open; an incomplete one must not be valid."""
-
-
 def write_columns(
     file: BinaryIO,
     columns: Mapping[str, Sequence[Any]],
@@ -92,25 +82,20 @@ def chunk_writer(
             "escape_formulas applies only to CSV and TSV. Got the format "
             f"{str(file_format)!r}; leave it out."
         )
-    writer = _writer(file, file_format, escape_formulas)
+    writer: ChunkWriter
+    if file_format in ("parquet", "arrow"):
+        writer = _TypedWriter(file, file_format)
+    elif file_format == "json":
+        writer = _JsonWriter(file)
+    else:
+        delimiter = "\t" if file_format == "tsv" else ","
+        writer = _DelimitedWriter(file, delimiter, escape_formulas)
     whole = False
     try:
         yield writer
         whole = True
     finally:
         writer.close(whole)
-
-
-def _writer(
-    file: BinaryIO, file_format: FileFormat, escape_formulas: bool
-) -> ChunkWriter:
-    if file_format in ("parquet", "arrow"):
-        return _TypedWriter(file, file_format)
-    if file_format == "json":
-        return _JsonWriter(file)
-    return _DelimitedWriter(
-        file, "\t" if file_format == "tsv" else ",", escape_formulas
-    )
 
 
 class _LineEnds:
@@ -216,6 +201,11 @@ class _TypedWriter:
         self._sink.is_on = whole
         if self._writer is not None:
             self._writer.close()
+
+
+#: Writers of a table in chunks, all with the same columns: lists, numpy arrays or Arrow
+#: columns, in which None is a missing value. An incomplete file must not be valid.
+ChunkWriter = _DelimitedWriter | _JsonWriter | _TypedWriter
 
 
 class _Sink(io.RawIOBase):
