@@ -11,7 +11,7 @@ import pytest
 
 from branchwise import DataError, fit_tree, read_table
 from branchwise.engines.base import Task
-from branchwise.engines.scan import Rescan, finalise, rescan, scan, weigh_again
+from branchwise.engines.scan import finalise, scan
 from branchwise.engines.sql import SqlTable
 from branchwise.files.read_table import MISSING
 from branchwise.grow.grow import grow
@@ -37,8 +37,9 @@ def agree(path, task, **options):
     """Compare the plan of a database with that of the table in memory."""
     plan = plan_of(path, task, **options)
     table = read_table(path, table="t", missing=options.get("missing", MISSING))
-    again = Rescan(lambda p: weigh_again(table, p), lambda p: rescan(table, p))
-    wanted = finalise(scan(table, task), task, again)
+    wanted = finalise(
+        scan(table, task), task, lambda request, plan: request(table, plan)
+    )
     assert plan.schema == wanted.schema
     assert plan.n_rows == wanted.n_rows
     assert plan.grid == wanted.grid

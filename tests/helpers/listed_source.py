@@ -11,7 +11,7 @@ import numpy as np
 from branchwise.engines.base import Plan, Task
 from branchwise.engines.chunk import encode_chunk, finished, joined
 from branchwise.engines.level_engine import PassEngine, merged
-from branchwise.engines.scan import Rescan, finalise, rescan, scan, weigh_again
+from branchwise.engines.scan import finalise, scan
 
 
 class ListedPlace:
@@ -36,10 +36,9 @@ class ListedPlace:
         return list(self.tables[0])
 
     def learn(self, task: Task) -> Plan:
-        again = Rescan(
-            lambda plan: merged(weigh_again(table, plan) for table in self.tables),
-            lambda plan: merged(rescan(table, plan) for table in self.tables),
-        )
+        def again(request: Any, plan: Plan) -> Any:
+            return merged(request(table, plan) for table in self.tables)
+
         return finalise(merged(scan(table, task) for table in self.tables), task, again)
 
     def engine(self, plan: Plan) -> PassEngine:

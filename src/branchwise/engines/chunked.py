@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,7 +35,7 @@ from branchwise.engines.chunk import (
     joined,
 )
 from branchwise.engines.level_engine import Job, PassEngine, merged
-from branchwise.engines.scan import Rescan, Summary, finalise, rescan, scan, weigh_again
+from branchwise.engines.scan import Summary, finalise, scan
 from branchwise.errors import DataError, check_limit
 from branchwise.files.dataset import StreamedTable
 from branchwise.tree.tree import Tree
@@ -193,8 +192,7 @@ class ChunkedTable:
         def again(request: Callable[[Any, Plan], Any], plan: Plan) -> Any:
             return merged(self._requested(lambda frame: request(frame, plan)))
 
-        passes = Rescan(partial(again, weigh_again), partial(again, rescan))
-        return finalise(statistics, task, passes)
+        return finalise(statistics, task, again)
 
     def _scanned(self, task: Task) -> tuple[Summary, list[str]]:
         """Return the summary of all rows, and the columns that mix numbers and text."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
@@ -38,18 +38,8 @@ MOST_CELLS = 1 << 24
 _ARRAYS = {"node": np.intp, "code": np.intp, "weights": np.float64, "cases": np.float64}
 
 
-class Result(Protocol):
-    """The result of a job for a chunk; results are merged."""
-
-    def merge(self, other: Any) -> Self:
-        """Add the result of another chunk."""
-
-
-class Job(Protocol):
-    """A function that is applied to every chunk."""
-
-    def __call__(self, chunk: Chunk) -> Result:
-        """Return the result of one chunk."""
+#: A function that is applied to every chunk; its results have a method ``merge``.
+Job = Callable[[Chunk], Any]
 
 
 @dataclass(frozen=True)
@@ -209,7 +199,7 @@ class CountCases:
         )
 
 
-def merged(results: Iterable[Result]) -> Any:
+def merged(results: Iterable[Any]) -> Any:
     """Merge results pairwise, so that none is merged too often."""
     waiting: list[tuple[int, Any]] = []
     for result in results:

@@ -299,17 +299,11 @@ def _with_classes(
     return replace(statistics, label_weights=sums)
 
 
-@dataclass(frozen=True)
-class Rescan:
-    """Functions that scan all rows once more with a plan: their weights, or all
-    columns.
-    """  # noqa: D205
-
-    weigh: Callable[[Plan], WeightSummary]
-    scan: Callable[[Plan], Summary]
+#: Summarises all rows once more by a plan, with weigh_again or rescan.
+Again = Callable[[Callable[[Any, Plan], Any], Plan], Any]
 
 
-def finalise(statistics: Summary, task: Task, again: Rescan) -> Plan:
+def finalise(statistics: Summary, task: Task, again: Again) -> Plan:
     """Return the plan from the summary of all rows, which may be scanned again."""
     if not statistics.n_rows:
         raise DataError("The table has no rows, so there is nothing to learn from.")
@@ -320,7 +314,7 @@ def finalise(statistics: Summary, task: Task, again: Rescan) -> Plan:
     if plan.grid.n_cases == counted:
         return plan
     # Rows whose weights are rounded to 0 contribute no numbers to thresholds.
-    seen = again.scan(plan)
+    seen = again(rescan, plan)
     if seen.n_rows != statistics.n_rows:
         raise AssertionError("the second scan has the same rows")
     return replace(_plan(seen, task), grid=plan.grid, class_factors=plan.class_factors)
@@ -390,7 +384,7 @@ def _factors(
     )
 
 
-def _weighed(plan: Plan, statistics: Summary, again: Rescan) -> Plan:
+def _weighed(plan: Plan, statistics: Summary, again: Again) -> Plan:
     """Return a plan with the grid of the weights of all rows."""
     if not plan.weighted:
         return plan
@@ -405,11 +399,12 @@ def _weighed(plan: Plan, statistics: Summary, again: Rescan) -> Plan:
     return replace(plan, grid=filled_grid(grid, _all_weights(plan, statistics, again)))
 
 
-def _all_weights(plan: Plan, statistics: Summary, again: Rescan) -> WeightSummary:
+def _all_weights(plan: Plan, statistics: Summary, again: Again) -> WeightSummary:
     """Summarise all weights on the grid of a plan; a step of 0 is none."""
     if plan.task.weight is None:
         return _weighed_by_class(plan, statistics)
-    return again.weigh(plan)
+    found: WeightSummary = again(weigh_again, plan)
+    return found
 
 
 def _weighed_by_class(plan: Plan, statistics: Summary) -> WeightSummary:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, get_args
 
 import dask
@@ -49,13 +50,7 @@ from branchwise.engines.dask.workers import (
 )
 from branchwise.engines.level_engine import Job, PassEngine, RemoteTable
 from branchwise.engines.prediction import What, predicted, prediction_names
-from branchwise.engines.scan import (
-    Rescan,
-    finalise,
-    rescan,
-    scan,
-    weigh_again,
-)
+from branchwise.engines.scan import finalise, scan
 from branchwise.errors import DataError, ParameterError, check_limit, counted, quoted
 from branchwise.tree.tree import Tree
 
@@ -298,14 +293,8 @@ class DaskTable(RemoteTable):
         attributes_of(self._table.outline, task)
         with self.cancelled_on_error():
             tables = self._tables(task)
-            plan = finalise(
-                self._merged(tables, "scan", scan, task),
-                task,
-                Rescan(
-                    lambda plan: self._merged(tables, "weigh", weigh_again, plan),
-                    lambda plan: self._merged(tables, "rescan", rescan, plan),
-                ),
-            )
+            scanned = self._merged(tables, scan, task)
+            plan = finalise(scanned, task, partial(self._merged, tables))
         schema = replace(plan.schema, named=self._table.named)
         if self.target is not None:
             schema = replace(schema, target=self._target_name)
@@ -321,19 +310,11 @@ class DaskTable(RemoteTable):
             self._held = unread, tables
         return tables
 
-    def _merged(
-        self, tables: Sequence[Any], name: str, request: Any, argument: object
-    ) -> Any:
-        executor = self._executor
-        shared = executor.share(argument, f"{name}-by")
-        results = executor.each(
-            name,
-            returned,
-            range(len(tables)),
-            tables,
-            [request] * len(tables),
-            [shared] * len(tables),
-        )
+    def _merged(self, tables: Sequence[Any], request: Any, argument: object) -> Any:
+        executor, n = self._executor, len(tables)
+        name = request.__name__
+        shared = [executor.share(argument, f"{name}-by")] * n
+        results = executor.each(name, returned, range(n), tables, [request] * n, shared)
         return executor.get([merge_results_on(executor, results)], results)[0]
 
     def engine(self, plan: Plan) -> PassEngine:

@@ -6,9 +6,10 @@ Chunks stay on the worker that encoded them. A worker returns a result, or the e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from branchwise.data.frames import Frame, open_table, read_vector
 from branchwise.engines.base import Plan
 from branchwise.engines.chunk import Chunk, Route, encode_chunk, joined
 from branchwise.engines.chunk import finished as finished_nodes
-from branchwise.engines.level_engine import Result, merged, received, sent
+from branchwise.engines.level_engine import merged, received, sent
 from branchwise.errors import BranchwiseError, DataError, counted
 from branchwise.tree.tree import ARRAYS, Tree
 
@@ -45,6 +46,28 @@ class Rejected:
     number: int | None = None
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def rejecting(work: Callable[P, R]) -> Callable[P, R | Rejected]:
+    """Return a function that returns errors: of its first two arguments, or its own."""
+
+    @wraps(work)
+    def called(*args: P.args, **shared: P.kwargs) -> R | Rejected:
+        first = args[0]
+        for given in (*(first if isinstance(first, list) else [first]), *args[1:2]):
+            if isinstance(given, Rejected):
+                return given
+        try:
+            return work(*args, **shared)
+        except BranchwiseError as error:
+            number = first if isinstance(first, int) else getattr(first, "number", None)
+            return Rejected(error, number)
+
+    return called
+
+
 @dataclass(frozen=True)
 class HeldTable(Frame):
     """A partition that has been read, its values as small integer codes."""
@@ -58,15 +81,9 @@ class HeldTable(Frame):
         )
 
 
-def held(number: int, table: object, beside: Mapping[str, Any]) -> HeldTable | Rejected:
+@rejecting
+def held(number: int, table: object, beside: Mapping[str, Any]) -> HeldTable:  # noqa: ARG001
     """Read a partition with further columns."""
-    try:
-        return _held(table, beside)
-    except BranchwiseError as error:
-        return Rejected(error, number)
-
-
-def _held(table: object, beside: Mapping[str, Any]) -> HeldTable:
     frame = open_table(table)
     for name, cells in beside.items():
         if len(cells) != frame.n_rows:
@@ -150,59 +167,44 @@ class WorkerPlan:
         return job
 
 
+@rejecting
 def returned(
-    number: int, table: HeldTable | Rejected, request: Callable[..., Any], *more: Any
+    number: int,  # noqa: ARG001
+    table: HeldTable,
+    request: Callable[..., Any],
+    *more: Any,
 ) -> Any:
     """Call a function with a chunk of the table and further arguments."""
-    if isinstance(table, Rejected):
-        return table
-    try:
-        return request(table, *more)
-    except BranchwiseError as error:
-        return Rejected(error, number)
+    return request(table, *more)
 
 
-def encoded(
-    number: int, table: HeldTable | Rejected, worker_plan: WorkerPlan
-) -> HeldChunk | Rejected:
+@rejecting
+def encoded(number: int, table: HeldTable, worker_plan: WorkerPlan) -> HeldChunk:
     """Encode a chunk of the table."""
-    chunk = returned(number, table, encode_chunk, worker_plan.plan)
-    if isinstance(chunk, Rejected):
-        return chunk
+    chunk = encode_chunk(table, worker_plan.plan)
     return HeldChunk(number, chunk, Fingerprint.of(chunk))
 
 
-def fingerprint_of(chunk: HeldChunk | Rejected) -> Fingerprint | Rejected:
+@rejecting
+def fingerprint_of(chunk: HeldChunk) -> Fingerprint:
     """Return the fingerprint that identifies a chunk."""
-    return chunk if isinstance(chunk, Rejected) else chunk.fingerprint
+    return chunk.fingerprint
 
 
+@rejecting
 def done(
-    chunk: HeldChunk | Rejected,
-    fingerprint: Fingerprint,
-    worker_plan: WorkerPlan,
-    payload: bytes,
+    chunk: HeldChunk, fingerprint: Fingerprint, worker_plan: WorkerPlan, payload: bytes
 ) -> Any:
     """Run a job on a chunk, which must be unchanged."""
-    if isinstance(chunk, Rejected):
-        return chunk
     if chunk.fingerprint != fingerprint:
-        return Rejected(DataError(_CHANGED), chunk.number)
-    try:
-        return worker_plan.opened(payload)(chunk.chunk)
-    except BranchwiseError as error:
-        return Rejected(error, chunk.number)
+        raise DataError(_CHANGED)
+    return worker_plan.opened(payload)(chunk.chunk)
 
 
-def merge_results(results: Sequence[Result | Rejected]) -> Any:
+@rejecting
+def merge_results(results: list[Any]) -> Any:
     """Merge results in order; return the first error if there is one."""
-    for result in results:
-        if isinstance(result, Rejected):
-            return result
-    try:
-        return merged(results)  # type: ignore[arg-type]
-    except BranchwiseError as error:
-        return Rejected(error)
+    return merged(results)
 
 
 @dataclass(frozen=True)
@@ -235,9 +237,10 @@ class SliceByBatch:
         )
 
 
-def block_of(blocks: tuple[Block, ...] | Rejected, number: int) -> Block | Rejected:
+@rejecting
+def block_of(blocks: tuple[Block, ...], number: int) -> Block:
     """Return the block of a batch."""
-    return blocks if isinstance(blocks, Rejected) else blocks[number]
+    return blocks[number]
 
 
 #: The arrays of a tree, downcast to the smallest types.
@@ -250,21 +253,14 @@ def deserialised(arrays: SerialisedTree) -> Tree:
     return Tree(**{spec.name: array.astype(spec.dtype) for spec, array in pairs})
 
 
+@rejecting
 def finished(
-    blocks: Sequence[Block | Rejected], worker_plan: WorkerPlan, payload: bytes
-) -> list[tuple[int, SerialisedTree]] | Rejected:
+    blocks: list[Block], worker_plan: WorkerPlan, payload: bytes
+) -> list[tuple[int, SerialisedTree]]:
     """Grow the subtrees of the nodes of a batch."""
-    whole = []
-    for block in blocks:
-        if isinstance(block, Rejected):
-            return block
-        whole.append(block)
-    rows = joined([block.rows for block in whole])
-    nodes = np.concatenate([block.nodes for block in whole])
-    try:
-        return [
-            (node, tuple(downcast(getattr(tree, spec.name)) for spec in ARRAYS))
-            for node, tree in finished_nodes(rows, nodes, worker_plan.opened(payload))
-        ]
-    except BranchwiseError as error:
-        return Rejected(error)
+    rows = joined([block.rows for block in blocks])
+    nodes = np.concatenate([block.nodes for block in blocks])
+    return [
+        (node, tuple(downcast(getattr(tree, spec.name)) for spec in ARRAYS))
+        for node, tree in finished_nodes(rows, nodes, worker_plan.opened(payload))
+    ]

@@ -38,7 +38,7 @@ from branchwise.engines.prediction import (
     predicted_columns,
     prediction_names,
 )
-from branchwise.engines.scan import Rescan, Summary, finalise, rescan, weigh_again
+from branchwise.engines.scan import Summary, finalise
 from branchwise.engines.spark.workers import (
     PAGES,
     REPORT,
@@ -286,16 +286,13 @@ class SparkTable(RemoteTable):
         blocks = self._serialised(task)
         scanned = self._session.outcome(blocks.of(SUMMARY), blocks.n_partitions)
 
-        def fetch(plan: Plan, request: Callable[[Any, Plan], Any]) -> Any:
+        def again(request: Callable[[Any, Plan], Any], plan: Plan) -> Any:
             with self._session.shipped(plan) as shipped_plan:
                 results = mapped(blocks.of(ROWS), RequestByPlan(shipped_plan, request))
                 outcome = self._session.outcome(results, blocks.n_partitions)
             _check_unchanged(plan, outcome.n_rows)
             return outcome.result
 
-        again = Rescan(
-            lambda plan: fetch(plan, weigh_again), lambda plan: fetch(plan, rescan)
-        )
         return finalise(scanned.result or Summary(), task, again)
 
     def engine(self, plan: Plan) -> PassEngine:

@@ -26,9 +26,9 @@ from branchwise.engines.base import Plan, Task, attributes_of
 from branchwise.engines.scan import (
     ColumnSummary,
     NumberSummary,
-    Rescan,
     Summary,
     finalise,
+    weigh_again,
 )
 from branchwise.engines.sql.connections import (
     Binder,
@@ -57,10 +57,12 @@ def learn(source: Source, task: Task) -> Plan:
     learning = _Learning(source, task)
     statistics = learning.statistics(attributes)
 
-    def rescan(plan: Plan) -> Summary:
+    def again(request: object, plan: Plan) -> Summary | WeightSummary:
+        if request is weigh_again:
+            return learning.weigh(plan)
         return replace(learning, plan=plan).statistics(attributes)
 
-    return finalise(statistics, task, Rescan(learning.weigh, rescan))
+    return finalise(statistics, task, again)
 
 
 def _check_equal_names(source: Source) -> None:
