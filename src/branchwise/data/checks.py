@@ -6,10 +6,10 @@ count. Each :class:`Finding` names the columns and says what to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,14 +29,15 @@ from branchwise.data.frames import Frame, open_table, read_labels
 from branchwise.errors import DataError, quoted
 from branchwise.threads import cached_property
 
+#: The most serious first.
 Kind = Literal[
     "leak",
     "identifier",
     "empty",
     "constant",
     "mostly_missing",
-    "codes",
     "duplicate",
+    "codes",
     "rare_class",
 ]
 
@@ -164,25 +165,21 @@ def inspect_table(X: Any, y: Any = None, target: str = "target") -> list[Finding
         with suppress(DataError):  # dates, nested values: fit will say what to do
             subjects.append(_Subject.of(frame, index))
     labels = None if y is None else _class_codes(y)
-    return [
-        *_each(_leak(labels), subjects),
-        *_each(_identifier, subjects),
-        *_each(_empty, subjects),
-        *_each(_constant, subjects),
-        *_each(_mostly_missing, subjects),
+    found = [
+        *(finding for subject in subjects for finding in _grave(subject, labels)),
+        *(finding for subject in subjects for finding in _minor(subject)),
         *_duplicates(subjects),
-        *_each(_code_like, subjects),
         *_rare_classes(labels, target),
     ]
+    return sorted(found, key=lambda finding: get_args(Kind).index(finding.kind))
 
 
 def grave_findings(X: Any, y: Any = None) -> list[Finding]:
     """Find only identifiers and columns that determine the class."""
     frame = open_table(X)
-    leak = _leak(None if y is None else _class_codes(y))
+    labels = None if y is None else _class_codes(y)
     subjects = (_Subject.of(frame, index) for index in range(len(frame.names)))
-    checked = ((leak(subject), _identifier(subject)) for subject in subjects)
-    return [finding for pair in checked for finding in pair if finding is not None]
+    return [finding for subject in subjects for finding in _grave(subject, labels)]
 
 
 @dataclass(frozen=True)
@@ -207,94 +204,73 @@ def _class_codes(y: Any) -> _Labels | None:
     return _Labels(coding, tuple(int(raw.values[row]) for row in rows))
 
 
-def _each(
-    check: Callable[[_Subject], Finding | None], subjects: Sequence[_Subject]
-) -> Iterator[Finding]:
-    return (finding for finding in map(check, subjects) if finding is not None)
-
-
-def _identifier(subject: _Subject) -> Finding | None:
-    known, values = subject.n_known, subject.n_values
-    if isinstance(subject.raw, Numbers):
-        # Without coding they are not consecutive, or not whole numbers.
-        if known < _ENOUGH_NUMBERS or values < known or subject.coding is None:
-            return None
-        if len(subject.coding.counts) > WITHOUT_MISSING * known:
-            return None
-    elif known < _ENOUGH_ROWS or values < _NEARLY_ALL * known:
-        return None
-    every = (
-        "every row has a different value"
-        if values == known
-        else f"{values:,} values in {known:,} rows"
-    )
-    return subject.finding(
-        "identifier",
-        f"looks like an identifier: {every}.",
-        "A tree would split on it, but new rows have other values: leave it out.",
-    )
-
-
-def _empty(subject: _Subject) -> Finding | None:
-    if subject.n_known or not subject.n_rows:
-        return None
-    return subject.finding(
-        "empty",
-        "has no value in any row.",
-        "Leave it out, or check which cells are read as missing.",
-    )
-
-
-def _constant(subject: _Subject) -> Finding | None:
-    complete = subject.n_known >= subject.n_rows >= 2
-    if complete and subject.n_values == 1:
-        problem = "has the same value in every row."
-        advice = "No tree can split on it: leave it out."
-        return subject.finding("constant", problem, advice)
-    return None
-
-
-def _mostly_missing(subject: _Subject) -> Finding | None:
-    rows = subject.n_rows
-    missing = rows - subject.n_known
-    if not subject.n_known or not missing > rows / 2:
-        return None
-    # Not rounded up: 100 % would mean that no value is there.
-    percent = int(100 * missing / rows)
-    return subject.finding(
-        "mostly_missing",
-        f"is missing in {missing:,} of {rows:,} rows ({percent} %).",
-        "Check how missing values are treated, or leave it out.",
-    )
-
-
-def _code_like(subject: _Subject) -> Finding | None:
-    few, many = _FEW_CODES
-    values, known = subject.n_values, subject.n_known
-    if not few <= values <= many or known < _OFTEN * values or not subject.is_whole:
-        return None
-    return subject.finding(
-        "codes",
-        f"has only {values} different whole numbers.",
-        "If they are codes and not amounts, treat it as categorical.",
-    )
-
-
-def _leak(labels: _Labels | None) -> Callable[[_Subject], Finding | None]:
-    def check(subject: _Subject) -> Finding | None:
-        if labels is None or labels.coding.n_values < 2:
-            return None
-        counts = labels.coding.counts
-        base = int(counts.sum() - counts.max())
-        if base < _ENOUGH_ERRORS or not _decides(subject, labels.coding, base):
-            return None
-        return subject.finding(
+def _grave(subject: _Subject, labels: _Labels | None) -> Iterator[Finding]:
+    """Find what spoils a tree: columns that determine the class, and identifiers."""
+    if labels is not None and _is_leak(subject, labels.coding):
+        yield subject.finding(
             "leak",
             "determines the class on its own.",
             "If it is derived from the class, or known only after it, leave it out.",
         )
+    if _is_identifier(subject):
+        known, values = subject.n_known, subject.n_values
+        every = (
+            "every row has a different value"
+            if values == known
+            else f"{values:,} values in {known:,} rows"
+        )
+        yield subject.finding(
+            "identifier",
+            f"looks like an identifier: {every}.",
+            "A tree would split on it, but new rows have other values: leave it out.",
+        )
 
-    return check
+
+def _is_identifier(subject: _Subject) -> bool:
+    known, values = subject.n_known, subject.n_values
+    if not isinstance(subject.raw, Numbers):
+        return known >= _ENOUGH_ROWS and values >= _NEARLY_ALL * known
+    # Without coding they are not consecutive, or not whole numbers.
+    if known < _ENOUGH_NUMBERS or values < known or subject.coding is None:
+        return False
+    return len(subject.coding.counts) <= WITHOUT_MISSING * known
+
+
+def _minor(subject: _Subject) -> Iterator[Finding]:
+    """Find what a tree cannot use, or may use in another way."""
+    rows, known, values = subject.n_rows, subject.n_known, subject.n_values
+    if rows and not known:
+        yield subject.finding(
+            "empty",
+            "has no value in any row.",
+            "Leave it out, or check which cells are read as missing.",
+        )
+    if known >= rows >= 2 and values == 1:
+        problem = "has the same value in every row."
+        advice = "No tree can split on it: leave it out."
+        yield subject.finding("constant", problem, advice)
+    missing = rows - known
+    if known and missing > rows / 2:
+        # Not rounded up: 100 % would mean that no value is there.
+        percent = int(100 * missing / rows)
+        yield subject.finding(
+            "mostly_missing",
+            f"is missing in {missing:,} of {rows:,} rows ({percent} %).",
+            "Check how missing values are treated, or leave it out.",
+        )
+    few, many = _FEW_CODES
+    if few <= values <= many and known >= _OFTEN * values and subject.is_whole:
+        yield subject.finding(
+            "codes",
+            f"has only {values} different whole numbers.",
+            "If they are codes and not amounts, treat it as categorical.",
+        )
+
+
+def _is_leak(subject: _Subject, classes: Coding) -> bool:
+    base = int(classes.counts.sum() - classes.counts.max(initial=0))
+    enough = classes.n_values >= 2 and base >= _ENOUGH_ERRORS
+    return enough and _decides(subject, classes, base)
 
 
 def _decides(subject: _Subject, classes: Coding, base: int) -> bool:
@@ -366,9 +342,7 @@ def _duplicate(first: str, second: str, how: str) -> Finding:
 
 
 def _rare_classes(labels: _Labels | None, target: str) -> Iterator[Finding]:
-    if labels is None:
-        return
-    single = labels.single
+    single = () if labels is None else labels.single
     if not single:
         return
     classes = "class" if len(single) == 1 else "classes"

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,25 +36,10 @@ class _NotPlainError(Exception):
     """A cell that only the encoding of tables knows how to take, or to reject."""
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """Names of a table, and the positions of the columns that are used."""
-
-    names: list[Any]
-    positions: list[int]
-
-
 class RowEncoder:
-    """Encodes single rows for a tree.
+    """Encodes single rows for a tree that splits on the columns ``used``, ascending.
 
-    Parameters
-    ----------
-    schema : Schema
-        The columns that the tree was fitted with.
-    used : sequence of int
-        The columns that the tree splits on, ascending.
-    allow_missing, allow_unseen : bool
-        Whether missing cells, or unseen values, are no error.
+    Missing cells and unseen values are errors unless they are allowed.
     """
 
     def __init__(
@@ -71,7 +55,8 @@ class RowEncoder:
         self._names = schema.names
         self._allow_missing = allow_missing
         self._allow_unseen = allow_unseen
-        self._layout = _Layout([], [])
+        #: The names of the last table, and the positions of the columns in use.
+        self._last: tuple[list[Any], list[int]] = ([], [])
 
     @cached_property
     def _codes(self) -> list[tuple[str, Callable[[Any], RowCell]]]:
@@ -124,99 +109,80 @@ class RowEncoder:
         if not hasattr(type(X), "columns") or len(X) != 1:
             return None
         arrays = list(column_arrays(X))
-        layout = self._layout_of(X.columns.tolist())
+        positions = self._positions(X.columns.tolist())
         return [
             encode(arrays[position][0])
-            for position, (_, encode) in zip(layout.positions, self._codes, strict=True)
+            for position, (_, encode) in zip(positions, self._codes, strict=True)
         ]
 
     def _of_polars(self, X: Any) -> list[RowCell] | None:
         if len(X) != 1:
             return None
         row = X.row(0)
-        layout = self._layout_of(X.columns)
         return [
             encode(row[position])
-            for position, (_, encode) in zip(layout.positions, self._codes, strict=True)
+            for position, (_, encode) in zip(
+                self._positions(X.columns), self._codes, strict=True
+            )
         ]
 
-    def _layout_of(self, names: list[Any]) -> _Layout:
-        """Return where columns are, from the last time if the names are the same."""
+    def _positions(self, names: list[Any]) -> list[int]:
+        """Return where the columns in use are, from the last time if the names are."""
         if set(map(type, names)) != {str}:
             raise _NotPlainError
-        layout = self._layout
-        if names != layout.names:
+        last = self._last
+        if names != last[0]:
             position = {name: index for index, name in enumerate(names)}
             if len(position) < len(names):
                 raise _NotPlainError
             positions = [position[name] for name in self._names]
-            layout = _Layout(names, [positions[index] for index in self._used])
-            self._layout = layout
-        return layout
+            last = names, [positions[index] for index in self._used]
+            self._last = last
+        return last[1]
 
     def _encoder(self, column: Column) -> Callable[[Any], RowCell]:
-        encode = _number_encoder() if column.is_numeric else _code_encoder(column)
-        missing, unseen = column.missing_code, column.unseen_code
         if column.is_numeric:
-            return encode if self._allow_missing else _known_number(encode)
-        refused = set()
-        if not self._allow_missing:
-            refused.add(missing)
-        if not self._allow_unseen:
-            refused.add(unseen)
-        return _without(encode, frozenset(refused)) if refused else encode
+            return _number_encoder(self._allow_missing)
+        return _code_encoder(column, self._allow_missing, self._allow_unseen)
 
 
-def _number_encoder() -> Callable[[Any], RowCell]:
+def _number_encoder(allow_missing: bool) -> Callable[[Any], RowCell]:
     def encode(cell: Any) -> RowCell:
         if type(cell) in _NUMBERS:
             number = float(cell)
             # Beyond, integers are inexact; further numbers may be infinite.
-            if number != number or -LARGEST_EXACT < number < LARGEST_EXACT:
+            if -LARGEST_EXACT < number < LARGEST_EXACT:
                 return number
-        elif cell is None:
+            if number != number and allow_missing:
+                return number
+        elif cell is None and allow_missing:
             return math.nan
         raise _NotPlainError
 
     return encode
 
 
-def _code_encoder(column: Column) -> Callable[[Any], RowCell]:
-    code_of, unseen, missing = column.code_of, column.unseen_code, column.missing_code
+def _code_encoder(
+    column: Column, allow_missing: bool, allow_unseen: bool
+) -> Callable[[Any], RowCell]:
+    code_of = column.code_of
+    missing = column.missing_code if allow_missing else None
+    unseen = column.unseen_code if allow_unseen else None
     kinds = {"text": frozenset({str}), "boolean": _BOOLEANS, "number": _NUMBERS}
     # A column without any known value takes all types.
     allowed = kinds[column.value_type] if column.value_type else _PLAIN
 
     def encode(cell: Any) -> RowCell:
         kind = type(cell)
+        code = None
         if cell is None or (kind in _FLOATS and cell != cell):
-            return missing
-        if kind not in allowed:
-            raise _NotPlainError
-        if kind in _NUMBERS and not -LARGEST_EXACT < cell < LARGEST_EXACT:
-            raise _NotPlainError
-        return code_of.get(cell, unseen)
-
-    return encode
-
-
-def _known_number(encode: Callable[[Any], RowCell]) -> Callable[[Any], RowCell]:
-    def known(cell: Any) -> RowCell:
-        number = encode(cell)
-        if number != number:
-            raise _NotPlainError
-        return number
-
-    return known
-
-
-def _without(
-    encode: Callable[[Any], RowCell], refused: frozenset[RowCell]
-) -> Callable[[Any], RowCell]:
-    def allowed(cell: Any) -> RowCell:
-        code = encode(cell)
-        if code in refused:
+            code = missing
+        elif kind in allowed and (
+            kind not in _NUMBERS or -LARGEST_EXACT < cell < LARGEST_EXACT
+        ):
+            code = code_of.get(cell, unseen)
+        if code is None:
             raise _NotPlainError
         return code
 
-    return allowed
+    return encode

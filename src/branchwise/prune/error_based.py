@@ -31,6 +31,7 @@ from branchwise.tree.tree import (
     Mask,
     Tree,
     add_to_parents,
+    at_label,
     rearranged,
     stopped_weights,
     subtree_sums,
@@ -54,17 +55,12 @@ _TERMS = 12
 
 def collapsed(tree: Tree) -> Tree:
     """Collapse subtrees that have no fewer errors than a leaf would."""
-    errors = tree.weights.sum(axis=1) - _at_label(tree.weights, tree.label)
+    errors = tree.weights.sum(axis=1) - at_label(tree, tree.weights)
     stopped = stopped_weights(tree)
-    behind = stopped.sum(axis=1) - _at_label(stopped, tree.label)
+    behind = stopped.sum(axis=1) - at_label(tree, stopped)
     below = subtree_sums(tree, np.where(tree.is_leaf, errors, behind))
     useless = (below >= errors - _COLLAPSE_SLACK) & ~tree.is_leaf
     return with_collapsed(tree, useless).tree
-
-
-def _at_label(weights: Floats, label: Ints) -> Floats:
-    picked: Floats = np.take_along_axis(weights, label[:, np.newaxis], axis=1)[:, 0]
-    return picked
 
 
 class Estimate:

@@ -30,7 +30,7 @@ from branchwise.recipe import Recipe
 from branchwise.recipe.parameters import PARAMETERS
 from branchwise.train.train import between_bins, grown
 from branchwise.tree.apply import Walker
-from branchwise.tree.tree import Tree, stopped_weights
+from branchwise.tree.tree import Tree, at_label, stopped_weights
 
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
@@ -317,8 +317,7 @@ def _errors_by_weight(
         costs = np.array(recipe.costs)[:, tree.label].T
         priced: Floats = (weights * costs).sum(axis=1)
         return priced
-    right = np.take_along_axis(weights, tree.label[:, np.newaxis], axis=1)[:, 0]
-    wrong: Floats = weights.sum(axis=1) - right
+    wrong: Floats = weights.sum(axis=1) - at_label(tree, weights)
     return wrong
 
 

@@ -34,7 +34,7 @@ from branchwise.train.hold_out import (
 )
 from branchwise.train.train import recounter, with_class_cases
 from branchwise.tree.apply import class_probabilities, predicted_classes
-from branchwise.tree.tree import Tree, stopped_weights, with_collapsed
+from branchwise.tree.tree import Tree, at_label, stopped_weights, with_collapsed
 
 #: ``str`` of a longer table leaves out its middle.
 _SHOWN_ROWS = 40
@@ -357,10 +357,5 @@ def _training_errors(tree: Tree, weights: Floats, recipe: Recipe) -> Floats:
         return total * tree.deviation**2
     if recipe.costs is not None:
         cost = weights @ np.array(recipe.costs)
-        return _at_label(tree, cost)
-    return total - _at_label(tree, weights)
-
-
-def _at_label(tree: Tree, amounts: Floats) -> Floats:
-    picked: Floats = np.take_along_axis(amounts, tree.label[:, np.newaxis], axis=1)
-    return picked[:, 0]
+        return at_label(tree, cost)
+    return total - at_label(tree, weights)

@@ -171,16 +171,24 @@ class Walker:
 
     def probabilities(self, data: Columns) -> Floats:
         """Return class probabilities, one row a case, without their arrivals."""
-        if self._compiled:
-            return self._native.blend(data, self._frequency)
-        return self.distribution(self.walk(data))
+        return self._blend(data, self._frequency)
 
     def quantities(self, data: Columns) -> Floats:
         """Return the numbers that are predicted for rows, without their arrivals."""
-        mean = self._tree.mean
-        if mean is None or not self._compiled:
-            return self.numbers(self.walk(data))
-        return self._native.blend(data, mean[:, np.newaxis])[:, 0]
+        return self._blend(data, self._means)[:, 0]
+
+    def _blend(self, data: Columns, values: Floats) -> Floats:
+        """Return the values of the nodes where rows arrive, weighted by shares."""
+        if self._compiled:
+            return self._native.blend(data, values)
+        return _blended(self.walk(data), values)
+
+    @property
+    def _means(self) -> Floats:
+        """The numbers that the nodes predict, as a column."""
+        if self._tree.mean is None:
+            raise TypeError("this tree predicts classes, not numbers")
+        return self._tree.mean[:, np.newaxis]
 
     def node_of_row(self, cells: list[int | float]) -> int | None:
         """Return the node that a row arrives at.
@@ -198,16 +206,7 @@ class Walker:
 
     def distribution(self, arrivals: Arrivals) -> Floats:
         """Return class probabilities, one row a case."""
-        if arrivals.undivided:
-            certain: Floats = self._frequency[arrivals.node]
-            return certain
-        result = np.zeros((arrivals.n_rows, self._frequency.shape[1]))
-        np.add.at(
-            result,
-            arrivals.row,
-            self._frequency[arrivals.node] * arrivals.share[:, np.newaxis],
-        )
-        return result
+        return _blended(arrivals, self._frequency)
 
     def labels(self, arrivals: Arrivals) -> Ints:
         """Return the class of the node, or the most probable class of several nodes.
@@ -231,14 +230,7 @@ class Walker:
 
     def numbers(self, arrivals: Arrivals) -> Floats:
         """Return the numbers that the nodes predict, weighted by shares."""
-        mean = self._tree.mean
-        if mean is None:
-            raise TypeError("this tree predicts classes, not numbers")
-        if arrivals.undivided:
-            return mean[arrivals.node]
-        result = np.zeros(arrivals.n_rows)
-        np.add.at(result, arrivals.row, mean[arrivals.node] * arrivals.share)
-        return result
+        return _blended(arrivals, self._means)[:, 0]
 
     def nodes(self, arrivals: Arrivals) -> Ints:
         """Return the node of the largest share of each row, the first of equals."""
@@ -247,6 +239,16 @@ class Walker:
         starts = np.searchsorted(arrivals.row, np.arange(arrivals.n_rows))
         best = first_best(arrivals.share, starts, np.zeros(arrivals.n_rows))
         return arrivals.node[best]
+
+
+def _blended(arrivals: Arrivals, values: Floats) -> Floats:
+    """Return the values of the nodes of rows, weighted by shares."""
+    found: Floats = values[arrivals.node]
+    if arrivals.undivided:
+        return found
+    result = np.zeros((arrivals.n_rows, values.shape[1]))
+    np.add.at(result, arrivals.row, found * arrivals.share[:, np.newaxis])
+    return result
 
 
 def _arrivals(done: Sequence[tuple[Ints, Ints, Floats]], n_rows: int) -> Arrivals:

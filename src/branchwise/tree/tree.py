@@ -392,6 +392,12 @@ def add_to_parents(tree: Tree, total: NDArray[Any], start: int, stop: int) -> No
         np.add.at(total, tree.parent[start:stop], amounts)
 
 
+def at_label(tree: Tree, amounts: Floats) -> Floats:
+    """Return the amount of the class of each node, given one for every class."""
+    picked: Floats = np.take_along_axis(amounts, tree.label[:, np.newaxis], axis=1)
+    return picked[:, 0]
+
+
 def stopped_weights(tree: Tree) -> NDArray[np.float64]:
     """Return the class weights of the cases that go no further than each node."""
     below = np.zeros_like(tree.weights)

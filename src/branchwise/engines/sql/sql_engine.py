@@ -9,12 +9,12 @@ are in, and every level continues from the last one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from branchwise.data.arrays import Floats, Ints, run_starts
+from branchwise.data.arrays import Floats, Ints
 from branchwise.data.target import Scale
 from branchwise.engines.level_engine import branch_totals, of_nodes
 from branchwise.engines.sql.connections import (
@@ -33,7 +33,7 @@ from branchwise.engines.sql.routes import (
     step_of,
 )
 from branchwise.errors import DataError
-from branchwise.grow.counts import Counts
+from branchwise.grow.counts import Counts, Rows, tally
 from branchwise.grow.protocol import Level, class_cases
 from branchwise.tree.splits import Splits
 from branchwise.tree.tree import Tree
@@ -182,7 +182,11 @@ class Counting:
         n_codes = self._n_codes(span.column) + 1  # with unseen values
         if ((slot == 0) | (code < 0)).any():
             raise changed(label)
-        return _paired(node * n_codes + code, slot - 1, n_codes, amounts, self._groups)
+        cases, groups = amounts[0], self._groups
+        rows = Rows(node, slot - 1, cases if groups.by_cases else amounts[-1], cases)
+        if groups.scale is not None:
+            rows = replace(rows, moments=np.stack(amounts[1:], axis=1))
+        return tally(rows, code, groups.n_nodes, n_codes, groups.width - 1)
 
     def _code_of_number(self, column: int, number: Floats, label: str) -> Ints:
         values = self._writer.plan.values[column]
@@ -197,42 +201,16 @@ class Counting:
         return np.where(gone, len(values), at).astype(np.intp)
 
 
-def _paired(
-    pair: Ints, label: Ints, n_codes: int, amounts: Arrays, groups: Groups
-) -> Counts:
-    """Arrange the classes of every node and code in a row."""
-    order = np.argsort(pair, kind="stable")
-    pair, label = pair[order], label[order]
-    amounts = [amount[order] for amount in amounts]
-    starts = run_starts(pair)
-    cases = np.add.reduceat(amounts[0], starts) if len(starts) else np.empty(0)
-    node, code = np.divmod(pair[starts], n_codes)
-    width = groups.width - 1 if groups.scale is None else groups.scale.width
-    weights = np.zeros((len(starts), width))
-    owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(pair)))
-    if groups.scale is not None:
-        for at, amount in enumerate(amounts[1:]):
-            np.add.at(weights[:, at], owner, amount)
-    else:
-        np.add.at(weights, (owner, label), amounts[0 if groups.by_cases else -1])
-    return Counts(node.astype(np.intp), code.astype(np.intp), weights, cases)
-
-
 def by_branch(counts: Counts, splits: Splits) -> Counts:
     """Arrange the counts of branches in a row of their node."""
     first = np.cumsum(splits.n_branches) - splits.n_branches
     parent = np.repeat(np.arange(len(splits.n_branches)), splits.n_branches)
     node = parent[counts.node]
-    order = np.lexsort((counts.code, node))
-    node, code = node[order], counts.code[order]
-    starts = run_starts(node, code)
-    owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(node)))
-    weights = np.zeros((len(starts), int(splits.n_branches.max(initial=0))))
-    branch = (counts.node - first[parent[counts.node]])[order]
-    weights[owner, branch] = counts.weights[order, 0]
-    cases = np.zeros(len(starts))
-    np.add.at(cases, owner, counts.cases[order])
-    return Counts(node[starts], code[starts], weights, cases)
+    branch = counts.node - first[node]
+    rows = Rows(node, branch, counts.weights[:, 0], counts.cases)
+    n_codes = int(counts.code.max(initial=0)) + 1
+    n_branches = int(splits.n_branches.max(initial=0))
+    return tally(rows, counts.code, len(splits.n_branches), n_codes, n_branches)
 
 
 class SqlEngine:
@@ -352,8 +330,8 @@ class SqlEngine:
         for piece in self._portions(groups, wanted) or [[]]:
             counting = Counting(self._writer, groups, piece)
             binder = Binder(self._writer.dialect)
-            written, rows = self._rows(binder, steps)
-            statement = self._limited(counting.statement, written, rows, binder)
+            with self._limited():
+                statement = counting.statement(*self._rows(binder, steps), binder)
             result = self._connection.fetch(statement, binder.values, counting.kinds())
             counts |= counting.read(result, self._connection.label)
         return counts
@@ -375,21 +353,17 @@ class SqlEngine:
 
     def _rows(self, binder: Binder, steps: Sequence[Step]) -> tuple[str, str]:
         """Return the steps of a query for rows in their nodes, and the last name."""
+        first, rows = "", self._table
+        if rows is None:
+            first, rows = self._writer.rows(binder)
+        down, rows = in_nodes(self._writer, binder, rows, steps)
+        return first + down, rows
 
-        def written() -> tuple[str, str]:
-            first, rows = "", self._table
-            if rows is None:
-                first, rows = self._writer.rows(binder)
-            down, rows = in_nodes(self._writer, binder, rows, steps)
-            return first + down, rows
-
-        found: tuple[str, str] = self._limited(written)
-        return found
-
-    def _limited(self, write: Any, *arguments: Any) -> Any:
-        """Write a statement; raise if it would be too long or too deep."""
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Raise an error for a statement that would be too long or too deep."""
         try:
-            return write(*arguments)
+            yield
         except TooDeep:
             raise DataError(
                 f"Level {len(self._steps)} of the tree is too deep for a query "
@@ -423,7 +397,8 @@ class SqlEngine:
         if self._table is not None and not self._steps:
             return
         binder = Binder(self._writer.dialect)
-        written, rows = self._rows(binder, self._steps)
+        with self._limited():
+            written, rows = self._rows(binder, self._steps)
         self._n_tables += 1
         columns = {"node": self._writer.dialect.types["i"], **self._writer.fields}
         table = self._connection.create(f"branchwise {self._n_tables}", columns)
