@@ -21,7 +21,7 @@ from branchwise import (
 )
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
-from branchwise.data.row_encoder import RowEncoder
+from branchwise.data.one_row import RowEncoder
 from mixed_trees import random_model
 from random_tables import KERNELS
 

@@ -91,20 +91,20 @@ class Fingerprints:
 
     def known_table(self, X: object) -> object:
         """Return the encoded table if X was passed before, else X."""
-        return self._known(X, _fingerprint, self._encoded)
+        return self._known(X, 2, self._encoded)
 
     def known_labels(self, y: object) -> object:
         """Return the encoded labels if y was passed before, else y."""
-        return self._known(y, _fingerprint_of_labels, _encoded_labels)
+        return self._known(y, 1, _encoded_labels)
 
     def _known(
         self,
         given: object,
-        fingerprint_of: Callable[[object], _Fingerprint | None],
+        n_dimensions: int,
         read: Callable[[object], EncodedTable | EncodedLabels | None],
     ) -> object:
         """Return what was read from the same memory before, else what is given."""
-        fingerprint = fingerprint_of(given) if self._is_on() else None
+        fingerprint = _fingerprint(given, n_dimensions) if self._is_on() else None
         if fingerprint is None:
             return given
         key = fingerprint.sampled()
@@ -138,38 +138,25 @@ class Fingerprints:
             return again
 
 
-def _fingerprint(X: object) -> _Fingerprint | None:
-    """Return the fingerprint of a table; None for unsupported types."""
-    table: Any = X
-    # An attribute of the type: that of the frame would build a series of dtypes.
-    is_frame = _is_supported(X, "dtypes", ndim=2)
-    if is_frame is None:
-        return None
-    if is_frame:
-        return _fingerprint_of("frame", table.columns.tolist(), column_arrays(table))
-    return _fingerprint_of("array", ["cells"], [table])
-
-
-def _fingerprint_of_labels(y: object) -> _Fingerprint | None:
-    """Return the fingerprint of labels; None for unsupported types."""
-    labels: Any = y
-    is_series = _is_supported(y, "array", ndim=1)
-    if is_series is None:
-        return None
-    # Trees keep the name of a series.
-    name = labels.name if is_series else None
-    return _fingerprint_of("labels", [name], [labels.array if is_series else labels])
-
-
-def _is_supported(given: Any, attribute: str, ndim: int) -> bool | None:
-    """Whether an object is one of pandas; None if it is that of no supported type,
-    has other dimensions or few rows.
+def _fingerprint(given: Any, n_dimensions: int) -> _Fingerprint | None:
+    """Return the fingerprint of a table or of labels, which have one dimension; None
+    for unsupported types and few rows.
     """  # noqa: D205
+    is_table = n_dimensions == 2
+    # An attribute of the type: that of the frame would build a series of dtypes.
+    attribute = "dtypes" if is_table else "array"
     is_pandas = is_of_pandas(given) and hasattr(type(given), attribute)
-    supported = is_pandas or type(given) is np.ndarray
-    if not supported or given.ndim != ndim or len(given) < _FEW:
+    if not is_pandas and type(given) is not np.ndarray:
         return None
-    return is_pandas
+    if given.ndim != n_dimensions or len(given) < _FEW:
+        return None
+    if is_table and is_pandas:
+        return _fingerprint_of("frame", given.columns.tolist(), column_arrays(given))
+    if is_table:
+        return _fingerprint_of("array", ["cells"], [given])
+    # Trees keep the name of a series.
+    name, cells = (given.name, given.array) if is_pandas else (None, given)
+    return _fingerprint_of("labels", [name], [cells])
 
 
 def _fingerprint_of(

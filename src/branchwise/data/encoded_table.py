@@ -207,24 +207,8 @@ class EncodedTable(Frame):
             rows = np.arange(self.n_rows)[rows]
         return self.take(rows)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        state = self.names, self.n_rows, self.named, self.columns, self.cache.store
-        return _restored, (*state, self.cache.name)
-
     __eq__ = object.__eq__
     __hash__ = object.__hash__
-
-
-def _restored(
-    names: tuple[str, ...],
-    n_rows: int,
-    named: bool,
-    columns: tuple[RawColumn, ...],
-    store: CacheStore,
-    name: Hashable,
-) -> EncodedTable:
-    table: EncodedTable = object.__new__(EncodedTable)
-    return table._fill(Frame(names, n_rows, named, ()), columns, LRUCache(store, name))  # noqa: SLF001
 
 
 def _cells(raw: RawColumn) -> NDArray[Any]:

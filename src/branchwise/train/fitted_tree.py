@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
-from branchwise.data.one_row import as_table
-from branchwise.data.row_encoder import RowEncoder
+from branchwise.data.one_row import Cells, RowEncoder, as_table, open_rows
 from branchwise.data.table_schema import Columns, Schema
 from branchwise.data.target import learn_numbers
 from branchwise.errors import ParameterError
@@ -26,7 +25,6 @@ from branchwise.tree.apply import Arrivals, Walker, visited, with_predictions
 from branchwise.tree.tree import Tree
 
 if TYPE_CHECKING:
-    from branchwise.data.one_row import Cells
     from branchwise.train.prune_model import PruningTable
 
 
@@ -86,8 +84,6 @@ class FittedTree:
 
     def encoded_rows(self, X: object) -> tuple[Columns, Cells]:
         """Encode a table or a single row; also return its cells as plain values."""
-        from branchwise.data.one_row import Cells, open_rows
-
         frame = open_rows(X)
         return self.encoded(frame), Cells(frame, self.schema)
 

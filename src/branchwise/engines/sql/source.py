@@ -159,27 +159,23 @@ class _Learning:
             known[name] = number
         return found[0], {name: known[name] for name in numeric}
 
-    def _counted_rows(self, binder: Binder) -> str:
-        """Return the condition for rows that have a weight."""
-        if self.plan is not None:
-            return f" WHERE {weight_of(self.source, self.plan, binder)} > 0"
-        if self.task.weight is None:
-            return ""
-        return f" WHERE {self.source.cells(self.task.weight).number} > 0"
-
     def _counted(self, name: str) -> Iterator[tuple[Floats, Ints]]:
-        """Return the distinct numbers of a column in rows that count."""
+        """Return the distinct numbers of a column in rows that have a weight."""
         binder = Binder(self.source.connection.dialect)
-        where = self._counted_rows(binder)
-        return self.tallied(self.source.cells(name).number, where, binder)
+        weight = "1"
+        if self.plan is not None:
+            weight = weight_of(self.source, self.plan, binder)
+        elif self.task.weight is not None:
+            weight = self.source.cells(self.task.weight).number
+        return self.tallied(self.source.cells(name).number, binder, weight)
 
     def tallied(
-        self, expression: str, where: str = "", binder: Binder | None = None
+        self, expression: str, binder: Binder | None = None, weight: str = "1"
     ) -> Iterator[tuple[Floats, Ints]]:
         """Yield distinct numbers and how often they occur, some at a time."""
         requested = (
-            f"SELECT {expression} AS v, COUNT(*) AS n "  # noqa: S608
-            f"FROM {self.source.relation} AS source{where} GROUP BY 1"
+            f"SELECT {expression} AS v, COUNT(*) AS n FROM {self.source.relation} "  # noqa: S608
+            f"AS source WHERE {weight} > 0 GROUP BY 1"
         )
         values = () if binder is None else binder.values
         for numbers, times in self.source.connection.stream(requested, values, "fi"):
@@ -226,7 +222,7 @@ class _Learning:
         """Summarise all weights on the grid of a plan."""
         binder = Binder(self.source.connection.dialect)
         weight = weight_of(self.source, plan, binder)
-        return _weighed(self.tallied(weight, binder=binder))
+        return _weighed(self.tallied(weight, binder))
 
     def _with_target(self, statistics: Summary) -> Summary:
         """Add the summary of the target."""
@@ -248,12 +244,10 @@ class _Learning:
         statistics = replace(statistics, labels=dict(zip(classes, rows, strict=True)))
         if self.task.priors is None:
             return statistics
-        by_key = {
-            key: classes[code] for key, code in zip(found.keys, codes, strict=True)
-        }
-        return replace(
-            statistics, label_weights=self._label_weights(statistics, by_key)
-        )
+        labels_of = [classes[code] for code in codes]
+        by_key = dict(zip(found.keys, labels_of, strict=True))
+        weights = self._label_weights(statistics, by_key)
+        return replace(statistics, label_weights=weights)
 
     def _check_no_missing(self, differences: int) -> None:
         if differences:
