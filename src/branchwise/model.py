@@ -212,7 +212,7 @@ class Showing(FittedTree):
     def view(self, max_values: int = SHOWN_VALUES) -> dict[str, Any]:
         """Return the tree as a dictionary of plain values, ready for ``json.dumps``.
 
-        All views are drawn from it; :mod:`branchwise.render.view` lists its keys.
+        All views are drawn from it; ``docs/views.md`` lists its keys.
         """
         from branchwise.render.view import view
 

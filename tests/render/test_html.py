@@ -21,7 +21,6 @@ from branchwise.data.table_schema import Column, Schema
 from branchwise.model import Model
 from branchwise.recipe import Recipe
 from branchwise.render import view as html
-from branchwise.render.view import NODE_LISTS
 from mixed_trees import HOSTILE, random_models
 from tree_builder import TreeBuilder
 
@@ -123,7 +122,7 @@ def test_compacting_loses_nothing():
 
 def test_a_page_takes_only_the_lists_that_it_needs(weather):
     for model in (weather, CARTRegressor().fit({"x": [1, 2]}, [1.0, 2.0]).model_):
-        assert set(html.lists_for(model.tree)) < set(NODE_LISTS)
+        assert set(html.lists_for(model.tree)) < set(model.view()["nodes"])
         whole = html.page(model.view(), str(model))
         assert model.to_html() == whole
 

@@ -2,15 +2,11 @@
 
 A view holds words that are ready to be shown (names and values as
 ``text/conditions.py`` writes them, not yet escaped for HTML or any other language) and
-the numbers behind them. ``json.dumps`` takes it as it is. Nodes are parallel
-lists, one entry a node, numbered level by level from the root, 0; the children of a
-node are ``first_child[node]`` and the ``n_children[node] - 1`` nodes after it.
-:data:`NODE_LISTS` says what each list is. Branches of more values than are shown are
-in ``view["shortened"]`` in full, by the number of the node.
-
-Where training cases had weights, ``view["weighted"]`` is true, and the nodes have the
-lists of :data:`WEIGHTED_LISTS`, too. ``view["reasons"]`` is there where costs or
-smoothed probabilities decided for another class than the usual one: by node, why.
+the numbers behind them. ``json.dumps`` takes it as it is. ``docs/views.md`` says what
+each list of the nodes is. Branches of more values than are shown are in
+``view["shortened"]`` in full, by the number of the node. ``view["reasons"]`` is there
+where costs or smoothed probabilities decided for another class than the usual one: by
+node, why.
 
 Optional ``"candidates"``: by node (as text) a list of ``{"column", "score", "chosen",
 "note"}``, the candidate columns of the split.
@@ -50,40 +46,8 @@ from branchwise.text.predictions import (
 from branchwise.tree.apply import class_probabilities
 from branchwise.tree.tree import Tree
 
-#: What each list of ``view["nodes"]`` has for a node.
-NODE_LISTS = {
-    "parent": "number of the parent; -1 for the root",
-    "depth": "splits from the root",
-    "n_children": "number of branches; 0 for a leaf",
-    "first_child": "number of the first child",
-    "column": "position in view['columns'] of the column it splits on; -1 for a leaf",
-    "threshold": "threshold of a split on a number, else None",
-    "branch": "what leads here, in full: 'outlook = sunny'; '' for the root",
-    "edge": "the same without the column: 'sunny', '<= 77.5'; '' for the root",
-    "prediction": "what the node predicts: a class or a number, in words",
-    "label": "position of that class in view['classes']; None for numbers",
-    "summary": "the prediction with cases and errors: 'yes (4/1)'",
-    "tally": "cases and errors without the prediction: '4 cases, 1 error'",
-    "weight": "training weight at the node",
-    "weights": "training weight of each class; for numbers [weight]",
-    "probabilities": "probability of each class, as the model predicts; for numbers []",
-    "mean": "mean of the training numbers; None for classes",
-    "deviation": "their standard deviation; None for classes",
-    "impurity": "entropy in bits, Gini impurity or variance of the node",
-    "gain": "impurity decrease of its split; 0 for a leaf",
-    "codes": "values of the parent's column that lead here: positions in its 'values';"
-    " for a number 0 is at most the threshold and 1 above it; [] for missing values"
-    " only",
-    "missing_to": "branch of a missing value; -1 stops here, -2 every one",
-    "unseen_to": "branch of an unseen value; -1 stops here, -2 every one",
-}
-
 #: Additional lists where training cases had weights.
-WEIGHTED_LISTS = {
-    "cases": "number of training cases at the node, whatever they weigh",
-    "class_cases": "number of cases of each class; not there for numbers, nor where a "
-    "model file of an earlier version does not tell",
-}
+_WEIGHTED_LISTS = ("cases", "class_cases")
 
 
 def view(
@@ -91,16 +55,18 @@ def view(
     tree: Tree,
     recipe: Recipe,
     max_values: int = words.SHOWN_VALUES,
-    lists: Collection[str] = tuple(NODE_LISTS),
+    lists: Collection[str] | None = None,
 ) -> dict[str, Any]:
     """Return the dictionary that views are drawn from.
 
-    Of a list, ``max_values`` are named before the rest is only counted; ``lists`` of
-    :data:`NODE_LISTS` are made, because words take time where nodes are many.
+    Of a list, ``max_values`` are named before the rest is only counted. Only ``lists``
+    of the nodes are made, if given, because words take time where nodes are many.
     """
     check_limit("max_values", max_values, 1, optional=False)
     numbers = tree.is_regression
     reasons = reasons_of(schema.classes, tree, recipe)
+    makers = _makers(schema, tree, recipe, max_values, reasons)
+    wanted = makers if lists is None else lists
     seen: dict[str, Any] = {
         "format": "branchwise-view",
         "version": 1,
@@ -118,13 +84,9 @@ def view(
             _column(c, i in tree.used_columns) for i, c in enumerate(schema.columns)
         ],
         "costs": None if recipe.costs is None else [list(row) for row in recipe.costs],
-        "nodes": {
-            name: make()
-            for name, make in _makers(schema, tree, recipe, max_values, reasons).items()
-            if name in lists
-        },
+        "nodes": {name: make() for name, make in makers.items() if name in wanted},
         "surrogates": _surrogates(schema, tree),
-        "shortened": _shortened(schema, tree, max_values) if "branch" in lists else {},
+        "shortened": _shortened(schema, tree, max_values) if "branch" in wanted else {},
     }
     if tree.is_weighted:
         seen["weighted"] = True
@@ -400,7 +362,7 @@ def compact(view: dict[str, Any]) -> dict[str, Any]:
         kept["colours"] = class_colours(nodes["weights"][0])
         kept["shared_colour"] = OTHERS
         kept["weights"], kept["probabilities"] = _compact_weights(nodes)
-    for name in WEIGHTED_LISTS:
+    for name in _WEIGHTED_LISTS:
         if name in nodes:
             kept[name] = nodes[name]
     return kept
