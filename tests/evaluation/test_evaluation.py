@@ -28,10 +28,10 @@ from branchwise.evaluation import FoldAssignment, candidate, compare, cross_vali
 from branchwise.evaluation.cross_validate import learning_curve
 from branchwise.evaluation.metrics import (
     Reliability,
-    WeighedClasses,
     brier_by_row,
     over_folds,
     over_rows,
+    weighed_classes,
     wilson,
 )
 
@@ -189,7 +189,7 @@ def test_rows_that_are_drawn_again_are_scored_as_scikit_learn_does():
     chances = random.dirichlet([1, 1, 1], 60).round(1) + 0.01
     chances /= chances.sum(axis=1, keepdims=True)
     guess = chances.argmax(axis=1)
-    found = WeighedClasses(true, guess, chances, 3)(counts)
+    found = weighed_classes(true, guess, chances, 3)(counts)
     assert found[0] == pytest.approx(
         metrics.balanced_accuracy_score(true, guess, sample_weight=counts)
     )

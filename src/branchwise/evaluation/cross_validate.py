@@ -36,7 +36,6 @@ from branchwise.evaluation.metrics import (
     Fold,
     Reliability,
     Score,
-    WeighedClasses,
     bounds,
     brier_by_row,
     class_codes,
@@ -48,6 +47,7 @@ from branchwise.evaluation.metrics import (
     over_rows,
     r_squared,
     scores_by_class,
+    weighed_classes,
     wilson,
 )
 from branchwise.evaluation.results import ClassReport, Comparison, Evaluation
@@ -114,7 +114,7 @@ def _one_fold_of_classes(
     The second are the bounds of the F1 of each class.
     """
     right = int((true == fold.predicted).sum())
-    scored = WeighedClasses(true, fold.predicted, fold.probabilities, n_classes)
+    scored = weighed_classes(true, fold.predicted, fold.probabilities, n_classes)
     own = scored(np.ones(len(true)))
     low, high = bounds(scored, len(true))
     names = ["balanced accuracy", *[""] * n_classes, "AUC", "calibration error"]

@@ -282,11 +282,13 @@ def over_rows(values: Floats) -> Score:
     return Score(mean, mean - reach, mean + reach)
 
 
+#: A function of how often each row counts.
+Weighed = Callable[[Floats], Floats]
 #: Number of bootstrap samples.
 _DRAWS = 200
 
 
-def bounds(scored: Callable[[Floats], Floats], n_rows: int) -> tuple[Floats, Floats]:
+def bounds(scored: Weighed, n_rows: int) -> tuple[Floats, Floats]:
     """Return the bounds of scores over draws of rows with replacement.
 
     ``scored`` takes how often each row counts, and returns an array of scores.
@@ -303,68 +305,55 @@ def bounds(scored: Callable[[Floats], Floats], n_rows: int) -> tuple[Floats, Flo
     return low, high
 
 
-class WeighedClasses:
-    """Scores of predicted classes by how often each row counts.
+def weighed_classes(
+    true: Ints, predicted: Ints, probabilities: Floats | None, n_classes: int
+) -> Weighed:
+    """Return a function that scores predicted classes by how often each row counts.
 
-    Calling it returns the balanced accuracy and the F1 of every class, then, where
-    there are probabilities, the area under the ROC curve and the calibration error.
+    It returns the balanced accuracy and the F1 of every class, then, where there are
+    probabilities, the area under the ROC curve and the calibration error.
     """
+    hits = (true == predicted).astype(np.float64)
 
-    def __init__(
-        self, true: Ints, predicted: Ints, probabilities: Floats | None, n_classes: int
-    ) -> None:
-        self._true = true
-        self._predicted = predicted
-        self._right = (true == predicted).astype(np.float64)
-        self._n_classes = n_classes
-        self._areas: list[_Area] = []
-        self._bins: tuple[Ints, Floats, Floats] | None = None
-        if probabilities is not None:
-            codes = [1] if n_classes == 2 else range(n_classes)
-            self._areas = [
-                _Area(true == code, probabilities[:, code]) for code in codes
-            ]
-            self._bins = _binned(true, probabilities)
-
-    def __call__(self, counts: Floats) -> Floats:
-        """Score the rows, each as often as it counts."""
-        n = self._n_classes
-        right = np.bincount(self._true, counts * self._right, n)
-        there = np.bincount(self._true, counts, n)
-        said = np.bincount(self._predicted, counts, n)
+    def of_classes(counts: Floats) -> Floats:
+        right = np.bincount(true, counts * hits, n_classes)
+        there = np.bincount(true, counts, n_classes)
+        said = np.bincount(predicted, counts, n_classes)
         with np.errstate(invalid="ignore"):
             f1 = 2 * right / (there + said)
             balanced = (right[there > 0] / there[there > 0]).mean()
-        scores = [balanced, *f1]
-        if self._bins is not None:
-            areas = [area(counts) for area in self._areas]
-            known = [area for area in areas if not np.isnan(area)]
-            scores.append(float(np.mean(known)) if known else np.nan)
-            scores.append(self._error(counts))
-        return np.array(scores)
+        return np.array([balanced, *f1])
 
-    def _error(self, counts: Floats) -> float:
-        position, probability, right = self._bins  # type: ignore[misc]
+    if probabilities is None:
+        return of_classes
+    codes = [1] if n_classes == 2 else range(n_classes)
+    areas = [_weighed_area(true == code, probabilities[:, code]) for code in codes]
+    position, probability, right = _binned(true, probabilities)
+
+    def of_all(counts: Floats) -> Floats:
+        found = np.array([area(counts) for area in areas])
+        known = found[~np.isnan(found)]
+        area = known.mean() if len(known) else np.nan
         differences = np.bincount(position, counts * (probability - right), _BINS)
-        return float(np.abs(differences).sum() / counts.sum())
+        error = np.abs(differences).sum() / counts.sum()
+        return np.array([*of_classes(counts), area, error])
+
+    return of_all
 
 
-class _Area:
-    """The area under the ROC curve of one class, by how often each row counts."""
+def _weighed_area(own: Floats, probability: Floats) -> Callable[[Floats], float]:
+    """Return a function that computes the area under the ROC curve of one class."""
+    order = np.argsort(probability, kind="stable")
+    is_own = own[order].astype(np.float64)
+    ordered = probability[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
 
-    def __init__(self, own: Floats, probability: Floats) -> None:
-        self._order = np.argsort(probability, kind="stable")
-        self._own = own[self._order].astype(np.float64)
-        ordered = probability[self._order]
-        new = np.append(True, ordered[1:] != ordered[:-1])
-        self._starts = np.flatnonzero(new)
-
-    def __call__(self, counts: Floats) -> float:
-        weight = counts[self._order]
-        own = np.add.reduceat(weight * self._own, self._starts)
-        other = np.add.reduceat(weight * (1 - self._own), self._starts)
+    def area(counts: Floats) -> float:
+        weight = counts[order]
+        own = np.add.reduceat(weight * is_own, starts)
+        other = np.add.reduceat(weight * (1 - is_own), starts)
         pairs = float(own.sum() * other.sum())
-        if not pairs:
-            return np.nan
         below = np.cumsum(other) - other / 2
-        return float((own * below).sum() / pairs)
+        return float((own * below).sum() / pairs) if pairs else np.nan
+
+    return area

@@ -6,7 +6,7 @@ It is strict: what is not understood raises an error with its line.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 from branchwise.errors import DataError
@@ -43,7 +43,7 @@ def open_arff(content: Buffer, label: str, reading: Reading) -> DeclaredRows:
     """Read the header of an ARFF file, and its rows as text."""
     content = checked_text(content, label, reading.encoding, reading.most_bytes)
     lines = Lines(content, text_start(content), label)
-    columns = _Header(label).read(lines)
+    columns = _declared(lines, label)
     rows = _Rows(columns, label)
     body, numbers = rewritten(
         content, lines.position, lines.count + 1, _SPECIAL, rows.cells
@@ -51,82 +51,79 @@ def open_arff(content: Buffer, label: str, reading: Reading) -> DeclaredRows:
     return DeclaredRows(body, numbers, columns, label, "its attributes")
 
 
-class _Header:
-    """The declarations before the rows."""
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self._columns: dict[str, Declared] = {}
-
-    def read(self, lines: Lines) -> tuple[Declared, ...]:
-        """Read up to @data."""
-        begun = False
-        for text in lines:
-            words = _Words(text.strip(), self.label, lines.count)
-            if words.at_end():
-                continue
-            keyword = words.bare().lower()
-            if keyword == "@relation" and not begun:
-                begun = True
-            elif keyword == "@attribute" and begun:
-                self._attribute(words)
-            elif keyword == "@data" and begun:
-                if not self._columns:
-                    words.reject("has no @attribute before its @data")
-                return tuple(self._columns.values())
-            else:
-                words.reject(
-                    f"has {keyword[:40]!r}, where ARFF has @relation first, then "
-                    "@attribute for each column, then @data"
-                )
-        raise DataError(
-            f"{self.label} has no @data line, so it has no rows. Is it truncated? An "
-            "ARFF file has @relation, @attribute for each column, @data and the rows."
-        )
-
-    def _attribute(self, words: _Words) -> None:
-        name = words.word("the name of an attribute")
-        if name in self._columns:
-            words.reject(f"declares {name!r} a second time; every column needs its own")
-        self._columns[name] = self._typed(name, words)
-        if not words.at_end():
+def _declared(lines: Lines, label: str) -> tuple[Declared, ...]:
+    """Read the declarations before the rows, up to @data."""
+    columns: dict[str, Declared] = {}
+    begun = False
+    for text in lines:
+        words = _Words(text.strip(), label, lines.count)
+        if words.at_end():
+            continue
+        keyword = words.bare().lower()
+        if keyword == "@relation" and not begun:
+            begun = True
+        elif keyword == "@attribute" and begun:
+            column = _attribute(words, columns)
+            columns[column.name] = column
+        elif keyword == "@data" and begun:
+            if not columns:
+                words.reject("has no @attribute before its @data")
+            return tuple(columns.values())
+        else:
             words.reject(
-                f"has {words.rest()!r} after the type of {name!r}, which branchwise "
-                "does not understand (weights of attributes are not supported)"
+                f"has {keyword[:40]!r}, where ARFF has @relation first, then "
+                "@attribute for each column, then @data"
             )
+    raise DataError(
+        f"{label} has no @data line, so it has no rows. Is it truncated? An ARFF file "
+        "has @relation, @attribute for each column, @data and the rows."
+    )
 
-    def _typed(self, name: str, words: _Words) -> Declared:
-        if words.take("{"):
-            return Declared(name, "nominal", self._domain(name, words))
-        kind = words.bare().lower()
-        if kind in _NUMBERS:
-            return Declared(name, "number")
-        if kind == "string":
-            return Declared(name, "text")
-        if kind == "date":
-            if not words.at_end():
-                words.word("the format of a date")
-            return Declared(name, "text")
-        if kind == "relational":
-            words.reject(
-                f"declares {name!r} as relational: a tree cannot split on a table in a "
-                "cell. Make columns of it first"
-            )
-        return words.reject(
-            f"gives {name!r} the type {kind[:40]!r}. Known are numeric, real, integer, "
-            "string, date and values in braces, such as {yes, no}"
+
+def _attribute(words: _Words, others: Collection[str]) -> Declared:
+    name = words.word("the name of an attribute")
+    if name in others:
+        words.reject(f"declares {name!r} a second time; every column needs its own")
+    column = _typed(name, words)
+    if not words.at_end():
+        words.reject(
+            f"has {words.rest()!r} after the type of {name!r}, which branchwise does "
+            "not understand (weights of attributes are not supported)"
         )
+    return column
 
-    def _domain(self, name: str, words: _Words) -> tuple[str, ...]:
-        values: dict[str, None] = {}
-        while not words.take("}"):
-            if values and not words.take(","):
-                words.reject(f"lacks a comma or a }} among the values of {name!r}")
-            value = words.word(f"a value of {name!r}")
-            if value in values:
-                words.reject(f"declares the value {value!r} of {name!r} twice")
-            values[value] = None
-        return tuple(values)
+
+def _typed(name: str, words: _Words) -> Declared:
+    if words.take("{"):
+        return Declared(name, "nominal", _domain(name, words))
+    kind = words.bare().lower()
+    if kind in _NUMBERS:
+        return Declared(name, "number")
+    if kind in ("string", "date"):
+        if kind == "date" and not words.at_end():
+            words.word("the format of a date")
+        return Declared(name, "text")
+    if kind == "relational":
+        words.reject(
+            f"declares {name!r} as relational: a tree cannot split on a table in a "
+            "cell. Make columns of it first"
+        )
+    return words.reject(
+        f"gives {name!r} the type {kind[:40]!r}. Known are numeric, real, integer, "
+        "string, date and values in braces, such as {yes, no}"
+    )
+
+
+def _domain(name: str, words: _Words) -> tuple[str, ...]:
+    values: dict[str, None] = {}
+    while not words.take("}"):
+        if values and not words.take(","):
+            words.reject(f"lacks a comma or a }} among the values of {name!r}")
+        value = words.word(f"a value of {name!r}")
+        if value in values:
+            words.reject(f"declares the value {value!r} of {name!r} twice")
+        values[value] = None
+    return tuple(values)
 
 
 class _Rows:
