@@ -24,7 +24,13 @@ from branchwise import (
     ParameterError,
     datasets,
 )
-from branchwise.evaluation import FoldAssignment, candidate, compare, cross_validated
+from branchwise.evaluation import (
+    FoldAssignment,
+    candidate,
+    compare,
+    cross_validated,
+    search,
+)
 from branchwise.evaluation.cross_validate import learning_curve
 from branchwise.evaluation.metrics import (
     Reliability,
@@ -181,6 +187,9 @@ def test_weights_are_for_fitting():
         # All answer with a, which weighs more; a third of the rows has it.
         assert found[name].confusion.tolist() == [[20, 0], [40, 0]]
         assert found[name]["accuracy"].mean == pytest.approx(1 / 3)
+    grid = {"max_depth": [1, 2]}
+    tuned = search(candidate("sklearn"), X, y, grid, cv=4, sample_weight=weights)
+    assert [trial.mean for trial in tuned.trials] == pytest.approx([1 / 3] * 2)
 
 
 def test_rows_that_are_drawn_again_are_scored_as_scikit_learn_does():
