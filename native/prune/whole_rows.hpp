@@ -5,118 +5,9 @@
 
 #pragma once
 
-#include <cstring>
-
-#include "prune/state.hpp"
+#include "prune/row_records.hpp"
 
 namespace branchwise {
-
-// The cells of the columns that a tree tests about, side by side: a row on its way down
-// needs several of them, in random order, and so meets them in one place.
-class RowRecords {
-  public:
-    RowRecords(const Table& table, const PruneTree& tree)
-        : table_(table), at_(table.columns.size(), unused) {
-        for (const PruneNode& node : tree.nodes)
-            if (node.column >= 0) take_in(size_t(node.column));
-        bytes_.resize(table.n_rows * stride_);
-        for (size_t row = 0; row < table.n_rows; row += block)
-            for (size_t j = 0; j < at_.size(); ++j)
-                if (at_[j] != unused) copy(table.columns[j], at_[j], row);
-    }
-
-    // 0 or 1 for the sides of a threshold, 2 for a missing number.
-    uint32_t code(const PruneNode& node, uint32_t row) const {
-        const Column& column = table_.columns[size_t(node.column)];
-        const uint8_t* cell = &bytes_[row * stride_ + at_[size_t(node.column)]];
-        if (column.numeric) {
-            double number;
-            std::memcpy(&number, cell, sizeof number);
-            return std::isnan(number) ? 2 : number > node.threshold;
-        }
-        if (column.width == 1) return *cell;
-        uint32_t code = 0;
-        std::memcpy(&code, cell, size_t(column.width));
-        return code;
-    }
-
-    // Where a row has its one-byte code of a column.
-    size_t place(size_t column) const { return at_[column]; }
-    const uint8_t* row(uint32_t row) const { return &bytes_[row * stride_]; }
-
-    void fetch(uint32_t row) const { __builtin_prefetch(&bytes_[row * stride_]); }
-
-  private:
-    static constexpr size_t unused = ~size_t(0);
-    static constexpr size_t block = 256;  // rows that stay in the cache
-
-    void take_in(size_t column) {
-        if (at_[column] != unused) return;
-        at_[column] = stride_;
-        stride_ +=
-            table_.columns[column].numeric ? sizeof(double) : size_t(table_.columns[column].width);
-    }
-
-    void copy(const Column& column, size_t at, size_t begin) {
-        if (!column.numeric && column.width == 1)
-            return copy_cells<uint8_t>(column.codes, at, begin);
-        if (!column.numeric && column.width == 2)
-            return copy_cells<uint16_t>(column.codes, at, begin);
-        if (!column.numeric) return copy_cells<uint32_t>(column.codes, at, begin);
-        copy_cells<double>(column.numbers, at, begin);
-    }
-
-    template <typename Cell>
-    void copy_cells(const void* cells, size_t at, size_t begin) {
-        const auto* from = static_cast<const Cell*>(cells);
-        const size_t end = std::min(begin + block, table_.n_rows);
-        const size_t stride = stride_;
-        uint8_t* to = bytes_.data() + begin * stride + at;
-        for (size_t row = begin; row < end; ++row, to += stride)
-            std::memcpy(to, from + row, sizeof(Cell));
-    }
-
-    const Table& table_;
-    std::vector<size_t> at_;  // by column
-    size_t stride_ = 0;
-    Array<uint8_t> bytes_;
-};
-
-// Code -> branch of a node: a table, or where a column has far more codes than lead to
-// branches, a sorted list of these.
-class BranchOfCode {
-  public:
-    bool empty() const { return table_.empty() && listed_.empty(); }
-    void clear() {
-        table_.clear();
-        listed_.clear();
-    }
-
-    void make(uint32_t n_codes, std::vector<std::pair<uint32_t, int32_t>> branches) {
-        if (n_codes > 4 * branches.size() + 64) {
-            listed_ = std::move(branches);
-            std::stable_sort(listed_.begin(), listed_.end(),
-                             [](const auto& a, const auto& b) { return a.first < b.first; });
-            return;
-        }
-        table_.assign(n_codes, stop_here);
-        for (const auto& [code, branch] : branches) table_[code] = branch;
-    }
-
-    int32_t operator[](uint32_t code) const {
-        if (!table_.empty()) return table_[code];
-        const auto after = std::upper_bound(
-            listed_.begin(), listed_.end(), code,
-            [](uint32_t wanted, const auto& entry) { return wanted < entry.first; });
-        return after != listed_.begin() && std::prev(after)->first == code
-                   ? std::prev(after)->second
-                   : stop_here;
-    }
-
-  private:
-    std::vector<int32_t> table_;
-    std::vector<std::pair<uint32_t, int32_t>> listed_;
-};
 
 class WholeRows {
   public:
@@ -192,6 +83,7 @@ class WholeRows {
     // Part the rows of a node by its branches, if a child has still to be decided.
     void part(Frame& frame) {
         frame.fractional = true;
+        frame.starts.clear();
         const PruneNode& node = state_.tree.nodes[frame.node];
         if (std::all_of(node.children.begin(), node.children.end(),
                         [&](uint32_t c) { return state_.done(c); }))
@@ -240,41 +132,79 @@ class WholeRows {
     // already.
     int64_t try_branch(const Frame& frame, uint32_t branch) {
         forget();
-        const int64_t most = state_.tree_errors(frame.node) + state_.slack();
-        const int64_t own_errors = state_.errors(branch);
+        Trial trial{branch, state_.tree_errors(frame.node) + state_.slack()};
         const PruneNode& node = state_.tree.nodes[frame.node];
-        const BranchOfCode& jump_table = table(frame.node);
-        const auto own = int32_t(std::find(node.children.begin(), node.children.end(), branch) -
-                                 node.children.begin());
-        size_t check = frame.begin + first_look;
-        for (size_t i = frame.begin; i < frame.end; ++i) {
-            fetch_ahead(i, frame.end);
-            if (jump_table[records_.code(node, rows_[i])] != own) walk(branch, rows_[i]);
-            if (i + 1 != check) continue;
-            const int64_t so_far = errors_of_trial(branch);
-            if (so_far > most) return so_far;
-            // About when it will be too large, if the rows that follow are like these.
-            const double share = (double(most) - double(own_errors)) /
-                                 std::max(double(so_far) - double(own_errors), 1.0);
-            const auto n = double(check - frame.begin);
-            check = frame.begin + size_t(n * std::clamp(1.05 * share, 1.25, 4.0));
+        const auto own = size_t(std::find(node.children.begin(), node.children.end(), branch) -
+                                node.children.begin());
+        if (!frame.starts.empty()) {  // its rows lie side by side
+            if (!try_rows(
+                    frame.begin, frame.starts[own], [](uint32_t) { return true; }, trial) ||
+                !try_rows(
+                    frame.starts[own + 1], frame.end, [](uint32_t) { return true; }, trial))
+                return trial.errors;
+        } else {
+            const BranchOfCode& jump_table = table(frame.node);
+            const auto leaves = [&](uint32_t row) {
+                return jump_table[records_.code(node, row)] != int32_t(own);
+            };
+            if (!try_rows(frame.begin, frame.end, leaves, trial)) return trial.errors;
         }
         return errors_of_trial(branch);
     }
 
-    static constexpr size_t first_look = 128;
+    // How far a trial has come.
+    struct Trial {
+        uint32_t branch;
+        int64_t most;               // errors that are not too many
+        size_t n = 0;               // rows that were sent down the branch
+        size_t check = first_look;  // so many rows are to be, until errors are looked at
+        int64_t errors = 0;         // when they were last
+    };
+
+    // Send rows of which `goes` is true down the branch; false if it errs too much.
+    template <typename Goes>
+    bool try_rows(size_t begin, size_t end, const Goes& goes, Trial& trial) {
+        uint32_t together[side_by_side];
+        size_t n = 0;
+        for (size_t i = begin; i < end; ++i) {
+            fetch_ahead(i, end);
+            together[n] = rows_[i];
+            n += goes(rows_[i]);
+            if (n < side_by_side && i + 1 < end) continue;
+            walk(trial.branch, together, n);
+            trial.n += n;
+            n = 0;
+            if (trial.n >= trial.check && errs_too_much(trial)) return false;
+        }
+        return true;
+    }
+
+    bool errs_too_much(Trial& trial) {
+        trial.errors = errors_of_trial(trial.branch);
+        if (trial.errors > trial.most) return true;
+        // About when it will be too large, if the rows that follow are like these.
+        const auto own = double(state_.errors(trial.branch));
+        const double share = (double(trial.most) - own) / std::max(double(trial.errors) - own, 1.0);
+        trial.check = size_t(double(trial.n) * std::clamp(1.05 * share, 1.25, 4.0));
+        return false;
+    }
+
+    static constexpr size_t first_look = 64;
     static constexpr size_t ahead = 16;
+    static constexpr size_t side_by_side = 16;
 
     void fetch_ahead(size_t i, size_t end) const {
-        if (i + ahead < end) records_.fetch(rows_[i + ahead]);
+        if (i + ahead >= end) return;
+        records_.fetch(rows_[i + ahead]);
+        __builtin_prefetch(&table_.labels[rows_[i + ahead]]);
     }
 
     // What a row needs to pass a node that tests a column of one-byte codes: where its code is,
     // and where the nodes are that codes lead to. Rows pass them in random order, so it is short.
     struct Jump {
-        static constexpr uint32_t none = ~uint32_t(0);
+        static constexpr uint32_t none = ~uint32_t(0), leaf = none - 1;
         uint32_t place = none;  // none: to be found out
-        uint32_t first = none;  // none: a leaf, or another column
+        uint32_t first = none;  // none: another column
     };
     static constexpr uint32_t nowhere = ~uint32_t(0);
 
@@ -286,6 +216,7 @@ class WholeRows {
         if (made.place != Jump::none) return made;
         const PruneNode& at = state_.tree.nodes[node];
         made.place = 0;
+        made.first = at.is_leaf() ? Jump::leaf : Jump::none;
         if (at.is_leaf()) return made;
         const Column& column = table_.columns[size_t(at.column)];
         if (column.numeric || column.width != 1 || next_nodes_.size() >= Jump::none / 2)
@@ -299,23 +230,44 @@ class WholeRows {
         return made;
     }
 
-    // Add a row to the node where its way ends.
-    void walk(uint32_t node, uint32_t row) {
-        const uint8_t* const cells = records_.row(row);
-        for (;;) {
-            const Jump& fast = jump(node);
-            if (fast.first != Jump::none) {
-                const uint32_t next = next_nodes_[fast.first + cells[fast.place]];
-                if (next == nowhere) return stop(node, row);
-                node = next;
-                continue;
-            }
-            const PruneNode& at = state_.tree.nodes[node];
-            if (at.is_leaf()) return add(node, row);
-            const int32_t way = table(node)[records_.code(at, row)];
-            if (way < 0) return stop(node, row);
-            node = at.children[size_t(way)];
+    // Add some rows to the nodes where their ways end. They go one step after the other: the
+    // memory that one waits for is on its way while others go.
+    void walk(uint32_t branch, const uint32_t* rows, size_t n) {
+        uint32_t node[side_by_side], on_its_way[side_by_side];
+        bool stops[side_by_side] = {};
+        for (size_t k = 0; k < n; ++k) {
+            node[k] = branch;
+            on_its_way[k] = uint32_t(k);
         }
+        for (size_t left = n; left;) {
+            size_t going = 0;
+            for (size_t i = 0; i < left; ++i) {
+                const uint32_t k = on_its_way[i];
+                const uint32_t next = next_node(node[k], rows[k]);
+                stops[k] = next == nowhere;
+                if (next == nowhere || next == node[k]) continue;
+                node[k] = next;
+                on_its_way[going++] = k;
+            }
+            left = going;
+        }
+        for (size_t k = 0; k < n; ++k) {
+            if (stops[k])
+                stop(node[k], rows[k]);
+            else
+                add(node[k], rows[k]);
+        }
+    }
+
+    // Where a row goes from a node: a leaf keeps it.
+    uint32_t next_node(uint32_t node, uint32_t row) {
+        const Jump& fast = jump(node);
+        if (fast.first == Jump::leaf) return node;
+        if (fast.first != Jump::none)
+            return next_nodes_[fast.first + records_.row(row)[fast.place]];
+        const PruneNode& at = state_.tree.nodes[node];
+        const int32_t way = table(node)[records_.code(at, row)];
+        return way < 0 ? nowhere : at.children[size_t(way)];
     }
 
     void stop(uint32_t node, uint32_t row) {
