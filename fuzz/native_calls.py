@@ -104,10 +104,14 @@ def a_recipe(rng: np.random.Generator) -> Recipe:
     """Return a recipe that the extension serves."""
     if rng.random() < 0.3:
         return C45
+    branching = str(rng.choice(["values", "groups", "two-way"]))
+    policies = ["branch", "split", "largest", "node"]
+    if branching == "two-way":
+        policies += ["learned"]
     return Recipe(
         criterion=str(rng.choice(["gain", "gain_ratio", "gini"])),
-        branching=str(rng.choice(["values", "groups", "two-way"])),
-        missing=str(rng.choice(["branch", "split", "largest", "node"])),  # type: ignore[arg-type]
+        branching=branching,  # type: ignore[arg-type]
+        missing=str(rng.choice(policies)),  # type: ignore[arg-type]
         unseen=str(rng.choice(["branch", "split", "largest", "node"])),  # type: ignore[arg-type]
         max_depth=None if rng.random() < 0.7 else int(rng.integers(0, 4)),
         min_samples_leaf=int(rng.integers(1, 4)),
@@ -139,12 +143,16 @@ def grow_arguments(rng: np.random.Generator) -> tuple[dict[str, Any], tuple[Any,
 def numbers_call(rng: np.random.Generator) -> Call:
     """Return a call of growth from numbers."""
     columns, data = a_table(rng)
+    branching = str(rng.choice(["values", "two-way"]))
+    policies = ["branch", "largest", "node"]
+    if branching == "two-way":
+        policies += ["learned"]
     recipe = replace(
         a_recipe(rng),
         criterion=str(rng.choice(["variance", "poisson"])),
-        branching=str(rng.choice(["values", "two-way"])),  # type: ignore[arg-type]
+        branching=branching,  # type: ignore[arg-type]
         algorithm="CART",
-        missing=str(rng.choice(["branch", "largest", "node"])),  # type: ignore[arg-type]
+        missing=str(rng.choice(policies)),  # type: ignore[arg-type]
         pruning=None,
         quinlan_thresholds=False,
         average_gain=False,

@@ -17,10 +17,6 @@ constexpr int64_t most_threads = 4096;
 constexpr size_t most_terms = 64;
 constexpr int64_t no_limit = int64_t(1) << 62;
 
-inline Policy policy(Fields& given, const char* name) {
-    return given.choice<Policy>(name, {"branch", "split", "largest", "node", "error"});
-}
-
 inline void read_options(Options& options, Fields& given) {
     options.max_depth = given.whole("max_depth", -1, no_limit);
     options.cases_to_split = given.number("cases_to_split", 0);
@@ -33,8 +29,10 @@ inline void read_options(Options& options, Fields& given) {
     options.quinlan = given.flag("quinlan");
     options.threshold_at_value = given.flag("threshold_at_value");
     options.few_values = read_flags(given.list("few_values"), "few_values");
-    options.missing = policy(given, "missing");
-    options.unseen = policy(given, "unseen");
+    options.missing =
+        given.choice<Policy>("missing", {"branch", "split", "largest", "node", "error", "learned"});
+    options.unseen =
+        given.choice<Policy>("unseen", {"branch", "split", "largest", "node", "error"});
     options.series = read_numbers(given.list("series"), "series", 0, 3);
     if (options.series.empty() || options.series.size() > most_terms)
         refuse("series must have between 1 and 64 entries");
@@ -46,6 +44,8 @@ inline void check_all_options(const Problem& problem, Fields& given) {
     given.check_all_taken();
     if (problem.few_values.size() != problem.columns.size())
         refuse("few_values must have one entry for each column");
+    if (problem.missing == Policy::learned && problem.branching != Branching::two_way)
+        refuse("missing must not be learned unless branching is two-way");
 }
 
 inline void check_fractions(const Problem& problem) {

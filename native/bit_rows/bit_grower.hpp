@@ -50,7 +50,8 @@ class BitGrower : public Grower {
         size_t words = 0;
         size_t room = 0;
         for (const Column& column : problem.columns) {
-            if (column.numeric || column.width != 1 || column.n_codes > most_values + 1) return false;
+            if (column.numeric || column.width != 1 || column.n_codes > most_values + 1)
+                return false;
             if (column.has_missing && problem.missing != Policy::branch) return false;
             const uint32_t count = column.n_codes - (column.has_missing ? 0 : 1);
             if (count > most_values) return false;
@@ -394,8 +395,9 @@ class BitGrower : public Grower {
     }
 
     void record_split_on(const Job& job, size_t j, bool own, int64_t first) {
-        const bool tested =
-            problem_.missing == Policy::largest || problem_.unseen == Policy::largest;
+        const bool tested = problem_.missing == Policy::largest ||
+                            problem_.missing == Policy::learned ||
+                            problem_.unseen == Policy::largest;
         const int32_t largest = tested ? largest_of_branches() : stop_here;
         const int32_t missing_branch = own ? int32_t(n_branches_) - 1 : stop_here;
         Split split;

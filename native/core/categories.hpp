@@ -61,7 +61,7 @@ class Grouper {
         return group_;
     }
 
-  private:
+  protected:
     void add_up_all() {
         start_side();
         for (size_t v = 0; v < values_->count(); ++v) add_to_side(v);

@@ -60,6 +60,7 @@ struct Candidate {
     bool varies = true;
     double threshold = std::numeric_limits<double>::quiet_NaN();
     uint32_t boundary = 0;
+    int32_t missing_to = stop_here;  // the side of missing cases, where it is learned
 };
 
 // C4.5 takes only splits that gain about as much as the splits of a node do on average.
@@ -132,10 +133,15 @@ inline int32_t largest_branch(const std::vector<double>& sizes) {
         sizes.begin());
 }
 
+// The right one of two sides where it weighs more, otherwise the left.
+inline bool right_is_larger(double left, double right) { return left < right - right * tie; }
+
 inline int32_t missing_route(const Problem& problem, int32_t largest, int32_t missing_branch) {
     switch (problem.missing) {
         case Policy::branch:
             return missing_branch;
+        case Policy::learned:
+            return missing_branch == stop_here ? largest : missing_branch;
         case Policy::largest:
             return largest;
         case Policy::split:

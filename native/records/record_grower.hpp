@@ -270,6 +270,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
     // Into made_; where codes lead is noted in branch_of_code_.
     void make_branches(const Weighed<W>& node, size_t j) {
         made_.clear();
+        int32_t learned = candidates_[j].missing_to;
         if (records_.is_list(j))
             make_sides_of_list(node.job, j);
         else if (records_.is_numeric(j))
@@ -277,8 +278,8 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
         else if (problem_.branching == Branching::values)
             make_values(node.job, j);
         else
-            make_groups(node, j);
-        route_missing(node);
+            learned = make_groups(node, j);
+        route_missing(node, learned);
     }
 
     void add_to_branch(size_t branch, const W* weights, W size, double cases) {
@@ -329,8 +330,8 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
         counts.forget();
     }
 
-    // A branch for each group of values.
-    void make_groups(const Weighed<W>& node, size_t j) {
+    // A branch for each group of values. Returns that of missing ones, if it is learned.
+    int32_t make_groups(const Weighed<W>& node, size_t j) {
         const auto& groups = scorers_[0].group_values(describe(node), j);
         const Values<W>& values = groups.values;
         for (size_t g = 0; g < groups.count; ++g) made_.add(no_code, classes_);
@@ -344,14 +345,19 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
         for (size_t g = 0; g < groups.count; ++g)
             made_.code[g] =
                 codes[g].size() == 1 ? int32_t(codes[g][0]) : grown_.add_group(codes[g]);
+        return groups.missing_to;
     }
 
-    // What known branches have not got is missing: it has a branch of its own, goes to
-    // the largest, or to none, or is fractional later on.
-    void route_missing(const Weighed<W>& node) {
+    // What known branches have not got is missing: it has a branch of its own, goes to the
+    // `learned` one, the largest, or to none, or is fractional later on.
+    void route_missing(const Weighed<W>& node, int32_t learned) {
         const size_t n_known = made_.count();
         double missing_size = node.total;
         for (double size : made_.size) missing_size -= size;
+        if (missing_size > 0 && learned != stop_here) {
+            made_.missing_branch = learned;
+            made_.size[size_t(learned)] += missing_size;
+        }
         if (missing_size > 0 && problem_.missing == Policy::branch) {
             made_.missing_branch = int32_t(n_known);
             made_.add(no_code, classes_);

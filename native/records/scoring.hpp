@@ -4,8 +4,7 @@
 
 #include "core/branch_impurity.hpp"
 #include "records/counts.hpp"
-#include "records/thresholds.hpp"
-#include "core/categories.hpp"
+#include "records/learned_missing.hpp"
 #include "core/score_bounds.hpp"
 
 namespace branchwise {
@@ -40,10 +39,12 @@ class ColumnScorer {
           ratio_(problem.criterion == Criterion::gain_ratio),
           counts_(problem, records, joint),
           thresholds_(problem, impurities),
+          learned_(problem, impurities),
           known_(classes_),
           missing_(classes_),
           left_(classes_),
           grouper_(problem, impurities),
+          learned_grouper_(problem, impurities),
           impurities_of_(problem, impurities, records.most_codes()) {}
 
     // `least` is the least score that is of any use.
@@ -84,10 +85,14 @@ class ColumnScorer {
         std::vector<W> missing;  // class weights
         W missing_size = 0;
         double missing_cases = 0;
+        int32_t missing_to = stop_here;  // their group, where it is learned
     };
 
     const Groups& group_values(const Scored<W>& node, size_t j) {
         collect_values(node, j);
+        groups_.missing_to = stop_here;
+        if (problem_.missing == Policy::learned && groups_.missing_size > 0)
+            return group_with_missing(node);
         W known_size = W(node.scale.total) - groups_.missing_size;
         for (size_t c = 0; c < classes_; ++c) known_[c] = node.totals[c] - groups_.missing[c];
         const int64_t outside = ratio_ ? impurities_.x_log2_x(W(node.scale.total)) -
@@ -95,9 +100,7 @@ class ColumnScorer {
                                        : 0;
         groups_.group =
             grouper_.group(groups_.values, impurity(known_, known_size), outside, node.scale);
-        groups_.count = groups_.group.empty()
-                            ? 0
-                            : 1 + *std::max_element(groups_.group.begin(), groups_.group.end());
+        count_groups();
         return groups_;
     }
 
@@ -153,6 +156,21 @@ class ColumnScorer {
 
     static constexpr uint32_t no_value = ~uint32_t(0);
 
+    const Groups& group_with_missing(const Scored<W>& node) {
+        const MissingCases<W> missing{&groups_.missing, groups_.missing_size,
+                                      groups_.missing_cases};
+        groups_.group = learned_grouper_.group(groups_.values, missing, node.impurity,
+                                               node.size_impurity, node.scale, groups_.missing_to);
+        count_groups();
+        return groups_;
+    }
+
+    void count_groups() {
+        groups_.count = groups_.group.empty()
+                            ? 0
+                            : 1 + *std::max_element(groups_.group.begin(), groups_.group.end());
+    }
+
     void collect_values(const Scored<W>& node, size_t j) {
         groups_.values.clear();
         groups_.missing.assign(classes_, W(0));
@@ -173,13 +191,13 @@ class ColumnScorer {
         counts_.forget();
     }
 
-    // One branch per group; missing values are a branch of their own or stay outside.
+    // One branch per group; missing values are a branch of their own, in a group, or stay outside.
     Candidate score_groups(const Scored<W>& node, size_t j) {
         const Groups& made = group_values(node, j);
         const bool own_branch = problem_.missing == Policy::branch && made.missing_size > 0;
         impurities_of_.clear(node.classes);
         impurities_of_.expect(node.impurity);
-        if (made.missing_size > 0 && !own_branch)
+        if (made.missing_size > 0 && !own_branch && made.missing_to < 0)
             impurities_of_.set_known(known_.data(), W(node.scale.total) - made.missing_size,
                                      made.missing_size);
         size_t large = 0;
@@ -202,6 +220,11 @@ class ColumnScorer {
                 size += made.values.sizes[v];
                 cases += made.values.cases[v];
             }
+            if (made.missing_to == int32_t(g)) {
+                for (size_t c = 0; c < classes_; ++c) left_[c] += made.missing[c];
+                size += made.missing_size;
+                cases += made.missing_cases;
+            }
             add(left_.data(), size, cases);
         }
         if (own_branch) add(made.missing.data(), made.missing_size, made.missing_cases);
@@ -223,7 +246,9 @@ class ColumnScorer {
         const Known known = count_known(node, j);
         candidate.varies = known.varies || known.tests_missing;
         bool any = false;
-        if (known.may_be_cut) {
+        if (learns_side(sides_)) {
+            if (known.varies) score_with_missing(node, j, least, candidate);
+        } else if (known.may_be_cut) {
             thresholds_.begin(known_, sides_, impurity_to_share(node, sides_), node.scale,
                               records_.values(j));
             if (records_.is_list(j))
@@ -240,10 +265,29 @@ class ColumnScorer {
         return candidate;
     }
 
+    bool learns_side(const Sides<W>& sides) const {
+        return problem_.missing == Policy::learned && sides.missing_total > 0;
+    }
+
+    // Every threshold, with missing cases on either side.
+    void score_with_missing(const Scored<W>& node, size_t j, double least, Candidate& candidate) {
+        const double cases = cases_for_bars(problem_, node.scale.total, node.cases);
+        const Sides<W> all{W(node.scale.total), 0, cases, 0, false};
+        learned_.begin(node.totals, all, node.impurity, node.scale, records_.values(j));
+        learned_.set_missing({&missing_, sides_.missing_total, node.cases - known_cases_});
+        if (records_.is_list(j))
+            learned_.sweep_list(records_, node.job, j, node.classes,
+                                problem_.min_gain > 0 ? no_score : least);
+        else
+            learned_.sweep_ranks(counts_, n_known_ranks_);
+        learned_.choose(candidate);
+    }
+
     // A sorted list, roughly; returns false if it must be scored exactly.
     bool estimate_list(const Scored<W>& node, size_t j, Candidate& candidate, char& sure,
                        ScoreEstimate& estimate) {
         const Known known = count_known(node, j);
+        if (learns_side(sides_)) return false;
         candidate.varies = known.varies || known.tests_missing;
         bool any = false;
         if (known.may_be_cut) {
@@ -365,11 +409,13 @@ class ColumnScorer {
     // Scratch, kept between nodes.
     ValueCounts<W> counts_;
     ThresholdSweep<W> thresholds_;
+    LearnedSweep<W> learned_;
     std::vector<W> known_, missing_, left_;
     std::vector<typename Records<W>::Steps> steps_;  // of known weights, by class of the node
     std::vector<uint32_t> slot_;                     // the place of each class in these
     Sides<W> sides_ = {0, 0, 0, 0, false};
     Grouper<W> grouper_;
+    LearnedGrouper<W> learned_grouper_;
     Groups groups_;
     BranchImpurities<W> impurities_of_;
     ImpurityBounds impurity_bounds_;

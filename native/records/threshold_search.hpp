@@ -41,10 +41,12 @@ class ThresholdSearch {
     }
 
     // `whole`: the impurity that the two sides share out; thresholds are allowed after the entries
-    // `first` to `last`. One that takes away less than `floor` is of no use.
+    // `first` to `last`. One that takes away less than `floor` is of no use. `before`: what is on
+    // the left of all thresholds, by class.
     void search(const Entry* entry, const std::vector<Steps>& known,
                 const std::vector<uint32_t>& classes, size_t first, size_t last, int64_t whole,
-                const Scale& scale, const std::vector<double>* values, double floor) {
+                const Scale& scale, const std::vector<double>* values, double floor,
+                const std::vector<Steps>* before = nullptr) {
         entry_ = entry;
         values_ = values;
         classes_ = classes;
@@ -56,9 +58,11 @@ class ThresholdSearch {
         const auto terms = double(2 * classes.size() + 8);
         off_ = terms * scale.unit + 1e-15 * terms * std::fabs(whole_);
         known_.resize(classes.size());
+        before_.assign(classes.size(), 0);
         slot_.resize(size_t(problem_.n_classes));
         for (size_t k = 0; k < classes.size(); ++k) {
             known_[k] = known[classes[k]];
+            if (before) before_[k] = (*before)[classes[k]];
             slot_[classes[k]] = uint32_t(k);
         }
         if (problem_.criterion == Criterion::gini) {
@@ -131,7 +135,7 @@ class ThresholdSearch {
 
     template <typename Purity>
     void find(const Purity& purity, size_t first, size_t last) {
-        left_.assign(classes_.size(), 0);
+        left_ = before_;
         for (size_t i = 0; i <= first; ++i)
             left_[slot_[label_of(entry_[i].target)]] += steps_of_target(entry_[i].target);
         if (differs(first)) {
@@ -275,7 +279,7 @@ class ThresholdSearch {
     double floor_ = 0, keep_ = 0, best_ = 0;
     size_t n_thresholds_ = 0, n_compact_ = 0;
     std::vector<Contender> contenders_;
-    std::vector<Steps> known_, left_, lefts_, starts_;
+    std::vector<Steps> known_, before_, left_, lefts_, starts_;
     std::vector<double> sides_, bounds_;
 };
 

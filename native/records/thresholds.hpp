@@ -136,6 +136,7 @@ class ThresholdSweep {
                          [&](const Threshold& threshold) { return threshold.score >= least; });
         candidate.score = best->score;
         candidate.drop = best->drop;
+        candidate.missing_to = best->missing_to;
         if (problem_.quinlan) {
             // What it takes to say which of the thresholds it is.
             candidate.drop -= impurities_.log2(double(n_thresholds_));
@@ -149,8 +150,9 @@ class ThresholdSweep {
         set_threshold(candidate, *values_, best->rank, best->next, problem_);
     }
 
-  private:
+  protected:
     using Entry = Ranked<LabelOf<W>>;
+    using Steps = typename Records<W>::Steps;
 
     struct Threshold {
         double score;
@@ -158,6 +160,7 @@ class ThresholdSweep {
         int64_t information;
         uint32_t rank;  // the last on the left
         uint32_t next;  // the first on the right
+        int32_t missing_to;
     };
 
     void to_left(size_t c, W w) {
@@ -211,7 +214,7 @@ class ThresholdSweep {
             problem_.quinlan ? scale_->gain(drop) : scale_->score(drop, information);
         if ((thresholds_.empty() || score > thresholds_.back().score) &&
             (problem_.quinlan || scale_->enough(drop)))
-            thresholds_.push_back({score, drop, information, rank, next});
+            thresholds_.push_back({score, drop, information, rank, next, missing_to_});
     }
 
     void count_inner() {
@@ -248,35 +251,45 @@ class ThresholdSweep {
         }
     }
 
+    // Missing cases that are on a side of every threshold.
+    struct Joined {
+        const std::vector<Steps>* on_left = nullptr;  // their weights by class
+        double left_weight = 0, left_cases = 0, right_weight = 0, right_cases = 0;
+    };
+
     // The thresholds of a list that may be the best, into search_. Returns whether there is any
     // threshold with enough on both sides.
     bool search_list(const Records<W>& records, const RecordJob& job, size_t column,
-                     const std::vector<uint32_t>& classes, double least) {
+                     const std::vector<uint32_t>& classes, double least,
+                     const Joined& joined = {}) {
         const size_t slot = records.slot(column);
         const Entry* entry = records.ranked(job, slot);
         const uint8_t* base = records.first(job);
         const size_t n = job.n_ranked[slot];
         // Entries from either end until they are enough for a side.
-        const auto enough_after = [&](auto at) {
+        const auto enough_after = [&](auto at, double more_weight, double more_cases) {
             typename Records<W>::Steps weight = 0, cases = 0;
             for (size_t i = 0; i < n; ++i) {
                 weight += records.steps(entry[at(i)]);
                 cases += records.share_steps(entry[at(i)], base);
-                const double size = double(records.weight_of(weight));
-                if (cases_for_bars(problem_, size, records.share_of(cases)) >= fewest_ &&
+                const double size = double(records.weight_of(weight)) + more_weight;
+                if (cases_for_bars(problem_, size, records.share_of(cases) + more_cases) >=
+                        fewest_ &&
                     size >= problem_.weight_in_leaf)
                     return i + 1;
             }
             return n;
         };
-        const size_t on_left = enough_after([](size_t i) { return i; });
-        const size_t on_right = enough_after([&](size_t i) { return n - 1 - i; });
+        const size_t on_left =
+            enough_after([](size_t i) { return i; }, joined.left_weight, joined.left_cases);
+        const size_t on_right = enough_after([&](size_t i) { return n - 1 - i; },
+                                             joined.right_weight, joined.right_cases);
         if (on_left + on_right > n) return false;
         steps_.resize(classes_);
         for (uint32_t c : classes) steps_[c] = records.steps_of_weight((*known_)[c]);
         const bool close = problem_.quinlan && !records.all_apart(column);
         search_.search(entry, steps_, classes, on_left - 1, n - on_right - 1, whole_, *scale_,
-                       close ? values_ : nullptr, least * scale_->total);
+                       close ? values_ : nullptr, least * scale_->total, joined.on_left);
         return search_.n_thresholds() > 0;
     }
 
@@ -296,6 +309,7 @@ class ThresholdSweep {
     W left_total_ = 0;
     double left_cases_ = 0;
     int64_t left_inner_ = 0, right_inner_ = 0, whole_ = 0, information_ = 0;
+    int32_t missing_to_ = stop_here;  // of the threshold that is being scored
     std::vector<Threshold> thresholds_;
 };
 

@@ -151,6 +151,17 @@ class PlainScorer {
         const Plain known{node.all.sum - missing.sum, node.all.n - missing.n};
         const bool ordered = records_.is_numeric(j);
         double most = no_score;
+        if (learns_side(missing)) {
+            if (ordered)
+                each_rank_with_missing(j, node.all, missing,
+                                       [&](uint32_t, uint32_t, double square, double sides, bool) {
+                                           most = std::max(most, square / sides * node.all.n);
+                                       });
+            else
+                most = most_with_missing(groups, node.all, missing);
+            return bounds_of(most, groups.size(), node, known, missing, ordered,
+                             learned_off * node.off);
+        }
         if (ordered)
             each_rank(j, known, [&](uint32_t, uint32_t, double square, double sides) {
                 most = std::max(most, square / sides * known.n);
@@ -169,18 +180,29 @@ class PlainScorer {
     struct Certain {
         uint32_t low = 0, high = 0;
         double least = no_score;
+        int32_t missing_to = stop_here;
     };
     Certain certain_threshold(const RecordJob& job, size_t j, const NumberBounds& bounds,
                               const PlainNode& node) const {
         if (!records_.is_list(j)) {
             const Plain missing = counters_[first_[j] + records_.missing_code(j)];
             const Plain known{node.all.sum - missing.sum, node.all.n - missing.n};
+            if (learns_side(missing))
+                return certain_of(node.all.n, bounds, learned_off * node.off,
+                                  [&](const auto& visit) {
+                                      each_rank_with_missing(j, node.all, missing, visit);
+                                  });
             return certain_of(known.n, bounds, node.off,
                               [&](const auto& visit) { each_rank(j, known, visit); });
         }
         const size_t slot = records_.slot(j), n = job.n_ranked[slot];
         const Ranked<double>* entry = records_.ranked(job, slot);
         const Plain known = known_of(job, entry, n, node);
+        const Plain missing{node.all.sum - known.sum, node.all.n - known.n};
+        if (learns_side(missing))
+            return certain_of(
+                node.all.n, bounds, learned_off * node.off_list,
+                [&](const auto& visit) { each_with_missing(entry, n, missing, node, visit); });
         return certain_of(double(n), bounds, node.off_list, [&](const auto& visit) {
             each_threshold(entry, n, known, node, [&](size_t i, double square, double sides) {
                 visit(entry[i].rank, entry[i + 1].rank, square, sides);
@@ -225,9 +247,10 @@ class PlainScorer {
         const double least = (top - 2 * off - surely_apart(top)) / n;
         Certain found;
         size_t number = 0;
-        each([&](uint32_t low, uint32_t high, double square, double sides) {
+        each([&](uint32_t low, uint32_t high, double square, double sides,
+                 int32_t missing_to = stop_here) {
             if (square < least * sides) return;
-            if (++number == 1) found = {low, high, square / sides * n - off};
+            if (++number == 1) found = {low, high, square / sides * n - off, missing_to};
         });
         const bool equal = found.least + off >= top - surely_equal(top) + 2 * off;
         return number == 1 || equal ? found : Certain();
@@ -258,11 +281,97 @@ class PlainScorer {
         }
     }
 
+    // Sums of missing rows are off, too.
+    static constexpr double learned_off = 3;
+
+    bool learns_side(const Plain& missing) const {
+        return problem_.missing == Policy::learned && missing.n > 0;
+    }
+
+    // visit(square, sides, side of missing rows) for a split of known rows, with the others on
+    // either side, the larger one first.
+    template <typename Visit>
+    void with_missing(const Plain& left, const Plain& all, const Plain& missing,
+                      const Visit& visit) const {
+        const bool first = right_is_larger(left.n, all.n - missing.n - left.n);
+        for (const bool on_right : {first, !first}) {
+            Plain joined = left;
+            if (!on_right) {
+                joined.sum += missing.sum;
+                joined.n += missing.n;
+            }
+            const double right = all.n - joined.n;
+            if (std::min(joined.n, right) >= fewest_)
+                visit(square_of(joined, all), joined.n * right, on_right);
+        }
+    }
+
+    // As each_rank, and each_threshold.
+    template <typename Visit>
+    void each_rank_with_missing(size_t j, const Plain& all, const Plain& missing,
+                                const Visit& visit) const {
+        const Plain* counters = &counters_[first_[j]];
+        Plain left;
+        uint32_t low = 0;
+        for (uint32_t rank = 0; rank < records_.missing_code(j); ++rank) {
+            if (!(counters[rank].n > 0)) continue;
+            if (left.n > 0)
+                with_missing(left, all, missing, [&](double square, double sides, bool on_right) {
+                    visit(low, rank, square, sides, on_right);
+                });
+            left.sum += counters[rank].sum;
+            left.n += counters[rank].n;
+            low = rank;
+        }
+    }
+    template <typename Visit>
+    void each_with_missing(const Ranked<double>* entry, size_t n, const Plain& missing,
+                           const PlainNode& node, const Visit& visit) const {
+        const auto go = [&](auto sum) {
+            for (size_t i = 0; i + 1 < n; ++i) {
+                sum.add(entry[i].target - node.centre);
+                if (entry[i].rank == entry[i + 1].rank) continue;
+                with_missing({sum.total(), double(i + 1)}, node.all, missing,
+                             [&](double square, double sides, bool on_right) {
+                                 visit(entry[i].rank, entry[i + 1].rank, square, sides, on_right);
+                             });
+            }
+        };
+        if (node.steps > 0)
+            go(StepSum{node.factor * node.steps, 1 / node.steps});
+        else
+            go(PlainSum{node.factor});
+    }
+
+    // All groupings have enough rows, as below.
+    static double most_with_missing(std::vector<Plain>& groups, const Plain& all,
+                                    const Plain& missing) {
+        double top = no_score;
+        const auto add = [&](Plain left) {
+            for (int turn = 0; turn < 2; ++turn) {
+                top = std::max(top, square_of(left, all) / (left.n * (all.n - left.n)) * all.n);
+                left.sum += missing.sum;
+                left.n += missing.n;
+            }
+        };
+        std::sort(groups.begin(), groups.end(), by_mean);
+        if (groups.size() < 2) return top;
+        Plain left;
+        for (size_t g = 0; g + 1 < groups.size(); ++g) {
+            left.sum += groups[g].sum;
+            left.n += groups[g].n;
+            add(left);
+        }
+        for (const Plain& group : groups) add(group);
+        return top;
+    }
+
+    static bool by_mean(const Plain& a, const Plain& b) { return a.sum * b.n < b.sum * a.n; }
+
     // Values with nearly the same mean may be in another order: then fewer of the groupings have
     // enough rows, or others. So all have.
     static double most_of_groups(std::vector<Plain>& groups, const Plain& known) {
-        std::sort(groups.begin(), groups.end(),
-                  [](const Plain& a, const Plain& b) { return a.sum * b.n < b.sum * a.n; });
+        std::sort(groups.begin(), groups.end(), by_mean);
         double top = no_score;
         Plain left;
         for (size_t g = 0; g + 1 < groups.size(); ++g) {
@@ -318,12 +427,20 @@ class PlainScorer {
         const size_t slot = records_.slot(j), n = job.n_ranked[slot];
         const Ranked<double>* entry = records_.ranked(job, slot);
         const Plain known = known_of(job, entry, n, node);
+        const size_t values = n == 0 ? 0 : entry[0].rank == entry[n - 1].rank ? 1 : 2;
+        const Plain missing{node.all.sum - known.sum, node.all.n - known.n};
         double top = -1;
+        if (learns_side(missing)) {
+            each_with_missing(entry, n, missing, node,
+                              [&](uint32_t, uint32_t, double square, double sides, bool) {
+                                  if (square > top * sides) top = square / sides;
+                              });
+            return bounds_of(top < 0 ? no_score : top * node.all.n, values, node, known, missing,
+                             true, learned_off * node.off_list);
+        }
         each_threshold(entry, n, known, node, [&](size_t, double square, double sides) {
             if (square > top * sides) top = square / sides;
         });
-        const size_t values = n == 0 ? 0 : entry[0].rank == entry[n - 1].rank ? 1 : 2;
-        const Plain missing{node.all.sum - known.sum, node.all.n - known.n};
         return bounds_of(top < 0 ? no_score : top * double(n), values, node, known, missing, true,
                          node.off_list);
     }

@@ -269,6 +269,7 @@ class NumberGrower : public RecordTree<W, double> {
         const PlainScorer::Certain found = plain_->certain_threshold(job, j, bounds, node_);
         if (found.least == no_score) return no_score;
         set_threshold(candidate, records_.values(j), found.low, found.high, problem_);
+        candidate.missing_to = found.missing_to;
         return found.least;
     }
 
@@ -352,14 +353,19 @@ class NumberGrower : public RecordTree<W, double> {
             weigh_sides(node.job, j);
         } else {
             make_groups(node, j);
+            if (!records_.is_numeric(j)) candidates_[j].missing_to = scorers_[0].missing_to();
         }
-        route_missing(node.job);
+        route_missing(node.job, candidates_[j].missing_to);
     }
 
     // What known branches have not got is missing.
-    void route_missing(const Job& job) {
+    void route_missing(const Job& job, int32_t learned = stop_here) {
         double missing = weights_of(job.node)[0];
         for (double size : made_.size) missing -= size;
+        if (missing > 0 && learned != stop_here) {
+            made_.missing_branch = learned;
+            made_.size[size_t(learned)] += missing;
+        }
         if (missing > 0 && problem_.missing == Policy::branch) {
             made_.missing_branch = int32_t(made_.count());
             made_.add(no_code, width_);

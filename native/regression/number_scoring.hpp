@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "records/records.hpp"
-#include "regression/moments.hpp"
+#include "regression/learned_numbers.hpp"
 
 namespace branchwise {
 
@@ -57,6 +57,8 @@ class NumberScorer {
     }
     const std::vector<uint32_t>& branches() const { return branch_; }
     size_t n_branches() const { return n_branches_; }
+    // The branch of missing values, if it is learned.
+    int32_t missing_to() const { return missing_to_; }
 
   private:
     static constexpr bool weighted = NumberRecords<W>::weighted;
@@ -72,6 +74,7 @@ class NumberScorer {
     void collect(const NumberNode& node, size_t j) {
         groups_.clear();
         missing_ = Group{0, 0, {}};
+        missing_to_ = stop_here;
         if (records_.is_list(j))
             collect_list(node, records_.slot(j));
         else
@@ -150,12 +153,18 @@ class NumberScorer {
     }
     bool own_branch() const { return problem_.missing == Policy::branch && missing_.cases > 0; }
 
+    bool learns_side() const { return problem_.missing == Policy::learned && missing_.cases > 0; }
+
     // A branch for each group of groups_, and one for missing values if they have their own.
     Candidate score_branches(const NumberNode& node) {
         joined_.assign(n_branches_, Group{0, 0, {}});
         for (size_t g = 0; g < groups_.size(); ++g) {
             joined_[branch_[g]].cases += groups_[g].cases;
             joined_[branch_[g]].distance += groups_[g].distance;
+        }
+        if (missing_to_ >= 0) {
+            joined_[size_t(missing_to_)].cases += missing_.cases;
+            joined_[size_t(missing_to_)].distance += missing_.distance;
         }
         if (own_branch()) joined_.push_back(missing_);
         Candidate candidate;
@@ -194,7 +203,10 @@ class NumberScorer {
         const bool tests_missing = own_branch() && !groups_.empty();
         candidate.varies = groups_.size() >= 2 || tests_missing;
         const bool few_missing = own_branch() && !enough(missing_.distance, missing_.cases);
-        if (groups_.size() >= 2 && !few_missing) sweep(node, j, candidate);
+        if (groups_.size() >= 2 && learns_side())
+            sweep_with_missing(node, j, candidate);
+        else if (groups_.size() >= 2 && !few_missing)
+            sweep(node, j, candidate);
         if (tests_missing && candidate.score == no_score) score_known(node, candidate);
         return candidate;
     }
@@ -232,10 +244,15 @@ class NumberScorer {
             const double score = node.moments.in_units(node.moments.gain(drop));
             if (!better_.empty() && score <= better_.back().score) continue;
             if (problem_.min_gain > 0 && score < problem_.min_gain - resolution) continue;
-            better_.push_back({score, drop, g});
+            better_.push_back({score, drop, g, stop_here});
         }
         // A branch of missing values must have events, too.
         if (better_.empty() || (own_branch() && !node.moments.allows(missing_.distance))) return;
+        take_first_best(j, resolution, candidate);
+    }
+
+    // Of the thresholds in better_.
+    void take_first_best(size_t j, double resolution, Candidate& candidate) const {
         const double least = least_of_equals(better_.back().score, resolution);
         const auto best = std::find_if(better_.begin(), better_.end(),
                                        [&](const Better& one) { return one.score >= least; });
@@ -243,7 +260,45 @@ class NumberScorer {
         const uint32_t low = groups_[best->group].code, high = groups_[best->group + 1].code;
         candidate.score = best->score;
         candidate.drop = best->drop;
+        candidate.missing_to = best->missing_to;
         set_threshold(candidate, values, low, high, problem_);
+    }
+
+    // Every threshold, with missing cases on either side.
+    void sweep_with_missing(const NumberNode& node, size_t j, Candidate& candidate) {
+        const NumberSide missing{missing_.distance, missing_.cases};
+        NumberSide all, left;
+        for (const Group& group : groups_) all += {group.distance, group.cases};
+        NumberSide whole = all;
+        whole += missing;
+        const int64_t before = node.moments.impurity(whole.distance);
+        const double resolution = node.moments.in_units(node.moments.resolution());
+        better_.clear();
+        for (size_t g = 0; g + 1 < groups_.size(); ++g) {
+            left += {groups_[g].distance, groups_[g].cases};
+            const auto offer = [&](bool on_right, const NumberSide& l, const NumberSide& r) {
+                if (!admits(node, l) || !admits(node, r)) return;
+                const int64_t drop = drop_of(node, before, l, r);
+                const double score = node.moments.in_units(node.moments.gain(drop));
+                if (!better_.empty() && score <= better_.back().score) return;
+                if (problem_.min_gain > 0 && score < problem_.min_gain - resolution) return;
+                better_.push_back({score, drop, g, int32_t(on_right)});
+            };
+            each_side_of_missing(left, all - left, missing, offer);
+        }
+        if (!better_.empty()) take_first_best(j, resolution, candidate);
+    }
+
+    // Whether one of two sides is large enough.
+    bool admits(const NumberNode& node, const NumberSide& side) const {
+        return enough(side.distance, side.cases) && large(side.distance, side.cases) &&
+               node.moments.allows(side.distance);
+    }
+    static int64_t drop_of(const NumberNode& node, int64_t before, const NumberSide& left,
+                           const NumberSide& right) {
+        const int64_t in_branches =
+            node.moments.impurity(left.distance) + node.moments.impurity(right.distance);
+        return std::max<int64_t>(before - in_branches, 0);
     }
 
     // All known numbers against missing ones.
@@ -277,6 +332,7 @@ class NumberScorer {
         std::iota(order_.begin(), order_.end(), 0u);
         std::stable_sort(order_.begin(), order_.end(),
                          [&](uint32_t a, uint32_t b) { return means_[a] < means_[b]; });
+        if (learns_side()) return group_with_missing(node);
         Distance all, left;
         double all_cases = 0, left_cases = 0;
         for (const Group& group : groups_) {
@@ -296,7 +352,8 @@ class NumberScorer {
                 continue;
             const int64_t in_branches = node.moments.impurity(left) + node.moments.impurity(right);
             const double score = node.moments.gain(std::max<int64_t>(whole - in_branches, 0));
-            if (better_.empty() || score > better_.back().score) better_.push_back({score, 0, i});
+            if (better_.empty() || score > better_.back().score)
+                better_.push_back({score, 0, i, stop_here});
         }
         if (better_.empty()) return;
         const double least = least_of_equals(better_.back().score, node.moments.resolution());
@@ -309,11 +366,31 @@ class NumberScorer {
         n_branches_ = 2;
     }
 
+    // The same with missing values in one of the groups.
+    void group_with_missing(const NumberNode& node) {
+        const NumberSide missing{missing_.distance, missing_.cases};
+        sides_.clear();
+        NumberSide whole = missing;
+        for (const Group& group : groups_) {
+            sides_.push_back({group.distance, group.cases});
+            whole += sides_.back();
+        }
+        const int64_t before = node.moments.impurity(whole.distance);
+        const auto score = [&](const NumberSide& left, const NumberSide& right) {
+            if (!admits(node, left) || !admits(node, right)) return no_score;
+            return node.moments.gain(drop_of(node, before, left, right));
+        };
+        const LearnedGroups groups(sides_, order_, missing, score);
+        missing_to_ = groups.choose(node.moments.resolution(), branch_);
+        if (missing_to_ >= 0) n_branches_ = 2;
+    }
+
     // A candidate that is better than all before it: the first of the best is one of these.
     struct Better {
         double score;
         int64_t drop;
         size_t group;  // the last on the left
+        int32_t missing_to;
     };
 
     const Problem& problem_;
@@ -326,6 +403,8 @@ class NumberScorer {
     std::vector<uint32_t> present_, order_, branch_;
     std::vector<Group> groups_, joined_;
     Group missing_{0, 0, {}};
+    int32_t missing_to_ = stop_here;
+    std::vector<NumberSide> sides_;  // by value
     size_t n_branches_ = 0;
     std::vector<double> means_;
     std::vector<Better> better_;

@@ -214,6 +214,8 @@ BAD_GROWTH = {
     "two grids without weights": {"fractions": True, "case_step": 0.5},
     "unknown criterion": {"criterion": "variety"},
     "unknown policy": {"missing": "nowhere"},
+    "unknown policy of unseen values": {"unseen": "learned"},
+    "a learned side of many branches": {"missing": "learned"},
     "no series": {"series": []},
 }
 

@@ -147,7 +147,6 @@ def test_recipes_that_are_left_to_the_reference():
     assert native.serves(REGRESSION)
     assert native.serves(Recipe(criterion="poisson"))
     for changed in (
-        {"missing": "learned"},
         {"missing": "surrogate"},
         {"max_p_value": 0.05},
     ):

@@ -23,7 +23,7 @@ from branchwise.native import (
     plain_arrays,
 )
 from branchwise.recipe import Recipe
-from branchwise.recipe.parameters import BUILT_IN, UNSEEN_POLICIES
+from branchwise.recipe.parameters import BUILT_IN
 from branchwise.tree.tree import Tree
 
 #: Cells (rows x columns) that a node must have to be divided among threads.
@@ -41,7 +41,7 @@ def serves(recipe: Recipe) -> bool:
             and recipe.quinlan_thresholds == recipe.average_gain
             and not (recipe.quinlan_thresholds and recipe.criterion != "gain_ratio")
         )
-    known &= not recipe.tests_splits and recipe.missing in UNSEEN_POLICIES
+    known &= not recipe.tests_splits and recipe.missing != "surrogate"
     return known and available()
 
 
