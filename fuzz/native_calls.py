@@ -114,6 +114,7 @@ def a_recipe(rng: np.random.Generator) -> Recipe:
         missing=str(rng.choice(policies)),  # type: ignore[arg-type]
         unseen=str(rng.choice(["branch", "split", "largest", "node"])),  # type: ignore[arg-type]
         max_depth=None if rng.random() < 0.7 else int(rng.integers(0, 4)),
+        max_p_value=None if rng.random() < 0.7 else float(rng.choice([1.0, 0.1])),
         min_samples_leaf=int(rng.integers(1, 4)),
         min_gain=float(rng.choice([0.0, 0.1])),
     )

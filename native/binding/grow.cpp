@@ -66,7 +66,7 @@ std::vector<Grown> grow_classes(const Problem& problem, double total_of_rows, co
     return grow_records<uint32_t>(problem, impurities, watch, pool);
 }
 
-nb::dict grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes,
+nb::object grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes,
                    nb::object weights, nb::dict options, nb::object progress) {
     Problem problem;
     Arrays arrays;

@@ -38,7 +38,7 @@ std::vector<Grown> grow_numbers(const Problem& problem, const NumberScale& scale
 }
 
 // `values` are in a unit in which none is above 1.
-nb::dict grow_number_tree(nb::list columns, nb::list n_codes, nb::handle values, nb::object weights,
+nb::object grow_number_tree(nb::list columns, nb::list n_codes, nb::handle values, nb::object weights,
                           nb::dict options, nb::object progress) {
     Problem problem;
     Arrays arrays;

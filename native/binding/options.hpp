@@ -10,6 +10,7 @@
 
 #include "binding/tree_arrays.hpp"
 #include "core/parallel.hpp"
+#include "core/significance.hpp"
 
 namespace branchwise {
 
@@ -33,6 +34,8 @@ inline void read_options(Options& options, Fields& given) {
         given.choice<Policy>("missing", {"branch", "split", "largest", "node", "error", "learned"});
     options.unseen =
         given.choice<Policy>("unseen", {"branch", "split", "largest", "node", "error"});
+    options.tests_splits = given.flag("tests_splits");
+    options.max_log_p = given.number("max_log_p", -1e4, 0);
     options.series = read_numbers(given.list("series"), "series", 0, 3);
     if (options.series.empty() || options.series.size() > most_terms)
         refuse("series must have between 1 and 64 entries");
@@ -65,19 +68,21 @@ inline unsigned useful_threads(const Problem& problem) {
 }
 
 // Grow without the GIL, and lay the tree out; `width`: the weights of a node. What is left to do
-// with these arrays does complete(tree).
+// with these arrays does complete(tree). None where the reference must grow the tree.
 template <typename Grow, typename Complete>
-nb::dict hand_over_grown(const nb::object& progress, size_t width, const Grow& grow,
-                         const Complete& complete) {
+nb::object hand_over_grown(const nb::object& progress, size_t width, const Grow& grow,
+                           const Complete& complete) {
     PythonInterruptCheck python(progress);
     const Watch watch = std::ref(python);
     std::unique_ptr<TreeArrays> tree;
-    {
+    try {
         ReleasedGil released;
         const std::vector<Grown> grown = grow(watch);
         if (!python.interrupted()) tree = std::make_unique<TreeArrays>(in_levels(grown, width));
         if (tree) complete(*tree);
         if (tree) watch(tree->n_nodes());
+    } catch (const Undecided&) {
+        return nb::none();
     }
     if (python.interrupted()) throw nb::python_error();
     return hand_over(std::move(*tree));

@@ -43,7 +43,7 @@ class BitGrower : public Grower {
     // Whether the representation can hold the problem; `values` gets the number of
     // values of each column.
     static bool suits(const Problem& problem, std::vector<uint32_t>& values) {
-        if (problem.weights || problem.fractions) return false;
+        if (problem.weights || problem.fractions || problem.tests_splits) return false;
         if (problem.columns.size() > most_columns || problem.n_classes > int(most_classes))
             return false;
         values.clear();

@@ -58,6 +58,8 @@ struct Candidate {
     double score = no_score;
     int64_t drop = -1;
     bool varies = true;
+    bool possible = false;      // it can split the node, whatever it gains
+    uint32_t n_thresholds = 0;  // that it is the best of
     double threshold = std::numeric_limits<double>::quiet_NaN();
     uint32_t boundary = 0;
     int32_t missing_to = stop_here;  // the side of missing cases, where it is learned
@@ -92,14 +94,20 @@ inline void drop_below_average(std::vector<Candidate>& candidates, const Scale& 
             candidate.score = no_score;
 }
 
-inline int first_best_column(const std::vector<Candidate>& candidates, const Scale& scale) {
+// least_of(top) is the least score that is equal to the best.
+template <typename LeastOf>
+int first_best_candidate(const std::vector<Candidate>& candidates, const LeastOf& least_of) {
     double top = no_score;
     for (const auto& candidate : candidates) top = std::max(top, candidate.score);
     if (top == no_score) return -1;
-    const double least = scale.least(top);
+    const double least = least_of(top);
     for (size_t j = 0; j < candidates.size(); ++j)
         if (candidates[j].score >= least) return int(j);
     return -1;
+}
+
+inline int first_best_column(const std::vector<Candidate>& candidates, const Scale& scale) {
+    return first_best_candidate(candidates, [&](double top) { return scale.least(top); });
 }
 
 // The fewest cases that C4.5 wants on each side of a threshold.

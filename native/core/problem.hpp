@@ -71,6 +71,8 @@ struct Options {
     std::vector<bool> few_values;     // columns that count for the average gain
     Policy missing = Policy::branch;
     Policy unseen = Policy::node;
+    bool tests_splits = false;  // only significant splits are made
+    double max_log_p = 0;       // logarithm of their largest p-value
 
     int bits = 0;                // impurities are in units of 2^-bits
     std::vector<double> series;  // of logarithms

@@ -104,6 +104,11 @@ struct Grown {
         const size_t start = starts_of_groups[number];
         return {grouped.data() + start, starts_of_groups[number + 1] - start};
     }
+    size_t n_groups() const { return starts_of_groups.size() - 1; }
+    void keep_groups(size_t n) {
+        starts_of_groups.resize(n + 1);
+        grouped.resize(starts_of_groups.back());
+    }
     template <typename Codes>
     int32_t add_group(const Codes& codes) {
         grouped.insert(grouped.end(), codes.begin(), codes.end());

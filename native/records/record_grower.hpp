@@ -49,6 +49,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
         std::fill(candidates_.begin(), candidates_.end(), Candidate());
         joint_.clear();
         open_columns_ = *job.alive;
+        if (problem_.tests_splits) return split_if_significant(job, stack);
         const bool small = job.n <= SmallNode<W>::most_records;
         const bool drops_thin = small && may_be_thin_;
         if (drops_thin) drop_thin_columns(job);
@@ -76,6 +77,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
     using Base::candidates_;
     using Base::find_branches;
     using Base::grown_;
+    using Base::log_tries;
     using Base::made_;
     using Base::may_be_split;
     using Base::mover_;
@@ -85,6 +87,8 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
     using Base::record_branches;
     using Base::records_;
     using Base::side_of;
+    using Base::test_;
+    using Base::visit_tested;
     using Base::weights_of;
     using Base::width_;
 
@@ -107,6 +111,35 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
         return present > 1 &&
                may_be_split(cases_for_bars(problem_, total, grown_.nodes[size_t(node)].cases),
                             depth);
+    }
+
+    // The same where splits must be significant: all columns are candidates.
+    void split_if_significant(const Job& job, std::vector<Job>& stack) {
+        const Scored<W> node = describe(weigh(job));
+        count_columns(node);
+        pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
+            candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
+        });
+        if (problem_.quinlan) drop_below_average(candidates_, node.scale, problem_);
+        const int best = first_significant(
+            candidates_, [&](double top) { return node.scale.least(top); },
+            [&](size_t j) { return is_significant(node, j); });
+        if (best >= 0) carry_out(node, size_t(best), stack);
+    }
+
+    bool is_significant(const Weighed<W>& node, size_t j) {
+        const size_t n_groups = grown_.n_groups();
+        make_branches(node, j);
+        std::vector<double> weights(made_.count() * classes_, 0.0);
+        double cases = 0;
+        visit_tested(node.job, j, [&](uint32_t branch, const uint8_t* record) {
+            const auto weight = double(records_.weight(record));
+            weights[branch * classes_ + records_.label(record)] += weight;
+            cases += cases_for_bars(problem_, weight, records_.share(record));
+        });
+        const double tries = log_tries(j);
+        grown_.keep_groups(n_groups);
+        return test_.passes(weights, classes_, cases, tries);
     }
 
     // Leave those columns of a small node open that have two values, all with the cases of

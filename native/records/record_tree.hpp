@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/grower.hpp"
+#include "core/significance.hpp"
 #include "records/moves.hpp"
 
 namespace branchwise {
@@ -25,6 +26,7 @@ class RecordTree : public Grower {
         : Grower(problem, pool, width),
           records_(problem, numbers),
           mover_(problem, records_, pool),
+          test_(problem.max_log_p),
           candidates_(problem.columns.size()),
           branch_of_code_(records_.most_codes()) {}
 
@@ -75,6 +77,38 @@ class RecordTree : public Grower {
         }
     }
 
+    // ---- significance ----------------------------------------------------------
+
+    // visit(branch, record) for the records that a split is tested with, its branches being in
+    // made_: all but those that miss its column and follow other branches.
+    template <typename Visit>
+    void visit_tested(const Job& job, size_t j, const Visit& visit) {
+        if (problem_.missing != Policy::branch && problem_.missing != Policy::learned)
+            made_.missing_to = stop_here;
+        find_branches(job, j);
+        const uint8_t* record = records_.first(job);
+        for (size_t i = 0; i < job.n; ++i, record += records_.size())
+            if (mover_.branch(i) < made_.count()) visit(mover_.branch(i), record);
+    }
+
+    // The logarithm of the number of candidates that the split in made_ is the best of.
+    double log_tries(size_t j) const {
+        size_t n_possible = 0;
+        for (const Candidate& candidate : candidates_) n_possible += candidate.possible;
+        const double log_columns = std::log(double(std::max<size_t>(n_possible, 1)));
+        if (records_.is_numeric(j))
+            return log_columns +
+                   std::log(double(std::max<uint32_t>(candidates_[j].n_thresholds, 1)));
+        if (problem_.branching == Branching::values) return log_columns;
+        size_t n_values = 0, n_groups = 0;
+        for (int32_t code : made_.code) {
+            if (code == no_code) continue;
+            ++n_groups;
+            n_values += code <= first_group ? grown_.group(code).size() : 1;
+        }
+        return log_columns + SignificanceTest::log_groupings(n_values, n_groups);
+    }
+
     // Give the children that may be split their records; the others need none.
     template <typename IsOpen>
     void open_children(const Job& job, size_t j, int64_t first, const IsOpen& is_open,
@@ -123,6 +157,8 @@ class RecordTree : public Grower {
 
     const Records<W, Target> records_;
     Mover<W, Target> mover_;
+
+    const SignificanceTest test_;
 
     // Scratch, kept between nodes.
     std::vector<Candidate> candidates_;  // by column

@@ -145,6 +145,7 @@ class ColumnScorer {
         impurities_of_.clear(node.classes);
         impurities_of_.expect(node.impurity);
         if (!add_branches(node, j, impurities_of_, candidate.varies)) return candidate;
+        candidate.possible = true;
         impurities_of_.sum();
         const int64_t drop = std::max<int64_t>(impurities_of_.drop(), 0);
         if (!problem_.quinlan && !node.scale.enough(drop)) return candidate;
@@ -231,6 +232,7 @@ class ColumnScorer {
         Candidate candidate;
         candidate.varies = made.values.count() + own_branch >= 2;
         if (made.count + own_branch < 2 || large < 2 || !admissible) return candidate;
+        candidate.possible = true;
         impurities_of_.sum();
         const int64_t drop = std::max<int64_t>(impurities_of_.drop(), 0);
         if (!problem_.quinlan && !node.scale.enough(drop)) return candidate;
@@ -257,10 +259,12 @@ class ColumnScorer {
             else
                 thresholds_.sweep_ranks(counts_, n_known_ranks_);
             thresholds_.choose(candidate);
+            candidate.n_thresholds = uint32_t(thresholds_.n_thresholds());
             any = problem_.min_gain <= 0 && !problem_.quinlan && thresholds_.any();
         }
         if (known.tests_missing && candidate.score == no_score && !any)
             score_known(node, sides_, candidate);
+        candidate.possible = candidate.possible || candidate.score > no_score;
         if (!records_.is_list(j)) counts_.forget();
         return candidate;
     }
@@ -281,6 +285,7 @@ class ColumnScorer {
         else
             learned_.sweep_ranks(counts_, n_known_ranks_);
         learned_.choose(candidate);
+        candidate.n_thresholds = uint32_t(learned_.n_thresholds());
     }
 
     // A sorted list, roughly; returns false if it must be scored exactly.
@@ -395,6 +400,7 @@ class ColumnScorer {
         if (ratio_)
             information = node.size_impurity - impurities_.x_log2_x(sides.known_total) -
                           impurities_.x_log2_x(sides.missing_total);
+        candidate.possible = true;
         if (!problem_.quinlan && !node.scale.enough(drop)) return;
         candidate.score = node.scale.score(drop, information);
         candidate.drop = drop;

@@ -113,6 +113,7 @@ class ThresholdSweep {
 
     // Whether there was a threshold that may be chosen, if not the best.
     bool any() const { return n_thresholds_ > 0; }
+    size_t n_thresholds() const { return n_thresholds_; }
 
     // The first `n` ranks present are known numbers, in order.
     void sweep_ranks(const ValueCounts<W>& counts, size_t n) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/choose.hpp"
+#include "core/tree.hpp"
 #include "regression/wide.hpp"
 
 namespace branchwise {
@@ -257,5 +258,18 @@ class NodeMoments {
     double unit_ = 0, fixed_ = 0, resolution_ = 0;
     int exponent_ = 0, bits_ = 0;
 };
+
+// Nodes of a tree in levels have the squares of their children, besides their own.
+inline void add_up_squares(TreeArrays& tree, const NumberScale& scale) {
+    const size_t width = scale.width(), n_limbs = scale.squares.size();
+    size_t child = tree.n_nodes();
+    for (size_t node = tree.n_nodes(); node-- > 0;) {
+        double* const own = scale.squares_of(&tree.weights[node * width]);
+        for (auto left = tree.n_children[node]; left > 0; --left) {
+            const double* const part = scale.squares_of(&tree.weights[--child * width]);
+            for (size_t k = 0; k < n_limbs; ++k) own[k] += part[k];
+        }
+    }
+}
 
 }  // namespace branchwise

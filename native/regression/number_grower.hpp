@@ -10,6 +10,7 @@
 #include "records/record_tree.hpp"
 #include "regression/number_bounds.hpp"
 #include "regression/number_scoring.hpp"
+#include "regression/tested_moments.hpp"
 
 namespace branchwise {
 
@@ -55,19 +56,23 @@ class NumberGrower : public RecordTree<W, double> {
     void split(Job& job, std::vector<Job>& stack) {
         std::fill(candidates_.begin(), candidates_.end(), Candidate());
         if (problem_.fractions) add_squares(job);
-        if (job.n == 2 && split_pair(job, stack)) return;
+        if (job.n == 2 && !problem_.tests_splits && split_pair(job, stack)) return;
         open_columns_ = *job.alive;
         centre_at(job);
         const NumberNode node{job, moments_, weights_of(job.node) + 1,
                               grown_.nodes[size_t(job.node)].cases};
         int best = -1;
         if constexpr (!weighted)
-            if (!scale_.poisson) best = best_by_sums(node);
+            if (!scale_.poisson && !problem_.tests_splits) best = best_by_sums(node);
         if (best < 0) {
             pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
                 candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
             });
-            best = first_best(moments_.in_units(moments_.resolution()));
+            const double resolution = moments_.in_units(moments_.resolution());
+            const auto least = [&](double top) { return least_of_equals(top, resolution); };
+            const auto passes = [&](size_t j) { return is_significant(node, j); };
+            best = problem_.tests_splits ? first_significant(candidates_, least, passes)
+                                         : first_best_candidate(candidates_, least);
         }
         if (best < 0) return close(job);
         make_branches(node, size_t(best));
@@ -83,6 +88,7 @@ class NumberGrower : public RecordTree<W, double> {
     using Base::children_;
     using Base::find_branches;
     using Base::grown_;
+    using Base::log_tries;
     using Base::made_;
     using Base::may_be_split;
     using Base::mover_;
@@ -92,6 +98,8 @@ class NumberGrower : public RecordTree<W, double> {
     using Base::record_branches;
     using Base::records_;
     using Base::side_of;
+    using Base::test_;
+    using Base::visit_tested;
     using Base::weights_of;
     using Base::width_;
 
@@ -273,14 +281,19 @@ class NumberGrower : public RecordTree<W, double> {
         return found.least;
     }
 
-    int first_best(double resolution) const {
-        double top = no_score;
-        for (const Candidate& candidate : candidates_) top = std::max(top, candidate.score);
-        if (top == no_score) return -1;
-        const double least = least_of_equals(top, resolution);
-        for (size_t j = 0; j < candidates_.size(); ++j)
-            if (candidates_[j].score >= least) return int(j);
-        return -1;
+    bool is_significant(const NumberNode& node, size_t j) {
+        const size_t n_groups = grown_.n_groups();
+        make_branches(node, j);
+        TestedMoments moments(scale_, made_.count());
+        double cases = 0;
+        visit_tested(node.job, j, [&](uint32_t branch, const uint8_t* record) {
+            const auto weight = double(records_.weight(record));
+            moments.add<weighted>(branch, records_.target(record), weight);
+            cases += cases_for_bars(problem_, weight, records_.share(record));
+        });
+        const double tries = log_tries(j);
+        grown_.keep_groups(n_groups);
+        return test_.passes(moments.whole(), moments.within(), made_.count(), cases, tries);
     }
 
     // Two rows are told apart by the first column in which they differ: all such splits are as
@@ -478,18 +491,5 @@ class NumberGrower : public RecordTree<W, double> {
     std::vector<std::vector<Plain>> groups_;  // one list for each thread
     std::vector<Values> differ_;              // by branch
 };
-
-// Nodes of a tree in levels have the squares of their children, besides their own.
-inline void add_up_squares(TreeArrays& tree, const NumberScale& scale) {
-    const size_t width = scale.width(), n_limbs = scale.squares.size();
-    size_t child = tree.n_nodes();
-    for (size_t node = tree.n_nodes(); node-- > 0;) {
-        double* const own = scale.squares_of(&tree.weights[node * width]);
-        for (auto left = tree.n_children[node]; left > 0; --left) {
-            const double* const part = scale.squares_of(&tree.weights[--child * width]);
-            for (size_t k = 0; k < n_limbs; ++k) own[k] += part[k];
-        }
-    }
-}
 
 }  // namespace branchwise

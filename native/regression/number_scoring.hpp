@@ -191,6 +191,7 @@ class NumberScorer {
             in_branches += node.moments.impurity(branch.distance);
         }
         const int64_t drop = std::max<int64_t>(node.moments.impurity(known) - in_branches, 0);
+        candidate.possible = true;
         const double score = node.moments.in_units(node.moments.gain(drop));
         const double resolution = node.moments.in_units(node.moments.resolution());
         if (problem_.min_gain > 0 && score < problem_.min_gain - resolution) return;
@@ -203,11 +204,14 @@ class NumberScorer {
         const bool tests_missing = own_branch() && !groups_.empty();
         candidate.varies = groups_.size() >= 2 || tests_missing;
         const bool few_missing = own_branch() && !enough(missing_.distance, missing_.cases);
+        n_thresholds_ = 0;
         if (groups_.size() >= 2 && learns_side())
             sweep_with_missing(node, j, candidate);
         else if (groups_.size() >= 2 && !few_missing)
             sweep(node, j, candidate);
         if (tests_missing && candidate.score == no_score) score_known(node, candidate);
+        candidate.possible = candidate.possible || candidate.score > no_score;
+        candidate.n_thresholds = n_thresholds_;
         return candidate;
     }
 
@@ -239,6 +243,7 @@ class NumberScorer {
                 std::min(left.weight, right.weight) < problem_.weight_in_leaf ||
                 !node.moments.allows(left) || !node.moments.allows(right))
                 continue;
+            ++n_thresholds_;
             const int64_t in_branches = node.moments.impurity(left) + node.moments.impurity(right);
             const int64_t drop = std::max<int64_t>(before - in_branches, 0);
             const double score = node.moments.in_units(node.moments.gain(drop));
@@ -278,6 +283,7 @@ class NumberScorer {
             left += {groups_[g].distance, groups_[g].cases};
             const auto offer = [&](bool on_right, const NumberSide& l, const NumberSide& r) {
                 if (!admits(node, l) || !admits(node, r)) return;
+                ++n_thresholds_;
                 const int64_t drop = drop_of(node, before, l, r);
                 const double score = node.moments.in_units(node.moments.gain(drop));
                 if (!better_.empty() && score <= better_.back().score) return;
@@ -406,6 +412,7 @@ class NumberScorer {
     int32_t missing_to_ = stop_here;
     std::vector<NumberSide> sides_;  // by value
     size_t n_branches_ = 0;
+    uint32_t n_thresholds_ = 0;
     std::vector<double> means_;
     std::vector<Better> better_;
 };

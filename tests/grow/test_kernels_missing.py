@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from branchwise.data.table_schema import Column, Columns, Schema
+from branchwise.data.table_schema import Schema
 from branchwise.data.target import Classes, measure
-from branchwise.data.weights import weigh
 from branchwise.engines.memory import MemoryEngine
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import grow
@@ -17,7 +16,7 @@ from branchwise.recipe import CART
 from branchwise.train.train import finished
 from branchwise.tree.validation import validate
 from kernel_problems import assert_same_tree
-from kernel_recipes import number_problem_with, problem_with
+from kernel_recipes import larger_table, number_problem_with, problem_with
 from number_problems import same_numbers
 
 pytest.importorskip(
@@ -73,23 +72,6 @@ def test_learned_sides_of_numbers(monkeypatch):
 @pytest.mark.parametrize("part", range(10))
 def test_learned_sides_of_numbers_on_5000_tables(part, monkeypatch):
     check_numbers(range(part, 5000, 10), monkeypatch, missing="learned")
-
-
-def larger_table(n: int, weighted: bool):
-    """Rows with missing values in every column, of which some sort many numbers."""
-    rng = np.random.default_rng(n)
-    columns = [Column(f"n{j}", "numeric", (), True) for j in range(3)]
-    cells = [rng.normal(size=n), rng.normal(size=n), rng.integers(0, 40, n) / 4]
-    columns += [Column("a", "categorical", tuple(range(9)), True)]
-    columns += [Column("b", "categorical", tuple(range(300)), True)]
-    cells += [rng.integers(0, 9, n).astype(np.uint8)]
-    cells += [rng.integers(0, 300, n).astype(np.uint16)]
-    y = cells[0] + np.sin(cells[2]) + cells[3] % 3 + rng.normal(size=n) / 2
-    for column, known in zip(columns, cells, strict=True):
-        missing = np.nan if column.is_numeric else column.missing_code
-        known[(rng.random(n) < 0.1) & (y > 0)] = missing
-    weights = rng.random(n) if weighted else None
-    return columns, Columns(n, tuple(cells)), y, weigh(weights, n, False)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

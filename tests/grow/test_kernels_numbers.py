@@ -146,10 +146,7 @@ def test_same_model_in_bins(monkeypatch):
 def test_recipes_that_are_left_to_the_reference():
     assert native.serves(REGRESSION)
     assert native.serves(Recipe(criterion="poisson"))
-    for changed in (
-        {"missing": "surrogate"},
-        {"max_p_value": 0.05},
-    ):
+    for changed in ({"missing": "surrogate"},):
         assert not native.serves(replace(REGRESSION, **changed))
 
 
@@ -173,6 +170,8 @@ def growth(**changed):
         "min_gain": 0.0,
         "missing": "largest",
         "unseen": "largest",
+        "tests_splits": False,
+        "max_log_p": 0.0,
         "series": list(SERIES),
         "n_threads": 1,
         "worth_sharing": 1,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from branchwise.data.table_schema import Column, Columns
 from branchwise.data.weights import weigh
 from branchwise.recipe import C45
 from kernel_problems import random_problem, random_weights
@@ -50,3 +51,20 @@ def number_problem_with(seed: int, **changes: Any):
     cases = recipe.weights_are_cases
     grid = weigh(grid.weights, data.n_rows, fractions, cases)
     return columns, data, y, grid, recipe
+
+
+def larger_table(n: int, weighted: bool):
+    """Rows with missing values in every column, of which some sort many numbers."""
+    rng = np.random.default_rng(n)
+    columns = [Column(f"n{j}", "numeric", (), True) for j in range(3)]
+    cells = [rng.normal(size=n), rng.normal(size=n), rng.integers(0, 40, n) / 4]
+    columns += [Column("a", "categorical", tuple(range(9)), True)]
+    columns += [Column("b", "categorical", tuple(range(300)), True)]
+    cells += [rng.integers(0, 9, n).astype(np.uint8)]
+    cells += [rng.integers(0, 300, n).astype(np.uint16)]
+    y = cells[0] + np.sin(cells[2]) + cells[3] % 3 + rng.normal(size=n) / 2
+    for column, known in zip(columns, cells, strict=True):
+        missing = np.nan if column.is_numeric else column.missing_code
+        known[(rng.random(n) < 0.1) & (y > 0)] = missing
+    weights = rng.random(n) if weighted else None
+    return columns, Columns(n, tuple(cells)), y, weigh(weights, n, False)

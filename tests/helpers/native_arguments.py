@@ -41,6 +41,8 @@ def growth(**changed):
             "min_gain": 0.0,
             "missing": "branch",
             "unseen": "node",
+            "tests_splits": False,
+            "max_log_p": 0.0,
             "bits": ImpuritySums64(4.0, whole=True).bits,
             "series": list(SERIES),
             "total": 4.0,

@@ -41,7 +41,7 @@ def serves(recipe: Recipe) -> bool:
             and recipe.quinlan_thresholds == recipe.average_gain
             and not (recipe.quinlan_thresholds and recipe.criterion != "gain_ratio")
         )
-    known &= not recipe.tests_splits and recipe.missing != "surrogate"
+    known &= recipe.missing != "surrogate"
     return known and available()
 
 
@@ -104,8 +104,11 @@ def grow_native(
     recipe: Recipe,
     n_threads: int = 1,
     progress: Callable[[int], None] | None = None,
-) -> Tree:
-    """Grow the same tree as the reference."""
+) -> Tree | None:
+    """Grow the same tree as the reference.
+
+    None if a p-value is so close to its limit that only the reference can tell.
+    """
     options = {
         **_options(columns, grid, recipe, n_threads),
         "min_gain": float(recipe.min_gain),
@@ -118,7 +121,7 @@ def grow_native(
         options=options,
         progress=progress,
     )
-    return Tree(**arrays)
+    return None if arrays is None else Tree(**arrays)
 
 
 def grow_numbers(
@@ -129,10 +132,10 @@ def grow_numbers(
     recipe: Recipe,
     n_threads: int = 1,
     progress: Callable[[int], None] | None = None,
-) -> Tree:
+) -> Tree | None:
     """Grow the same tree as the reference from rows that have numbers.
 
-    The weights of its nodes are their moments.
+    The weights of its nodes are their moments. None as in :func:`grow_native`.
     """
     scale, values = target.scale, target.values
     if grid.weights is not None:
@@ -150,7 +153,7 @@ def grow_numbers(
         options=options,
         progress=progress,
     )
-    return Tree(**arrays)
+    return None if arrays is None else Tree(**arrays)
 
 
 def summarise(scale: Scale, moments: Floats) -> tuple[Floats, Floats]:
@@ -179,6 +182,7 @@ def _options(
     columns: Sequence[Column], grid: WeightGrid, recipe: Recipe, n_threads: int
 ) -> dict[str, Any]:
     n_cases = grid.total if recipe.weights_are_cases else grid.n_cases
+    p_value = recipe.max_p_value
     return {
         **grid_options(grid),
         "weights_are_cases": recipe.weights_are_cases,
@@ -196,6 +200,8 @@ def _options(
         "few_values": few_values(columns, n_cases).tolist(),
         "missing": recipe.missing,
         "unseen": recipe.unseen,
+        "tests_splits": recipe.tests_splits,
+        "max_log_p": float(np.log(1.0 if p_value is None else p_value)),
         "series": list(SERIES),
         "n_threads": n_threads,
         "worth_sharing": WORTH_SHARING,

@@ -197,15 +197,17 @@ def _whole(
     columns, data = training.columns, training.data
     if _is_native(training, recipe):
         if isinstance(target, Classes):
-            labels, n_classes = target.labels, target.n_classes
-            tree = native.grow_native(
+            scale, labels, n_classes = None, target.labels, target.n_classes
+            grown = native.grow_native(
                 columns, data, labels, n_classes, grid, recipe, threads, progress
             )
-            return finished(tree, None, grid)
-        tree = native.grow_numbers(
-            columns, data, target, grid, recipe, threads, progress
-        )
-        return finished(tree, target.scale, grid)
+        else:
+            scale = target.scale
+            grown = native.grow_numbers(
+                columns, data, target, grid, recipe, threads, progress
+            )
+        if grown is not None:
+            return finished(grown, scale, grid)
     engine = training.engine(grid)
     tree = grow(engine, columns, recipe, progress)
     return finished(tree, engine.scale, grid)
@@ -375,7 +377,7 @@ class Below:
 
     def __call__(self, chunk: Chunk) -> Tree:
         """Grow from rows of one node; limits refer to the whole table."""
-        return native.grow_native(
+        tree = native.grow_native(
             self.plan.schema.columns,
             cells_of(chunk, self.plan),
             chunk.target.astype(np.intp),
@@ -383,14 +385,19 @@ class Below:
             self.plan.grid_of(chunk.weights),
             self.recipe,
         )
+        if tree is None:
+            raise AssertionError("p-values are tested where all rows are counted")
+        return tree
 
     @classmethod
     def serves(cls, plan: Plan, recipe: Recipe) -> bool:
         """Whether the rows of a node are all that is needed.
 
-        The thresholds of C4.5 are numbers of the whole table.
+        The thresholds of C4.5 are numbers of the whole table. p-values may be left to
+        the reference, whose limits refer to the rows that it is given.
         """
         anywhere = recipe.threshold == "value" and bool(plan.values)
+        anywhere |= recipe.tests_splits
         if anywhere or recipe.is_regression or not native.serves(recipe):
             return False
         return native.holds(plan.schema.columns, plan.n_classes, 0)  # of a small node
