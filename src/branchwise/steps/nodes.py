@@ -46,46 +46,14 @@ _WORKED_NODES = 200
 
 def bars_of(recipe: Recipe, training: Training, n_cases: float) -> Bars:
     """Return the requirements of a recipe for splits, in cases."""
-    later = [
-        words
-        for words, used in (
-            (f"max_leaf_nodes={recipe.max_leaf_nodes}", recipe.max_leaf_nodes),
-            ("collapsing subtrees that err no less than a leaf", recipe.collapse),
-            (f"pruning={recipe.pruning!r}", recipe.pruning),
-        )
-        if used
-    ]
-    return Bars(
-        recipe.algorithm,
-        recipe.criterion_name,
-        callable(recipe.criterion),
-        recipe.max_depth,
-        _whole(recipe.cases_to_split(n_cases)),
-        _whole(recipe.cases_in_leaf(n_cases)),
-        _whole(recipe.cases_in_branch(n_cases)),
-        recipe.min_gain,
-        recipe.min_weight_fraction_leaf,
-        recipe.average_gain,
-        recipe.quinlan_thresholds,
-        recipe.branching,
-        recipe.missing,
-        tuple(later),
-        recipe.costs is not None,
-        _weighted(training, recipe),
-    )
-
-
-def _weighted(training: Training, recipe: Recipe) -> bool:
-    """Whether some case may weigh more or less than 1."""
-    grid, weights = training.grid(recipe), training.weights
-    return grid.fractions or (
+    bars = (recipe.cases_to_split, recipe.cases_in_leaf, recipe.cases_in_branch)
+    # As they were before they were lowered a little.
+    to_split, in_leaf, in_branch = (float(round(bar(n_cases))) for bar in bars)
+    weights = training.weights
+    weighted = training.grid(recipe).fractions or (
         weights is not None and not bool(((weights == 0) | (weights == 1)).all())
     )
-
-
-def _whole(cases: float) -> float:
-    """Return a bar as it was before it was lowered a little."""
-    return float(round(cases))
+    return Bars(recipe, to_split, in_leaf, in_branch, weighted)
 
 
 def encoded(model: FittedTree, X: object, y: object, sample_weight: object) -> Training:

@@ -289,24 +289,23 @@ class Child:
 
 @dataclass(frozen=True)
 class Bars:
-    """What the recipe demands of splits, and whether some case weighs other than 1."""
+    """What a recipe demands of splits, and whether some case weighs other than 1."""
 
-    algorithm: str
-    criterion: str
-    own_criterion: bool
-    max_depth: int | None
+    recipe: Recipe
     cases_to_split: float
     cases_in_leaf: float
     cases_in_branch: float
-    min_gain: float
-    weight_share: float
-    average_gain: bool
-    quinlan_thresholds: bool
-    branching: str
-    missing: str
-    later: tuple[str, ...]
-    costs: bool
     weighted: bool
+
+    @property
+    def criterion(self) -> str:
+        """The name of the criterion."""
+        return self.recipe.criterion_name
+
+    @property
+    def own_criterion(self) -> bool:
+        """Whether the criterion is a function of the user's."""
+        return callable(self.recipe.criterion)
 
 
 @dataclass(frozen=True)

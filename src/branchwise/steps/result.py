@@ -68,6 +68,7 @@ class Context:
         bars, figures = self.bars, self.figures
         return html.macros(
             "steps/templates/sentences.txt",
+            recipe=bars.recipe,
             bars=bars,
             figures=figures,
             count=count,
@@ -79,7 +80,7 @@ def page(nodes: Sequence[NodeSteps], context: Context) -> list[Block]:
     """Lay out the worked solution of some nodes."""
     bars = context.bars
     blocks: list[Block] = [
-        Heading(f"Worked solution: {bars.algorithm}, {bars.criterion}", 1)
+        Heading(f"Worked solution: {bars.recipe.algorithm}, {bars.criterion}", 1)
     ]
     for node in nodes:
         blocks += _node(node, context)
@@ -235,8 +236,8 @@ def _notes(candidate: Candidate, context: Context) -> list[str]:
     notes = []
     if candidate.numeric and candidate.positions:
         notes.append(context.say.positions(candidate))
-    n_values = len(candidate.values)
-    if candidate.branches and context.bars.branching != "values" and n_values > 2:
+    n_values, grouped = len(candidate.values), context.bars.recipe.branching != "values"
+    if candidate.branches and grouped and n_values > 2:
         conditions = [group.condition for group in candidate.branches]
         n_groups = sum(c is not None and c.op != "is missing" for c in conditions)
         notes.append(context.say.grouping(n_values, n_groups))
@@ -377,7 +378,7 @@ class Steps:
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as plain values, ready for JSON."""
         return {
-            "algorithm": self.bars.algorithm,
+            "algorithm": self.bars.recipe.algorithm,
             "criterion": self.bars.criterion,
             "classes": list(self.schema.classes),
             "nodes": [node.to_dict() for node in self.nodes],
