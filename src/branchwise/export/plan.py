@@ -29,7 +29,6 @@ that follows the rules gives the same bits as the model does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -269,6 +268,15 @@ class Machine:
     def __len__(self) -> int:
         return len(self.field)
 
+    def add(self, owner: int, split: PlanSplit | None, targets: list[int]) -> None:
+        """Add a state of a node: its split, or that of a surrogate; None for a leaf."""
+        self.splits_on.append(split is not None)
+        self.field.append(0 if split is None else split.field)
+        self.threshold.append(None if split is None else split.threshold)
+        self.first.append(len(self.to))
+        self.owner.append(owner)
+        self.to.extend(targets)
+
     def outcomes(self, state: int) -> list[int]:
         """Return the next state for each code of a state."""
         last = self.first[state + 1] if state + 1 < len(self) else len(self.to)
@@ -276,46 +284,30 @@ class Machine:
 
 
 def make_machine(plan: Plan) -> Machine:
-    """Turn a plan into states."""
+    """Turn a plan into states: those of all nodes, then those of surrogates."""
     machine = Machine([], [], [], [], [], [])
     spare = len(plan.nodes)  # the next state for a surrogate
-    waiting: list[tuple[int, PlanSplit, int]] = []
+    waiting: list[tuple[int, int, PlanSplit]] = []
     for position, node in enumerate(plan.nodes):
         split = node.split
         if split is None:
-            _add(machine, position, False, 0, None, [position])
+            machine.add(position, None, [position])
             continue
         targets = _targets(plan, split, position, node.first_child)
         if split.surrogates:
-            targets[_missing(plan, split)] = spare
-            waiting.append((position, split, node.first_child))
+            missing = len(plan.fields[split.field].values)
+            targets[2 if plan.fields[split.field].numeric else missing] = spare
+            waiting.append((position, node.first_child, split))
             spare += len(split.surrogates)
-        _add(machine, position, True, split.field, split.threshold, targets)
-    for position, split, first_child in waiting:
-        _add_surrogates(plan, machine, position, split, first_child)
+        machine.add(position, split, targets)
+    for position, first_child, split in waiting:
+        for turn, surrogate in enumerate(split.surrogates, 1):
+            onwards = len(machine) + 1
+            if turn == len(split.surrogates):  # the last resort
+                onwards = _state(split.missing_to, position, first_child)
+            targets = _targets(plan, surrogate, onwards, first_child)
+            machine.add(position, surrogate, targets)
     return machine
-
-
-def _add(
-    machine: Machine,
-    owner: int,
-    splits_on: bool,
-    field: int,
-    threshold: float | None,
-    targets: Sequence[int],
-) -> None:
-    machine.splits_on.append(splits_on)
-    machine.field.append(field)
-    machine.threshold.append(threshold)
-    machine.first.append(len(machine.to))
-    machine.owner.append(owner)
-    machine.to.extend(targets)
-
-
-def _missing(plan: Plan, split: PlanSplit) -> int:
-    """Return the code of a missing value."""
-    field = plan.fields[split.field]
-    return 2 if field.numeric else len(field.values)
 
 
 def _targets(plan: Plan, split: PlanSplit, stop: int, first_child: int) -> list[int]:
@@ -328,19 +320,10 @@ def _targets(plan: Plan, split: PlanSplit, stop: int, first_child: int) -> list[
     branches.append(split.missing_to)
     if not field.numeric:
         branches.append(split.unseen_to)
+    return [_state(branch, stop, first_child) for branch in branches]
+
+
+def _state(branch: int, stop: int, first_child: int) -> int:
+    """Return the state that a branch leads to."""
     special = {STOP: stop, EVERY_BRANCH: FRACTIONAL}
-    return [special[b] if b in special else first_child + b for b in branches]
-
-
-def _add_surrogates(
-    plan: Plan, machine: Machine, position: int, split: PlanSplit, first_child: int
-) -> None:
-    """Add a state for each surrogate of a node; the last resort is ``missing_to``."""
-    special = {STOP: position, EVERY_BRANCH: FRACTIONAL}
-    to = split.missing_to
-    resort = special[to] if to in special else first_child + to
-    for turn, surrogate in enumerate(split.surrogates):
-        last = turn + 1 == len(split.surrogates)
-        onwards = resort if last else len(machine) + 1
-        targets = _targets(plan, surrogate, onwards, first_child)
-        _add(machine, position, True, surrogate.field, surrogate.threshold, targets)
+    return special.get(branch, first_child + branch)
