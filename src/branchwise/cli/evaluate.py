@@ -12,7 +12,6 @@ from branchwise.cli import options
 from branchwise.cli.options import Page, argument, check_share, growing, takes
 from branchwise.cli.support import Reporter
 from branchwise.cli.support.rows import (
-    InputTable,
     Truth,
     check_two_streams,
     located,
@@ -134,7 +133,7 @@ def _evaluate_model(
     reporter: Reporter,
 ) -> _Result:
     with reporter.reading(path) as say:
-        file = InputTable(path, growth.reading, growth.options["missing"])
+        file = growth.open(path)
         target = true_column(model.schema, target, file)
         truth = read_truth(model, file, target)
         named_model, table = read_for_model(model, file, reporter, [target])

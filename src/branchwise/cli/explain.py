@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,11 +10,10 @@ import numpy as np
 import typer
 
 from branchwise.cli import options
-from branchwise.cli.options import Page, check_without_table, takes
+from branchwise.cli.options import Page, check_without_table, listed_names, takes
 from branchwise.cli.support import Reporter
 from branchwise.cli.support.rows import (
     Inputs,
-    InputTable,
     check_two_streams,
     class_written,
     input_options,
@@ -31,6 +29,7 @@ from branchwise.errors import DataError, ParameterError
 from branchwise.explain.diff import ModelDiff, Side, diff_models
 from branchwise.explain.explanation import Explanation
 from branchwise.files.options import as_number
+from branchwise.files.read_table import TableFile
 from branchwise.model import Model
 
 _EXPLAIN, _WHAT_IF, _DIFF = map(Page, ("explain", "what-if", "diff"))
@@ -88,22 +87,14 @@ def what_if(
     result = rows.model.what_if(
         rows.rows,
         target if label is None else label,
-        immutable=_names(immutable, names),
+        immutable=listed_names(immutable, names),
         costs=_costs(cost, names),
         monotone=dict(split_pair("--monotone", m, names) for m in monotone or ()),
-        whole=_names(whole, names),
+        whole=listed_names(whole, names),
         allow_missing=allow_missing,
         how_many=how_many,
     )
     print_written(result, output_format)
-
-
-def _names(given: Sequence[str] | None, names: Sequence[str]) -> list[str]:
-    """Return the columns that an option names, one by one or as ``a,b``."""
-    found: list[str] = []
-    for entry in given or ():
-        found.extend([entry] if entry in names else next(csv.reader([entry])))
-    return found
 
 
 def _costs(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, Any]:
@@ -149,7 +140,7 @@ def diff(
 def _compared(
     old: Model,
     new: Model,
-    file: InputTable,
+    file: TableFile,
     target: str | None,
     reporter: Reporter,
 ) -> ModelDiff:

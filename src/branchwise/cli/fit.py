@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from branchwise.cli import options
-from branchwise.cli.options import growing, takes
+from branchwise.cli.options import growing, read_na_values, takes
 from branchwise.cli.options.engine import (
     RemoteTable,
     check_remote_options,
@@ -19,7 +19,6 @@ from branchwise.cli.options.engine import (
 from branchwise.cli.show import report_model, size_of, write_model
 from branchwise.cli.support import Reporter, check_outputs
 from branchwise.cli.support.rows import (
-    InputTable,
     check_known_rows,
     check_two_streams,
     located,
@@ -35,6 +34,7 @@ from branchwise.cli.support.training import (
 )
 from branchwise.errors import counted
 from branchwise.files.options import Reading
+from branchwise.files.read_table import TableFile
 from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.recipe import Recipe
@@ -78,7 +78,8 @@ def fit(
             model = _fit_remote(source, recipe, options, say)
             origin = f"{source.label} by the engine {source.engine}"
         else:
-            file = InputTable(table_paths[0], reading, growth["missing"])
+            na_values = read_na_values(growth["missing"])
+            file = TableFile(table_paths[0], reading, missing=na_values)
             rows = read_training(file, options)
             model = fit_rows(rows, recipe, options, say)
             origin = counted(rows.n_rows, "row")

@@ -125,7 +125,7 @@ def _in_python(
     name: str, rows: TrainingTable, reading: Mapping[str, Any]
 ) -> tuple[str, str]:
     """Write how the table is read and fitted in Python."""
-    roles, na_values = rows.roles, rows.file.na_values
+    roles, na_values = rows.roles, rows.file.missing
     said = {
         "missing": na_values if na_values != MISSING else None,
         "text_columns": roles.text,

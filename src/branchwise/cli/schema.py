@@ -17,12 +17,13 @@ from branchwise.cli.support.hints import (
     with_option,
     without_mistaken,
 )
-from branchwise.cli.support.rows import Inputs, InputTable, input_options, print_result
+from branchwise.cli.support.rows import Inputs, input_options, print_result
 from branchwise.data.checks import Finding, inspect_table
 from branchwise.data.columns import Coded, RawColumn
 from branchwise.data.frames import open_table
 from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, counted, plain
+from branchwise.files.read_table import TableFile
 from branchwise.text.conditions import listed, number, word
 from branchwise.text.document import aligned
 
@@ -116,7 +117,7 @@ def _warning_lines(warnings: list[Finding]) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _describe_all(table: Any, file: InputTable) -> list[_Description]:
+def _describe_all(table: Any, file: TableFile) -> list[_Description]:
     frame = open_table(table)
     zeros = _with_leading_zeros(table, file)
     columns = []
@@ -136,7 +137,7 @@ def _describe_all(table: Any, file: InputTable) -> list[_Description]:
     return columns
 
 
-def _with_leading_zeros(table: Any, file: InputTable) -> dict[str, str]:
+def _with_leading_zeros(table: Any, file: TableFile) -> dict[str, str]:
     """Find the number columns that lose zeros, with an example of each."""
     suspects = [
         field.name for field in table.schema if str(field.type).startswith("int")

@@ -10,10 +10,9 @@ import typer
 
 from branchwise.cli import options
 from branchwise.cli.fit import fit_rows
-from branchwise.cli.options import Page, growing, takes
+from branchwise.cli.options import Page, growing, read_na_values, takes
 from branchwise.cli.support import Reporter, check_outputs, open_output, style_of_file
 from branchwise.cli.support.rows import (
-    InputTable,
     check_known_rows,
     check_two_streams,
     located,
@@ -23,7 +22,7 @@ from branchwise.cli.support.rows import (
 from branchwise.cli.support.training import class_weighted, read_training
 from branchwise.errors import ParameterError, json_text
 from branchwise.files.options import Reading
-from branchwise.files.read_table import STANDARD_STREAM
+from branchwise.files.read_table import STANDARD_STREAM, TableFile
 from branchwise.steps.nodes import ALL, encoded
 from branchwise.steps.result import DIGITS, Steps
 from branchwise.train.hold_out import set_aside
@@ -121,8 +120,9 @@ def _wanted(given: list[str] | None) -> object:
         ) from None
 
 
-def _file(options: Mapping[str, Any]) -> InputTable:
-    return InputTable(options["table_path"], options["reading"], options["missing"])
+def _file(options: Mapping[str, Any]) -> TableFile:
+    na_values = read_na_values(options["missing"])
+    return TableFile(options["table_path"], options["reading"], missing=na_values)
 
 
 def _grow(options: Mapping[str, Any], wanted: object, reporter: Reporter) -> Steps:

@@ -51,7 +51,8 @@ class TableFile:
     """An opened file: its column names are known, its columns can be read.
 
     ``further`` says that it is a table beside the one that ``reading`` is for: options
-    that do not fit its format are ignored then.
+    that do not fit its format are ignored then. ``missing`` are the cells that are
+    missing values.
     """
 
     def __init__(
@@ -59,7 +60,9 @@ class TableFile:
         source: str | os.PathLike[str],
         reading: Reading | None = None,
         further: bool = False,
+        missing: Sequence[str] = MISSING,
     ) -> None:
+        self.missing = missing
         name = _path_of(source)
         label = "standard input" if name == STANDARD_STREAM else name
         self.file_format, self._format = open_format(
@@ -96,7 +99,7 @@ class TableFile:
     def read(
         self,
         *,
-        missing: Sequence[str] = MISSING,
+        missing: Sequence[str] | None = None,
         text_columns: Collection[str] | Literal["all"] = (),
         number_columns: Collection[str] = (),
         boolean_columns: Collection[str] = (),
@@ -105,7 +108,8 @@ class TableFile:
     ) -> Any:
         """Read columns into an Arrow table: numbers, and text as dictionary columns.
 
-        The parameters are those of :func:`read_table`; "all" text columns are those
+        The parameters are those of :func:`read_table`, where ``missing`` is that of
+        the file unless it is given here; "all" text columns are those
         that are not named as something else. Boolean columns must hold "true" and
         "false", in upper or lower case; ``only`` names the columns to read.
         """
@@ -121,6 +125,7 @@ class TableFile:
             self.names, indices, self.label, self.file_format in HEADED_FORMATS
         )
         text = {index for index in indices if self.names[index] in as_text}
+        missing = self.missing if missing is None else missing
         columns = self._format.load(indices, text, missing)
         names = [self.names[index] for index in indices]
         columns = with_types(

@@ -192,14 +192,18 @@ class Table(Protocol):
         """Raise an error for a name that is not a column."""
 
 
-def column_names(file: Table, given: Sequence[str] | None) -> list[str]:
+def listed_names(given: Sequence[str] | None, known: Sequence[str]) -> list[str]:
     """Return the columns that an option names, one by one or as ``a,b``."""
     names: list[str] = []
     for entry in given or ():
-        if entry in file.names or not entry:
-            names.append(entry)
-        else:
-            names.extend(next(csv.reader([entry])))
+        alone = entry in known or not entry
+        names += [entry] if alone else next(csv.reader([entry]))
+    return names
+
+
+def column_names(file: Table, given: Sequence[str] | None) -> list[str]:
+    """Return the columns of a table that an option names, each once."""
+    names = listed_names(given, file.names)
     file.check_names(names)
     return list(dict.fromkeys(names))
 

@@ -46,24 +46,6 @@ from branchwise.text.document import Document
 _TABLES = (*ENDINGS, *C45_ENDINGS)
 
 
-class InputTable(TableFile):
-    """A table that a subcommand reads, with the NA values that its options give."""
-
-    def __init__(
-        self,
-        path: str,
-        reading: Reading,
-        missing: Sequence[str] | None = None,
-        further: bool = False,
-    ) -> None:
-        super().__init__(path, reading, further)
-        self.na_values = read_na_values(missing)
-
-    def read(self, **wanted: Any) -> Any:
-        """Read columns into a table."""
-        return super().read(**{"missing": self.na_values, **wanted})
-
-
 @dataclass(frozen=True)
 class Inputs:
     """How a subcommand reads tables, and who notes what is odd about them."""
@@ -72,12 +54,13 @@ class Inputs:
     missing: list[str] | None
     reporter: Reporter
 
-    def open(self, path: str, further: bool = False) -> InputTable:
+    def open(self, path: str, further: bool = False) -> TableFile:
         """Open a table, or a further one beside it."""
-        return InputTable(path, self.reading, self.missing, further)
+        na_values = read_na_values(self.missing)
+        return TableFile(path, self.reading, further, na_values)
 
     @contextmanager
-    def opened(self, path: str) -> Iterator[tuple[InputTable, Callable[[str], None]]]:
+    def opened(self, path: str) -> Iterator[tuple[TableFile, Callable[[str], None]]]:
         """Open a table, with a progress bar for it and for what follows."""
         with self.reporter.reading(path) as say:
             yield self.open(path), say
@@ -127,7 +110,7 @@ def check_known_rows(table: str, option: str, others: str | None) -> None:
 
 
 def read_for_model(
-    model: Model, file: InputTable, reporter: Reporter, besides: Sequence[str] = ()
+    model: Model, file: TableFile, reporter: Reporter, besides: Sequence[str] = ()
 ) -> tuple[Model, Any]:
     """Read the columns of a model, each with the type that it had in training.
 
@@ -393,7 +376,7 @@ class KnownRows:
 
 def read_known_rows(
     model: Model,
-    file: InputTable,
+    file: TableFile,
     target: str | None,
     weight: str | None,
     reporter: Reporter,

@@ -15,6 +15,7 @@ from branchwise.cli.options import (
     categorical_names,
     column_names,
     growing,
+    read_na_values,
     reading_options,
     split_entry,
     splits,
@@ -28,7 +29,7 @@ from branchwise.cli.support.hints import (
     remark_header,
     written,
 )
-from branchwise.cli.support.rows import InputTable, Weights, case_weights, located
+from branchwise.cli.support.rows import Weights, case_weights, located
 from branchwise.data.columns import Numbers, RawColumn
 from branchwise.data.encode import check_absent
 from branchwise.data.encoded_table import EncodedTable
@@ -87,7 +88,7 @@ def assign_roles(file: Table, options: Mapping[str, Any]) -> Roles:
 class TrainingTable:
     """A table in memory: its attributes, target and weights, each checked."""
 
-    file: InputTable
+    file: TableFile
     roles: Roles
     table: Any
     attributes: Any
@@ -109,7 +110,7 @@ class TrainingTable:
             remark_classes(classes, self.roles.target, reporter)
 
 
-def read_training(file: InputTable, options: Mapping[str, Any]) -> TrainingTable:
+def read_training(file: TableFile, options: Mapping[str, Any]) -> TrainingTable:
     """Read a table by the options about its columns."""
     roles = assign_roles(file, options)
     table = file.read(
@@ -127,15 +128,14 @@ def read_others(path: str, rows: TrainingTable, reading: Reading) -> TrainingTab
 
     The reading options of the training table are applied where they fit.
     """
-    file = InputTable(path, reading, further=True)
-    file.na_values = rows.file.na_values
+    file = TableFile(path, reading, further=True, missing=rows.file.missing)
     wanted = [name for name in rows.table.column_names if name != rows.roles.weight]
     table = _read_alike(file, rows.table.select(wanted))
     labels, attributes = _features_and_target(table, rows.roles, file)
     return TrainingTable(file, rows.roles, table, attributes, labels, None)
 
 
-def _read_alike(file: InputTable, table: Any) -> Any:
+def _read_alike(file: TableFile, table: Any) -> Any:
     """Read the columns that another table has, each as it is there."""
     frame = open_table(table)
     check_absent(file.label, file.names, frame.names, "the other table has")
@@ -422,9 +422,14 @@ class Growth:
         """Reject options that the algorithm does not have."""
         growing.given_recipe(algorithm, regression, self.given)
 
+    def open(self, path: str) -> TableFile:
+        """Open a table."""
+        na_values = read_na_values(self.options["missing"])
+        return TableFile(path, self.reading, missing=na_values)
+
     def read(self, path: str, target: str, regression: bool) -> TrainingTable:
         """Read a training table."""
-        file = InputTable(path, self.reading, self.options["missing"])
+        file = self.open(path)
         named = {"target": target, "regression": regression}
         return read_training(file, {**self.options, **named})
 
