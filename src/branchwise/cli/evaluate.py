@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from branchwise.cli import options
-from branchwise.cli.options import Page, argument, check_share, growing, takes
+from branchwise.cli.options import (
+    Page,
+    argument,
+    check_idle,
+    check_share,
+    growing,
+    takes,
+)
 from branchwise.cli.support import Reporter
 from branchwise.cli.support.rows import (
     Truth,
@@ -66,11 +73,9 @@ class FoldOptions:
             raise ParameterError(
                 "--algorithm and --compare both name algorithms. Give one of them."
             )
-        for name, value in (("--cv", self.cv), ("--repeats", self.repeats)):
-            if self.hold_out is not None and value is not None:
-                raise ParameterError(
-                    f"{name} has no effect with --hold-out. Give one of them."
-                )
+        if self.hold_out is not None:
+            why = "with --hold-out. Give one of them."
+            check_idle({"--cv": self.cv, "--repeats": self.repeats}, why)
         check_share("--hold-out", self.hold_out)
         trees = ("cart",) if self.regression else growing.ALGORITHMS
         known = (*trees, "sklearn", "baseline")
@@ -103,22 +108,17 @@ def evaluate(
     if table_path is None:
         found = _evaluate_table(first_path, target, growth, folds, reporter)
     else:
-        _check_growing(growth, folds)
+        names = [growing.option_of(name) for name in (*folds.given, *growth.given)]
+        names += [f"--{name}" for name in _OF_COLUMNS if growth.options[name]]
+        check_idle(
+            dict.fromkeys(names, True),
+            "on a model that is grown already. Give a table alone to grow trees and "
+            "test them, or leave it out.",
+        )
         check_two_streams(MODEL=first_path, TABLE=table_path)
         model = open_model(first_path)
         found = _evaluate_model(model, table_path, target, growth, reporter)
     print_result(*found, output_format)
-
-
-def _check_growing(growth: Growth, folds: FoldOptions) -> None:
-    """Reject growing options: the model is grown already."""
-    names = [growing.option_of(name) for name in (*folds.given, *growth.given)]
-    names += [f"--{name}" for name in _OF_COLUMNS if growth.options[name]]
-    if names:
-        raise ParameterError(
-            f"{names[0]} has no effect on a model that is grown already. Give a table "
-            "alone to grow trees and test them, or leave it out."
-        )
 
 
 #: A result in plain values, and the lines that print it.
@@ -197,11 +197,10 @@ def _evaluate_table(
     reporter: Reporter,
 ) -> _Result:
     """Cross-validate algorithms on a table, or test them on held-out rows."""
-    if growth.options["unseen_policy"] is not None:
-        raise ParameterError(
-            "--unseen-policy has no effect here: the categories of all folds are those "
-            "of the whole table. Leave it out."
-        )
+    check_idle(
+        {"--unseen-policy": growth.options["unseen_policy"]},
+        "here: the categories of all folds are those of the whole table. Leave it out.",
+    )
     if target is None:
         raise ParameterError(
             "With a table alone, --target must name the column to predict. (With a "

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from branchwise.cli import options
-from branchwise.cli.options import Page, check_without_table, growing, takes
+from branchwise.cli.options import Page, check_idle, check_without_table, growing, takes
 from branchwise.cli.show import report_model, size_of, write_model
 from branchwise.cli.support import check_outputs, print_json, print_lines
 from branchwise.cli.support.rows import (
@@ -74,10 +74,9 @@ def prune(
     _check_request(path, changes, output)
     _check_method(method, given)
     _check_data(method, given, data_path is not None, path, weight)
-    if change_probabilities and not merge_same_leaves:
-        raise ParameterError(
-            "--change-probabilities has no effect without --merge-same-leaves."
-        )
+    if not merge_same_leaves:
+        why = "without --merge-same-leaves."
+        check_idle({"--change-probabilities": change_probabilities}, why)
     check_without_table(
         inputs.reading, "--data", data_path, missing=inputs.missing, target=target
     )
@@ -151,20 +150,18 @@ def _check_data(
             f"{what} needs rows to prune with, other than those that the tree was "
             "grown from. Give them with --data."
         )
-    if not has_data and "raise_subtrees" in given:
-        raise ParameterError(
-            "--no-raise-subtrees has no effect without --data: subtree raising needs "
-            "the training rows."
-        )
+    if not has_data:
+        why = "without --data: subtree raising needs the training rows."
+        check_idle({"--no-raise-subtrees": given.get("raise_subtrees") is False}, why)
     by_number = method == "cost-complexity" and not by_rule
-    if has_data and not path and (method is None or by_number):
-        raise ParameterError(
-            "--data has no effect unless --method is error-based or reduced-error, "
-            "--ccp-alpha is best or 1-se, or --path is given."
-        )
-    if weight is not None and (path or not has_data):
-        raise ParameterError(
-            "--weight has no effect without --method and --data, whose rows it weighs."
+    check_idle(
+        {"--data": has_data and not path and (method is None or by_number)},
+        "unless --method is error-based or reduced-error, --ccp-alpha is best or 1-se, "
+        "or --path is given.",
+    )
+    if path or not has_data:
+        check_idle(
+            {"--weight": weight}, "without --method and --data, whose rows it weighs."
         )
 
 

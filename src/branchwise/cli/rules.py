@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from branchwise.cli import options
-from branchwise.cli.options import Page, check_without_table, takes
+from branchwise.cli.options import Page, check_idle, check_without_table, takes
 from branchwise.cli.support import open_output, print_json, print_lines
 from branchwise.cli.support.rows import (
     Inputs,
@@ -47,12 +47,16 @@ def rules(
 ) -> None:
     """Print the rules of a tree as sentences, with coverage and confidence."""
     if generalise is None:
-        _check_without_rows(
-            test=test,
-            target=target,
-            weight=weight,
-            confidence=confidence,
-            missing=inputs.missing,
+        check_idle(
+            {
+                "--test": test,
+                "--target": target,
+                "--weight": weight,
+                "--confidence": confidence,
+                "--missing": inputs.missing,
+            },
+            "without --generalise. Give --generalise TABLE with the rows that the tree "
+            "was grown from.",
         )
         check_without_table(inputs.reading, "--generalise", None)
         model = open_model(model_path)
@@ -76,16 +80,6 @@ def rules(
         with located(tested.file):
             table = listed.table(tested.X, tested.y, tested.weights)
     _print_list(listed, table, output_format)
-
-
-def _check_without_rows(**given: object) -> None:
-    """Reject options that apply only to --generalise."""
-    idle = [f"--{name}" for name, value in given.items() if value is not None]
-    if idle:
-        raise ParameterError(
-            f"{idle[0]} has no effect without --generalise. Give --generalise TABLE "
-            "with the rows that the tree was grown from."
-        )
 
 
 def _check_with_rows(

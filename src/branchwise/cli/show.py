@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from branchwise.cli import options
-from branchwise.cli.options import Page, check_without_table, takes
+from branchwise.cli.options import Page, check_idle, check_without_table, takes
 from branchwise.cli.support import (
     Reporter,
     check_outputs,
@@ -75,11 +75,11 @@ def show(
             "--rules has only leaves and --nodes all nodes. Give one of them."
         )
     given = {
-        "--style": style is not None,
+        "--style": style,
         "--rules": rules,
         "--nodes": nodes,
-        "--max-depth": max_depth is not None,
-        "--max-nodes": max_nodes is not None,
+        "--max-depth": max_depth,
+        "--max-nodes": max_nodes,
         "--empty-branches": empty_branches,
     }
     text = output_format == "json" or rules or nodes
@@ -128,7 +128,7 @@ def _drawn(model: Model, max_depth: int | None, max_nodes: int | None) -> bytes:
     return picture.getvalue()
 
 
-def _check_idle(shown: str, given: dict[str, bool]) -> None:
+def _check_idle(shown: str, given: Mapping[str, object]) -> None:
     """Reject options that have no effect on what is shown."""
     text = {"--style", "--max-depth", "--empty-branches"}
     picture = {"--style", "--max-depth", "--max-nodes"}
@@ -140,11 +140,10 @@ def _check_idle(shown: str, given: dict[str, bool]) -> None:
         **{f"--style {style}": picture for style in _PICTURES},
         "--style html": {"--style"},
     }
-    for name, is_given in given.items():
-        if is_given and name not in effective[shown]:
-            raise ParameterError(
-                f"{name} has no effect with {shown}. Leave one of them out."
-            )
+    idle = {
+        name: value for name, value in given.items() if name not in effective[shown]
+    }
+    check_idle(idle, f"with {shown}. Leave one of them out.")
 
 
 def _shown(

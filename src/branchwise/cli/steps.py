@@ -10,7 +10,7 @@ import typer
 
 from branchwise.cli import options
 from branchwise.cli.fit import fit_rows
-from branchwise.cli.options import Page, growing, read_na_values, takes
+from branchwise.cli.options import Page, check_idle, growing, read_na_values, takes
 from branchwise.cli.support import Reporter, check_outputs, open_output, style_of_file
 from branchwise.cli.support.rows import (
     check_known_rows,
@@ -41,7 +41,10 @@ _ENDINGS = {
 }
 #: Options of the table and of its weights, which a finished tree needs, too.
 _WITH_MODEL = ("class_weight", "priors")
-_NOT_PARAMETERS = ("regression", "categorical", "numeric", "ignore", "categories")
+_NOT_PARAMETERS = (
+    *("regression", "categorical", "numeric", "ignore", "categories"),
+    *("algorithm", "n_jobs"),
+)
 
 
 @takes(growth=growing.growing_options, reading=options.reading_options)
@@ -75,10 +78,8 @@ def steps(
         style = style or "text"
     else:
         style = style_of_file(output, style, _ENDINGS)
-    if reveal and style != "html":
-        raise ParameterError(
-            f"--reveal has no effect unless --style is html. Got {style}."
-        )
+    if style != "html":
+        check_idle({"--reveal": reveal}, f"unless --style is html. Got {style}.")
     check_known_rows(table_path, "--validation", validation)
     reporter = Reporter(quiet)
     if model_path is None:
@@ -93,16 +94,15 @@ def steps(
 
 def _check_beyond_growth(options: Mapping[str, Any]) -> None:
     """Reject options that change predictions, but not the worked solution."""
-    if options["unseen_policy"] is not None:
-        raise ParameterError(
-            "--unseen-policy has no effect here: the rows of a worked solution are "
-            "those that the tree is grown from. Leave it out."
-        )
-    if options["probabilities"] == "laplace":
-        raise ParameterError(
-            "--probabilities laplace has no effect here: the most probable class is "
-            "the same as by frequencies. Leave it out."
-        )
+    check_idle(
+        {"--unseen-policy": options["unseen_policy"]},
+        "here: the rows of a worked solution are those that the tree is grown from. "
+        "Leave it out.",
+    )
+    check_idle(
+        {"--probabilities laplace": options["probabilities"] == "laplace"},
+        "here: the most probable class is the same as by frequencies. Leave it out.",
+    )
 
 
 def _wanted(given: list[str] | None) -> object:
@@ -152,16 +152,12 @@ def _open(
     path: str, options: Mapping[str, Any], wanted: object, reporter: Reporter
 ) -> Steps:
     """Work out a tree that was grown before."""
-    given = [
-        name for name in growing.given_parameters(options) if name not in _WITH_MODEL
-    ]
-    given += [name for name in _NOT_PARAMETERS if options[name]]
-    given += [name for name in ("algorithm", "n_jobs") if options[name] is not None]
-    if given:
-        raise ParameterError(
-            f"{growing.option_of(given[0])} has no effect beside --model, whose tree "
-            "is grown already. Leave out one of them."
-        )
+    names = [n for n in growing.given_parameters(options) if n not in _WITH_MODEL]
+    given = dict.fromkeys(names, True) | {n: options[n] for n in _NOT_PARAMETERS}
+    check_idle(
+        {growing.option_of(name): value for name, value in given.items()},
+        "beside --model, whose tree is grown already. Leave out one of them.",
+    )
     model = open_model(path)
     with reporter.reading(options["table_path"]) as say:
         rows = read_known_rows(

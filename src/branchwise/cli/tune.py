@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from branchwise.cli import options
-from branchwise.cli.options import Page, growing, split_entry, takes
+from branchwise.cli.options import Page, check_idle, growing, split_entry, takes
 from branchwise.cli.show import size_of, write_model
 from branchwise.cli.support import Reporter, check_outputs, open_output
 from branchwise.cli.support.rows import print_result
@@ -59,11 +59,11 @@ def tune(
                 f"{growing.option_of(name)} and --grid {name}=... both set {name}. "
                 "Give one of them."
             )
-    if one_se and output is None:
-        raise ParameterError(
-            "--one-se has no effect without -o: it says which tree is written. Give -o "
-            "FILE, or leave it out."
+    if output is None:
+        why = (
+            "without -o: it says which tree is written. Give -o FILE, or leave it out."
         )
+        check_idle({"--one-se": one_se}, why)
     written = {"-o": output, "--results": results_path, "--plot": plot_path}
     check_outputs(written | {"--resume": resume}, table_path)
     if plot_path is not None:

@@ -6,7 +6,7 @@ import csv
 import functools
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -262,17 +262,24 @@ def check_share(name: str, share: float | None) -> None:
         )
 
 
+def check_idle(given: Mapping[str, object], why: str) -> None:
+    """Reject options that are given and have no effect; ``why`` follows these words."""
+    for name, value in given.items():
+        if value is not None and value is not False and value != []:
+            raise ParameterError(f"{name} has no effect {why}")
+
+
 def check_without_table(
     reading: Reading, option: str, path: str | None, **others: object
 ) -> None:
     """Reject reading options, and others, if there is no table to read."""
-    given = [name for name, value in others.items() if value is not None]
-    if path is None and given:
-        raise ParameterError(
-            f"--{given[0]} has no effect here. Give the table that it is about as "
-            f"{option}, or leave it out."
-        )
-    if path is None and reading != Reading():
+    if path is not None:
+        return
+    check_idle(
+        {f"--{name}": value for name, value in others.items()},
+        f"here. Give the table that it is about as {option}, or leave it out.",
+    )
+    if reading != Reading():
         raise ParameterError(
             "Reading options have no effect without a table. Give the table "
             f"as {option}, or leave them out."

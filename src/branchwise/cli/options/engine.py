@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from branchwise.cli.options import SHARED, read_na_values
+from branchwise.cli.options import SHARED, check_idle, read_na_values
 from branchwise.cli.support import check_outputs
 from branchwise.cli.support.training import Roles
 from branchwise.data.table_schema import check_names
@@ -65,14 +65,12 @@ def engine_for(paths: Sequence[str], given: str | None) -> str | None:
 def check_remote_options(options: Mapping[str, Any], engine: str | None = None) -> None:
     """Reject options that have no effect with the engine."""
     for name, owner in _ONLY.items():
-        if options[name] not in (None, False) and owner != engine:
-            written = name.replace("_", "-")
-            raise ParameterError(f"--{written} has no effect without --engine {owner}.")
-    if engine is None and options["max_exact"] is not None:
-        raise ParameterError(
-            "--max-exact has no effect on rows in memory. Choose another --engine, or "
-            "use --max-bins."
-        )
+        if owner != engine:
+            written = f"--{name.replace('_', '-')}"
+            check_idle({written: options[name]}, f"without --engine {owner}.")
+    if engine is None:
+        why = "on rows in memory. Choose another --engine, or use --max-bins."
+        check_idle({"--max-exact": options["max_exact"]}, why)
 
 
 @dataclass(frozen=True)
@@ -105,10 +103,11 @@ def remote_source(
     """Open the table of an engine, and read its column names."""
     engine = engine_for(paths, options["engine"]) or "chunked"
     check_remote_options(options, engine)
-    if options["numeric"] and engine != "chunked":
-        raise ParameterError(
-            f"--numeric has no effect with --engine {engine}, where columns have "
-            "types. Leave it out, or store the column as numbers."
+    if engine != "chunked":
+        check_idle(
+            {"--numeric": options["numeric"]},
+            f"with --engine {engine}, where columns have types. Leave it out, or store "
+            "the column as numbers.",
         )
     reading: Reading = options["reading"]
     na_values = read_na_values(options["missing"])
