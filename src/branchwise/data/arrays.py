@@ -108,9 +108,7 @@ def larger_side(left: Floats, right: Floats) -> Ints:
 
 
 def cheapest(weights: Floats, costs: Sequence[Sequence[float]]) -> Ints:
-    """Return the class with the least expected cost for each row of class weights;
-    of equal ones the first.
-    """  # noqa: D205
+    """Return for each row the first class of the least expected cost."""
     # Scaled row by row, so that costs neither overflow nor underflow.
     units = np.frexp(weights.max(axis=1))[1]
     weights = np.ldexp(weights, -units[:, np.newaxis])

@@ -79,10 +79,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class _Subject:
-    """A column with what the checks need to know of it.
-
-    ``coding`` is None for numbers that hardly ever repeat.
-    """
+    """A column for the checks; numbers that hardly ever repeat have no ``coding``."""
 
     name: str
     raw: RawColumn

@@ -57,6 +57,11 @@ class Frame:
         return self.readers[index]()
 
 
+def unread() -> RawColumn:
+    """Stand for the reader of a column that is not needed."""
+    raise AssertionError("this column is not read")
+
+
 def open_table(X: object) -> Frame:
     """Return the frame of a table of any supported type."""
     if isinstance(X, Frame):
@@ -138,10 +143,7 @@ def read_quantities(y: object) -> RawColumn:
 
 
 def _read_small_integers(values: Any) -> Coded | None:
-    """Use small integers, which are common as labels, as codes.
-
-    Returns None for anything else.
-    """
+    """Use small integers, common as labels, as codes; None for anything else."""
     dtype = getattr(values, "dtype", None)
     if not isinstance(dtype, np.dtype) or dtype.kind not in "iu":
         return None

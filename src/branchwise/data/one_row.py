@@ -314,19 +314,7 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 def make_frame(columns: Mapping[str, Sequence[Any]], library: str | None = None) -> Any:
-    """Build a dataframe from columns of equal length.
-
-    Parameters
-    ----------
-    columns : dict of str to list
-        The columns; None is a missing value.
-    library : {"pandas", "polars", "pyarrow"} or None
-        The library of the dataframe; None is the first that is installed.
-
-    Returns
-    -------
-    pandas.DataFrame, polars.DataFrame or pyarrow.Table
-    """
+    """Build a dataframe of a library, by default the first that is installed."""
     allowed = ", ".join(repr(name) for name in LIBRARIES)
     if library is not None and library not in LIBRARIES:
         raise ParameterError(

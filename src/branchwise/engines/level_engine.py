@@ -135,7 +135,12 @@ class CountColumns:
         if chunk.weights is not None:
             inside &= chunk.weights > 0
         rows = np.flatnonzero(inside)
-        open_rows = _rows_of(chunk, nodes, rows)
+        open_rows = Rows(
+            nodes[rows].astype(np.intp),
+            chunk.target[rows].astype(np.intp),
+            None if chunk.weights is None else chunk.weights[rows],
+            None,
+        )
         return Tallies(
             {
                 index: tally(
@@ -148,13 +153,6 @@ class CountColumns:
                 for index in self.columns
             }
         )
-
-
-def _rows_of(chunk: Chunk, nodes: Any, rows: Any) -> Rows:
-    weights = None if chunk.weights is None else chunk.weights[rows]
-    return Rows(
-        nodes[rows].astype(np.intp), chunk.target[rows].astype(np.intp), weights, None
-    )
 
 
 @dataclass(frozen=True)

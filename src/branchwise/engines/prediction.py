@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, BinaryIO, Literal, Protocol, get_args
 
 import numpy as np
@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.arrow import as_arrays
-from branchwise.data.columns import RawColumn
 from branchwise.data.encode import columns_for
-from branchwise.data.frames import Frame
+from branchwise.data.frames import Frame, unread
 from branchwise.data.table_schema import Column, Schema, check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
@@ -163,16 +162,6 @@ class FilePredictions:
                 yield {name: as_is[name] for name in self._kept}, added
 
 
-@dataclass(frozen=True)
-class _Unread:
-    """Placeholder of a column that the tree does not split on."""
-
-    name: str
-
-    def __call__(self) -> RawColumn:
-        raise AssertionError(f"{self.name} is not read")
-
-
 def _framed(frame: Frame, own: Mapping[str, Column], schema: Schema) -> Frame:
     """Return a frame that has all columns of a schema, in its order."""
     readers = dict(zip(frame.names, frame.readers, strict=True))
@@ -180,5 +169,5 @@ def _framed(frame: Frame, own: Mapping[str, Column], schema: Schema) -> Frame:
         tuple(column.name for column in own.values()),
         frame.n_rows,
         schema.named,
-        tuple(readers.get(name, _Unread(name)) for name in own),
+        tuple(readers.get(name, unread) for name in own),
     )

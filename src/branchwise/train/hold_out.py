@@ -146,9 +146,7 @@ def _known_classes(target: object, n_rows: int, schema: Schema) -> Ints:
 
 @dataclass(frozen=True)
 class Units:
-    """Powers of two as units of errors and weights, so that their squares neither
-    overflow nor underflow.
-    """  # noqa: D205
+    """Powers of two as units in which squares of errors and weights do not overflow."""
 
     weight: float
     error: float
@@ -175,17 +173,14 @@ def power_of_two(amount: float) -> float:
 
 @dataclass(frozen=True)
 class NodeErrors:
-    """Errors of rows by node of a tree, in units.
+    """Errors of rows by node of a tree, in units, and sums of their squares.
 
     ``passing`` are those of all rows that reach the node, if it were a leaf,
-    ``stopping`` those of rows that stop there; ``passing_squares`` and
-    ``stopping_squares`` add up the squares. ``n_rows`` is the number of rows.
+    ``stopping`` those of rows that stop there.
     """
 
     passing: Floats
     stopping: Floats
-    passing_squares: Floats
-    stopping_squares: Floats
     n_rows: int
 
 
@@ -199,19 +194,17 @@ def errors_by_node(
     """
     arrivals = Walker(rows.columns, tree).walk(rows.data)
     row, node, share = arrivals.row, arrivals.node, arrivals.share
-    sums = np.zeros((4, len(tree)))
-    first_scan = True
+    passing = stopping = np.zeros((2, len(tree)))
     while len(node):
         error = _errors(tree, rows, recipe, row, node, units)
-        _add(sums[0], node, error * share)
-        _add(sums[1], node, error * error * share)
-        if first_scan:
-            sums[2:] = sums[:2]
-        first_scan = False
+        _add(passing[0], node, error * share)
+        _add(passing[1], node, error * error * share)
+        if stopping is passing:
+            stopping = passing.copy()
         up = tree.parent[node]
         left = up >= 0
         row, node, share = row[left], up[left], share[left]
-    return NodeErrors(sums[0], sums[2], sums[1], sums[3], rows.data.n_rows)
+    return NodeErrors(passing, stopping, rows.data.n_rows)
 
 
 def _add(sums: Floats, node: Ints, amounts: Floats) -> None:
@@ -240,7 +233,7 @@ def prune_by_validation(tree: Tree, validation: Training, recipe: Recipe) -> Tre
     units = Units.of(validation, recipe, tree)
     errors = errors_by_node(tree, validation, recipe, units)
     slack = recipe.tolerance * (total_weight(validation) / units.weight) / units.error
-    return subtrees.by_validation(tree, errors.passing, errors.stopping, slack)
+    return subtrees.by_validation(tree, errors.passing[0], errors.stopping[0], slack)
 
 
 def plan_for(others: Source, plan: Plan, tree: Tree) -> Plan:
@@ -330,10 +323,9 @@ def total_weight(training: Training) -> float:
 
 @dataclass
 class PathErrors:
-    """The errors of nested trees on rows, added up, and their squares."""
+    """The errors of nested trees on rows, added up, and sums of their squares."""
 
-    errors: Floats
-    squares: Floats
+    sums: Floats
     n_rows: int = 0
 
     @classmethod
@@ -341,21 +333,20 @@ class PathErrors:
         cls, path: subtrees.PruningPath, tree: Tree, by_node: NodeErrors
     ) -> PathErrors:
         """Add up the errors of the trees of a path."""
+        pairs = zip(by_node.passing, by_node.stopping, strict=True)
         return cls(
-            path.totals(tree, by_node.passing, by_node.stopping),
-            path.totals(tree, by_node.passing_squares, by_node.stopping_squares),
-            by_node.n_rows,
+            np.array([path.totals(tree, *pair) for pair in pairs]), by_node.n_rows
         )
 
     def choice(self, rule: str) -> int:
         """Return the tree with the least error, of equals the smallest ("best"), or
         the smallest within one standard error of it ("1-se").
         """  # noqa: D205
-        mean = self.errors / self.n_rows
+        mean, squares = self.sums / self.n_rows
         best = int(np.flatnonzero(mean <= mean.min() * (1 + TIE))[-1])
         if rule == "best":
             return best
-        variance = max(float(self.squares[best]) / self.n_rows - mean[best] ** 2, 0.0)
+        variance = max(float(squares[best]) - mean[best] ** 2, 0.0)
         bar = mean[best] + np.sqrt(variance / self.n_rows)
         return int(np.flatnonzero(mean <= bar * (1 + TIE))[-1])
 
@@ -376,7 +367,7 @@ def choose_alpha(
     alphas_above = np.append(
         np.sqrt(path.alphas[:-1]) * np.sqrt(path.alphas[1:]), 2 * path.alphas[-1] + 1
     )
-    total = PathErrors(np.zeros(len(alphas_above)), np.zeros(len(alphas_above)))
+    total = PathErrors(np.zeros((2, len(alphas_above))))
     hand = assigned(training, n_folds)
     units = Units.of(training, recipe)
     for fold in range(n_folds):
@@ -388,7 +379,6 @@ def choose_alpha(
             by_node = errors_by_node(tree, aside, recipe, units)
             there = PathErrors.along(path_there, tree, by_node)
             step = np.searchsorted(path_there.alphas, alphas_above, side="right") - 1
-            total.errors += there.errors[step]
-            total.squares += there.squares[step]
+            total.sums += there.sums[:, step]
             total.n_rows += there.n_rows
     return float(path.alphas[total.choice(rule)]) if total.n_rows else 0.0

@@ -129,12 +129,15 @@ def _error_based(schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None) 
     if rows is None or not recipe.raise_subtrees:
         return error_based.pruned(tree, recipe.confidence, None)
     coded = _filled(rows.encoded(schema, tree, recipe), tree)
-    if not _known_values(coded):
-        raise _other_rows()
     grid = coded.grid(recipe).natural
     count = recounter(coded, grid, recipe)
-    if not _same_counts(count(tree)[0], tree):
-        raise _other_rows()
+    if not _known_values(coded) or not _same_counts(count(tree)[0], tree):
+        raise DataError(
+            "X and y must be the rows that the tree was grown from, with their "
+            "sample_weight: a branch that is raised gets the cases of its siblings, so "
+            "all are counted again. These rows give other counts. Without X and y "
+            "branches are not raised."
+        )
     # The native kernel has neither; cases of classes are counted again below, and
     # predictions follow from the weights unless there are costs.
     priced = None if recipe.costs is None else tree.prediction
@@ -184,15 +187,6 @@ def _same_counts(counted: Tree, tree: Tree) -> bool:
     if len(counted) != len(tree):
         return False
     return np.allclose(counted.weights, tree.weights, _SAME_WEIGHT, atol=0.0)
-
-
-def _other_rows() -> DataError:
-    return DataError(
-        "X and y must be the rows that the tree was grown from, with their "
-        "sample_weight: a branch that is raised gets the cases of its siblings, so all "
-        "are counted again. These rows give other counts. Without X and y branches are "
-        "not raised."
-    )
 
 
 def _cost_complexity(
@@ -345,7 +339,7 @@ def pruning_table(
         coded = rows.encoded(schema, tree, recipe)
         units = Units.of(coded, recipe, tree)
         errors = errors_by_node(tree, coded, recipe, units)
-        total = path.totals(tree, errors.passing, errors.stopping)
+        total = path.totals(tree, errors.passing[0], errors.stopping[0])
         validation = total / (total_weight(coded) / units.weight) * units.error
     return PruningTable(path.alphas, path.n_leaves, train / (weight / unit), validation)
 

@@ -334,10 +334,7 @@ def limited(tree: Tree, recipe: Recipe) -> Tree:
 
 
 def trimmed(tree: Tree, recipe: Recipe, count: error_based.Recount) -> Tree:
-    """Prune a tree as set in the recipe.
-
-    ``count`` counts the rows that the tree was grown from down other trees.
-    """
+    """Prune a tree as set in the recipe; ``count`` counts its rows down other trees."""
     tree = limited(tree, recipe)
     if recipe.collapse:
         tree = error_based.collapsed(tree)

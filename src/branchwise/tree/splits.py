@@ -60,10 +60,7 @@ ABOVE = 1
 
 @dataclass(frozen=True)
 class Surrogates:
-    """The number of surrogates of each node, and their splits, node after node.
-
-    The splits have two branches each; other values stop.
-    """
+    """The number of surrogates of each node, and their splits, of two branches each."""
 
     number: Ints
     splits: Splits

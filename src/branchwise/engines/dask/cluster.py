@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NoReturn
 from weakref import WeakSet
@@ -165,19 +165,14 @@ class ClientExecutor:
         return self.each(name, _itself, [value])[0]
 
     def each(
-        self, name: str, work: Callable[..., Any], *items: Sequence[Any], **shared: Any
-    ) -> list[Any]:
-        """Apply a function to each of several items."""
-        return self._begun(name, work, items, shared)
-
-    def _begun(
         self,
         name: str,
         work: Callable[..., Any],
-        items: Sequence[Sequence[Any]],
-        shared: Mapping[str, Any],
+        *items: Sequence[Any],
         workers: Sequence[str] = (),
+        **shared: Any,
     ) -> list[Any]:
+        """Apply a function to each of several items, on some workers if possible."""
         # Other workers are allowed, too, in case this one is lost.
         where = {"workers": list(workers), "allow_other_workers": True}
         return self._ours(
@@ -213,7 +208,7 @@ class ClientExecutor:
         every: list[Any] = [None] * len(chunks)
         for worker, chosen in by_worker.items():
             arguments = [[given[at] for at in chosen] for given in (chunks, *items)]
-            results = self._begun(name, work, arguments, shared, worker)
+            results = self.each(name, work, *arguments, workers=worker, **shared)
             for at, result in zip(chosen, results, strict=True):
                 every[at] = result
         return every
@@ -296,15 +291,11 @@ def _itself(value: object) -> object:
 def _accepted(results: Sequence[Any]) -> list[Any]:
     for result in results:
         if isinstance(result, Rejected):
-            raise _raised(result) from None
+            error, where = result.error, ""
+            if result.number is not None:
+                where = f" (In partition {result.number}, whose rows start at 0.)"
+            raise type(error)(f"{error}{where}") if where else error from None
     return list(results)
-
-
-def _raised(rejected: Rejected) -> BranchwiseError:
-    error, number = rejected.error, rejected.number
-    if number is None:
-        return error
-    return type(error)(f"{error} (In partition {number}, whose rows start at 0.)")
 
 
 def _described(error: BaseException) -> str:

@@ -24,8 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Ints
-from branchwise.data.columns import RawColumn
-from branchwise.data.frames import Frame
+from branchwise.data.frames import Frame, unread
 from branchwise.engines.base import Plan, Task, attributes_of
 from branchwise.engines.chunk import Below, Route, check_n_rows
 from branchwise.engines.dask.cluster import (
@@ -87,7 +86,7 @@ class PartitionedTable:
     def outline(self) -> Frame:
         """The table without its rows."""
         names = (*self.names, *self._beside)
-        return Frame(names, 0, self.named, (_unread,) * len(names))
+        return Frame(names, 0, self.named, (unread,) * len(names))
 
     def delayed(self, unread: AbstractSet[str]) -> list[Any]:
         """Return tasks that read the partitions without some columns."""
@@ -108,10 +107,6 @@ def series_name(column: Any) -> str | None:
     """Return the name of a Series; names of arrays have no meaning."""
     name = column.name if isinstance(column, dd.Series) else None
     return name if isinstance(name, str) and name else None
-
-
-def _unread() -> RawColumn:
-    raise AssertionError("an outline has no rows")
 
 
 def _tasks(collection: Any) -> list[Any]:

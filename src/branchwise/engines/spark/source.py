@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from branchwise.data.arrays import Ints
@@ -44,16 +45,18 @@ from branchwise.engines.spark.workers import (
     REPORT,
     ROWS,
     SUMMARY,
-    Encode,
-    GrowBelow,
-    Merge,
+    Objects,
     Outcome,
-    Pack,
-    Request,
-    RequestByPlan,
+    PartitionTask,
     Shipped,
-    SliceByBatch,
+    encode_rows,
+    grow_below,
+    merge_results,
     opened,
+    read_rows,
+    run_job,
+    scan_again,
+    slice_rows,
 )
 from branchwise.errors import DataError, check_limit, quoted
 from branchwise.tree.tree import Tree
@@ -79,6 +82,11 @@ def mapped(frame: Any, work: Any, schema: Any = PAGES) -> Any:
         # PySpark checks the version of pandas here, which is not used.
         warnings.simplefilter("ignore", FutureWarning)
         return frame.mapInArrow(work, schema)
+
+
+def paged(frame: Any, work: Callable[..., Objects], *shipped: Shipped) -> Any:
+    """Return the pages of the objects that a function makes of every partition."""
+    return mapped(frame, PartitionTask(work, shipped))
 
 
 class Session:
@@ -155,7 +163,7 @@ class Session:
             n_partitions = -(-n_partitions // FAN_IN)
             together = results.repartition(n_partitions, "source")
             in_order = together.sortWithinPartitions("source", "page")
-            results = mapped(in_order, Merge())
+            results = paged(in_order, merge_results)
         return known(outcome for _, outcome in self.objects(results))
 
     def objects(self, pages: Any) -> Iterator[tuple[int, Any]]:
@@ -288,7 +296,8 @@ class SparkTable(RemoteTable):
 
         def again(request: Callable[[Any, Plan], Any], plan: Plan) -> Any:
             with self._session.shipped(plan) as shipped_plan:
-                results = mapped(blocks.of(ROWS), RequestByPlan(shipped_plan, request))
+                work = partial(scan_again, request=request)
+                results = paged(blocks.of(ROWS), work, shipped_plan)
                 outcome = self._session.outcome(results, blocks.n_partitions)
             _check_unchanged(plan, outcome.n_rows)
             return outcome.result
@@ -299,7 +308,7 @@ class SparkTable(RemoteTable):
         """Return the engine that counts the rows by a plan."""
         blocks = self._blocks or self._serialised(plan.task)
         shipped_plan = self._held.enter_context(self._session.shipped(plan))
-        encoded = mapped(blocks.of(ROWS), Encode(shipped_plan))
+        encoded = paged(blocks.of(ROWS), encode_rows, shipped_plan)
         chunks = self._held.enter_context(self._session.persisted(encoded))
         runner = _Runner(
             self._session,
@@ -325,8 +334,8 @@ class SparkTable(RemoteTable):
         numbered = self._frame.toDF(
             *(f"c{at}" for at in range(len(self._frame.columns)))
         )
-        read = Pack(tuple(kept.values()), task)
-        rows = mapped(numbered.select(*kept), read)
+        read = partial(read_rows, names=tuple(kept.values()), task=task)
+        rows = paged(numbered.select(*kept), read)
         pages = self._read.enter_context(self._session.persisted(rows))
         # Every partition ends with its summary; so this reads them all.
         ends = pages.where(f"bucket = {SUMMARY} AND last").select("source")
@@ -360,7 +369,7 @@ class _Runner:
     def run(self, job: Job) -> Any:
         """Run a job on every partition, and merge the results."""
         with self.session.shipped(sent(job, self.plan)) as requested:
-            results = mapped(self.chunks, Request(self.shipped_plan, requested))
+            results = paged(self.chunks, run_job, self.shipped_plan, requested)
             outcome = self.session.outcome(results, self.n_partitions)
         _check_unchanged(self.plan, outcome.n_rows)
         self.encoded()
@@ -376,12 +385,12 @@ class _Runner:
             self.session.shipped(routed) as shipped_route,
             self.session.shipped(grown) as shipped_below,
         ):
-            slices = mapped(self.chunks, SliceByBatch(self.shipped_plan, shipped_route))
+            slices = paged(self.chunks, slice_rows, self.shipped_plan, shipped_route)
             # One bucket more for the number of rows that were distributed.
             n_positions = min(n_buckets + 1, POSITIONS_EACH * self.n_partitions)
             together = slices.repartition(n_positions, "bucket")
             in_order = together.sortWithinPartitions("bucket", "source", "page")
-            trees = mapped(in_order, GrowBelow(self.shipped_plan, shipped_below))
+            trees = paged(in_order, grow_below, self.shipped_plan, shipped_below)
             objects = self.session.objects(trees)
         for number, result in objects:
             if number == REPORT:

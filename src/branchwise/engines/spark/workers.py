@@ -9,8 +9,7 @@ as results, too: a retry would not help.
 from __future__ import annotations
 
 import pickle
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
@@ -126,44 +125,45 @@ def _source() -> int:
     return 0 if context is None else int(context.partitionId())
 
 
-class PartitionTask(ABC):
-    """A function of the Arrow batches of a partition that makes objects, in pages."""
+#: Serialised objects, each with its bucket.
+Objects = Iterable[tuple[int, bytes]]
+
+
+@dataclass(frozen=True)
+class PartitionTask:
+    """Makes objects of the Arrow batches of a partition, in pages.
+
+    ``work`` is called with the batches and the values that were sent by the driver.
+    """
+
+    work: Callable[..., Objects]
+    shipped: tuple[Shipped, ...]
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the pages of the objects of a partition."""
-        return pages(_source(), self.objects(batches))
-
-    @abstractmethod
-    def objects(self, batches: Iterable[Any]) -> Iterable[tuple[int, bytes]]:
-        """Make the serialised objects of a partition, each with its bucket."""
+        values = (each.value for each in self.shipped)
+        return pages(_source(), self.work(batches, *values))
 
 
 # ---- blocks of rows as they were read ----------------------------------------------
 
 
-@dataclass(frozen=True)
-class Pack(PartitionTask):
-    """Reads rows: their columns as codes and numbers, and their summary.
+def read_rows(batches: Iterable[Any], names: Sequence[str], task: Task) -> Objects:
+    """Read rows: their columns as codes and numbers; their summary comes last.
 
     Texts are read only once, and sent as small integer codes from then on.
     """
-
-    names: tuple[str, ...]
-    task: Task
-
-    def objects(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
-        """Serialise the rows of a partition; their summary comes last."""
-        outcome = Outcome(0)
-        for block in _blocks(batches):
-            try:
-                frame = _read(block.rename_columns(self.names))
-                statistics = scan(frame, self.task)
-            except BranchwiseError as error:
-                outcome = Outcome(0, failure=error)
-                break
-            outcome = outcome.merge(Outcome(frame.n_rows, statistics))
-            yield ROWS, serialised(frame)
-        yield SUMMARY, serialised(outcome)
+    outcome = Outcome(0)
+    for block in _blocks(batches):
+        try:
+            frame = _read(block.rename_columns(names))
+            statistics = scan(frame, task)
+        except BranchwiseError as error:
+            outcome = Outcome(0, failure=error)
+            break
+        outcome = outcome.merge(Outcome(frame.n_rows, statistics))
+        yield ROWS, serialised(frame)
+    yield SUMMARY, serialised(outcome)
 
 
 def _blocks(batches: Iterable[Any]) -> Iterator[Any]:
@@ -190,57 +190,30 @@ def _read(table: Any) -> Frame:
 # ---- requests to blocks --------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class RequestByPlan(PartitionTask):
-    """Applies a function with a plan to blocks."""
-
-    plan: Shipped
-    request: Callable[[Any, Plan], Any]
-
-    def objects(self, batches: Iterable[Any]) -> list[tuple[int, bytes]]:
-        """Return the result of a partition."""
-        plan: Plan = self.plan.value
-        return _merged(
-            Outcome(frame.n_rows, self.request(frame, plan))
-            for _, frame in deserialised(batches)
-        )
+def scan_again(
+    batches: Iterable[Any], plan: Plan, request: Callable[[Any, Plan], Any]
+) -> Objects:
+    """Apply a function with a plan to blocks."""
+    return _merged(
+        Outcome(frame.n_rows, request(frame, plan))
+        for _, frame in deserialised(batches)
+    )
 
 
-@dataclass(frozen=True)
-class Encode(PartitionTask):
+def encode_rows(batches: Iterable[Any], plan: Plan) -> Objects:
     """Encode blocks by a plan."""
-
-    plan: Shipped
-
-    def objects(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
-        """Encode the rows of a partition."""
-        for _, frame in deserialised(batches):
-            try:
-                chunk: Chunk | BranchwiseError = encode_chunk(frame, self.plan.value)
-            except BranchwiseError as error:
-                chunk = error
-            yield ROWS, serialised(chunk)
+    for _, frame in deserialised(batches):
+        try:
+            chunk: Chunk | BranchwiseError = encode_chunk(frame, plan)
+        except BranchwiseError as error:
+            chunk = error
+        yield ROWS, serialised(chunk)
 
 
-@dataclass(frozen=True)
-class _JobTask(PartitionTask):
-    """A task whose job was sent without its plan."""
-
-    plan: Shipped
-    job: Shipped
-
-    def received(self) -> Any:
-        """Return the job with its plan."""
-        return received(self.job.value, self.plan.value)
-
-
-class Request(_JobTask):
-    """Runs a job on chunks."""
-
-    def objects(self, batches: Iterable[Any]) -> list[tuple[int, bytes]]:
-        """Return the result of a partition."""
-        job = self.received()
-        return _merged(_requested(job, chunk) for _, chunk in deserialised(batches))
+def run_job(batches: Iterable[Any], plan: Plan, payload: bytes) -> Objects:
+    """Run a job, which was sent without its plan, on chunks."""
+    job = received(payload, plan)
+    return _merged(_requested(job, chunk) for _, chunk in deserialised(batches))
 
 
 def _requested(job: Any, chunk: Chunk | BranchwiseError) -> Outcome:
@@ -249,56 +222,47 @@ def _requested(job: Any, chunk: Chunk | BranchwiseError) -> Outcome:
     return Outcome(chunk.n_rows, job(chunk))
 
 
-def _merged(outcomes: Iterable[Outcome]) -> list[tuple[int, bytes]]:
+def _merged(outcomes: Iterable[Outcome]) -> Objects:
     """Return the result of a partition; an empty one has none."""
     outcome = merged(outcomes)
     return [] if outcome is None else [(ROWS, serialised(outcome))]
 
 
-class Merge(PartitionTask):
-    """Merges the results of several partitions."""
-
-    def objects(self, batches: Iterable[Any]) -> list[tuple[int, bytes]]:
-        """Merge the results of one task."""
-        return _merged(outcome for _, outcome in deserialised(batches))
+def merge_results(batches: Iterable[Any]) -> Objects:
+    """Merge the results of several partitions."""
+    return _merged(outcome for _, outcome in deserialised(batches))
 
 
 # ---- rows grouped by node ------------------------------------------------------------
 
 
-class SliceByBatch(_JobTask):
-    """Splits chunks by the buckets of the open nodes of their rows.
+def slice_rows(batches: Iterable[Any], plan: Plan, payload: bytes) -> Objects:
+    """Split chunks by the buckets of the open nodes of their rows.
 
-    The job is a route, and the bucket of each open node.
+    The payload is a route, and the bucket of each open node.
     """
-
-    def objects(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
-        """Split the rows of a partition."""
-        route, bucket_of = self.received()
-        outcome = Outcome(0)
-        for _, chunk in deserialised(batches):
-            if isinstance(chunk, BranchwiseError):
-                outcome = Outcome(0, failure=chunk)
-                break
-            outcome = outcome.merge(Outcome(chunk.n_rows))
-            nodes = route.nodes_of(chunk)
-            for bucket, rows in chunk.by_bucket(nodes, bucket_of):
-                yield bucket, serialised((chunk.take(rows), nodes[rows]))
-        yield REPORT, serialised(outcome)
+    route, bucket_of = received(payload, plan)
+    outcome = Outcome(0)
+    for _, chunk in deserialised(batches):
+        if isinstance(chunk, BranchwiseError):
+            outcome = Outcome(0, failure=chunk)
+            break
+        outcome = outcome.merge(Outcome(chunk.n_rows))
+        nodes = route.nodes_of(chunk)
+        for bucket, rows in chunk.by_bucket(nodes, bucket_of):
+            yield bucket, serialised((chunk.take(rows), nodes[rows]))
+    yield REPORT, serialised(outcome)
 
 
-class GrowBelow(_JobTask):
-    """Grows the subtrees of open nodes from their rows, bucket by bucket."""
-
-    def objects(self, batches: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
-        """Grow the subtrees of the nodes of some buckets."""
-        below = self.received()
-        for bucket, things in groupby(deserialised(batches), key=itemgetter(0)):
-            pieces = [thing for _, thing in things]
-            if bucket == REPORT:
-                yield REPORT, serialised(merged(pieces))
-                continue
-            rows = joined([chunk for chunk, _ in pieces])
-            nodes = np.concatenate([nodes for _, nodes in pieces])
-            for grown in finished(rows, nodes, below):
-                yield bucket, serialised(grown)
+def grow_below(batches: Iterable[Any], plan: Plan, payload: bytes) -> Objects:
+    """Grow the subtrees of open nodes from their rows, bucket by bucket."""
+    below = received(payload, plan)
+    for bucket, things in groupby(deserialised(batches), key=itemgetter(0)):
+        pieces = [thing for _, thing in things]
+        if bucket == REPORT:
+            yield REPORT, serialised(merged(pieces))
+            continue
+        rows = joined([chunk for chunk, _ in pieces])
+        nodes = np.concatenate([nodes for _, nodes in pieces])
+        for grown in finished(rows, nodes, below):
+            yield bucket, serialised(grown)
