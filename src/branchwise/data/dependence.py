@@ -168,10 +168,7 @@ def _ranks(values: Floats) -> Floats:
 
 
 def errors_in_sample(coding: Coding, classes: Coding) -> float:
-    """Return the share of rows of a sample that the values do not classify.
-
-    A row counts for itself here, so that the share is a lower bound.
-    """
+    """Return a lower bound of the share of rows that the values do not classify."""
     step = max(1, len(classes.codes) // _SAMPLE_ROWS)
     labels = classes.codes[::step].astype(np.int64)
     rows = labels >= 0

@@ -48,10 +48,7 @@ def as_table(X: Any) -> Any:
 
 
 def row_of_series(series: Any) -> dict[str, Any] | None:
-    """Return the cells of a series of pandas by the names in its index, if it has them.
-
-    The others count their rows in the index.
-    """
+    """Return the cells of a series of pandas by name, if its index has names."""
     names = series.index.tolist()
     if not names or not all(isinstance(name, str) for name in names):
         return None

@@ -245,10 +245,7 @@ def _read_dictionary(
 def _check_other_order(
     what: str, values: Sequence[Value], known: int, table: NDArray[np.int32]
 ) -> None:
-    """Reject chunks that declare their values in different orders.
-
-    One of the two may have further values at its end.
-    """
+    """Reject chunks whose declared orders differ, further values at the end aside."""
     order = list(dict.fromkeys(table[table >= 0].tolist()))
     if order != list(range(len(order))):
         raise DataError(

@@ -219,10 +219,7 @@ def check_together(X: object, y: object, sample_weight: object = None) -> bool:
 def learn_target(
     y: object, n_rows: int | None = None, declared: Sequence[Value] | None = None
 ) -> tuple[tuple[Value, ...], NDArray[np.intp]]:
-    """Return the classes in sorted order, and the class code of every row.
-
-    ``declared`` are the possible classes, in their order.
-    """
+    """Return the classes, sorted or as declared, and the class code of every row."""
     if isinstance(y, EncodedLabels):
         _check_other_length(len(y), n_rows)
         if declared is None:

@@ -292,10 +292,7 @@ class ChunkedTable:
     def finish(
         self, route: Route, bucket: Ints, below: Below
     ) -> Iterator[tuple[int, Tree]]:
-        """Group the rows of open nodes in files, and finish file by file.
-
-        With many files a pass writes only some of them.
-        """
+        """Group the rows of open nodes in files, some in each pass, and finish each."""
         n_files = int(bucket.max()) + 1
         for first in range(0, n_files, MOST_FILES):
             among = (bucket >= first) & (bucket < first + MOST_FILES)

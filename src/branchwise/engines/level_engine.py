@@ -224,10 +224,7 @@ class Runner(Protocol):
     def finish(
         self, route: Route, bucket: Ints, below: Below
     ) -> Iterator[tuple[int, Tree]]:
-        """Group the rows of open nodes by bucket; grow the subtree of each.
-
-        ``bucket`` has a number for each open node, -1 for those that stay.
-        """
+        """Grow subtrees of open nodes grouped by bucket; those of bucket -1 stay."""
 
 
 class PassEngine:

@@ -210,10 +210,7 @@ class MemoryEngine:
     def _fractions(
         self, router: Router, every: Ints
     ) -> tuple[Ints, Ints, Floats, Floats]:
-        """Send some of the rows down every branch, by weight.
-
-        Returns the row, the node, the weight and the case of each fraction.
-        """
+        """Send rows down every branch; return row, node, weight, case of fractions."""
         origin, target, share = router.every_branch(self._node[every])
         rows = every[origin]
         weight = share if self._weight is None else self._weight[rows] * share
@@ -289,10 +286,7 @@ def _prepare(
 
 @dataclass(frozen=True)
 class Training:
-    """Encoded columns, targets (class codes or numbers) and weights.
-
-    ``cache`` has the trees of the same columns, if they are cached.
-    """
+    """Encoded columns, targets, weights, and a cache of trees of the same columns."""
 
     columns: tuple[Column, ...]
     data: Columns

@@ -282,10 +282,7 @@ def _thresholds_of(tree: Tree, plan: Plan) -> Edges:
 def prune_by_engine(
     tree: Tree, data_source: Source, plan: Plan, recipe: Recipe
 ) -> Tree:
-    """Prune by the errors on the validation rows of a source.
-
-    ``plan`` is that of the rows that the tree was grown from.
-    """
+    """Prune by the errors on validation rows; ``plan`` is that of training rows."""
     plan = plan_for(data_source, plan, tree)
     engine = data_source.engine(plan)
     counted = count_down(engine, between_bins(tree, plan.edges))

@@ -45,10 +45,7 @@ class Arrivals:
 
 
 def class_probabilities(weights: Floats, root: Floats, recipe: Recipe | None) -> Floats:
-    """Return the probabilities of class weights, as set in the recipe.
-
-    ``root`` are the class weights of the whole table.
-    """
+    """Return the probabilities of class weights; ``root`` are those of the table."""
     extra: Floats = np.zeros(weights.shape[1])
     if recipe is not None and recipe.probabilities == "laplace":
         extra = np.ones(weights.shape[1])
@@ -63,10 +60,7 @@ def class_probabilities(weights: Floats, root: Floats, recipe: Recipe | None) ->
 
 
 def predicted_classes(weights: Floats, root: Floats, recipe: Recipe) -> Ints:
-    """Return the class of nodes: the most probable, or the one of least cost.
-
-    ``weights`` are the class weights of the nodes, ``root`` those of the whole table.
-    """
+    """Return the most probable classes of nodes, or those of the least cost."""
     amounts = weights
     if recipe.probabilities != "frequencies":
         amounts = class_probabilities(weights, root, recipe)

@@ -84,10 +84,7 @@ _SAME_AMOUNT = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A decision tree: see :data:`ARRAYS` for the meaning of each array.
-
-    What only some trees have is in :data:`OPTIONAL_ARRAYS`.
-    """
+    """A decision tree; :data:`ARRAYS` and :data:`OPTIONAL_ARRAYS` document it."""
 
     column: Ints
     threshold: Floats
@@ -220,10 +217,7 @@ class Tree:
         return None if self.is_weighted else self.weights
 
     def with_class_cases(self, class_cases: Floats) -> Tree:
-        """Return the tree with the number of cases of each class at its nodes.
-
-        The array is left out where it equals the class weights.
-        """
+        """Return the tree with cases by class, or without if they equal weights."""
         new = None if _same_amounts(class_cases, self.weights) else class_cases
         return replace(self, class_cases=new)
 

@@ -414,10 +414,7 @@ _TYPES = {bool: "boolean", int: "long", float: "double", str: "string"}
 def spark_predictions(
     model: Any, frame: Any, wanted: Sequence[What], keep: Keep
 ) -> Any:
-    """Return a DataFrame of predictions, after the columns that are kept.
-
-    Nothing is computed before the rows are collected or written.
-    """
+    """Return a lazy DataFrame of predictions, after the columns that are kept."""
     if not hasattr(frame, "mapInArrow"):
         raise DataError(
             f"source must be a DataFrame of Spark. Got {type(frame).__name__}."

@@ -73,10 +73,7 @@ PAGE = 1 << 15
 
 
 def pages(source: int, things: Iterable[tuple[int, bytes]]) -> Iterator[Any]:
-    """Split serialised objects, each with its bucket, into pages.
-
-    Yields a record batch for each.
-    """
+    """Split serialised objects, each with its bucket, into record batches."""
     page = 0
     for bucket, data in things:
         sliced = [data[at : at + PAGE] for at in range(0, len(data), PAGE)]
@@ -237,10 +234,7 @@ def merge_results(batches: Iterable[Any]) -> Objects:
 
 
 def slice_rows(batches: Iterable[Any], plan: Plan, payload: bytes) -> Objects:
-    """Split chunks by the buckets of the open nodes of their rows.
-
-    The payload is a route, and the bucket of each open node.
-    """
+    """Split chunks by a payload: a route, and the bucket of each open node."""
     route, bucket_of = received(payload, plan)
     outcome = Outcome(0)
     for _, chunk in deserialised(batches):

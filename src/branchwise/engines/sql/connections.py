@@ -54,10 +54,7 @@ class Binder:
         return f"CAST({mark} AS {type_name})" if self.dialect.lists else mark
 
     def relation(self, columns: Collection[tuple[str, Any]]) -> str:
-        """Bind columns of values; return a query for them.
-
-        Each column is given by its type, as the dialect has it, and its values.
-        """
+        """Return a query for columns of values, each given with its type."""
         if self.dialect.lists:
             lists = [
                 self._mark(_listed(values), f"{self.dialect.types[kind]}[]")

@@ -65,10 +65,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct cells of a column: keys, how often each occurs, and their values.
-
-    A key of None is a cell that is NULL.
-    """
+    """The distinct cells of a column: keys (None is NULL), counts and values."""
 
     keys: tuple[Any, ...]
     count: tuple[int, ...]
