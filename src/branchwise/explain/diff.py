@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -330,8 +332,6 @@ def _crosstab(
     old: FittedTree, new: FittedTree, before: NDArray[Any], after: NDArray[Any]
 ) -> dict[tuple[Value, Value], int]:
     """Count pairs of old and new classes, in the order of the classes."""
-    counts: dict[tuple[Value, Value], int] = {}
-    for pair in zip(before.tolist(), after.tolist(), strict=True):
-        counts[pair] = counts.get(pair, 0) + 1
-    pairs = ((a, b) for a in old.schema.classes for b in new.schema.classes)
+    counts = Counter(zip(before.tolist(), after.tolist(), strict=True))
+    pairs = product(old.schema.classes, new.schema.classes)
     return {pair: counts[pair] for pair in pairs if pair in counts}

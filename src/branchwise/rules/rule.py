@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from branchwise.data.table_schema import Schema, Value
 from branchwise.stats import share_interval
 from branchwise.text.conditions import (
-    ColumnConditions,
+    ColumnPath,
     Condition,
     amount,
     condition_of,
@@ -19,6 +19,7 @@ from branchwise.text.conditions import (
     mean,
     percent,
     percent_range,
+    restricted_path,
     said,
     share,
     word,
@@ -203,28 +204,24 @@ def tree_rules(
     ]
 
 
-_Path = dict[int, ColumnConditions]
-
-
-def _leaf_paths(schema: Schema, tree: Tree) -> Iterator[tuple[int, _Path]]:
+def _leaf_paths(schema: Schema, tree: Tree) -> Iterator[tuple[int, ColumnPath]]:
     """Walk the tree with the merged conditions of each path.
 
     A path keeps one entry a column, so that deep trees do not take quadratic time.
     """
-    stack: list[tuple[int, _Path]] = [(0, {})]
+    stack: list[tuple[int, ColumnPath]] = [(0, {})]
     while stack:
         node, path = stack.pop()
         if tree.n_children[node] == 0:
             yield node, path
             continue
-        index = int(tree.column[node])
-        column_conditions = path.get(index) or ColumnConditions(schema.columns[index])
+        column = schema.columns[int(tree.column[node])]
         for child in reversed(tree.children(node)):
-            restricted = column_conditions.restricted(condition_of(schema, tree, child))
-            stack.append((child, {**path, index: restricted}))
+            condition = condition_of(schema, tree, child)
+            stack.append((child, restricted_path(path, column, condition)))
 
 
-def _conditions(path: _Path, simplify: bool) -> tuple[Condition, ...]:
+def _conditions(path: ColumnPath, simplify: bool) -> tuple[Condition, ...]:
     pieces = (
         column_conditions.simple if simplify else column_conditions.conditions
         for column_conditions in path.values()
