@@ -294,9 +294,9 @@ class Showing(FittedTree):
         return mermaid_picture(self.view(max_values), max_depth, max_nodes)
 
     def _lines(self, *options: object) -> Iterator[str]:
-        from branchwise.render.plain_text import text_lines
+        from branchwise.render.plain_text import TextTree
 
-        return text_lines(self.schema, self.tree, self.reasons, *options)  # type: ignore[arg-type]
+        return TextTree(self.schema, self.tree, self.reasons, *options).lines()  # type: ignore[arg-type]
 
     @overload
     def to_html(

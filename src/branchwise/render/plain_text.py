@@ -89,51 +89,36 @@ STYLES: dict[str, Style] = {
 _DEEPEST_INDENT = 24
 
 
-def text_lines(
-    schema: Schema,
-    tree: Tree,
-    reasons: Reasons | None = None,
-    max_depth: int | None = None,
-    max_values: int = SHOWN_VALUES,
-    empty_branches: bool = False,
-    missing: bool = False,
-    style: str = "quinlan",
-) -> Iterator[str]:
-    """Yield the lines of the tree; the parameters are those of ``Model.to_text``.
+@dataclass(frozen=True)
+class TextTree:
+    """A tree to be written as lines; the parameters are those of ``Model.to_text``.
 
     ``reasons`` tell why nodes predict another class than that of most weight.
     """
-    check_limit("max_depth", max_depth, 0)
-    check_limit("max_values", max_values, 1, optional=False)
-    if style not in STYLES:
-        raise ParameterError(
-            f"style must be {', '.join(map(repr, list(STYLES)[:-1]))} or "
-            f"{list(STYLES)[-1]!r}. Got {style!r}. Pictures have methods of their own: "
-            "to_svg, to_dot, to_mermaid."
-        )
-    printer = _Printer(
-        schema,
-        tree,
-        max_depth,
-        max_values,
-        empty_branches,
-        missing,
-        STYLES[style],
-        reasons,
-    )
-    yield from printer.lines()
 
-
-@dataclass(frozen=True)
-class _Printer:
     schema: Schema
     tree: Tree
-    max_depth: int | None
-    max_values: int
-    empty_branches: bool
-    missing: bool
-    style: Style
-    reasons: Reasons | None
+    reasons: Reasons | None = None
+    max_depth: int | None = None
+    max_values: int = SHOWN_VALUES
+    empty_branches: bool = False
+    missing: bool = False
+    style_name: str = "quinlan"
+
+    def __post_init__(self) -> None:
+        check_limit("max_depth", self.max_depth, 0)
+        check_limit("max_values", self.max_values, 1, optional=False)
+        if self.style_name not in STYLES:
+            raise ParameterError(
+                f"style must be {', '.join(map(repr, list(STYLES)[:-1]))} or "
+                f"{list(STYLES)[-1]!r}. Got {self.style_name!r}. Pictures have methods "
+                "of their own: to_svg, to_dot, to_mermaid."
+            )
+
+    @property
+    def style(self) -> Style:
+        """How lines are set."""
+        return STYLES[self.style_name]
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the tree, then those of the subtrees broken off."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -357,10 +358,8 @@ class ColumnWork:
 
 
 def _codes_by_branch(made: Branches) -> list[list[int]]:
-    stops = np.cumsum(made.n_codes).tolist()
-    starts = [0, *stops[:-1]]
-    codes = made.codes.tolist()
-    return [codes[a:b] for a, b in zip(starts, stops, strict=True)]
+    codes, ends = made.codes.tolist(), np.cumsum(made.n_codes).tolist()
+    return [codes[a:b] for a, b in pairwise([0, *ends])]
 
 
 def _finite(number: float) -> float | None:
