@@ -162,12 +162,15 @@ def _artists(picture: Scene) -> Iterator[Any]:
     from matplotlib.collections import PatchCollection, PathCollection  # noqa: PLC0415
 
     every = range(len(picture.drawing))
-    dashes = ["--" if out else "-" for out in picture.drawing.left_out[1:]]
+    left_out = picture.drawing.left_out
+    dashes = ["--" if out else "-" for out in left_out[1:]]
+    # In points, which do not grow with the axes.
+    widths = [1.0 if left_out[i] else picture.edge_width(i) / 2 for i in every[1:]]
     yield PathCollection(
         [_curve(picture, index) for index in every[1:]],
         facecolors="none",
         edgecolors=_EDGE,
-        linewidths=[_points(picture, index) for index in every[1:]],
+        linewidths=widths,
         linestyles=dashes,
         zorder=1,
     )
@@ -179,11 +182,6 @@ def _artists(picture: Scene) -> Iterator[Any]:
     for index in every:
         for x, y, text, size, style in _texts(picture, index):
             yield fitted(x, y, text, size, style)
-
-
-def _points(picture: Scene, index: int) -> float:
-    """Return the width of a branch in points, which do not grow with the axes."""
-    return 1.0 if picture.drawing.left_out[index] else picture.edge_width(index) / 2
 
 
 def _curve(picture: Scene, index: int) -> Any:
@@ -202,8 +200,12 @@ def _box(picture: Scene, index: int) -> Any:
     width, height = picture.width[index], picture.height[index]
     line, fill, stroke = _LINE, _BOX, 0.8
     if tree.is_leaf(index):
-        line, stroke = _leaf_colour(picture, index), 1.2
-        fill = mixed(line, _WHITE, _tint(picture, index))
+        line, tint, stroke = NUMBER_COLOUR, _TINT, 1.2
+        if picture.scale is None:
+            line = CLASS_COLOURS[picture.colour_of[tree.get("label", index)]]
+        else:
+            tint = 0.05 + 0.3 * picture.strength(tree.get("mean", index))
+        fill = mixed(line, _WHITE, tint)
     return FancyBboxPatch(
         (picture.x[index] - width / 2, picture.y[index]),
         width,
@@ -214,18 +216,6 @@ def _box(picture: Scene, index: int) -> Any:
         linewidth=stroke,
         linestyle="--" if tree.left_out[index] else "-",
     )
-
-
-def _leaf_colour(picture: Scene, index: int) -> str:
-    if picture.scale is not None:
-        return NUMBER_COLOUR
-    return CLASS_COLOURS[picture.colour_of[picture.drawing.get("label", index)]]
-
-
-def _tint(picture: Scene, index: int) -> float:
-    if picture.scale is None:
-        return _TINT
-    return 0.05 + 0.3 * picture.strength(picture.drawing.get("mean", index))
 
 
 def _bars(picture: Scene, index: int) -> Iterator[Any]:

@@ -62,7 +62,9 @@ def schema(
         "columns": columns,
         "warnings": [asdict(finding) for finding in warnings],
     }
-    lines = [*_lines(columns), *_warning_lines(warnings)]
+    lines = _lines(columns)
+    if warnings:
+        lines += ["", *(f"warning: {plain(with_option(one))}" for one in warnings)]
     print_result(document, lines, output_format)
     if output_format == "text":
         inputs.reporter.note(
@@ -110,11 +112,6 @@ def _warnings(table: Any, target: str | None) -> list[Finding]:
         attributes = table.drop_columns([target])
         found = inspect_table(attributes, table[target], target)
     return without_mistaken(found, open_table(table))
-
-
-def _warning_lines(warnings: list[Finding]) -> list[str]:
-    lines = [f"warning: {plain(with_option(finding))}" for finding in warnings]
-    return ["", *lines] if lines else []
 
 
 def _describe_all(table: Any, file: TableFile) -> list[_Description]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from branchwise.cli import options
 from branchwise.cli.options import Page, check_idle, growing, split_entry, takes
-from branchwise.cli.show import size_of, write_model
+from branchwise.cli.show import report_model, size_of, write_model
 from branchwise.cli.support import Reporter, check_outputs, open_output
 from branchwise.cli.support.rows import print_result
 from branchwise.cli.support.training import Growth, TrainingTable, growth_options
@@ -239,6 +239,5 @@ def _write_winner(
     schema = replace(own.model_.schema, target=target)
     model = Model(schema, own.model_.tree, own.model_.recipe)
     write_model(model, output)
-    position = "standard output" if output == STANDARD_STREAM else output
     made = f"{size_of(model)} from {counted(rows.n_rows, 'row')}"
-    reporter.note(f"{made} written to {position}.")
+    report_model(model, made, output, "text", reporter)

@@ -262,17 +262,17 @@ def confusion_blocks(
 
 
 def _reliability_table(found: Reliability) -> Table:
-    head = ["probability", "rows", "mean probability", "right"]
     body = [
         [
-            f"{found.edges[at]:.1f} to {found.edges[at + 1]:.1f}",
-            f"{int(found.rows[at]):,}",
-            f"{found.mean_probability[at]:.4f}",
-            f"{found.share_right[at]:.4f}",
+            f"{one['from']:.1f} to {one['to']:.1f}",
+            f"{one['rows']:,}",
+            f"{one['mean_probability']:.4f}",
+            f"{one['right']:.4f}",
         ]
-        for at in np.flatnonzero(found.rows)
+        for one in _plain_bins(found)
+        if one["rows"]
     ]
-    return Table(head, body)
+    return Table(["probability", "rows", "mean probability", "right"], body)
 
 
 def _figure(value: float, digits: int = 4) -> str:

@@ -135,7 +135,7 @@ class StoredFile:
             return os.read(self._descriptor, size)
 
 
-class FileReader(io.RawIOBase):
+class _FileReader(io.RawIOBase):
     """A stored file as a stream with a position of its own."""
 
     def __init__(self, content: StoredFile) -> None:
@@ -144,25 +144,20 @@ class FileReader(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """Whether it can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Whether the position can be moved."""
         return True
 
     def tell(self) -> int:
-        """Return the position."""
         return self._position
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Move the position."""
         base = {os.SEEK_CUR: self._position, os.SEEK_END: len(self._content)}
         self._position = max(0, base.get(whence, 0) + offset)
         return self._position
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Read bytes until the buffer is full."""
         found = self._content[self._position : self._position + len(buffer)]
         buffer[: len(found)] = found
         self._position += len(found)
@@ -246,7 +241,7 @@ def as_stream(content: Buffer) -> BinaryIO:
     """Return bytes as a file to read from."""
     if isinstance(content, bytes):
         return io.BytesIO(content)
-    return cast("BinaryIO", io.BufferedReader(FileReader(content), _STREAMED))
+    return cast("BinaryIO", io.BufferedReader(_FileReader(content), _STREAMED))
 
 
 def gathered(chunks: Iterator[bytes], label: str, most_bytes: int) -> Buffer:

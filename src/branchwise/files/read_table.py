@@ -117,7 +117,12 @@ class TableFile:
         if text_columns == "all":
             text_columns = [name for name in self.names if name not in other]
         self.check_names([*text_columns, *other, *ignore, *(only or ())])
-        _check_both(text_columns, other)
+        both = [name for name in text_columns if name in other]
+        if both:
+            raise ParameterError(
+                f"A column is read either as text or as numbers. Got {quoted(both)} "
+                "for both; name it only once."
+            )
         wanted = set(self.names if only is None else only).difference(ignore)
         as_text = set(text_columns)
         indices = [i for i, name in enumerate(self.names) if name in wanted]
@@ -348,13 +353,3 @@ def _path_of(source: object) -> str:
             f"{type(source).__name__}; pass a table in memory to fit directly."
         )
     return path
-
-
-def _check_both(text: Collection[str], other: Collection[str]) -> None:
-    others = frozenset(other)
-    both = [name for name in text if name in others]
-    if both:
-        raise ParameterError(
-            f"A column is read either as text or as numbers. Got {quoted(both)} for "
-            "both; name it only once."
-        )
