@@ -42,7 +42,7 @@ OUTSIDE = {
     "scipy": {"estimators", "stats"},
     "typer": {"cli"},
     "rich": {"cli"},
-    "jinja2": {"text.as_html", "engines.sql.queries"},
+    "jinja2": {"text.as_html"},
     "markupsafe": {"text.as_html"},
     "narwhals": {"data"},
     "pyarrow": {"data", "files", "engines.chunked", "engines.spark"},

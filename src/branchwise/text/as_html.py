@@ -54,8 +54,12 @@ def page(template: str, **values: Any) -> str:
 
 def macros(template: str, **values: Any) -> Any:
     """Return the macros of a template of plain text; they write values as they are."""
-    plain_text = _environment().overlay(autoescape=False, finalize=None)
-    return plain_text.get_template(template).make_module(values)
+    return _plain_text().get_template(template).make_module(values)
+
+
+@cache
+def _plain_text() -> Environment:
+    return _environment().overlay(autoescape=False, finalize=None)
 
 
 def markup(html: str) -> Markup:

@@ -8,8 +8,6 @@ column: a code, or the number itself where numbers are kept apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,7 @@ from branchwise.engines.base import Plan
 from branchwise.engines.sql.connections import Binder, binned, chosen, searched
 from branchwise.engines.sql.table_columns import Source
 from branchwise.errors import DataError
+from branchwise.text.as_html import macros
 
 #: The most values that are compared in turn; more use binary search, or a join.
 _FEW_VALUES = 8
@@ -86,19 +85,6 @@ def weight_of(source: Source, plan: Plan, binder: Binder) -> str:
     if plan.grid.unit != 1.0:
         weight = f"({weight}) / {binder.bind(plan.grid.unit)}"
     return binder.on_grid(weight, plan.grid.step)
-
-
-@cache
-def _templates() -> Any:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415
-
-    folder = files("branchwise.engines.sql") / "templates"
-    return Environment(  # noqa: S701  (SQL, in which names are quoted and values bound)
-        loader=FunctionLoader(lambda name: (folder / name).read_text("utf-8")),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 @dataclass(frozen=True)
@@ -186,10 +172,8 @@ class Writer:
 
     def rendered(self, template: str, binder: Binder, **context: Any) -> str:
         """Return a statement, or steps of one, each followed by a comma."""
-        wanted = _templates().get_template(template)
         given = {"writer": self, "dialect": self.dialect, "binder": binder}
-        text: str = wanted.render(given | context)
-        return text
+        return str(macros(f"engines/sql/templates/{template}", **given, **context))
 
     def rows(self, binder: Binder) -> tuple[str, str]:
         """Return the steps that encode all rows, and the name of the last."""
