@@ -35,6 +35,8 @@ CONSTANTS = (
     ("grow/thresholds.py", "_APART", "double", "apart"),
     ("grow/thresholds.py", "_SIDE_SHARE", "double", "side_share"),
     ("grow/thresholds.py", "_LARGEST_SIDE", "double", "largest_side"),
+    ("grow/thresholds.py", "MOST_SURROGATES", "size_t", "most_surrogates"),
+    ("grow/thresholds.py", "_FEWEST_CASES", "double", "fewest_surrogate_cases"),
     ("stats.py", "_COUNTED_VALUES", "size_t", "counted_values"),
     ("stats.py", "_LAST_BIT", "double", "tail_last_bit"),
     ("stats.py", "_MOST_STEPS", "int", "most_tail_steps"),

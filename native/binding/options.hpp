@@ -30,8 +30,8 @@ inline void read_options(Options& options, Fields& given) {
     options.quinlan = given.flag("quinlan");
     options.threshold_at_value = given.flag("threshold_at_value");
     options.few_values = read_flags(given.list("few_values"), "few_values");
-    options.missing =
-        given.choice<Policy>("missing", {"branch", "split", "largest", "node", "error", "learned"});
+    options.missing = given.choice<Policy>(
+        "missing", {"branch", "split", "largest", "node", "error", "learned", "surrogate"});
     options.unseen =
         given.choice<Policy>("unseen", {"branch", "split", "largest", "node", "error"});
     options.tests_splits = given.flag("tests_splits");
@@ -47,8 +47,10 @@ inline void check_all_options(const Problem& problem, Fields& given) {
     given.check_all_taken();
     if (problem.few_values.size() != problem.columns.size())
         refuse("few_values must have one entry for each column");
-    if (problem.missing == Policy::learned && problem.branching != Branching::two_way)
-        refuse("missing must not be learned unless branching is two-way");
+    const bool two_way_only =
+        problem.missing == Policy::learned || problem.missing == Policy::surrogate;
+    if (two_way_only && problem.branching != Branching::two_way)
+        refuse("missing must not be learned or surrogate unless branching is two-way");
 }
 
 inline void check_fractions(const Problem& problem) {

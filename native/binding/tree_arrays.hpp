@@ -271,6 +271,16 @@ inline nb::dict hand_over(TreeArrays&& tree) {
     });
     arrays["weights"] = own(std::move(tree.weights), n, tree.width);
     arrays["cases"] = own(std::move(tree.cases), n);
+    if (tree.n_surrogates.empty()) return arrays;
+    const auto give = [&](const char* name, auto& array) {
+        const size_t length = array.size();
+        arrays[name] = own(std::move(array), length);
+    };
+    give("n_surrogates", tree.n_surrogates);
+    give("surrogate_column", tree.surrogate_column);
+    give("surrogate_threshold", tree.surrogate_threshold);
+    give("surrogate_n_codes", tree.surrogate_n_codes);
+    give("surrogate_codes", tree.surrogate_codes);
     return arrays;
 }
 

@@ -151,6 +151,7 @@ inline int32_t missing_route(const Problem& problem, int32_t largest, int32_t mi
         case Policy::learned:
             return missing_branch == stop_here ? largest : missing_branch;
         case Policy::largest:
+        case Policy::surrogate:
             return largest;
         case Policy::split:
             return every_branch;

@@ -13,7 +13,7 @@
 namespace branchwise {
 
 // What a missing or unseen value does; see branchwise/tree/splits.py.
-enum class Policy { branch, split, largest, node, error, learned };
+enum class Policy { branch, split, largest, node, error, learned, surrogate };
 
 // Whether a category has a branch for each value, for each group of values, or two.
 enum class Branching { values, groups, two_way };

@@ -43,11 +43,22 @@ struct TreeLayout {
 
 using TreeView = TreeLayout<Span<const int64_t>, Span<const double>>;
 
+// The surrogates of all nodes, node after node; each has two branches.
+struct SurrogateView {
+    Span<const int64_t> number;  // of each node
+    Span<const int64_t> column, n_codes, codes;
+    Span<const double> threshold;
+};
+
 // A tree to be handed over, written node by node.
 struct TreeArrays : TreeLayout<Array<int64_t>, Array<double>> {
     Array<double> weights;  // weights[node * width + k]: class weights, or moments
     Array<double> cases;
     size_t width;
+
+    // Surrogate splits, if there are any.
+    Array<int64_t> n_surrogates, surrogate_column, surrogate_n_codes, surrogate_codes;
+    Array<double> surrogate_threshold;
 
     TreeArrays(size_t n, size_t width, size_t most_codes) : width(width) {
         for (auto* array : {&column, &n_children, &missing_to, &unseen_to, &n_codes})
@@ -90,6 +101,13 @@ struct Node : Split {
     double cases = 0;
 };
 
+// A split in two that stands for another one, where the column of that is missing.
+struct Surrogate {
+    int32_t column = -1;
+    double threshold = std::numeric_limits<double>::quiet_NaN();
+    std::vector<uint32_t> codes[2];  // by branch
+};
+
 // Nodes in the order of creation, siblings contiguous; weights[node * width + k].
 // A subtree that another thread has grown is in a Grown of its own: `graft` says which,
 // and its root there is node `first_child`.
@@ -98,6 +116,7 @@ struct Grown {
     Array<double> weights;
     std::vector<uint32_t> grouped;            // codes, group by group
     std::vector<size_t> starts_of_groups{0};  // and where each begins
+    std::vector<std::pair<size_t, std::vector<Surrogate>>> surrogates;  // of some nodes
 
     Span<const uint32_t> group(int32_t code) const {
         const auto number = size_t(first_group - code);
@@ -117,6 +136,39 @@ struct Grown {
     }
 };
 
+// Where a node is: in which of several Grown.
+struct GrownAt {
+    int32_t part;
+    uint32_t node;
+};
+
+// The surrogates of nodes in this order.
+inline void write_surrogates(TreeArrays& tree, const std::vector<Grown>& grown,
+                             const Array<GrownAt>& order) {
+    std::vector<std::vector<const std::vector<Surrogate>*>> of_node;
+    bool any = false;
+    for (const Grown& part : grown) {
+        of_node.emplace_back(part.surrogates.empty() ? 0 : part.nodes.size(), nullptr);
+        for (const auto& [node, surrogates] : part.surrogates) of_node.back()[node] = &surrogates;
+        any = any || !part.surrogates.empty();
+    }
+    if (!any) return;
+    tree.n_surrogates.resize(order.size(), 0);
+    for (size_t i = 0; i < order.size(); ++i) {
+        const auto& nodes = of_node[size_t(order[i].part)];
+        if (nodes.empty() || !nodes[order[i].node]) continue;
+        tree.n_surrogates[i] = int64_t(nodes[order[i].node]->size());
+        for (const Surrogate& surrogate : *nodes[order[i].node]) {
+            tree.surrogate_column.push_back(surrogate.column);
+            tree.surrogate_threshold.push_back(surrogate.threshold);
+            for (const auto& codes : surrogate.codes) {
+                tree.surrogate_n_codes.push_back(int64_t(codes.size()));
+                for (uint32_t code : codes) tree.surrogate_codes.push_back(code);
+            }
+        }
+    }
+}
+
 // Number the nodes level by level. The first of `grown` has the root; the others are grafted.
 inline TreeArrays in_levels(const std::vector<Grown>& grown, size_t width) {
     size_t n = 0;
@@ -128,16 +180,12 @@ inline TreeArrays in_levels(const std::vector<Grown>& grown, size_t width) {
     if (grown.size() > 1)  // a grafted node is its subtree's root as well
         for (const Node& node : grown[0].nodes) n -= node.graft >= 0;
     TreeArrays tree(n, width, 2 * n + grouped);
-    struct Place {
-        int32_t part;
-        uint32_t node;
-    };
     constexpr size_t ahead = 16;
-    Array<Place> order(n);
+    Array<GrownAt> order(n);
     order[0] = {0, 0};
     size_t known = 1;
     for (size_t i = 0; i < n; ++i) {
-        Place at = order[i];
+        GrownAt& at = order[i];
         const Node* node = &grown[size_t(at.part)].nodes[at.node];
         if (node->graft >= 0) {
             at = {node->graft, node->first_child};
@@ -159,6 +207,7 @@ inline TreeArrays in_levels(const std::vector<Grown>& grown, size_t width) {
             tree.write_codes(i, &node->code, &node->code + (node->code >= 0));
         }
     }
+    write_surrogates(tree, grown, order);
     return tree;
 }
 

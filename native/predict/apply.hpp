@@ -126,6 +126,8 @@ class Words {
         }
     }
 
+    Entry entry(uint32_t at) const { return table_[at]; }
+
     // A cell is taken both for a number and for a code, and the wrong outcome thrown
     // away: which it is changes from row to row, too often for a branch.
     uint32_t outcome(uint32_t split_test, uint32_t begin, size_t k) const {
@@ -157,9 +159,9 @@ class Walk {
     };
 
     // `sizes`: the weight of each node.
-    Walk(const TreeView& tree, const Span<const double>& sizes, const Span<const uint8_t>& labels,
-         const std::vector<uint32_t>& values)
-        : jump_table_(tree, labels, values), sizes_(sizes.begin(), sizes.end()) {}
+    Walk(const TreeView& tree, const SurrogateView& surrogates, const Span<const double>& sizes,
+         const Span<const uint8_t>& labels, const std::vector<uint32_t>& values)
+        : jump_table_(tree, surrogates, labels, values), sizes_(sizes.begin(), sizes.end()) {}
 
     const JumpTable& jump_table() const { return jump_table_; }
 
@@ -203,9 +205,8 @@ class Walk {
     }
 
     // The same for some rows only, in ascending order.
-    void blend_rows(const std::vector<Cells>& cells, size_t n_rows,
-                    const Span<const int64_t>& rows, const double* values, size_t width,
-                    double* out) const {
+    void blend_rows(const std::vector<Cells>& cells, size_t n_rows, const Span<const int64_t>& rows,
+                    const double* values, size_t width, double* out) const {
         divide(cells, n_rows, ListedRows{rows.begin(), rows.end()},
                [&](const std::vector<Part>& found) {
                    weigh(found, values, width, out);
@@ -274,8 +275,8 @@ class Walk {
             if (jump_table_.values[tested.column] == 0)
                 at = begin + side_of(cell.number, table.data() + begin);
             else
-                at = begin + (tested.in_list ? way_in_list(table.data() + begin, cell.code)
-                                             : cell.code);
+                at = begin +
+                     (tested.in_list ? way_in_list(table.data() + begin, cell.code) : cell.code);
         }
         return jump_table_.node_at[at];
     }
@@ -328,11 +329,15 @@ class Walk {
     }
 
     // The node that a row goes to from a node: the same where it stops.
-    template <typename Rows>
-    uint32_t next_node(const Rows& rows, size_t k, uint32_t node) const {
+    template <typename Entry>
+    uint32_t next_node(const Words<Entry>& rows, size_t k, uint32_t node) const {
         if (jump_table_.is_leaf(node)) return node;
-        const Place place = jump_table_.places[node];
-        return jump_table_.node_at[place.begin + rows.outcome(place.split_test, place.begin, k)];
+        Place place = jump_table_.places[node];
+        for (;;) {
+            const uint32_t at = place.begin + rows.outcome(place.split_test, place.begin, k);
+            if (jump_table_.node_at[at] != JumpTable::surrogate) return jump_table_.node_at[at];
+            place = {begin_of(rows.entry(at)), split_test_of(rows.entry(at))};
+        }
     }
 
     // Follow the open parts of a row to the end, found sorted by node.

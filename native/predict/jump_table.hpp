@@ -79,6 +79,8 @@ class JumpTable {
   public:
     // Where a row ends that goes down every branch somewhere, and its label.
     static constexpr uint32_t fractional = 0xffffffffu;
+    // The node of an entry that leads to a surrogate.
+    static constexpr uint32_t surrogate = 0xfffffffeu;
     static constexpr uint8_t no_label = most_labels;
 
     std::vector<uint32_t> values;  // number of categories of each column, 0 for numbers
@@ -95,26 +97,27 @@ class JumpTable {
     Array<uint8_t> label_at;  // and its label
 
     // `labels`: the class of each node, or none where there are too many classes.
-    JumpTable(const TreeView& tree, const Span<const uint8_t>& labels,
-              const std::vector<uint32_t>& values_of_columns)
+    JumpTable(const TreeView& tree, const SurrogateView& surrogates,
+              const Span<const uint8_t>& labels, const std::vector<uint32_t>& values_of_columns)
         : values(values_of_columns), used(values.size()) {
         first_child.resize(tree.n_nodes() + 1, 1);
         for (size_t i = 0; i < tree.n_nodes(); ++i)
             first_child[i + 1] = first_child[i] + uint32_t(tree.n_children[i]);
         // Children lie behind all nodes of their parents' level.
         for (uint32_t end = 1; first_child[end] > end; end = first_child[end]) ++depth;
-        const size_t n_entries = place_nodes(tree);
+        size_t n_entries = place_nodes(tree);
+        n_entries = place_surrogates(surrogates, n_entries);
         while (arrived < split_tests.size()) arrived = 2 * arrived + 1;
         node_at.resize(n_entries, 0);
         const uint32_t most = ~uint32_t(0);
         if (arrived <= split_test_of(most) && n_entries <= begin_of(most))
-            lay_out(tree, narrow);
+            lay_out_all(tree, surrogates, narrow);
         else
-            lay_out(tree, wide);
+            lay_out_all(tree, surrogates, wide);
         if (!labels.size()) return;
         label_at.reserve(n_entries);
         for (uint32_t node : node_at)
-            label_at.push_back(node == fractional ? no_label : labels[node]);
+            label_at.push_back(node >= surrogate ? no_label : labels[node]);
     }
 
     bool is_leaf(uint32_t node) const { return first_child[node] == first_child[node + 1]; }
@@ -130,28 +133,107 @@ class JumpTable {
 
     // Number the split_tests and give every node its place; returns the number of entries.
     size_t place_nodes(const TreeView& tree) {
-        const auto untested = uint32_t(2 * values.size());
-        std::vector<uint32_t> number(untested, untested);
+        number_.assign(2 * values.size(), untested);
         places.resize(tree.n_nodes());
         size_t end = 1;
-        for (uint32_t node = 0; node < tree.n_nodes(); ++node) {
-            if (is_leaf(node)) continue;
-            const auto column = uint32_t(tree.column[node]);
-            used[column] = true;
-            const size_t n_jumps = values[column] ? values[column] + size_t(2) : 3;
-            const bool in_list = n_jumps > 4 * size_t(tree.n_children[node]) + 16;
-            has_lists = has_lists || in_list;
-            uint32_t& split_test = number[2 * column + in_list];
-            if (split_test == untested) {
-                split_test = uint32_t(split_tests.size());
-                split_tests.push_back({column, in_list});
-            }
-            places[node] = {uint32_t(end), split_test};
-            end += in_list ? 2 * codes_at(tree, node) + 2
-                           : n_jumps + (values[column] ? 0 : threshold_space);
-            if (end > fractional) throw std::length_error("columns make too large a tree");
-        }
+        for (uint32_t node = 0; node < tree.n_nodes(); ++node)
+            if (!is_leaf(node))
+                places[node] =
+                    place_split(uint32_t(tree.column[node]), size_t(tree.n_children[node]),
+                                codes_at(tree, node), end);
         return end;
+    }
+
+    static constexpr uint32_t untested = ~uint32_t(0);
+
+    // The place of a split with so many branches and codes; `end` is moved behind it.
+    Place place_split(uint32_t column, size_t n_branches, size_t n_codes, size_t& end) {
+        used[column] = true;
+        const size_t n_jumps = values[column] ? values[column] + size_t(2) : 3;
+        const bool in_list = n_jumps > 4 * n_branches + 16;
+        has_lists = has_lists || in_list;
+        uint32_t& split_test = number_[2 * column + in_list];
+        if (split_test == untested) {
+            split_test = uint32_t(split_tests.size());
+            split_tests.push_back({column, in_list});
+        }
+        const Place place{uint32_t(end), split_test};
+        end += in_list ? 2 * n_codes + 2 : n_jumps + (values[column] ? 0 : threshold_space);
+        if (end > surrogate) throw std::length_error("columns make too large a tree");
+        return place;
+    }
+
+    // Surrogates lie behind all nodes.
+    size_t place_surrogates(const SurrogateView& surrogates, size_t end) {
+        const size_t n = surrogates.column.size();
+        surrogate_places_.reserve(n);
+        for (size_t s = 0; s < n; ++s) {
+            const auto n_codes = size_t(surrogates.n_codes[2 * s] + surrogates.n_codes[2 * s + 1]);
+            surrogate_places_.push_back(
+                place_split(uint32_t(surrogates.column[s]), 2, n_codes + 2, end));
+        }
+        const auto most = std::max_element(surrogates.number.begin(), surrogates.number.end());
+        if (n) depth *= 1 + size_t(*most);
+        return end;
+    }
+
+    // A row that misses the column of a node goes on to the first surrogate; from one that does
+    // not know it either, to the next one, from the last where the node sends missing values.
+    template <typename Entry>
+    void lay_out_all(const TreeView& tree, const SurrogateView& surrogates, Array<Entry>& table) {
+        lay_out(tree, table);
+        const int64_t* codes = surrogates.codes.data();
+        size_t s = 0;
+        for (uint32_t node = 0; node < surrogates.number.size(); ++node) {
+            if (!surrogates.number[node]) continue;
+            const SplitTest tested = split_tests[places[node].split_test];
+            const uint32_t missing = values[tested.column] ? values[tested.column] : 2;
+            lead_to_surrogate(table, way_of(table, places[node], missing), s);
+            for (const size_t last = s + size_t(surrogates.number[node]) - 1; s <= last; ++s)
+                codes = lay_out_surrogate(tree, surrogates, s, s == last, node, codes, table);
+        }
+    }
+
+    template <typename Entry>
+    const int64_t* lay_out_surrogate(const TreeView& tree, const SurrogateView& surrogates,
+                                     size_t s, bool last, uint32_t node, const int64_t* codes,
+                                     Array<Entry>& table) {
+        const Place place = surrogate_places_[s];
+        const SplitTest tested = split_tests[place.split_test];
+        const bool numeric = values[tested.column] == 0;
+        const int64_t* n_codes = &surrogates.n_codes[2 * s];
+        const auto n_listed = uint32_t(n_codes[0] + n_codes[1]) + 2;
+        const uint32_t n_ways = numeric ? 3 : values[tested.column] + 2;
+        if (numeric) std::memcpy(&table[place.begin], &surrogates.threshold[s], sizeof(double));
+        if (tested.in_list) list_codes(&table[place.begin], codes, n_listed, values[tested.column]);
+        const uint32_t first =
+            tested.in_list ? place.begin + 1 + n_listed : way_of(table, place, 0);
+        const uint32_t end = first + (tested.in_list ? n_listed + 1 : n_ways);
+        for (uint32_t at = first; at < end; ++at) {
+            if (last)
+                follow(table, at, tree.missing_to[node], node);
+            else
+                lead_to_surrogate(table, at, s + 1);
+        }
+        for (uint32_t branch = 0; branch < 2; ++branch)
+            for (int64_t k = 0; k < n_codes[branch]; ++k)
+                lead_to(table, way_of(table, place, uint32_t(*codes++)),
+                        first_child[node] + branch);
+        return codes;
+    }
+
+    // The entry for a code at a place; that of a number: at most the threshold, above, missing.
+    template <typename Entry>
+    uint32_t way_of(const Array<Entry>& table, const Place& place, uint32_t code) const {
+        const SplitTest tested = split_tests[place.split_test];
+        if (tested.in_list) return place.begin + way_in_list(&table[place.begin], code);
+        return place.begin + (values[tested.column] ? code : threshold_space + code);
+    }
+
+    template <typename Entry>
+    void lead_to_surrogate(Array<Entry>& table, uint32_t at, size_t s) {
+        table[at] = as_entry<Entry>(surrogate_places_[s]);
+        node_at[at] = surrogate;
     }
 
     template <typename Entry>
@@ -168,11 +250,7 @@ class JumpTable {
             const auto n_listed = uint32_t(codes_at(tree, node));
             if (numeric) std::memcpy(&table[begin], &tree.threshold[node], sizeof(double));
             if (tested.in_list) list_codes(&table[begin], codes, n_listed, missing);
-            const auto way = [&](uint32_t code) {
-                return begin + (tested.in_list ? way_in_list(&table[begin], code)
-                                : numeric      ? threshold_space + code
-                                               : code);
-            };
+            const auto way = [&](uint32_t code) { return way_of(table, places[node], code); };
             const uint32_t first = tested.in_list ? begin + 1 + n_listed : way(0);
             const uint32_t last =
                 tested.in_list ? first + n_listed : way(numeric ? missing : unseen);
@@ -206,6 +284,9 @@ class JumpTable {
         table[at] = as_entry<Entry>({at, arrived});
         node_at[at] = node;
     }
+
+    std::vector<uint32_t> number_;  // of the split_test of a column, by codes or in a list
+    std::vector<Place> surrogate_places_;
 };
 
 }  // namespace branchwise

@@ -108,6 +108,13 @@ class Mover {
     // The branch of a record; the number after the last one: none of them, or all.
     uint32_t branch(size_t record) const { return branch_[record]; }
 
+    // Send a record to another branch.
+    void send(size_t record, uint32_t branch) {
+        --rows_[branch_[record]];
+        branch_[record] = branch;
+        ++rows_[branch];
+    }
+
     // Records of a branch.
     size_t rows(size_t branch) const { return rows_[branch]; }
 

@@ -76,6 +76,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
     using Base::branch_of_code_;
     using Base::candidates_;
     using Base::find_branches;
+    using Base::find_branches_by_surrogates;
     using Base::grown_;
     using Base::log_tries;
     using Base::made_;
@@ -289,7 +290,13 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
     void carry_out(const Weighed<W>& node, size_t j, std::vector<Job>& stack) {
         const Job& job = node.job;
         make_branches(node, j);
-        find_branches(job, j);
+        if (problem_.missing == Policy::surrogate)
+            find_branches_by_surrogates(job, j, [&](uint32_t branch, const uint8_t* record) {
+                made_.weights[branch * classes_ + records_.label(record)] +=
+                    double(records_.weight(record));
+            });
+        else
+            find_branches(job, j);
         mover_.divide(job, made_);
         mover_.each_part(job, [&](size_t branch, const uint8_t* record, double weight) {
             made_.weights[branch * classes_ + records_.label(record)] += weight;
@@ -399,6 +406,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
         made_.largest = largest_branch(made_.size);
         made_.missing_to = missing_route(problem_, made_.largest, made_.missing_branch);
         if (made_.missing_to < 0 || !(missing_size > 0)) return;
+        if (problem_.missing == Policy::surrogate) return;  // record by record
         const auto to = size_t(made_.missing_to);
         for (size_t c = 0; c < classes_; ++c) {
             double missing = double(node.totals[c]);

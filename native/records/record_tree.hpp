@@ -7,7 +7,7 @@
 
 #include "core/grower.hpp"
 #include "core/significance.hpp"
-#include "records/moves.hpp"
+#include "records/surrogates.hpp"
 
 namespace branchwise {
 
@@ -26,6 +26,7 @@ class RecordTree : public Grower {
         : Grower(problem, pool, width),
           records_(problem, numbers),
           mover_(problem, records_, pool),
+          surrogates_(problem, records_, pool),
           test_(problem.max_log_p),
           candidates_(problem.columns.size()),
           branch_of_code_(records_.most_codes()) {}
@@ -58,6 +59,19 @@ class RecordTree : public Grower {
             branch_of_code_[records_.missing_code(j)] = mover_.branch_of_missing(made_);
             mover_.find_branches(job, j, made_, branch_of_code_);
         }
+    }
+
+    // The same where missing values follow surrogates, which are found first; visit(branch, record)
+    // for the records that do.
+    template <typename Visit>
+    void find_branches_by_surrogates(const Job& job, size_t j, const Visit& visit) {
+        const int32_t missing_to = made_.missing_to;
+        made_.missing_to = stop_here;
+        find_branches(job, j);
+        made_.missing_to = missing_to;
+        std::vector<Surrogate> found = surrogates_.find(job, j, mover_, made_.size);
+        surrogates_.route(job, found, uint32_t(missing_to), mover_, visit);
+        if (!found.empty()) grown_.surrogates.emplace_back(size_t(job.node), std::move(found));
     }
 
     void record_branches(const Job& job, size_t j, int64_t first) {
@@ -157,6 +171,7 @@ class RecordTree : public Grower {
 
     const Records<W, Target> records_;
     Mover<W, Target> mover_;
+    SurrogateSearch<W, Target> surrogates_;
 
     const SignificanceTest test_;
 

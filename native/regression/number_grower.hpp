@@ -87,6 +87,7 @@ class NumberGrower : public RecordTree<W, double> {
     using Base::candidates_;
     using Base::children_;
     using Base::find_branches;
+    using Base::find_branches_by_surrogates;
     using Base::grown_;
     using Base::log_tries;
     using Base::made_;
@@ -336,7 +337,10 @@ class NumberGrower : public RecordTree<W, double> {
 
     // The branches are in made_.
     void carry_out(const Job& job, size_t j, std::vector<Job>& stack) {
-        find_branches(job, j);
+        if (problem_.missing == Policy::surrogate)
+            find_branches_by_surrogates(job, j, [](uint32_t, const uint8_t*) {});
+        else
+            find_branches(job, j);
         mover_.divide(job, made_);
         add_up_children(job);
         const int64_t first = add_nodes(made_.count());

@@ -25,6 +25,7 @@ from kernel_problems import (
     assert_same_tree,
     random_problem,
     shared_problem,
+    unseen_rows,
 )
 from native_arguments import growth, with_changes
 from selection import first_fast
@@ -34,19 +35,6 @@ _native = pytest.importorskip(
 )
 
 N_TABLES = 5000
-
-
-def unseen_rows(rng: np.random.Generator, columns, n: int) -> Columns:
-    cells = []
-    for column in columns:
-        if column.is_numeric:
-            numbers = rng.normal(size=n).round(1)
-            numbers[rng.random(n) < 0.2] = np.nan
-            cells.append(numbers)
-        else:
-            codes = rng.integers(0, column.unseen_code + 1, n)
-            cells.append(codes.astype(column.code_dtype))
-    return Columns(n, tuple(cells))
 
 
 def assert_same_answers(columns, tree, rows, context, monkeypatch) -> None:
@@ -197,7 +185,7 @@ BAD_GROWTH = {
     "not an array": {"columns": ["abcd", GOOD["columns"][1]]},
     "too short": {"columns": [CODES[:2], GOOD["columns"][1]]},
     "numbers too long": {"columns": [CODES, np.zeros(5)]},
-    "no codes": {"n_codes": [0, 1]},
+    "fewer codes than none": {"n_codes": [-1, 1]},
     "n_codes too few": {"n_codes": [3]},
     "label out of range": {"labels": GOOD["labels"] + 1},
     "no rows": {"labels": np.empty(0, np.uint32)},
@@ -216,6 +204,7 @@ BAD_GROWTH = {
     "unknown policy": {"missing": "nowhere"},
     "unknown policy of unseen values": {"unseen": "learned"},
     "a learned side of many branches": {"missing": "learned"},
+    "surrogates of many branches": {"missing": "surrogate"},
     "no series": {"series": []},
 }
 
@@ -246,6 +235,7 @@ def walk_arrays():
         "sizes": np.array([4.0, 3.0, 1.0]),
         "labels": np.array([0, 0, 1], dtype=np.uint8),
         "values": [2],
+        "surrogates": None,
     }
 
 

@@ -255,6 +255,7 @@ def leaf_walk():
         sizes=np.ones(1),
         labels=np.zeros(1, dtype=np.uint8),
         values=[0],
+        surrogates=None,
     )
 
 

@@ -86,3 +86,16 @@ def shared_problem(n_numeric: int):
     labels = rng.integers(0, 2, n).astype(np.intp)
     grid = weigh(None, n, fractions=False)
     return columns, Columns(n, tuple(cells)), labels, 2, grid, Recipe()
+
+
+def unseen_rows(rng: np.random.Generator, columns, n: int) -> Columns:
+    cells = []
+    for column in columns:
+        if column.is_numeric:
+            numbers = rng.normal(size=n).round(1)
+            numbers[rng.random(n) < 0.2] = np.nan
+            cells.append(numbers)
+        else:
+            codes = rng.integers(0, column.unseen_code + 1, n)
+            cells.append(codes.astype(column.code_dtype))
+    return Columns(n, tuple(cells))

@@ -253,7 +253,7 @@ def class_cases_of(
 
     Rows of weight 0 are left out. Fractional cases count by their fractions.
     """
-    if grid.fractions or tree.surrogates is not None or not available():
+    if grid.fractions or not available():
         # Nothing is counted by code, so no codes are needed.
         nothing = Countable(np.empty(0, dtype=np.uint8), 1, np.empty(0))
         countable = [nothing] * len(columns)

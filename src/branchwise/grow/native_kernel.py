@@ -41,7 +41,6 @@ def serves(recipe: Recipe) -> bool:
             and recipe.quinlan_thresholds == recipe.average_gain
             and not (recipe.quinlan_thresholds and recipe.criterion != "gain_ratio")
         )
-    known &= recipe.missing != "surrogate"
     return known and available()
 
 

@@ -391,10 +391,11 @@ class Below:
         """Whether the rows of a node are all that is needed.
 
         The thresholds of C4.5 are numbers of the whole table. p-values may be left to
-        the reference, whose limits refer to the rows that it is given.
+        the reference, whose limits refer to the rows that it is given. Surrogates are
+        not attached to a tree.
         """
         anywhere = recipe.threshold == "value" and bool(plan.values)
-        anywhere |= recipe.tests_splits
+        anywhere |= recipe.tests_splits or recipe.missing == "surrogate"
         if anywhere or recipe.is_regression or not native.serves(recipe):
             return False
         return native.holds(plan.schema.columns, plan.n_classes, 0)  # of a small node

@@ -26,7 +26,7 @@ from branchwise.native import available, extension, plain_array, plain_arrays
 from branchwise.recipe import Recipe
 from branchwise.threads import cached_property
 from branchwise.tree.splits import EVERY_BRANCH, STOP, Router
-from branchwise.tree.tree import Tree
+from branchwise.tree.tree import SURROGATE_ARRAYS, Tree
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ class Walker:
 
     @property
     def _compiled(self) -> bool:
-        """Whether to use the native implementation, which has no surrogates."""
-        return available() and self._tree.surrogates is None
+        """Whether to use the native implementation."""
+        return available()
 
     def walk(self, data: Columns) -> Arrivals:
         """Find where every row arrives."""
@@ -282,6 +282,15 @@ _WHOLE_NUMBERS = (
 )
 
 
+def _surrogate_arrays(tree: Tree) -> dict[str, NDArray[Any]] | None:
+    if tree.n_surrogates is None:
+        return None
+    return {
+        spec.name: plain_array(getattr(tree, spec.name).astype(spec.dtype, copy=False))
+        for spec in SURROGATE_ARRAYS
+    }
+
+
 class NativeWalk:
     """Sends rows down a tree with the compiled extension."""
 
@@ -303,6 +312,7 @@ class NativeWalk:
             sizes=tree.weights.sum(axis=1),
             labels=labels.astype(np.uint8),
             values=[0 if c.is_numeric else len(c.categories) for c in columns],
+            surrogates=_surrogate_arrays(tree),
         )
 
     def labels(self, data: Columns) -> tuple[NDArray[np.uint8], Ints] | None:
