@@ -11,12 +11,13 @@ import numpy as np
 from branchwise.data.arrays import Floats, first_best_of_rows
 from branchwise.data.one_row import Cells
 from branchwise.data.table_schema import Columns, Value
-from branchwise.explain.path import Case, Step, say
+from branchwise.explain.path import Case, Step
 from branchwise.stats import check_level, mean_interval, share_interval
 from branchwise.text.blocks import Block, Heading, Items, Paragraph
 from branchwise.text.conditions import (
     SHOWN_VALUES,
     amount,
+    deviation,
     mean,
     share,
     word,
@@ -74,14 +75,43 @@ class Ending:
 
     def evidence(self) -> str:
         """Write the training cases of the node and the interval of its prediction."""
-        by_size = _listed_by_size(self.counts, amount)
-        written: str = say().evidence(self, by_size)
-        return written
+        cases = (
+            f"{amount(self.cases)} training {'case' if self.cases == 1 else 'cases'}"
+        )
+        if self.weighted:
+            cases += f" (of weight {amount(self.weight)})"
+        level = share(self.level, 1)
+        if self.deviation is not None:
+            return f"{cases}: {self._numbers(level)}"
+        label = word(self.label)
+        by_weight = f"{share(self.weights[self.label], self.weight)} of weight"
+        reason = f". {self.reason[0].upper()}{self.reason[1:]}" if self.reason else ""
+        if not self.counts:
+            return f"{cases}. Share of {label}: {by_weight}{reason}"
+        fraction = share(self.counts[self.label], sum(self.counts.values()))
+        low, high = (share(end, 1) for end in self.interval or (0.0, 1.0))
+        by_cases = f"{fraction}{' of cases' if self.weighted else ''}"
+        also = f"; {by_weight}" if self.weighted else ""
+        return (
+            f"{cases}: {_listed_by_size(self.counts, amount)}. Share of {label}: "
+            f"{by_cases}, {level} interval (Wilson) {low} to {high}{also}{reason}"
+        )
 
     @property
     def weighted(self) -> bool:
         """Whether training cases had weights other than 1."""
         return self.case.tree.is_weighted
+
+    def _numbers(self, level: str) -> str:
+        weighted = "weighted " if self.weighted else ""
+        spread = (
+            f"{weighted}mean {mean(float(self.label))}, {weighted}standard deviation "
+            f"{deviation(self.deviation or 0.0)}"
+        )
+        if self.interval is None:
+            return f"{spread}; one case has no interval"
+        low, high = (mean(end) for end in self.interval)
+        return f"{spread}; {level} interval of the mean (Student) {low} to {high}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ending in plain values."""

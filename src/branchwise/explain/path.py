@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from typing import Any, Literal
 
 from branchwise.data.arrays import Floats
 from branchwise.data.table_schema import Schema, Value
 from branchwise.recipe import Recipe
-from branchwise.text.as_html import macros
 from branchwise.text.conditions import (
     Condition,
     condition_of,
-    deviation,
+    phrase,
     share,
     surrogates_of,
+    word,
 )
 from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH
 from branchwise.tree.tree import Tree
@@ -39,13 +38,12 @@ Action = Literal[
     "every branch",
     "stopped",
 ]
-
-
-@cache
-def say() -> Any:
-    """Return the sentences of explanations, as functions of what they explain."""
-    template = "explain/templates/sentences.txt"
-    return macros(template, share=share, deviation=deviation)
+_WHERE = {
+    "largest branch": "sent down the largest branch",
+    "learned branch": "sent down the branch that training learned for missing values",
+    "named branch": "sent down the branch that the tree has for such cases",
+}
+_STOPPED = "the case stops here and gets this node's prediction"
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,37 @@ class Step:
     surrogate_value: Value | None = None
 
     def __str__(self) -> str:
-        written: str = say().step(self)
-        return written
+        if self.state == "known" and self.branch is not None:
+            return f"{phrase(self.branch)}{_having(self.branch, self.value)}"
+        return f"{self._lack()}: {self._remedy()}"
+
+    def _lack(self) -> str:
+        column = word(self.column)
+        if self.value is None:
+            return f"{column} is missing"
+        if self.state == "unseen":
+            return f"{column} is {word(self.value)}, a value that training did not have"
+        return f"{column} is {word(self.value)}, without a training case at this node"
+
+    def _remedy(self) -> str:
+        if self.branch is None:
+            return _STOPPED
+        branch = phrase(self.branch)
+        if self.action == "own branch":
+            return (
+                "missing values have a branch of their own"
+                if self.state == "missing"
+                else "taken for a missing value, which has a branch of its own"
+            )
+        if self.action == "every branch":
+            fraction = share(self.share, 1)
+            return f"every branch is followed, {fraction} of the case where {branch}"
+        if self.action == "surrogate" and self.surrogate is not None:
+            value = _having(self.surrogate, self.surrogate_value)
+            return (
+                f"replaced by the surrogate {phrase(self.surrogate)}{value}: {branch}"
+            )
+        return f"{_WHERE[self.action]}: {branch}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the step in plain values."""
@@ -99,6 +126,13 @@ def condition_dict(condition: Condition | None) -> dict[str, Any] | None:
     if isinstance(value, tuple):
         value = list(value)
     return {"column": condition.column, "op": condition.op, "value": value}
+
+
+def _having(condition: Condition, value: Value | None) -> str:
+    """Write the value of the case, unless the condition names it."""
+    if condition.op == "=" or value is None:
+        return ""
+    return f" (it is {word(value)})"
 
 
 @dataclass(frozen=True)

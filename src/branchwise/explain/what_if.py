@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,10 +22,10 @@ from branchwise.explain.explanation import (
     probability_words,
 )
 from branchwise.explain.goal import Target, target_of
-from branchwise.explain.path import condition_dict, say
+from branchwise.explain.path import condition_dict
 from branchwise.explain.solver import Found, Search, changed_row
 from branchwise.text.blocks import Block, Heading, Items, Paragraph
-from branchwise.text.conditions import Condition, amount, one_of, word
+from branchwise.text.conditions import Condition, amount, listed, number, one_of, word
 from branchwise.text.document import Document
 from branchwise.train.fitted_tree import FittedTree
 
@@ -47,9 +48,28 @@ class Change:
     whole: bool = False
 
     def __str__(self) -> str:
+        old = "missing" if self.old is None else word(self.old)
+        return f"{word(self.column)} from {old} to {self._wanted()}"
+
+    def _wanted(self) -> str:
+        if self.new is None:
+            return "missing"
         bounds = {c.op: c.value for c in self.conditions}
-        written: str = say().change(self, bounds.get(">"), bounds.get("<="))
-        return written
+        above, at_most = bounds.get(">"), bounds.get("<=")
+        if self.whole and {">", "<="} & bounds.keys():
+            return _whole_words(above, at_most)
+        if isinstance(above, (int, float)) and isinstance(at_most, (int, float)):
+            return f"more than {number(above)} and at most {number(at_most)}"
+        if isinstance(above, (int, float)):
+            return f"more than {number(above)}"
+        if isinstance(at_most, (int, float)):
+            return f"{number(at_most)} or less"
+        if "is known" in bounds:
+            return "any number"
+        values = bounds.get("in")
+        return (
+            f"one of {listed(values)}" if isinstance(values, tuple) else word(self.new)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the change in plain values."""
@@ -166,6 +186,16 @@ def _prediction_text(result: WhatIf | Alternative) -> str:
     reason = f"; {result.decided_by}" if result.decided_by else ""
     probabilities = probability_words(result.probabilities)
     return f"{prediction_words(result.prediction)}{probabilities}{reason}"
+
+
+def _whole_words(above: Any, at_most: Any) -> str:
+    low = "" if above is None else number(float(math.floor(above) + 1))
+    high = "" if at_most is None else number(float(math.floor(at_most)))
+    if low == high:
+        return low
+    if low and high:
+        return f"{low} to {high}"
+    return f"{low} or more" if low else f"{high} or less"
 
 
 @dataclass(frozen=True)

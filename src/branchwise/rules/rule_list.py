@@ -22,7 +22,7 @@ from branchwise.recipe import Recipe
 from branchwise.rules.generalise import Candidate, Cases, Coverage, candidates
 from branchwise.rules.mdl_selection import selected
 from branchwise.rules.rule import Rule, tree_rules
-from branchwise.rules.rule_set import Rules, notes
+from branchwise.rules.rule_set import Rules
 from branchwise.text.blocks import Table
 from branchwise.text.conditions import Condition, amount, percent, simplified, word
 from branchwise.text.document import as_markdown, as_text
@@ -248,7 +248,7 @@ class RuleList(Rules):
         estimates: Sequence[float],
         training: Rows,
     ) -> None:
-        super().__init__(rules, model.schema, notes().of_list(model.recipe))
+        super().__init__(rules, model.schema, _note(model.recipe))
         self.default = default
         self.estimates = tuple(estimates)
         self._model = model
@@ -340,6 +340,27 @@ class RuleList(Rules):
         for rule, estimate in zip(whole["rules"], self.estimates, strict=True):
             rule["estimated_error"] = estimate
         return {**whole, "ordered": True, "default": self.default}
+
+
+def _note(recipe: Recipe) -> str:
+    missing, unseen = recipe.missing == "error", recipe.unseen == "error"
+    if missing and unseen:
+        return (
+            "The first rule that holds decides. Missing values, and values that "
+            "training did not have, are refused."
+        )
+    taken = (
+        "is refused"
+        if unseen
+        else "is taken for a missing one"
+        if recipe.unseen == "branch"
+        else "fulfils no condition"
+    )
+    gone = "is refused" if missing else "fulfils no condition but that it is missing"
+    return (
+        f"The first rule that holds decides. A missing value {gone}; a value that "
+        f"training did not have {taken}."
+    )
 
 
 def generalised_rules(

@@ -6,7 +6,6 @@ Every format has the same rules in the same order with the same numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from typing import Any, overload
 
 import numpy as np
@@ -18,7 +17,6 @@ from branchwise.data.table_schema import Schema, Value
 from branchwise.errors import ParameterError, counted, json_text, quoted
 from branchwise.recipe import Recipe
 from branchwise.rules.rule import Rule, tree_rules
-from branchwise.text.as_html import macros
 from branchwise.text.blocks import Items, Paragraph
 from branchwise.text.document import as_markdown
 from branchwise.train.fitted_tree import FittedTree
@@ -261,38 +259,47 @@ def weight_fields(rule: Rule) -> dict[str, Any]:
     return fields
 
 
-@cache
-def notes() -> Any:
-    """Return the sentences about missing and unseen values."""
-    return macros("rules/templates/notes.txt")
-
-
 def tree_note(schema: Schema, tree: Tree, recipe: Recipe) -> str:
     """Write what a tree does with missing and unseen values."""
     splitting = np.flatnonzero(tree.n_children)
     if not len(splitting):
         return ""
-    missing, unseen = tree.missing_to[splitting], tree.unseen_to[splitting]
+    missing = tree.missing_to[splitting]
     own = tree.n_codes[tree.first_child[splitting] + np.maximum(missing, 0)] == 0
+    gone = _route(missing, recipe.missing == "error", own, tree.surrogates is not None)
     numeric = np.array([column.is_numeric for column in schema.columns])
     by_value = ~numeric[tree.column[splitting]]
-    gone = _routes(missing, own) | {
-        "refused": recipe.missing == "error",
-        "surrogates": tree.surrogates is not None,
-    }
-    new = _routes(unseen[by_value], own[by_value]) | {
-        "refused": recipe.unseen == "error",
-        "surrogates": False,
-    }
-    note: str = notes().of_tree(gone, new if by_value.any() else None)
-    return note
+    if not by_value.any():
+        return f"The rules are about known values. A missing value {gone}."
+    unseen = tree.unseen_to[splitting][by_value]
+    new = _route(unseen, recipe.unseen == "error", own[by_value])
+    start = "The rules are about known values. A missing value"
+    routes = (
+        f"{start}, or one that training did not have, {gone}."
+        if gone == new
+        else f"{start} {gone}; one that training did not have {new}."
+    )
+    return (
+        f"{routes} A value that training had, but not at this split, gets the "
+        "prediction of the node."
+    )
 
 
-def _routes(to: Ints, own: NDArray[np.bool_]) -> dict[str, bool]:
-    """Return which ways values go at any of some splits."""
-    return {
-        "own_branch": bool(((to >= 0) & own).any()),
-        "branch": bool(((to >= 0) & ~own).any()),
-        "every_branch": bool((to == EVERY_BRANCH).any()),
-        "stops": bool((to == STOP).any()),
-    }
+def _route(
+    route: Ints, rejected: bool, own: NDArray[np.bool_], surrogates: bool = False
+) -> str:
+    """Write where a value goes at the splits."""
+    if rejected:
+        return "is refused"
+    routes = []
+    if surrogates:
+        routes.append("is replaced by other columns (surrogates)")
+    if ((route >= 0) & own).any():
+        routes.append("follows the branch of missing values, which has its own rules")
+    if ((route >= 0) & ~own).any():
+        routes.append("follows one of the branches")
+    if (route == EVERY_BRANCH).any():
+        routes.append("goes down every branch, by weight")
+    if (route == STOP).any():
+        routes.append("stops at the split and gets the prediction of that node")
+    return ", or ".join(routes)
