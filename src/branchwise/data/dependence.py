@@ -129,12 +129,15 @@ def _alike(one: Codes, other: Codes, share: float, slack: int) -> bool:
     allowed = share * rest + slack
     width = int(b.max()) + 1
     pairs, times = np.unique(a * width + b, return_counts=True)
-    for side in (pairs // width, pairs % width):
-        best = np.zeros(int(side.max()) + 1, dtype=np.int64)
-        np.maximum.at(best, side, times)
-        if n - int(best.sum()) > allowed:
-            return False
-    return True
+    sides = (pairs // width, pairs % width)
+    return all(n - _largest_of_groups(side, times) <= allowed for side in sides)
+
+
+def _largest_of_groups(group: NDArray[np.int64], times: NDArray[np.int64]) -> int:
+    """Add up the largest number of each group."""
+    best = np.zeros(int(group.max(initial=-1)) + 1, dtype=np.int64)
+    np.maximum.at(best, group, times)
+    return int(best.sum())
 
 
 def same_order(one: Floats, other: Floats) -> bool:
@@ -175,10 +178,8 @@ def errors_in_sample(coding: Coding, classes: Coding) -> float:
     values = coding.codes[::step][rows].astype(np.int64) + 1
     n_classes = len(classes.counts)
     found, times = np.unique(values * n_classes + labels[rows], return_counts=True)
-    best: dict[int, int] = {}
-    for value, count in zip((found // n_classes).tolist(), times.tolist(), strict=True):
-        best[value] = max(best.get(value, 0), count)
-    return 1 - sum(best.values()) / max(int(rows.sum()), 1)
+    right = _largest_of_groups(found // n_classes, times)
+    return 1 - right / max(int(rows.sum()), 1)
 
 
 def errors_without_own(coding: Coding, classes: Coding) -> int:

@@ -296,13 +296,8 @@ class PruningTable:
 
     def to_dict(self) -> dict[str, list[float] | list[int] | None]:
         """Return the columns as lists; None for errors that are not known."""
-        validation = self.validation_error
-        return {
-            "alpha": self.alpha.tolist(),
-            "n_leaves": self.n_leaves.tolist(),
-            "train_error": self.train_error.tolist(),
-            "validation_error": None if validation is None else validation.tolist(),
-        }
+        columns = vars(self).items()
+        return {name: None if c is None else c.tolist() for name, c in columns}
 
     def __str__(self) -> str:
         shown = {name: col for name, col in self.to_dict().items() if col is not None}

@@ -84,13 +84,9 @@ class Surrogates:
         for first, piece in pieces.items():
             number[first : first + len(piece.number)] = piece.number
         splits = [piece.splits for piece in pieces.values()]
-        return cls.of(
-            number,
-            np.concatenate([piece.column for piece in splits]),
-            np.concatenate([piece.threshold for piece in splits]),
-            np.concatenate([piece.n_codes for piece in splits]),
-            np.concatenate([piece.codes for piece in splits]),
-        )
+        names = ("column", "threshold", "n_codes", "codes")
+        arrays = ([getattr(piece, name) for piece in splits] for name in names)
+        return cls.of(number, *map(np.concatenate, arrays))
 
     @cached_property
     def first(self) -> Ints:

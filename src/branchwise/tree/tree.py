@@ -272,14 +272,10 @@ class Tree:
     def with_surrogates(self, surrogates: Surrogates) -> Tree:
         """Return the tree with other surrogate splits; with none, without arrays."""
         some, splits = bool(surrogates.number.any()), surrogates.splits
-        return replace(
-            self,
-            n_surrogates=surrogates.number if some else None,
-            surrogate_column=splits.column if some else None,
-            surrogate_threshold=splits.threshold if some else None,
-            surrogate_n_codes=splits.n_codes if some else None,
-            surrogate_codes=splits.codes if some else None,
-        )
+        arrays = (splits.column, splits.threshold, splits.n_codes, splits.codes)
+        names = [spec.name for spec in SURROGATE_ARRAYS]
+        new = dict(zip(names, (surrogates.number, *arrays), strict=True))
+        return replace(self, **(new if some else dict.fromkeys(names)))
 
     @cached_property
     def used_columns(self) -> list[int]:
