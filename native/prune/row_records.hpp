@@ -86,12 +86,6 @@ class RowRecords {
 // branches, a sorted list of these.
 class BranchOfCode {
   public:
-    bool empty() const { return table_.empty() && listed_.empty(); }
-    void clear() {
-        table_.clear();
-        listed_.clear();
-    }
-
     void make(uint32_t n_codes, std::vector<std::pair<uint32_t, int32_t>> branches) {
         if (n_codes > 4 * branches.size() + 64) {
             listed_ = std::move(branches);

@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <deque>
+
 #include "prune/row_records.hpp"
 
 namespace branchwise {
@@ -21,7 +23,7 @@ class WholeRows {
             if (weight(row) > 0) rows_.push_back(row);
         moved_.resize(rows_.size());
         branches_.resize(rows_.size());
-        tables_.resize(state.tree.nodes.size());
+        table_at_.resize(state.tree.nodes.size(), 0);
         jumps_.resize(state.tree.nodes.size());
     }
 
@@ -63,9 +65,11 @@ class WholeRows {
 
     // Code -> branch of a node, made when it is first needed.
     const BranchOfCode& table(uint32_t node) {
-        if (tables_.size() <= node) tables_.resize(state_.tree.nodes.size());
-        BranchOfCode& jump_table = tables_[node];
-        if (!jump_table.empty()) return jump_table;
+        if (table_at_.size() <= node) table_at_.resize(state_.tree.nodes.size(), 0);
+        if (table_at_[node]) return tables_[table_at_[node] - 1];
+        tables_.emplace_back();
+        table_at_[node] = uint32_t(tables_.size());
+        BranchOfCode& jump_table = tables_.back();
         const PruneNode& at = state_.tree.nodes[node];
         const Column& column = table_.columns[size_t(at.column)];
         const uint32_t n_codes = column.numeric ? 3 : column.n_codes;
@@ -88,14 +92,34 @@ class WholeRows {
         if (std::all_of(node.children.begin(), node.children.end(),
                         [&](uint32_t c) { return state_.done(c); }))
             return;
-        const BranchOfCode& jump_table = table(frame.node);
         frame.starts.assign(node.children.size() + 2, frame.begin);
+        const BranchOfCode& branches = table(frame.node);
+        const auto none = uint32_t(node.children.size());
+        const auto branch_of = [&](uint32_t code) {
+            return branches[code] < 0 ? none : uint32_t(branches[code]);
+        };
+        const Column& column = table_.columns[size_t(node.column)];
+        if (!column.numeric && column.width == 1) {
+            uint32_t branch_of_byte[256];
+            for (uint32_t code = 0; code < column.n_codes; ++code)
+                branch_of_byte[code] = branch_of(code);
+            const size_t place = records_.place(size_t(node.column));
+            sort_rows(frame,
+                      [&](uint32_t row) { return branch_of_byte[records_.row(row)[place]]; });
+        } else {
+            sort_rows(frame, [&](uint32_t row) { return branch_of(records_.code(node, row)); });
+        }
+    }
+
+    // By branches, stably.
+    template <typename BranchOf>
+    void sort_rows(Frame& frame, const BranchOf& branch_of) {
+        size_t* const n_before = frame.starts.data() + 1;
         for (size_t i = frame.begin; i < frame.end; ++i) {
-            fetch_ahead(i, frame.end);
-            const int32_t way = jump_table[records_.code(node, rows_[i])];
-            const auto branch = uint32_t(way < 0 ? int32_t(node.children.size()) : way);
+            if (i + ahead < frame.end) records_.fetch(rows_[i + ahead]);
+            const uint32_t branch = branch_of(rows_[i]);
             branches_[i] = branch;
-            if (branch + 1 < frame.starts.size()) ++frame.starts[branch + 1];
+            ++n_before[branch];
         }
         for (size_t b = 1; b < frame.starts.size(); ++b)
             frame.starts[b] += frame.starts[b - 1] - frame.begin;
@@ -190,7 +214,7 @@ class WholeRows {
     }
 
     static constexpr size_t first_look = 64;
-    static constexpr size_t ahead = 16;
+    static constexpr size_t ahead = 32;
     static constexpr size_t side_by_side = 16;
 
     void fetch_ahead(size_t i, size_t end) const {
@@ -209,6 +233,9 @@ class WholeRows {
     static constexpr uint32_t nowhere = ~uint32_t(0);
 
     void forget_jump(uint32_t node) { jumps_[node] = Jump(); }
+    void forget_table(uint32_t node) {
+        if (node < table_at_.size()) table_at_[node] = 0;
+    }
 
     const Jump& jump(uint32_t node) {
         if (jumps_.size() <= node) jumps_.resize(state_.tree.nodes.size());
@@ -223,10 +250,14 @@ class WholeRows {
             return made;
         made.place = uint32_t(records_.place(size_t(at.column)));
         made.first = uint32_t(next_nodes_.size());
-        const BranchOfCode& branches = table(node);
-        for (uint32_t code = 0; code < column.n_codes; ++code)
-            next_nodes_.push_back(branches[code] < 0 ? nowhere
-                                                     : at.children[size_t(branches[code])]);
+        next_nodes_.resize(next_nodes_.size() + column.n_codes, nowhere);
+        uint32_t* const next = &next_nodes_[made.first];
+        for (uint32_t child : at.children)
+            for (uint32_t k = state_.tree.nodes[child].code_begin;
+                 k < state_.tree.nodes[child].code_end; ++k)
+                next[state_.tree.codes[k]] = child;
+        next[column.missing_code()] =
+            at.missing_to < 0 ? nowhere : at.children[size_t(at.missing_to)];
         return made;
     }
 
@@ -333,12 +364,12 @@ class WholeRows {
     void raise(uint32_t node, uint32_t branch) {
         recount(branch);
         for (size_t i = 0; i < strangers_.size(); ++i) {
-            tables_[strangers_[i].parent].clear();
+            forget_table(strangers_[i].parent);
             state_.graft(strangers_[i], &stranger_weights_[i * classes_]);
         }
         forget();
         state_.raise(node, branch);
-        tables_[node].clear();
+        forget_table(node);
         forget_jump(node);
     }
 
@@ -383,7 +414,8 @@ class WholeRows {
     const size_t classes_;
     const RowRecords records_;
     std::vector<uint32_t> rows_, moved_, branches_;
-    std::vector<BranchOfCode> tables_;  // by node
+    std::deque<BranchOfCode> tables_;   // of the nodes that needed one
+    std::vector<uint32_t> table_at_;    // by node: the place of its table, from 1
     std::vector<Jump> jumps_;           // by node
     std::vector<uint32_t> next_nodes_;  // of these
 
