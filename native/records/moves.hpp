@@ -226,6 +226,8 @@ class Mover {
     void note_places(const RecordJob& job, const std::vector<RecordJob>& children) {
         const uint64_t nowhere = place(children.size(), 0);
         next_.assign(children.size() + 1, 0);
+        all_in_two_ = children.size() == 2 && rows_.back() == 0;
+        if (all_in_two_) return note_sides(job);
         places_.resize(job.n);
         for (size_t i = 0; i < job.n; ++i) places_[i] = place(branch_[i], next_[branch_[i]]++);
         part_places_.clear();
@@ -237,6 +239,16 @@ class Mover {
                 part_places_.push_back(goes ? place(b, next_[b]++) : nowhere);
             }
         }
+    }
+
+    // The same in half the memory where all go to two branches, as most do: sorted lists look it
+    // up in random order. The highest bit is the branch.
+    static constexpr uint32_t second_side = uint32_t(1) << 31;
+    void note_sides(const RecordJob& job) {
+        part_places_.clear();
+        sides_.resize(job.n);
+        uint32_t next[2] = {0, second_side};
+        for (size_t i = 0; i < job.n; ++i) sides_[i] = next[branch_[i]]++;
     }
 
     // Where the next entry of a branch goes; those of leaves all to the same place.
@@ -254,7 +266,7 @@ class Mover {
         const Ranked<Target>* const last = entry + job.n_ranked[slot];
         if (!part_places_.empty())
             move_parts(entry, last, children.size(), out.data());
-        else if (children.size() == 2)
+        else if (all_in_two_)
             move_to_two(entry, last, out.data());
         else
             for (; entry < last; ++entry) put(places_[entry->position], *entry, out.data());
@@ -278,16 +290,13 @@ class Mover {
         Ranked<Target>* first = out[0].next;
         Ranked<Target>* second = out[1].next;
         const size_t steps[2] = {out[0].step, out[1].step};
-        Ranked<Target>* const nobodys = out[2].next;
-        const uint64_t* const places = places_.data();
+        const uint32_t* const sides = sides_.data();
         for (; entry < last; ++entry) {
-            const uint64_t to = places[entry->position];
-            const uint64_t branch = to >> 32;
-            Ranked<Target>* written = branch == 0 ? first : second;
-            written = branch == 2 ? nobodys : written;
-            *written = {entry->rank, uint32_t(to), entry->target};
-            first += branch == 0 ? steps[0] : 0;
-            second += branch == 1 ? steps[1] : 0;
+            const uint32_t to = sides[entry->position];
+            const bool is_second = to & second_side;
+            *(is_second ? second : first) = {entry->rank, to & ~second_side, entry->target};
+            first += is_second ? 0 : steps[0];
+            second += is_second ? steps[1] : 0;
         }
         out[0].next = first;
         out[1].next = second;
@@ -324,6 +333,8 @@ class Mover {
     std::vector<size_t> rows_, next_;   // of every branch
     std::vector<Destination> destinations_;
     std::vector<uint64_t> places_, part_places_;  // where records, and parts of them, went
+    bool all_in_two_ = false;
+    std::vector<uint32_t> sides_;  // where they went, if so
 };
 
 }  // namespace branchwise

@@ -37,7 +37,9 @@ class Histograms {
     }
 
     // Whether so many rows are worth a histogram.
-    bool suits(size_t n) const { return n * (narrow_.size() + wide_.size()) >= 4 * size_; }
+    bool suits(size_t n) const {
+        return n >= fewest_rows && n * (narrow_.size() + wide_.size()) >= 4 * size_;
+    }
 
     double steps() const { return std::ldexp(1.0, exponent_); }
     const Tally* of_column(const Histogram& histogram, size_t j) const {
@@ -90,6 +92,7 @@ class Histograms {
     }
 
   private:
+    static constexpr size_t fewest_rows = 48;
     static constexpr size_t block = 256;  // rows that stay in the nearest cache
 
     struct Place {

@@ -123,6 +123,11 @@ struct WholeSum {
 
 // Times 2^unit, rounded once.
 inline double mean_of(const NumberScale& scale, const double* moments, int unit = 0) {
+    if (moments[0] == 1 && scale.weight_step == 0) {  // a single row: its limbs make up its number
+        double number = 0;
+        for (size_t at = scale.sums.size(); at-- > 0;) number += moments[1 + at];
+        return std::ldexp(number, unit) + 0.0;
+    }
     const WholeSum whole(scale, moments);
     const int exponent = scale.sums.back() - scale.weight_step + unit;
     const double mean = ratio(whole.sum, whole.weight, 1, exponent);
@@ -131,8 +136,9 @@ inline double mean_of(const NumberScale& scale, const double* moments, int unit 
 
 // In the unit squared, rounded once; 0 where all numbers are equal.
 inline double variance_of(const NumberScale& scale, const double* moments) {
+    if (moments[0] == 1 && scale.weight_step == 0) return 0.0;  // a single row
     const WholeSum whole(scale, moments);
-    if (whole.weight == 1) return 0.0;  // a single row
+    if (whole.weight == 1) return 0.0;
     bool negative;
     const Wide squares = add_up_limbs(scale.squares_of(moments), scale.squares, negative);
     Wide weight;

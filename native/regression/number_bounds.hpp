@@ -26,9 +26,12 @@ inline double off_by(size_t n) {
 // Distances in whole steps, the sums of which are exact, as none is more than sqrt(n). So a sum
 // is off by half a step for each term.
 inline double steps_for(size_t n) { return std::ldexp(1.0, 59 - std::ilogb(double(n)) / 2); }
-inline double off_by_steps(size_t n) {
+
+// Sums of lists are those of blocks of rows, so that far fewer roundings add up.
+constexpr size_t summed_together = 128;
+inline double off_by_blocks(size_t n) {
     const auto rows = double(n);
-    return 8 * rows / steps_for(n) + std::sqrt(rows) * 0x1p-49 + 0x1p-46;
+    return (rows / summed_together + summed_together + 32) * std::sqrt(rows) * 0x1p-50 + 0x1p-46;
 }
 
 // The sum of the distances of numbers.
@@ -61,21 +64,18 @@ struct Plain {
 
 // What the columns of a node have in common.
 struct PlainNode {
-    static constexpr size_t most_plain = 4096;  // rows; sums of more are in steps
-
     Plain all;              // of all rows
     double centre, factor;  // a distance is (number - centre) * factor
     double off;             // scores of codes may be off by this
-    double steps;           // of sums of lists; 0: plain
-    double off_list;        // and their scores by this
+    double off_list;        // and those of lists by this
 
     PlainNode() = default;
     PlainNode(const Plain& all, const NodeMoments& moments, size_t n)
-        : all(all), centre(moments.centre()), factor(moments.factor()), off(off_by(n)) {
-        const bool plain = n <= most_plain;
-        steps = plain ? 0.0 : steps_for(n);
-        off_list = plain ? off : off_by_steps(n);
-    }
+        : all(all),
+          centre(moments.centre()),
+          factor(moments.factor()),
+          off(off_by(n)),
+          off_list(off_by_blocks(n)) {}
 };
 
 // Between these is the best that a column can do, as a share of the node's squares.
@@ -204,9 +204,10 @@ class PlainScorer {
                 node.all.n, bounds, learned_off * node.off_list,
                 [&](const auto& visit) { each_with_missing(entry, n, missing, node, visit); });
         return certain_of(double(n), bounds, node.off_list, [&](const auto& visit) {
-            each_threshold(entry, n, known, node, [&](size_t i, double square, double sides) {
-                visit(entry[i].rank, entry[i + 1].rank, square, sides);
-            });
+            each_threshold(entry, n, known, node,
+                           [&](size_t i, double square, double sides, bool apart) {
+                               if (apart) visit(entry[i].rank, entry[i + 1].rank, square, sides);
+                           });
         });
     }
 
@@ -215,24 +216,6 @@ class PlainScorer {
         uint32_t column;
         size_t code;
         Plain* counters;
-    };
-
-    // The sum of distances as it is, or in whole steps.
-    struct PlainSum {
-        double factor;
-        double sum = 0;
-
-        void add(double distance) { sum += distance * factor; }
-        double total() const { return sum; }
-    };
-    struct StepSum {
-        double factor, unit;
-        uint64_t sum = 0;  // may overflow where moments contradict one another
-
-        void add(double distance) {
-            sum += uint64_t(int64_t(bounded(std::rint(distance * factor))));
-        }
-        double total() const { return double(int64_t(sum)) * unit; }
     };
 
     static void add(Plain& to, double distance) {
@@ -327,20 +310,19 @@ class PlainScorer {
     template <typename Visit>
     void each_with_missing(const Ranked<double>* entry, size_t n, const Plain& missing,
                            const PlainNode& node, const Visit& visit) const {
-        const auto go = [&](auto sum) {
-            for (size_t i = 0; i + 1 < n; ++i) {
-                sum.add(entry[i].target - node.centre);
-                if (entry[i].rank == entry[i + 1].rank) continue;
-                with_missing({sum.total(), double(i + 1)}, node.all, missing,
-                             [&](double square, double sides, bool on_right) {
-                                 visit(entry[i].rank, entry[i + 1].rank, square, sides, on_right);
-                             });
+        double before = 0, sum = 0;
+        for (size_t i = 0; i + 1 < n; ++i) {
+            sum += (entry[i].target - node.centre) * node.factor;
+            if (i % summed_together == summed_together - 1) {
+                before += sum;
+                sum = 0;
             }
-        };
-        if (node.steps > 0)
-            go(StepSum{node.factor * node.steps, 1 / node.steps});
-        else
-            go(PlainSum{node.factor});
+            if (entry[i].rank == entry[i + 1].rank) continue;
+            with_missing({before + sum, double(i + 1)}, node.all, missing,
+                         [&](double square, double sides, bool on_right) {
+                             visit(entry[i].rank, entry[i + 1].rank, square, sides, on_right);
+                         });
+        }
     }
 
     // All groupings have enough rows, as below.
@@ -388,30 +370,26 @@ class PlainScorer {
         return groups.size() < 2 ? no_score : sum - known.square();
     }
 
-    // visit(i, square, sides) for the threshold after each entry; see square_of.
+    // visit(i, square, sides, apart) after each entry; see square_of. There is a threshold if the
+    // next rank is another: what is likely depends on the table, so visit() decides.
     template <typename Visit>
     void each_threshold(const Ranked<double>* entry, size_t n, const Plain& known,
                         const PlainNode& node, const Visit& visit) const {
-        if (node.steps > 0)
-            sweep(entry, n, known, node, StepSum{node.factor * node.steps, 1 / node.steps}, visit);
-        else
-            sweep(entry, n, known, node, PlainSum{node.factor}, visit);
-    }
-
-    template <typename Sum, typename Visit>
-    void sweep(const Ranked<double>* entry, size_t n, const Plain& known, const PlainNode& node,
-               Sum sum, const Visit& visit) const {
         const auto least = size_t(std::min(std::ceil(fewest_), 4e9));
         if (n < 2 * least) return;
-        const double centre = node.centre, mean = known.sum / known.n, rows = double(n);
-        size_t i = 0;
-        for (; i + 1 < least; ++i) sum.add(entry[i].target - centre);
-        for (; i + least < n; ++i) {
-            sum.add(entry[i].target - centre);
-            if (entry[i].rank == entry[i + 1].rank) continue;
-            const auto left = double(i + 1);
-            const double off_mean = sum.total() - left * mean;
-            visit(i, off_mean * off_mean, left * (rows - left));
+        const double centre = node.centre, factor = node.factor, rows = double(n);
+        const double mean = known.sum / known.n;
+        double before = 0;
+        for (size_t i = 0; i + least < n;) {
+            double sum = 0;
+            for (const size_t end = std::min(i + summed_together, n - least); i < end; ++i) {
+                sum += (entry[i].target - centre) * factor;
+                const auto left = double(i + 1);
+                const double off_mean = before + sum - left * mean;
+                visit(i, off_mean * off_mean, left * (rows - left),
+                      (entry[i].rank != entry[i + 1].rank) & (i + 1 >= least));
+            }
+            before += sum;
         }
     }
 
@@ -438,8 +416,8 @@ class PlainScorer {
             return bounds_of(top < 0 ? no_score : top * node.all.n, values, node, known, missing,
                              true, learned_off * node.off_list);
         }
-        each_threshold(entry, n, known, node, [&](size_t, double square, double sides) {
-            if (square > top * sides) top = square / sides;
+        each_threshold(entry, n, known, node, [&](size_t, double square, double sides, bool apart) {
+            if ((square > top * sides) & apart) top = square / sides;
         });
         return bounds_of(top < 0 ? no_score : top * double(n), values, node, known, missing, true,
                          node.off_list);

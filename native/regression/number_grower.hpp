@@ -1,15 +1,15 @@
 // Growth over records whose target is a number: variance and Poisson's criterion.
 //
-// W is uint32_t where every row counts as one, double where rows have weights. The weights of a
-// node are its moments: squares are added up where rows stay, in leaves, and by add_up_squares
-// in the nodes above them. Parts of rows that go down every branch are rounded, so there every
-// node adds up its own.
+// W is uint32_t where rows count as one, double where they have weights. Weights of a node are its
+// moments: squares are added up where rows stay, in leaves, and by add_up_squares above them. Parts
+// of rows that go down every branch are rounded, so there every node adds up its own.
 
 #pragma once
 
 #include "records/record_tree.hpp"
 #include "regression/number_bounds.hpp"
 #include "regression/number_scoring.hpp"
+#include "regression/small_subtrees.hpp"
 #include "regression/tested_moments.hpp"
 
 namespace branchwise {
@@ -32,6 +32,8 @@ class NumberGrower : public RecordTree<W, double> {
         if constexpr (!weighted) {
             plain_ = std::make_unique<PlainScorer>(problem, records_);
             if (!scale.poisson) histograms_ = std::make_unique<Histograms>(problem, records_);
+            if (SmallSubtrees::suits(problem, scale))
+                subtrees_ = std::make_unique<SmallSubtrees>(problem, scale, records_, grown_);
         }
         groups_.resize(pool.size());
     }
@@ -54,6 +56,7 @@ class NumberGrower : public RecordTree<W, double> {
 
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(Job& job, std::vector<Job>& stack) {
+        if (subtrees_ && job.n <= SmallSubtrees::most && subtrees_->grow(job, stack)) return;
         std::fill(candidates_.begin(), candidates_.end(), Candidate());
         if (problem_.fractions) add_squares(job);
         if (job.n == 2 && !problem_.tests_splits && split_pair(job, stack)) return;
@@ -188,7 +191,7 @@ class NumberGrower : public RecordTree<W, double> {
         if (histograms_->suits(job.n)) {
             const PlainNode plain = node_;
             node_.off = off_by_histogram(job.n, node_.factor, histograms_->steps());
-            if (node_.off < coarse) {
+            if (node_.off < 1e-6) {  // otherwise it is of no use
                 plain_->take(*histograms_, histograms_->at(job), open_columns_, node_);
                 const int best = best_by_bounds(node);
                 if (best >= 0) return best;
@@ -199,11 +202,8 @@ class NumberGrower : public RecordTree<W, double> {
         plain_->count(job, open_columns_, distances_.data());
         return best_by_bounds(node);
     }
-    // A histogram that is so far off is of no use.
-    static constexpr double coarse = 1e-6;
 
-    // Leave those columns open that may be the best. Returns the best one if the first of them
-    // is certain to be as good as any; otherwise -1, and it is left open, too.
+    // Leave the columns open that may be the best. Returns the first if it is certain to be so.
     int best_by_bounds(const NumberNode& node) {
         const Job& job = node.job;
         find_bounds(job);
@@ -353,7 +353,7 @@ class NumberGrower : public RecordTree<W, double> {
         if (histograms_) divide_histogram(job, stack);
     }
 
-    // Open children have gone to the stack, the first of them last.
+    // Open children are on the stack, the first of them last.
     void divide_histogram(const Job& job, const std::vector<Job>& stack) {
         if (!histograms_->has(job.node)) return;
         size_t at = stack.size();
@@ -485,6 +485,7 @@ class NumberGrower : public RecordTree<W, double> {
     std::vector<NumberScorer<W>> scorers_;  // one for each thread of the pool
     std::unique_ptr<PlainScorer> plain_;
     std::unique_ptr<Histograms> histograms_;
+    std::unique_ptr<SmallSubtrees> subtrees_;
 
     // Scratch, kept between nodes.
     std::vector<uint32_t> open_columns_;      // that are to be scored
