@@ -87,4 +87,7 @@ def header(folder: Path) -> str:
 if __name__ == "__main__":
     output = Path(sys.argv[2])
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(header(Path(sys.argv[1])), encoding="utf-8")
+    text = header(Path(sys.argv[1]))
+    # A file with a new date would have every source compiled again.
+    if not output.exists() or output.read_text(encoding="utf-8") != text:
+        output.write_text(text, encoding="utf-8")
