@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,14 +90,63 @@ def carried_out(search: Search, found: Verdicts) -> Splits:
     )
 
 
-def verdicts(search: Search) -> Verdicts:
-    """Score every column at every open node, and choose."""
-    level, columns, recipe = search.level, search.columns, search.recipe
-    each = [search.score(index, column) for index, column in enumerate(columns)]
-    found, gains, thresholds, resolutions, missing_to, log_ways, n_thresholds = (
-        np.stack([getattr(scored, field.name) for scored in each], axis=1)
+def verdicts(search: Search, batches: Ints | None = None) -> Verdicts:
+    """Score every column at every open node, and choose.
+
+    ``batches`` are those of :meth:`~branchwise.grow.draws.ColumnDraws.batches`.
+    """
+    each = [search.score(index, column) for index, column in enumerate(search.columns)]
+    scored = tuple(
+        np.stack([getattr(one, field.name) for one in each], axis=1)
         for field in fields(Scored)
     )
+    if batches is None:
+        return _decided(search, *scored)
+    found = _decided(search, *_among(scored, batches == 0))
+    for batch in range(1, int(batches.max()) + 1):
+        undecided = found.chosen < 0
+        if not undecided.any():
+            break
+        other = _decided(search, *_among(scored, batches == batch))
+        found = _combined(undecided, other, found)
+    return found
+
+
+def _among(
+    scored: tuple[NDArray[Any], ...], candidates: NDArray[np.bool_]
+) -> tuple[NDArray[Any], ...]:
+    """Return scores in which only some columns of each node have a split."""
+    nothing = Scored.nothing(1)
+    return tuple(
+        np.where(candidates, values, getattr(nothing, field.name))
+        for field, values in zip(fields(Scored), scored, strict=True)
+    )
+
+
+def _combined(nodes: NDArray[np.bool_], one: Verdicts, other: Verdicts) -> Verdicts:
+    """Return the verdicts of ``one`` at some nodes, at the rest those of the other."""
+    return Verdicts(
+        *(
+            np.where(nodes.reshape(-1, *(1,) * (mine.ndim - 1)), mine, yours)
+            for mine, yours in zip(
+                vars(one).values(), vars(other).values(), strict=True
+            )
+        )
+    )
+
+
+def _decided(
+    search: Search,
+    found: Floats,
+    gains: Floats,
+    thresholds: Floats,
+    resolutions: Floats,
+    missing_to: Ints,
+    log_ways: Floats,
+    n_thresholds: Ints,
+) -> Verdicts:
+    """Choose among the best splits of columns."""
+    level, columns, recipe = search.level, search.columns, search.recipe
     scores, resolution = found.copy(), resolutions.max(axis=1)
     n_candidates = np.count_nonzero(found > -np.inf, axis=1)
     average = np.full(len(level), np.nan)

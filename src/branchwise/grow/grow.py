@@ -22,6 +22,7 @@ from branchwise.data.table_schema import Column
 from branchwise.errors import DataError
 from branchwise.grow.choose import Stop, carried_out, stops, verdicts
 from branchwise.grow.criteria import ImpuritySums64
+from branchwise.grow.draws import ColumnDraws, child_keys
 from branchwise.grow.moments import Moments64
 from branchwise.grow.protocol import (
     Engine,
@@ -176,10 +177,14 @@ def grow(
     recipe: Recipe,
     progress: Progress | None = None,
     finish: Finish | None = None,
+    drawn: ColumnDraws | None = None,
 ) -> Tree:
-    """Grow a tree from the rows of an engine; ``finish`` may grow some subtrees."""
+    """Grow a tree from the rows of an engine; ``finish`` may grow some subtrees.
+
+    With ``drawn`` only random columns may split a node.
+    """
     with Grafts() as grafts:
-        tree = _by_levels(engine, columns, recipe, progress, finish, grafts)
+        tree = _by_levels(engine, columns, recipe, progress, finish, drawn, grafts)
         return grafts.onto(tree)
 
 
@@ -189,6 +194,7 @@ def _by_levels(
     recipe: Recipe,
     progress: Progress | None,
     finish: Finish | None,
+    drawn: ColumnDraws | None,
     grafts: Grafts,
 ) -> Tree:
     """Grow level by level; nodes whose subtrees are grown separately are leaves."""
@@ -197,6 +203,7 @@ def _by_levels(
     impurity_sums_at = impurity_sums_of(level, engine, recipe)
     weight = weight_of(level, impurity_sums_at)
     pieces = Levels(len(level))
+    keys, batches = None if drawn is None else drawn.root_keys, None
     depth = 0
     while True:
         impurity_sums = impurity_sums_at(level)
@@ -216,13 +223,17 @@ def _by_levels(
         opened = Level(level.weights[open_nodes], level.cases[open_nodes])
         impurities = impurity_sums.at(open_nodes)
         search = Search(engine, columns, opened, recipe, impurities, n_cases, weight)
-        splits = carried_out(search, verdicts(search))
+        if drawn is not None and keys is not None:
+            keys = keys[open_nodes]
+            batches = drawn.batches(keys, len(columns))
+        splits = carried_out(search, verdicts(search, batches))
         if recipe.missing == "surrogate":
             splits = with_surrogates(splits, engine, columns, recipe.threshold)
         pieces.add(level, open_nodes, splits)
         if not len(splits.sizes):
             break
         level = engine.advance(splits)
+        keys = None if keys is None else child_keys(keys, splits.n_branches)
         depth += 1
         if progress is not None:
             progress(pieces.n_nodes + len(level) + grafts.n_nodes)

@@ -33,6 +33,7 @@ from branchwise.engines.level_engine import PassEngine
 from branchwise.engines.memory import Training, class_cases_of
 from branchwise.errors import BranchwiseWarning, ParameterError, quoted
 from branchwise.grow import native_kernel as native
+from branchwise.grow.draws import ColumnDraws
 from branchwise.grow.grow import Progress, grow, recount
 from branchwise.prune import error_based, subtrees
 from branchwise.recipe import Recipe, unpruned
@@ -161,7 +162,7 @@ def grown(
 ) -> Tree:
     """Grow a tree and prune it as far as the training rows alone allow."""
     grid = training.grid(recipe)
-    rows, edges = in_bins(training, grid, recipe, _is_native(training, recipe), threads)
+    rows, edges = in_bins(training, grid, recipe, is_native(training, recipe), threads)
     if training.cache is None or callable(recipe.criterion):
         # A user's function need not be deterministic.
         tree = _whole(rows, grid, recipe, threads, progress)
@@ -173,6 +174,31 @@ def grown(
             grid.total if recipe.weights_are_cases else grid.n_cases,
             lambda recipe: _whole(rows, grid, recipe, threads, progress),
         )
+    return _completed(tree, edges, training, grid, recipe)
+
+
+def grown_from_bins(
+    training: Training,
+    binned: Training,
+    edges: Edges,
+    recipe: Recipe,
+    drawn: ColumnDraws | None,
+    progress: Progress | None = None,
+) -> Tree:
+    """Grow and prune one tree of an ensemble from rows that are binned already.
+
+    ``training`` has the same rows in numbers. With ``drawn`` only random columns may
+    split a node.
+    """
+    grid = training.grid(recipe)
+    tree = _whole(binned, grid, recipe, 1, progress, drawn)
+    return _completed(tree, edges, training, grid, recipe)
+
+
+def _completed(
+    tree: Tree, edges: Edges, training: Training, grid: WeightGrid, recipe: Recipe
+) -> Tree:
+    """Prune a grown tree, and add its predictions."""
     if edges:
         tree = in_numbers(tree, edges)
     tree = _trimmed(with_costs(tree, recipe), training, grid, recipe)
@@ -191,11 +217,12 @@ def _whole(
     recipe: Recipe,
     threads: int,
     progress: Progress | None,
+    drawn: ColumnDraws | None = None,
 ) -> Tree:
     """Grow a tree without pruning it."""
     target = training.prepared(grid)
     columns, data = training.columns, training.data
-    if _is_native(training, recipe):
+    if is_native(training, recipe) and drawn is None:
         if isinstance(target, Classes):
             scale, labels, n_classes = None, target.labels, target.n_classes
             grown = native.grow_native(
@@ -209,11 +236,12 @@ def _whole(
         if grown is not None:
             return finished(grown, scale, grid)
     engine = training.engine(grid)
-    tree = grow(engine, columns, recipe, progress)
+    tree = grow(engine, columns, recipe, progress, drawn=drawn)
     return finished(tree, engine.scale, grid)
 
 
-def _is_native(training: Training, recipe: Recipe) -> bool:
+def is_native(training: Training, recipe: Recipe) -> bool:
+    """Whether the native kernel grows trees from these rows."""
     return native.serves(recipe) and _native_holds(training)
 
 
