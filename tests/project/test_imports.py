@@ -26,7 +26,7 @@ RUNGS: list[list[str]] = [
     ["prune"],
     ["engines"],
     ["train", "model_file"],
-    ["rules", "explain", "steps", "render", "export"],
+    ["rules", "shap", "explain", "steps", "render", "export"],
     ["model"],
     ["fit", "predict"],
     ["estimators"],

@@ -165,13 +165,13 @@ class Walker:
 
     def probabilities(self, data: Columns) -> Floats:
         """Return class probabilities, one row a case, without their arrivals."""
-        return self._blend(data, self._frequency)
+        return self.blend(data, self._frequency)
 
     def quantities(self, data: Columns) -> Floats:
         """Return the numbers that are predicted for rows, without their arrivals."""
-        return self._blend(data, self._means)[:, 0]
+        return self.blend(data, self._means)[:, 0]
 
-    def _blend(self, data: Columns, values: Floats) -> Floats:
+    def blend(self, data: Columns, values: Floats) -> Floats:
         """Return the values of the nodes where rows arrive, weighted by shares."""
         if self._compiled:
             return self._native.blend(data, values)

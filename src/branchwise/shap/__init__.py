@@ -1,0 +1,1 @@
+"""Exact Shapley values of predictions."""
