@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from generate import Tables
-from measure import Action, Line, best_times, compare, compare_fits, show
+from measure import Action, Line, Shuffled, best_times, compare, compare_fits, show
 from peers import CHEFBOOST, OUR_C45, OUR_UNPRUNED_C45, OURS, SKLEARN, Peer
 
 #: J48 needs Java and Weka. What it did on a planted table was measured once, beside
@@ -32,17 +33,18 @@ class C45Workloads:
         """Fit the first workload, and test on further rows of the same tree."""
         A, further = self.tables["A"], self.tables["A further"]
         X, y = A.frame(), A.labels()
-        models = {}
+        table, models = Shuffled(X, y), {}
 
         def fit_and_keep(peer: Peer) -> None:
-            models[peer.name] = peer.fit(X, y, None)
+            models[peer.name] = peer.fit(table.X, table.y, None)
 
         size = f"{self.rows:,} x 20 category"
         actions: dict[str, Action] = {
             peer.name: (lambda peer=peer: fit_and_keep(peer))
             for peer in (OUR_C45, SKLEARN)
         }
-        times = best_times(actions, {OURS.name: 5, SKLEARN.name: 1})
+        turns = {OURS.name: 5, SKLEARN.name: 1}
+        times = best_times(actions, turns, lambda _: table.shuffle())
         theirs = times[SKLEARN.name]
         j48 = f"J48 by its recorded ratio, {J48_TO_SKLEARN} x scikit-learn's fit time:"
         line = Line(
@@ -81,8 +83,24 @@ class C45Workloads:
                 f"fit {size}, C4.5, prune=False", X, y, None, "", [],
                 ours=OUR_UNPRUNED_C45,
             ),
-            _pruning(size, X, y),
         ]  # fmt: skip
+
+    def time_c45_pruning(self) -> list[Line]:
+        """Prune the first workload: what the time of pruning is to that of growth."""
+        A = self.tables["A"]
+        size = f"{self.rows:,} x 20 category"
+        return [_pruning(size, A.frame(), A.labels(), 2)]
+
+    def time_c45_mixed_fifth(self) -> list[Line]:
+        """Fit a smaller table of numbers, categories and gaps."""
+        return [self._fit_mixed("mixed fifth")]
+
+    def _fit_mixed(self, name: str) -> Line:
+        mixed = self.tables[name]
+        X, y = mixed.frame(), mixed.labels()
+        size = f"{len(X):,}, 10 numeric + 10 category, 3 % missing"
+        work, least = f"fit {size}, C4.5, pruned", {SKLEARN.name: 20.0}
+        return compare_fits(work, X, y, None, "", [SKLEARN], 3, OUR_C45, least)
 
     def time_c45_mixed(self) -> list[Line]:
         """Fit numbers, categories and gaps: rows with gaps go down every branch."""
@@ -90,9 +108,7 @@ class C45Workloads:
         X, y = mixed.frame(), mixed.labels()
         size = f"{self.rows // 2:,}, 10 numeric + 10 category, 3 % missing"
         return [
-            compare_fits(
-                f"fit {size}, C4.5, pruned", X, y, None, "", [SKLEARN], 3, OUR_C45
-            ),
+            self._fit_mixed("mixed"),
             compare_fits(
                 f"fit {size}, C4.5, prune=False", X, y, None, "", [], 3,
                 OUR_UNPRUNED_C45,
@@ -132,8 +148,11 @@ class C45Workloads:
         ]  # fmt: skip
 
 
-def _pruning(size: str, X: pd.DataFrame, y: pd.Series) -> Line:
-    """Time growth and pruning apart, from ready codes; collapse belongs to pruning."""
+def _pruning(size: str, X: pd.DataFrame, y: pd.Series, at_most: float = 1) -> Line:
+    """Time growth and pruning apart, from ready codes; collapse belongs to pruning.
+
+    Every run has its rows in a new order: growth first, then pruning of its tree.
+    """
     from branchwise.data.encode import learn_columns
     from branchwise.data.frames import open_table
     from branchwise.data.target import learn_target
@@ -142,17 +161,36 @@ def _pruning(size: str, X: pd.DataFrame, y: pd.Series) -> Line:
     from branchwise.prune.error_based import prune_native
     from branchwise.recipe import C45
 
-    columns, data = learn_columns(open_table(X), "from_dtype", None)
-    classes, labels = learn_target(y)
-    grid = Training(columns, data, labels, len(classes)).grid(C45)
-    tree = grow_native(columns, data, labels, len(classes), grid, C45)
-    pruned = prune_native(columns, data, labels, grid, tree, C45)
-    actions: dict[str, Action] = {
-        OURS.name: lambda: prune_native(columns, data, labels, grid, tree, C45),
-        "growth": lambda: grow_native(columns, data, labels, len(classes), grid, C45),
-    }
-    work = f"pruning alone, {size}, {tree.n_leaves:,} to {pruned.n_leaves:,} leaves"
-    return compare(work, actions, dict.fromkeys(actions, 3), "less than growth")
+    table = Shuffled(X, y)
+    now: dict[str, Any] = {}
+
+    def encode() -> None:
+        table.shuffle()
+        columns, data = learn_columns(open_table(table.X), "from_dtype", None)
+        classes, labels = learn_target(table.y)
+        grid = Training(columns, data, labels, len(classes)).grid(C45)
+        now.update(parts=(columns, data, labels), classes=len(classes), grid=grid)
+
+    def grow() -> None:
+        now["tree"] = grow_native(*now["parts"], now["classes"], now["grid"], C45)
+
+    def prune() -> None:
+        now["pruned"] = prune_native(*now["parts"], now["grid"], now["tree"], C45)
+
+    actions: dict[str, Action] = {"growth": grow, "pruning": prune}
+    times = best_times(
+        actions,
+        dict.fromkeys(actions, 5),
+        lambda name: encode() if name == "growth" else None,
+    )
+    leaves = f"{now['tree'].n_leaves:,} to {now['pruned'].n_leaves:,} leaves"
+    return show(Line(
+        f"pruning alone, {size}, {leaves}",
+        times["pruning"] / times["growth"],
+        unit="x growth",
+        beside=f"pruning {times['pruning']:.3g} s, growth {times['growth']:.3g} s",
+        at_most=at_most,
+    ))  # fmt: skip
 
 
 def read_adult(path: Path) -> tuple[pd.DataFrame, pd.Series]:

@@ -154,6 +154,8 @@ class Tables:
             self._made[name] = planted(rows // 10, 100, n_classes=5)
         if name == "mixed":
             self._made[name] = planted(rows // 2, 10, 10, missing=0.03)
+        if name == "mixed fifth":
+            self._made[name] = planted(rows // 5, 10, 10, missing=0.03)
         if name == "binned":
             self._made[name] = planted(rows, 0, 20, n_classes=20)
         if name == "numbers":

@@ -183,10 +183,24 @@ def ydf_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
     """Grow a CART tree without the pruning that would hold rows back."""
     import ydf
 
+    return _ydf_tree(X, y.astype("str"), max_depth, ydf.Task.CLASSIFICATION)
+
+
+def ydf_regression_fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
+    """Grow a CART tree for numbers, without pruning."""
+    import ydf
+
+    return _ydf_tree(X, y, max_depth, ydf.Task.REGRESSION)
+
+
+def _ydf_tree(X: pd.DataFrame, y: pd.Series, max_depth: int | None, task: Any) -> Any:
+    import ydf
+
     table = X.astype({c: "str" for c in X.columns if X[c].dtype == "category"})
-    table = table.assign(**{y.name: y.astype("str")})
+    table = table.assign(**{y.name: y})
     learner = ydf.CartLearner(
         label=y.name,
+        task=task,
         max_depth=-1 if max_depth is None else max_depth + 1,
         min_examples=1,
         validation_ratio=0.0,
@@ -219,7 +233,6 @@ OUR_BINNED_REGRESSION = Peer(OURS.name, binned_regression_fit, plain_predict)
 SKLEARN = Peer("scikit-learn", sklearn_fit, plain_predict)
 SKLEARN_GINI = Peer("scikit-learn", sklearn_gini_fit, plain_predict)
 SKLEARN_REGRESSION = Peer("scikit-learn", sklearn_regression_fit, plain_predict)
-LIGHTGBM_REGRESSION = Peer("LightGBM", lightgbm_regression_fit, plain_predict)
 CHEFBOOST = Peer("chefboost", chefboost_fit, plain_predict)
 
 
@@ -229,5 +242,14 @@ def others() -> list[Peer]:
         ("lightgbm", Peer("LightGBM", lightgbm_fit, lightgbm_predict)),
         ("xgboost", Peer("XGBoost", xgboost_fit, plain_predict)),
         ("ydf", Peer("YDF CART", ydf_fit, plain_predict)),
+    ]
+    return [peer for module, peer in known if find_spec(module)]
+
+
+def regression_others() -> list[Peer]:
+    """Return the other peers that are installed and predict numbers."""
+    known = [
+        ("lightgbm", Peer("LightGBM", lightgbm_regression_fit, lightgbm_predict)),
+        ("ydf", Peer("YDF CART", ydf_regression_fit, plain_predict)),
     ]
     return [peer for module, peer in known if find_spec(module)]

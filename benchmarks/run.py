@@ -1,11 +1,12 @@
 """Run the benchmarks and print one table; each line is a ratio within this run.
 
     python benchmarks/run.py [--rows 1000000] [--only NAME ...] [--list]
-                             [--adult FILE] [--output FILE]
+                             [--repeats N] [--adult FILE] [--shared FOLDER]
+                             [--output FILE]
 
-Everything runs on one thread. A time is the best of a few runs, taken in turns
-with those of the peers, so that a busy machine hits all alike. Losses are printed
-like wins.
+Everything runs on one thread. A time is that of the processor, the best of a few runs,
+taken in turns with those of the peers, so that a busy machine hits all alike. Our fits
+get their rows in a new order each time. Losses are printed like wins.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -30,8 +32,19 @@ from c45 import C45Workloads  # noqa: E402
 from cart import CARTWorkloads  # noqa: E402
 from cliffs import CliffWorkloads  # noqa: E402
 from generate import Tables, planted  # noqa: E402
-from measure import Action, Line, best_times, compare, compare_fits, show  # noqa: E402
+from measure import (  # noqa: E402
+    Action,
+    Line,
+    Runs,
+    Shuffled,
+    best_times,
+    compare,
+    compare_fits,
+    show,
+)
+from parity import ROOT  # noqa: E402
 from peers import OURS, SKLEARN, others  # noqa: E402
+from shared_sets import SharedWorkloads  # noqa: E402
 
 
 class Workloads:
@@ -67,38 +80,68 @@ class Workloads:
         bar = "10 x sklearn, 3 x others"
         return [compare_fits(work, A.frame("str"), A.labels(), 8, bar, every, 3)]
 
-    def time_fit_files(self) -> list[Line]:
-        """Fit the first workload from files, as the command line does."""
+    def time_fit_csv(self) -> list[Line]:
+        """Fit the first workload from a CSV file, as the command line does."""
+        import pyarrow.csv
+
+        plain = pyarrow.csv.WriteOptions(quoting_style="none")
+        return [self._fit_file(
+            "csv",
+            lambda table, path: pyarrow.csv.write_csv(table, path, plain),
+            pd.read_csv,
+            at_least={"pandas + sklearn": 20.0},
+            at_most=0.55,
+        )]  # fmt: skip
+
+    def time_fit_parquet(self) -> list[Line]:
+        """Fit the first workload from a Parquet file, as the command line does."""
+        import pyarrow.parquet
+
+        return [self._fit_file(
+            "parquet",
+            pyarrow.parquet.write_table,
+            pd.read_parquet,
+            at_least={"pandas + sklearn": 30.0},
+        )]  # fmt: skip
+
+    def _fit_file(
+        self,
+        suffix: str,
+        write: Callable[[Any, str], object],
+        read: Callable[[str], pd.DataFrame],
+        **promised: Any,
+    ) -> Line:
+        """Fit from a file, which is written in a new order before each run."""
+        import pyarrow as pa
+
         from branchwise import Recipe, fit_tree
         from branchwise.files.read_table import read_table
 
         A = self.tables["A"]
-        frame = A.frame("str").assign(y=A.labels().astype("str"))
-        lines = []
+        table = Shuffled(A.frame("str"), A.labels().astype("str"))
         with tempfile.TemporaryDirectory() as folder:
-            for suffix, bar in (("csv", "8 x"), ("parquet", "30 x")):
-                path = str(Path(folder) / f"table.{suffix}")
-                if suffix == "csv":
-                    frame.to_csv(path, index=False)
-                else:
-                    frame.to_parquet(path, index=False)
+            path = str(Path(folder) / f"table.{suffix}")
 
-                def ours(path: str = path) -> object:
-                    table = read_table(path)
-                    return fit_tree(
-                        table.drop(["y"]), table.column("y"), Recipe(max_depth=8)
-                    )
+            def rewrite(name: str) -> None:
+                if name == OURS.name:
+                    table.shuffle()
+                    frame = table.X.assign(y=table.y)
+                    write(pa.Table.from_pandas(frame, preserve_index=False), path)
 
-                def theirs(path: str = path, suffix: str = suffix) -> object:
-                    read = pd.read_csv if suffix == "csv" else pd.read_parquet
-                    table = read(path)
-                    return SKLEARN.fit(table.drop(columns="y"), table["y"], 8)
+            def ours() -> object:
+                rows = read_table(path)
+                X, y = rows.drop(["y"]), rows.column("y")
+                return fit_tree(X, y, Recipe(max_depth=8))
 
-                work = f"fit {self.rows:,} x 20 from {suffix.upper()}, depth 8"
-                actions = {OURS.name: ours, "pandas + sklearn": theirs}
-                turns = {OURS.name: 3, "pandas + sklearn": 1}
-                lines.append(compare(work, actions, turns, bar))
-        return lines
+            def theirs() -> object:
+                rows = read(path)
+                return SKLEARN.fit(rows.drop(columns="y"), rows["y"], 8)
+
+            actions = {OURS.name: ours, "pandas + sklearn": theirs}
+            turns = {OURS.name: 3, "pandas + sklearn": 1}
+            times = best_times(actions, turns, rewrite)
+        work = f"fit {self.rows:,} x 20 from {suffix.upper()}, depth 8"
+        return show(Line(work, times.pop(OURS.name), times, **promised))
 
     def time_fit_wide(self) -> list[Line]:
         """Fit many columns and five classes."""
@@ -113,10 +156,11 @@ class Workloads:
         X, y = mixed.frame(), mixed.labels()
         work = f"fit {self.rows // 2:,}, 10 numeric + 10 category, 3 % missing"
         every = [SKLEARN, *self.peers]
-        bar = "15 x sklearn, faster than others"
+        least = {SKLEARN.name: 15.0, "LightGBM": 1.0, "XGBoost": 1.0, "YDF CART": 1.0}
+        shallow = least | {"LightGBM": 3.0}
         return [
-            compare_fits(f"{work}, depth 10", X, y, 10, bar, every, 3),
-            compare_fits(f"{work}, unlimited", X, y, None, bar, every, 3),
+            compare_fits(f"{work}, depth 10", X, y, 10, "", every, 3, OURS, shallow),
+            compare_fits(f"{work}, unlimited", X, y, None, "", every, 3, OURS, least),
         ]
 
     def time_predict(self) -> list[Line]:
@@ -276,41 +320,60 @@ class Workloads:
 
     def peakmem_fit(self) -> list[Line]:
         """Peak memory above the input, for both kernels."""
+        size = f"{self.rows:,} x 20"
+        make = f"t = planted({self.rows}, 20); X, y = t.frame(), t.labels()"
+        shallow, full = "ID3Classifier(max_depth=8)", "ID3Classifier()"
+        unlimited = f"{size}, unlimited, NumPy reference"
         return [
-            self._peak("native", 8, "depth 8", "at most 100 MB"),
-            self._peak("reference", None, "unlimited, NumPy reference", "at most 1 GB"),
+            _peak(f"{size}, depth 8", make, shallow, "native", 100),
+            _peak(unlimited, make, full, "reference", 1000),
         ]
 
-    def _peak(self, kernel: str, max_depth: int | None, what: str, bar: str) -> Line:
-        import subprocess
+    def peakmem_numbers(self) -> list[Line]:
+        """Peak memory above the input of numeric columns, classes and numbers."""
+        table = f"t = planted({self.rows}, 0, 20, n_classes={{}}); X = t.frame(); y = "
+        classes = table.format(2) + "t.labels()", "CARTClassifier"
+        numbers = table.format(20) + "t.quantities()", "CARTRegressor"
+        most = round(2 * self.rows * 20 * 8 / 2**20)
+        return [
+            _peak(
+                f"{self.rows:,} x 20 numeric, {name}, {what}",
+                make, f"{estimator}(max_depth={depth})", "native", most,
+            )
+            for what, (make, estimator) in (
+                ("classes", classes), ("regression", numbers)
+            )
+            for name, depth in (("depth 8", 8), ("unlimited", None))
+        ]  # fmt: skip
 
-        script = f"""
+
+def _peak(what: str, make: str, estimator: str, kernel: str, at_most: float) -> Line:
+    """Fit a table in a process of its own; ``make`` makes X and y there."""
+    script = f"""
 import resource, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from generate import planted
-from branchwise import ID3Classifier
-table = planted({self.rows}, 20)
-X, y = table.frame(), table.labels()
-ID3Classifier(max_depth={max_depth}).fit(X[:1000], y[:1000])  # load what is loaded once
+from branchwise import CARTClassifier, CARTRegressor, ID3Classifier
+{make}
+{estimator}.fit(X[:1000], y[:1000])  # load what is loaded once
 def now():
     with open('/proc/self/statm') as f:
         return int(f.read().split()[1]) * resource.getpagesize() / 2**20
 open('/proc/self/clear_refs', 'w').write('5')  # forget the peak so far
 before = now()
-ID3Classifier(max_depth={max_depth}).fit(X, y)
+{estimator}.fit(X, y)
 peak = next(int(l.split()[1]) for l in open('/proc/self/status') if 'VmHWM' in l) / 1024
 print(peak - before)
 """
-        run = subprocess.run(
-            [sys.executable, "-c", script],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ | {"BRANCHWISE_KERNEL": kernel},
-        )
-        work = f"peak memory above the input, {self.rows:,} x 20, {what}"
-        line = Line(work, float(run.stdout), bar=bar, unit="MB")
-        return show(line)
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"BRANCHWISE_KERNEL": kernel},
+    )
+    work = f"peak memory above the input, {what}"
+    return show(Line(work, float(run.stdout), unit="MB", at_most=at_most))
 
 
 HEADER = "| work | branchwise | peers | bar |\n|---|---|---|---|"
@@ -345,7 +408,7 @@ def _installed(name: str) -> bool:
 
 
 def all_works(
-    tables: Tables, adult: Path | None
+    tables: Tables, adult: Path | None, shared: Path
 ) -> dict[str, Callable[[], list[Line]]]:
     """Return the works by name."""
     suites = (
@@ -353,6 +416,7 @@ def all_works(
         CliffWorkloads(tables),
         C45Workloads(tables, adult),
         CARTWorkloads(tables),
+        SharedWorkloads(shared),
     )
     return {
         name: getattr(suite, name)
@@ -373,9 +437,17 @@ def main() -> None:
     parser.add_argument(
         "--adult", type=Path, help="a copy of adult: CSV with names, the class last"
     )
+    parser.add_argument(
+        "--shared",
+        type=Path,
+        default=ROOT.parent / "shared",
+        help="the folder with the data sets of parity.py",
+    )
+    parser.add_argument("--repeats", type=int, help="run nothing more often than this")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    works = all_works(Tables(arguments.rows), arguments.adult)
+    Runs.most = arguments.repeats
+    works = all_works(Tables(arguments.rows), arguments.adult, arguments.shared)
     if arguments.only:
         works = {
             name: work

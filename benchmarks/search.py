@@ -76,42 +76,63 @@ def pipeline(X: pd.DataFrame) -> Any:
 
 def seconds(work: Callable[[], Any]) -> tuple[float, float]:
     """Return the CPU seconds of a search, and its best score."""
+    before = base.FINGERPRINTS
     base.FINGERPRINTS = Fingerprints()  # nothing is known from the search before
-    start = time.process_time()
-    done = work()
-    took = time.process_time() - start
+    try:
+        start = time.process_time()
+        done = work()
+        took = time.process_time() - start
+    finally:
+        base.FINGERPRINTS = before
     return took, getattr(done, "best_score_", None) or done.best.mean
 
 
-def measure(
-    path: Path, n_candidates: int, folds: int, rounds: int, one_of_ten: bool = False
-) -> None:
-    """Print the lines of one table.
+def best_searches(
+    X: pd.DataFrame,
+    y: pd.Series,
+    n_candidates: int,
+    folds: int,
+    rounds: int,
+    one_of_ten: bool = False,
+    only: str = "",
+) -> dict[str, tuple[float, float]]:
+    """Return CPU seconds and best score of every search, scikit-learn's tree first.
 
     All searches take turns, round after round, and the best time of each counts. With
     ``one_of_ten``, scikit-learn's tree tries only the middle one of the fewest cases of
-    a leaf, and its time counts for all of them.
+    a leaf, and its time counts for all of them. Of ours, those named like ``only``.
     """
-    frame = pd.read_csv(path, na_values="?", skipinitialspace=True)
-    X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
     grid = grids(n_candidates)
     cases = grid["sklearn"]["decisiontreeclassifier__min_samples_leaf"]
     part = [cases[len(cases) // 2]] if one_of_ten else cases
     grid["sklearn"] |= {"decisiontreeclassifier__min_samples_leaf": part}
     ways = searches(X, y, grid, folds)
+    peer, *own = ways
+    ways = {way: ways[way] for way in [peer, *(way for way in own if only in way)]}
     took = dict.fromkeys(ways, float("inf"))
     best = dict.fromkeys(ways, 0.0)
     for _ in range(rounds):
         for way, work in ways.items():
             time_now, best[way] = seconds(work)
             took[way] = min(took[way], time_now)
-    peer, *own = ways
     took[peer] *= len(cases) / len(part)
+    return {way: (took[way], best[way]) for way in ways}
+
+
+def measure(
+    path: Path, n_candidates: int, folds: int, rounds: int, one_of_ten: bool = False
+) -> None:
+    """Print the lines of one table."""
+    frame = pd.read_csv(path, na_values="?", skipinitialspace=True)
+    X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
+    found = best_searches(X, y, n_candidates, folds, rounds, one_of_ten)
+    peer, *own = found
+    theirs, best = found[peer]
     label = f"{path.parent.name or path.stem}, {len(X):,} x {X.shape[1]}"
-    print(f"| {label} | {peer} | {took[peer]:.1f} s | | {best[peer]:.4f} |")
+    print(f"| {label} | {peer} | {theirs:.1f} s | | {best:.4f} |")
     for way in own:
-        ratio = f"**{took[peer] / took[way]:.1f} x**"
-        print(f"| | {way} | {took[way]:.1f} s | {ratio} | {best[way]:.4f} |")
+        took, best = found[way]
+        print(f"| | {way} | {took:.1f} s | **{theirs / took:.1f} x** | {best:.4f} |")
 
 
 def searches(
