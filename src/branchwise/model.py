@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from branchwise.explain.what_if import WhatIf
     from branchwise.rules.rule_list import RuleList
     from branchwise.rules.rule_set import Rules
+    from branchwise.shap.shap_values import ShapValues
     from branchwise.steps.result import Steps
     from branchwise.train.prune_model import PruningTable
 
@@ -94,7 +95,14 @@ class Reading(FittedTree):
 
         return worked_solution(self, X, y, node, sample_weight)
 
-    def explain(self, X: object, level: float = 0.95) -> Explanation | Explanations:
+    def explain(
+        self,
+        X: object,
+        level: float = 0.95,
+        *,
+        shap: bool = False,
+        background: object = None,
+    ) -> Explanation | Explanations:
         """Explain the predictions for rows: paths in words, and confidence intervals.
 
         Parameters
@@ -103,6 +111,10 @@ class Reading(FittedTree):
             A row is a dict, a list, a series or an array of cells.
         level : float, default=0.95
             The confidence of the intervals at the leaves.
+        shap : bool, default=False
+            Whether to tell what each column contributed, too: :meth:`shap`.
+        background : table or None
+            The rows that contributions are measured against, as in :meth:`shap`.
 
         Returns
         -------
@@ -111,7 +123,49 @@ class Reading(FittedTree):
         """
         from branchwise.explain.explanation import explain_rows
 
-        return explain_rows(self, X, level)
+        if not shap and background is not None:
+            raise ParameterError(
+                "background has no effect without shap=True. Pass both."
+            )
+        values = self.shap(X, background) if shap else None
+        return explain_rows(self, X, level, values)
+
+    def shap(
+        self,
+        X: object,
+        background: object = None,
+        *,
+        interactions: bool = False,
+        background_weight: object = None,
+        n_jobs: int | None = None,
+    ) -> ShapValues:
+        """Return exact Shapley values: what each column contributed to predictions.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows whose predictions are explained.
+        background : table or None
+            Rows to compare with: a column that is not known has their cells. By
+            default such a column goes down every branch as the training cases did.
+        interactions : bool, default=False
+            Whether to split contributions into those of pairs of columns, too.
+        background_weight : sequence of float or None
+            The weights of the rows of the background.
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        ShapValues
+            The values of each row, column and class; with the base values they add up
+            to the predictions.
+        """
+        from branchwise.shap.shap_values import shap_of_rows
+
+        return shap_of_rows(
+            self, X, background, interactions, n_jobs, background_weight
+        )
 
     def what_if(
         self,

@@ -43,6 +43,7 @@ PAGES = {
     "pruning.md": 15,
     "rules.md": 20,
     "explain.md": 15,
+    "shap.md": 12,
     "export.md": 15,
     "export_onnx.md": 8,
     "export_pmml.md": 4,

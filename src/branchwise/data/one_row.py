@@ -110,6 +110,20 @@ class Cells:
         """Return a cell of a column of the schema; None where it is missing."""
         return self._cell(self._source[index], self.schema.columns[index], row)
 
+    def column(self, index: int) -> NDArray[Any]:
+        """Return the cells of a column of the schema: numbers, or objects.
+
+        A missing number is NaN, a missing object is None.
+        """
+        raw = self.frame.column(self._source[index])
+        column = self.schema.columns[index]
+        if isinstance(raw, Numbers) and column.is_numeric:
+            return raw.values.astype(np.float64)
+        values = [self.value(index, row) for row in range(self.frame.n_rows)]
+        cells = np.empty(len(values), dtype=object)
+        cells[:] = values
+        return cells
+
     def row(self, row: int) -> dict[str, Value | None]:
         """Return all cells of a row, including columns that are not in the schema."""
         known = dict(zip(self._source, self.schema.columns, strict=True))

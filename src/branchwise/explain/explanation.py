@@ -12,6 +12,7 @@ from branchwise.data.arrays import Floats, first_best_of_rows
 from branchwise.data.one_row import Cells
 from branchwise.data.table_schema import Columns, Value
 from branchwise.explain.path import Case, Step
+from branchwise.shap.shap_values import ShapValues
 from branchwise.stats import check_level, mean_interval, share_interval
 from branchwise.text.blocks import Block, Heading, Items, Paragraph
 from branchwise.text.conditions import (
@@ -161,7 +162,8 @@ class Explanation(Document):
     ``prediction`` and ``probabilities`` are what ``predict`` and ``predict_proba``
     return. ``endings`` is where the case arrives, the largest share first: one node,
     unless missing or unseen values went down every branch. ``reason`` tells what
-    decided where costs or smoothed probabilities did.
+    decided where costs or smoothed probabilities did. ``shap`` is what each column
+    contributed, or None.
     """
 
     row: int
@@ -170,6 +172,7 @@ class Explanation(Document):
     endings: tuple[Ending, ...]
     target: str | None = None
     reason: str = ""
+    shap: ShapValues | None = None
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -196,6 +199,14 @@ class Explanation(Document):
         return self._blocks(SHOWN_LEAVES)
 
     def _blocks(self, max_leaves: int) -> Iterator[Block]:
+        yield from self._paths(max_leaves)
+        if self.shap is not None:
+            values = self.shap
+            if values.classes:
+                values = values.of_class(self.prediction)
+            yield from values.row_blocks()
+
+    def _paths(self, max_leaves: int) -> Iterator[Block]:
         target = "Prediction" if self.target is None else word(self.target)
         probabilities = probability_words(self.probabilities)
         reason = f"; {self.reason}" if self.reason else ""
@@ -232,6 +243,7 @@ class Explanation(Document):
             "fractional": self.fractional,
             **({"decided_by": self.reason} if self.reason else {}),
             "endings": [ending.to_dict() for ending in self.endings],
+            **({} if self.shap is None else {"shap": self.shap.to_dict()}),
         }
 
 
@@ -291,9 +303,9 @@ class Explanations(Document, Sequence[Explanation]):
 
 
 def explain_rows(
-    model: FittedTree, X: object, level: float = 0.95
+    model: FittedTree, X: object, level: float = 0.95, shap: ShapValues | None = None
 ) -> Explanation | Explanations:
-    """Explain the predictions for a table or a row."""
+    """Explain the predictions for a table or a row; ``shap`` are its values."""
     schema, tree, walker = model.schema, model.tree, model.walker
     data, cells = model.encoded_rows(X)
     level = check_level(level)
@@ -324,7 +336,13 @@ def explain_rows(
         by = decided_by(model, probabilities[row], predictions[row], reasons)
         explanations.append(
             Explanation(
-                row, predictions[row], by_class, tuple(endings), schema.target, by
+                row,
+                predictions[row],
+                by_class,
+                tuple(endings),
+                schema.target,
+                by,
+                None if shap is None else shap[row],
             )
         )
     return explanations[0] if data.n_rows == 1 else Explanations(explanations)

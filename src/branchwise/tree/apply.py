@@ -184,6 +184,11 @@ class Walker:
             raise TypeError("this tree predicts classes, not numbers")
         return self._tree.mean[:, np.newaxis]
 
+    @property
+    def node_values(self) -> Floats:
+        """What each node predicts: the probability of each class, or one number."""
+        return self._means if self._tree.is_regression else self._frequency
+
     def node_of_row(self, cells: list[int | float]) -> int | None:
         """Return the node that a row arrives at.
 

@@ -1,0 +1,394 @@
+"""Shapley values of the predictions for rows: what each column contributed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Floats
+from branchwise.data.encode import encode_columns
+from branchwise.data.frames import open_table
+from branchwise.data.one_row import as_table, make_frame
+from branchwise.data.table_schema import Value
+from branchwise.data.weights import check_weights
+from branchwise.errors import DataError, ParameterError, counted, quoted
+from branchwise.shap.products import Term
+from branchwise.shap.shapley import Background, shapley_values
+from branchwise.text.blocks import Block, Heading, Paragraph, Table
+from branchwise.text.conditions import number, rounded, word
+from branchwise.text.document import Document
+from branchwise.threads import n_threads
+from branchwise.train.fitted_tree import FittedTree
+
+#: Numbers in the largest result: 8 GiB.
+MOST_NUMBERS = 2**30
+_DIGITS = 4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShapValues(Document):
+    """What each column contributed to the predictions for rows.
+
+    ``base_values`` plus the sum of ``values`` over columns is ``predictions``.
+
+    Attributes
+    ----------
+    values : array of shape (rows, columns, classes), or (rows, columns) for numbers
+        The contribution of each column.
+    base_values : array of shape (classes,), or of no dimension for numbers
+        The prediction if no column is known.
+    predictions : array of shape (rows, classes), or (rows,) for numbers
+        Probabilities of classes, or the predicted numbers.
+    data : array of shape (rows, columns)
+        The cells of the rows.
+    columns : tuple of str
+        The names of the columns.
+    classes : tuple
+        The classes; empty for numbers, and after one class was picked.
+    rows : tuple of int
+        The numbers of the rows in the table, counted from 0.
+    interactions : array of shape (rows, columns, columns[, classes]) or None
+        Half of the interaction of two columns, and main effects on the diagonal. A
+        line adds up to the value of its column.
+    target : str or None
+        The name of what is predicted.
+    label : value or None
+        The class that was picked.
+    """
+
+    values: Floats
+    base_values: Floats
+    predictions: Floats
+    data: NDArray[Any]
+    columns: tuple[str, ...]
+    classes: tuple[Value, ...]
+    rows: tuple[int, ...]
+    interactions: Floats | None = None
+    target: str | None = None
+    label: Value | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        what = counted(len(self.classes), "class", "classes")
+        if not self.classes:
+            what = "numbers" if self.label is None else f"class {word(self.label)}"
+        return (
+            f"<Shapley values of {counted(len(self), 'row')}, "
+            f"{counted(len(self.columns), 'column')}, {what}>"
+        )
+
+    def __getitem__(self, index: Any) -> ShapValues:
+        """Pick rows, or rows and a class: ``[3]``, ``[:10]``, ``[:, "yes"]``."""
+        rows, *label = index if isinstance(index, tuple) else (index,)
+        if len(label) > 1:
+            raise ParameterError(
+                "ShapValues takes rows, or rows and a class, such as [:, 'yes']. Got "
+                f"{len(label) + 1} indices."
+            )
+        every = np.arange(len(self))
+        picked = np.atleast_1d(every[rows])
+        new = replace(
+            self,
+            values=self.values[picked],
+            predictions=self.predictions[picked],
+            data=self.data[picked],
+            rows=tuple(self.rows[at] for at in picked.tolist()),
+            interactions=None
+            if self.interactions is None
+            else self.interactions[picked],
+        )
+        return new.of_class(label[0]) if label else new
+
+    def of_class(self, label: Value) -> ShapValues:
+        """Return the values of one class."""
+        if not self.classes:
+            raise ParameterError(
+                "A class can be picked from values of several classes only. Got "
+                f"{self!r}."
+            )
+        if label not in self.classes:
+            raise ParameterError(
+                f"The class must be one of {quoted(self.classes, 20)}. Got {label!r}."
+            )
+        at = self.classes.index(label)
+        return replace(
+            self,
+            values=self.values[..., at],
+            base_values=self.base_values[at],
+            predictions=self.predictions[:, at],
+            classes=(),
+            interactions=None
+            if self.interactions is None
+            else self.interactions[..., at],
+            label=self.classes[at],
+        )
+
+    def of_prediction(self, row: int = 0) -> ShapValues:
+        """Return the values of a row, of its most probable class if there are some."""
+        one = self[row]
+        if not one.classes:
+            return one
+        return one.of_class(one.classes[int(np.argmax(one.predictions[0]))])
+
+    @property
+    def importances(self) -> Floats:
+        """The mean size of the values of each column (of each class)."""
+        sizes: Floats = np.abs(self.values).mean(axis=0)
+        return sizes
+
+    def order(self) -> list[int]:
+        """Return the columns by their importance, the largest first."""
+        sizes = self.importances
+        whole = sizes.sum(axis=-1) if sizes.ndim > 1 else sizes
+        order: list[int] = np.argsort(-whole, kind="stable").tolist()
+        return order
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the values as a table: a line for each row, column and class."""
+        n, width = len(self.columns), max(len(self.classes), 1)
+        table: dict[str, list[Any]] = {
+            "row": np.repeat(self.rows, n * width).tolist(),
+            "column": [c for c in self.columns for _ in range(width)] * len(self),
+        }
+        if self.classes:
+            table["class"] = [*self.classes] * (len(self) * n)
+        return table | {"value": self.values.reshape(-1).tolist()}
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return the values as a dataframe: a line for each row, column and class.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"} or None
+            The library that the dataframe is of; None is the first that is installed.
+        """
+        return make_frame(self.to_columns(), library)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values in plain values."""
+        document: dict[str, Any] = {
+            "target": self.target,
+            "classes": list(self.classes),
+            **({} if self.label is None else {"class": self.label}),
+            "columns": list(self.columns),
+            "base_values": self.base_values.tolist(),
+            "rows": [self._described(at) for at in range(len(self))],
+        }
+        return document
+
+    def _described(self, at: int) -> dict[str, Any]:
+        cells = [_plain(cell) for cell in self.data[at].tolist()]
+        described = {
+            "row": self.rows[at],
+            "prediction": self.predictions[at].tolist(),
+            "cells": cells,
+            "values": self.values[at].tolist(),
+        }
+        if self.interactions is not None:
+            described["interactions"] = self.interactions[at].tolist()
+        return described
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield what there is to say: of one row its values, of several their size."""
+        if len(self) == 1:
+            yield Heading(f"Row {self.rows[0]}")
+            yield from self.of_prediction().row_blocks()
+            return
+        yield Heading(f"Shapley values of {counted(len(self), 'row')}")
+        labels = [*map(word, self.classes)] or ["mean size of values"]
+        if self.classes:
+            yield Paragraph(
+                "Mean size of the values, for the probability of each class."
+            )
+        sizes = self.importances.reshape(len(self.columns), -1)
+        yield Table(
+            ["column", *labels],
+            [
+                [word(self.columns[at]), *(_size(size) for size in sizes[at])]
+                for at in self.order()
+            ],
+        )
+
+    def row_blocks(self) -> Iterator[Block]:
+        """Yield the values of a row and of one class, or of a number."""
+        yield Paragraph(
+            f"Shapley values: base value {_size(float(self.base_values))}, prediction "
+            f"{_size(float(self.predictions[0]))}"
+            + ("" if self.label is None else f" ({self.outcome})")
+            + "."
+        )
+        some = [at for at in self.order() if self.values[0, at]]
+        if some:
+            yield Table(
+                ["column", "value", "cell"],
+                [
+                    [
+                        word(self.columns[at]),
+                        signed(float(self.values[0, at])),
+                        cell_words(self.data[0, at]),
+                    ]
+                    for at in some
+                ],
+                words=(0, 2),
+            )
+        rest = len(self.columns) - len(some)
+        if rest:
+            yield Paragraph(f"{counted(rest, 'column')} without any effect.")
+
+    @property
+    def outcome(self) -> str:
+        """What the values add up to, in words."""
+        target = "prediction" if self.target is None else word(self.target)
+        if self.label is None:
+            return target
+        name = "" if self.target is None else f"{target} = "
+        return f"probability of {name}{word(self.label)}"
+
+    def to_shap(self) -> Any:
+        """Return a ``shap.Explanation``, which the plots of that package draw."""
+        if find_spec("shap") is None:
+            raise ParameterError(
+                "to_shap needs the package shap, which is not installed. Run "
+                "pip install shap; to_frame and to_text need nothing else."
+            )
+        shap = import_module("shap")
+        base = np.broadcast_to(self.base_values, self.predictions.shape).copy()
+        return shap.Explanation(
+            values=self.values,
+            base_values=base,
+            data=self.data,
+            feature_names=list(self.columns),
+            output_names=[str(label) for label in self.classes] or None,
+        )
+
+
+def _plain(cell: Any) -> Value | None:
+    """Return a cell in plain values: None where it is missing."""
+    missing = cell is None or (isinstance(cell, float) and cell != cell)
+    return None if missing else cell
+
+
+def cell_words(cell: Any) -> str:
+    """Write a cell."""
+    known = _plain(cell)
+    if known is None:
+        return "missing"
+    return number(known) if isinstance(known, float) else word(known)
+
+
+def _size(value: float) -> str:
+    return rounded(value, _DIGITS)
+
+
+def signed(value: float) -> str:
+    """Write a contribution with its sign."""
+    return f"{'+' if value > 0 else ''}{_size(value)}"
+
+
+def shap_of_rows(
+    model: FittedTree,
+    X: object,
+    background: object = None,
+    interactions: bool = False,
+    n_jobs: int | None = None,
+    background_weight: object = None,
+) -> ShapValues:
+    """Return the Shapley values of the predictions for a table or a row."""
+    schema, tree, threads = model.schema, model.tree, n_threads(n_jobs)
+    data, cells = model.encoded_rows(X)
+    width = max(len(schema.classes), 1)
+    check_size(data.n_rows, len(schema.columns), width, interactions)
+    others = None
+    if background is not None:
+        others = _background(model, background, background_weight, threads)
+    elif background_weight is not None:
+        raise ParameterError(
+            "background_weight has no effect without a background. Pass both."
+        )
+    term = Term(tree, model.walker.node_values)
+    predictions = model.walker.blend(data, term.values)
+    found = shapley_values(
+        schema.columns, [term], data, others, interactions, predictions
+    )
+    arrays = [cells.column(index) for index in range(len(schema.columns))]
+    result = ShapValues(
+        values=found.values,
+        base_values=found.base,
+        predictions=found.predictions,
+        data=_side_by_side(arrays, data.n_rows),
+        columns=tuple(schema.names),
+        classes=tuple(schema.classes),
+        rows=tuple(range(data.n_rows)),
+        interactions=found.interactions,
+        target=schema.target,
+    )
+    return result if schema.classes else _of_numbers(result)
+
+
+def _of_numbers(result: ShapValues) -> ShapValues:
+    """Drop the axis of the only output."""
+    matrix = result.interactions
+    return replace(
+        result,
+        values=result.values[..., 0],
+        base_values=result.base_values[0],
+        predictions=result.predictions[:, 0],
+        interactions=None if matrix is None else matrix[..., 0],
+    )
+
+
+def _side_by_side(arrays: list[NDArray[Any]], n_rows: int) -> NDArray[Any]:
+    """Return columns as one array: of numbers if all are, else of objects."""
+    numeric = all(array.dtype == np.float64 for array in arrays)
+    table = np.empty((n_rows, len(arrays)), dtype=np.float64 if numeric else object)
+    for index, array in enumerate(arrays):
+        table[:, index] = array
+    return table
+
+
+def _background(
+    model: FittedTree, table: object, weight: object, threads: int
+) -> Background:
+    """Encode the background, and scale its weights so that they add up to 1."""
+    frame = open_table(as_table(table))
+    if not frame.n_rows:
+        raise DataError(
+            "background must have at least one row to average over. Got none; leave it "
+            "out to use the weights of the training cases."
+        )
+    data = encode_columns(
+        frame,
+        model.schema,
+        model.tree.used_columns,
+        allow_missing=model.recipe.missing != "error",
+        allow_unseen=model.recipe.unseen != "error",
+        threads=threads,
+    )
+    if weight is None:
+        return Background(data, np.full(frame.n_rows, 1.0 / frame.n_rows))
+    try:
+        weights = check_weights(weight, frame.n_rows)
+    except DataError as error:
+        message = str(error).replace("sample_weight", "background_weight")
+        raise DataError(message, row=error.row) from None
+    return Background(data, weights / weights.sum())
+
+
+def check_size(n_rows: int, n_columns: int, width: int, interactions: bool) -> None:
+    """Raise before a result is made that is too large."""
+    each = max(n_columns ** (1 + interactions) * width, 1)
+    if n_rows * each > MOST_NUMBERS:
+        what = "interactions" if interactions else "values"
+        raise ParameterError(
+            f"X must have at most {MOST_NUMBERS // each:,} rows for the {what} of "
+            f"{counted(n_columns, 'column')} and {counted(width, 'output')}. Got "
+            f"{n_rows:,}; pass fewer rows at a time."
+        )
