@@ -21,6 +21,10 @@ if TYPE_CHECKING:
         CARTRegressor,
         ID3Classifier,
     )
+    from branchwise.estimators.forest import (
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
     from branchwise.files.read_table import read_table
     from branchwise.fit import fit_tree
     from branchwise.model import Model, load, pruning_path
@@ -43,6 +47,8 @@ __all__ = [
     "Model",
     "ModelFileError",
     "ParameterError",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "Recipe",
     "datasets",
     "fit_tree",
@@ -72,6 +78,7 @@ _MODULES = {
         "CARTRegressor",
         "ID3Classifier",
     ),
+    "estimators.forest": ("RandomForestClassifier", "RandomForestRegressor"),
     "files.read_table": ("read_table",),
     "fit": ("fit_tree",),
     "model": ("Model", "load", "pruning_path"),

@@ -70,11 +70,15 @@ def in_order(
 
 
 def as_done(
-    function: Callable[[Item], Result], items: Sequence[Item], threads: int
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    threads: int,
+    stop: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Result]]:
     """Call a function for every item, and yield (position, result) as it is done.
 
-    When the caller stops (Ctrl-C, an error), pending items are cancelled.
+    When the caller stops (Ctrl-C, an error), pending items are cancelled, and ``stop``
+    is called, which may end those that have begun.
     """
     if threads == 1:
         for at, item in enumerate(items):
@@ -86,6 +90,7 @@ def as_done(
         for future in as_completed(begun):
             yield begun[future], future.result()
     finally:
+        stop()
         pool.shutdown(wait=True, cancel_futures=True)
 
 

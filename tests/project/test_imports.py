@@ -28,7 +28,7 @@ RUNGS: list[list[str]] = [
     ["train", "model_file"],
     ["rules", "shap", "explain", "steps", "render", "export"],
     ["model"],
-    ["fit", "predict"],
+    ["fit", "predict", "ensemble"],
     ["estimators"],
     ["evaluation"],
     ["plot", "report"],

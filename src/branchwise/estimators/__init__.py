@@ -8,15 +8,14 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from branchwise.errors import ParameterError
-from branchwise.estimators.base import TreeClassifier, TreeEstimator, documented
-from branchwise.recipe import C45, CART, ID3, Recipe
-from branchwise.recipe.parameters import (
-    FOR_NUMBERS,
-    CriterionFunction,
-    Policy,
-    Pruning,
-    named,
+from branchwise.estimators.base import (
+    TreeClassifier,
+    TreeEstimator,
+    check_numbers_criterion,
+    documented,
 )
+from branchwise.recipe import C45, CART, ID3, Recipe
+from branchwise.recipe.parameters import CriterionFunction, Policy, Pruning
 
 
 @documented
@@ -91,12 +90,6 @@ class C45Classifier(TreeClassifier):
         return self._filled(branching="groups" if self.group_values else "values")
 
 
-_NO_MEDIANS = (
-    " Absolute error needs medians, which are not sums over rows, so that counts "
-    "cannot carry them."
-)
-
-
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class CARTClassifier(TreeClassifier):
@@ -147,13 +140,7 @@ class CARTRegressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
     unseen: Policy = "largest"
 
     def _check_criterion(self, criterion: object) -> None:
-        if not isinstance(criterion, str) or criterion not in FOR_NUMBERS:
-            names = " or ".join(map(repr, named(FOR_NUMBERS)))
-            raise ParameterError(
-                f"criterion must be {names} to predict numbers. Got "
-                f"{criterion!r} instead."
-                + (_NO_MEDIANS if criterion == "absolute_error" else "")
-            )
+        check_numbers_criterion(criterion)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.cache import Fingerprints
+from branchwise.data.table_schema import Schema
 from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.fit import fit_tree
@@ -137,7 +138,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         """Refuse criteria for the other kind of target."""
 
     def _labels(self, y: object) -> object:
-        return _one_dimensional(y)
+        return one_dimensional(y)
 
     def fit(
         self,
@@ -179,14 +180,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             validation=validation,
             validation_fraction=self.validation_fraction,
         )
-        schema = self.model_.schema
-        if schema.classes:
-            self.classes_ = schema.class_array
-        self.n_features_in_ = len(schema.columns)
-        if schema.named:
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        set_seen_columns(self, self.model_.schema)
         return self
 
     def _grown(
@@ -314,14 +308,10 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
     m: float = 2.0
 
     def _check_criterion(self, criterion: object) -> None:
-        if isinstance(criterion, str) and criterion in FOR_NUMBERS:
-            raise ParameterError(
-                f"criterion {criterion!r} is for numbers, and this estimator predicts "
-                f"classes. Use CARTRegressor, or {quoted(named(BUILT_IN))}."
-            )
+        check_classes_criterion(criterion, "CARTRegressor")
 
     def _labels(self, y: object) -> object:
-        return FINGERPRINTS.known_labels(_one_dimensional(y))
+        return FINGERPRINTS.known_labels(one_dimensional(y))
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the share of rows, by weight, whose class is predicted right.
@@ -363,7 +353,44 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         return logs
 
 
-def _one_dimensional(y: object) -> object:
+def set_seen_columns(estimator: Any, schema: Schema) -> None:
+    """Set what scikit-learn expects of a fitted estimator: columns and classes."""
+    if schema.classes:
+        estimator.classes_ = schema.class_array
+    estimator.n_features_in_ = len(schema.columns)
+    if schema.named:
+        estimator.feature_names_in_ = np.array(schema.names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def check_classes_criterion(criterion: object, regressor: str) -> None:
+    """Refuse criteria for numbers."""
+    if isinstance(criterion, str) and criterion in FOR_NUMBERS:
+        raise ParameterError(
+            f"criterion {criterion!r} is for numbers, and this estimator predicts "
+            f"classes. Use {regressor}, or {quoted(named(BUILT_IN))}."
+        )
+
+
+#: Why the criterion of absolute error is not offered.
+_NO_MEDIANS = (
+    " Absolute error needs medians, which are not sums over rows, so that counts "
+    "cannot carry them."
+)
+
+
+def check_numbers_criterion(criterion: object) -> None:
+    """Refuse criteria that are not for numbers."""
+    if not isinstance(criterion, str) or criterion not in FOR_NUMBERS:
+        names = " or ".join(map(repr, named(FOR_NUMBERS)))
+        raise ParameterError(
+            f"criterion must be {names} to predict numbers. Got {criterion!r} instead."
+            + (_NO_MEDIANS if criterion == "absolute_error" else "")
+        )
+
+
+def one_dimensional(y: object) -> object:
     """Turn a column vector into a row, with scikit-learn's own warning."""
     if getattr(y, "ndim", 1) == 1 or not hasattr(y, "shape"):
         return y

@@ -115,13 +115,13 @@ class Allowed:
         return self.kind in ("whole", "number", "cases", "alpha")
 
 
-def whole(least: int) -> Allowed:
-    """Return None or whole numbers."""
+def whole(least: int, none: bool = True) -> Allowed:
+    """Return whole numbers; ``none`` allows None, too."""
     return Allowed(
-        f"None or a whole number of at least {least}",
-        lambda v: v is None or (is_whole(v) and v >= least),
+        "None or " * none + f"a whole number of at least {least}",
+        lambda v: (v is None and none) or (is_whole(v) and v >= least),
         "whole",
-        "int or None",
+        "int" + " or None" * none,
         least=least,
     )
 
@@ -233,6 +233,34 @@ COSTS = Allowed(
     "sequence of sequences or None",
 )
 
+
+def _is_number_or_share(value: object) -> bool:
+    """Whether a value is a number of things or a share of them."""
+    if is_whole(value):
+        return cast("int", value) >= 1
+    return _is_between(value, 0, 1)
+
+
+FEATURES = Allowed(
+    "None, 'sqrt', 'log2', a whole number of at least 1 or a share above 0 and up to "
+    "1.0",
+    lambda v: v is None or v in ("sqrt", "log2") or _is_number_or_share(v),
+    "text",
+    'int, float, "sqrt", "log2" or None',
+)
+SAMPLES = Allowed(
+    "None, a whole number of at least 1 or a share above 0 and up to 1.0",
+    lambda v: v is None or _is_number_or_share(v),
+    "cases",
+    "int, float or None",
+)
+SEED = Allowed(
+    "a whole number of at least 0 and below 2**128",
+    lambda v: is_whole(v) and 0 <= v < 2**128,
+    "whole",
+    "int, RandomState or None",
+)
+
 #: By the names of the command line; regression has other parameters.
 _EVERY = ("id3", "c4.5", "cart", "cart --regression")
 
@@ -303,7 +331,7 @@ def _allowed(declared: Any) -> Allowed:
             found: Allowed = globals()[name]
             return found
         case {"whole": least}:
-            return whole(least)
+            return whole(least, declared.get("none", True))
         case {"cases": least}:
             return cases(least, declared.get("every", False))
         case {"choices": choices}:

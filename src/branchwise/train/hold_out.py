@@ -8,7 +8,7 @@ on which of them is in which group.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,36 +37,54 @@ _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 def assigned(training: Training, n_groups: int) -> Ints:
     """Assign the rows to stratified groups, by a hash of their contents."""
-    order = _order(training)
+    order = content_order(training)
     hand = np.empty(len(order), dtype=np.intp)
     hand[order] = np.arange(len(order)) % n_groups
     return hand
 
 
-def _order(training: Training) -> Ints:
+def content_order(training: Training) -> Ints:
     """Order the rows by class and contents, rows that do not count at the end."""
     absent = ~training.counted
-    order: Ints = np.lexsort((_fingerprint(training), training.target, absent))
+    fingerprint = _fingerprint(training)
+    order: Ints = np.lexsort((fingerprint, training.target, absent))
+    if _collides(training, fingerprint, order):
+        order = np.lexsort((*_contents(training), training.target, absent))
     return order
 
 
-def _fingerprint(training: Training) -> NDArray[np.uint64]:
-    """Return a number for each row that depends on its contents alone.
+def _collides(training: Training, fingerprint: NDArray[np.uint64], order: Ints) -> bool:
+    """Tell whether two rows with the same fingerprint differ."""
+    one, other = order[:-1], order[1:]
+    equal = np.flatnonzero(fingerprint[one] == fingerprint[other])
+    one, other = one[equal], other[equal]
+    return any(
+        not np.array_equal(cells[one], cells[other]) for cells in _contents(training)
+    )
+
+
+def _contents(training: Training) -> Iterator[NDArray[np.uint64]]:
+    """Yield the bits of the cells of each column, and of the weights.
 
     Of weights only their proportions matter, so that a factor of two changes nothing.
     """
-    mixed = np.zeros(training.data.n_rows, dtype=np.uint64)
     weights: tuple[Floats, ...] = ()
     if training.weights is not None:
         weights = (training.weights / power_of_two(total_weight(training)),)
+    for cells in (*training.data.data, *weights):
+        if cells.dtype.kind == "f":
+            # One zero and one NaN, whatever their bits.
+            plain = np.where(np.isnan(cells), np.inf, cells + 0.0)
+            yield plain.astype(np.float64).view(np.uint64)
+        else:
+            yield cells.astype(np.uint64)
+
+
+def _fingerprint(training: Training) -> NDArray[np.uint64]:
+    """Return a number for each row that depends on its contents alone."""
+    mixed = np.zeros(training.data.n_rows, dtype=np.uint64)
     with np.errstate(over="ignore"):
-        for cells in (*training.data.data, *weights):
-            if cells.dtype.kind == "f":
-                # One zero and one NaN, whatever their bits.
-                plain = np.where(np.isnan(cells), np.inf, cells + 0.0)
-                bits = plain.astype(np.float64).view(np.uint64)
-            else:
-                bits = cells.astype(np.uint64)
+        for bits in _contents(training):
             mixed = (mixed ^ bits) * _MIX[0]
             mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIX[1]
             mixed ^= mixed >> np.uint64(32)
@@ -88,7 +106,7 @@ def held_out(training: Training, fraction: float) -> tuple[Training, Training]:
 
 def set_aside(training: Training, fraction: float) -> NDArray[np.bool_]:
     """Tell which rows are held out: the same share of every class."""
-    order = _order(training)
+    order = content_order(training)
     passed = np.floor(np.arange(len(order) + 1) * fraction + 0.5)
     aside = np.empty(len(order), dtype=bool)
     aside[order] = np.diff(passed) > 0

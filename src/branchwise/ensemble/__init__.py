@@ -1,0 +1,1 @@
+"""Ensembles: trees that predict together, and their out-of-bag rows."""

@@ -1,0 +1,90 @@
+"""Samples of the training rows, one for each tree.
+
+Rows are drawn by their rank when sorted by contents. Rows of equal contents are
+interchangeable, so the trees do not depend on the order of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Ints
+from branchwise.data.weights import with_class_weights
+from branchwise.engines.memory import Training
+from branchwise.grow.draws import draws, tree_key, uniform
+from branchwise.recipe.ensemble_recipe import EnsembleRecipe
+from branchwise.threads import cached_property
+from branchwise.train.hold_out import content_order
+
+#: Keys of samples must differ from those of the nodes of a tree.
+_SAMPLE = 0xA0761D6478BD642F
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples of training rows that the trees of an ensemble are grown from."""
+
+    training: Training
+    recipe: EnsembleRecipe
+
+    @cached_property
+    def order(self) -> Ints:
+        """The rows that count, sorted by their contents."""
+        n_counted = int(np.count_nonzero(self.training.counted))
+        return content_order(self.training)[:n_counted]
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every tree is grown from all rows."""
+        return not self.recipe.bootstrap and self.n_drawn == len(self.order)
+
+    @cached_property
+    def n_drawn(self) -> int:
+        """The number of rows of each sample."""
+        return self.recipe.rows_drawn(len(self.order))
+
+    def times(self, tree: int) -> Ints:
+        """Return how often each row is in the sample of a tree."""
+        times = np.zeros(self.training.data.n_rows, dtype=np.intp)
+        times[self.order] = self._times_by_rank(tree)
+        return times
+
+    def _times_by_rank(self, tree: int) -> Ints:
+        n_rows = len(self.order)
+        if self.takes_all:
+            return np.ones(n_rows, dtype=np.intp)
+        seed = tree_key(self.recipe.random_state, tree) ^ _SAMPLE
+        key = np.array([seed], dtype=np.uint64)
+        if not self.recipe.bootstrap:
+            # Those with the smallest numbers, the first of equals.
+            order = np.argsort(draws(key, np.arange(n_rows)), kind="stable")
+            times = np.zeros(n_rows, dtype=np.intp)
+            times[order[: self.n_drawn]] = 1
+            return times
+        # The product is below n_rows, as numbers are at most 1 - 2**-53.
+        drawn = uniform(draws(key, np.arange(self.n_drawn))) * n_rows
+        return np.bincount(drawn.astype(np.intp), minlength=n_rows)
+
+    def rows(self, tree: int) -> Ints:
+        """Return the rows of a sample in order, repeated as often as they are in it."""
+        times = self.times(tree)
+        return np.repeat(np.arange(len(times)), times)
+
+    def out_of_bag(self, tree: int) -> NDArray[np.bool_]:
+        """Tell which rows that count are not in the sample of a tree."""
+        result = np.zeros(self.training.data.n_rows, dtype=bool)
+        result[self.order] = self._times_by_rank(tree) == 0
+        return result
+
+    def balanced(self, training: Training) -> Training:
+        """Weigh the classes of a sample so that all have the same total weight."""
+        if not self.recipe.balanced_subsample:
+            return training
+        classes = tuple(range(training.n_classes))
+        weights = with_class_weights(
+            training.weights, "balanced", None, classes, training.target.astype(np.intp)
+        )
+        return replace(training, weights=weights)

@@ -1,0 +1,89 @@
+""":class:`EnsembleRecipe`: how the trees of an ensemble are grown and combined."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+from branchwise.errors import ParameterError
+from branchwise.recipe import C45, CART, ID3, Recipe, unpruned
+from branchwise.recipe.parameters import PARAMETERS, is_whole
+
+Voting = Literal["soft", "hard"]
+Splitter = Literal["best", "random"]
+
+#: The recipes of trees that ensembles are made of, by the names of the command line.
+BASES: dict[str, Recipe] = {
+    "id3": ID3,
+    "c4.5": replace(unpruned(C45), min_samples_branch=1),
+    "cart": CART,
+}
+
+
+@dataclass(frozen=True)
+class EnsembleRecipe:
+    """How the trees of a forest are grown, and how their predictions are combined."""
+
+    tree: Recipe = CART
+    n_estimators: int = 100
+    max_features: int | float | str | None = "sqrt"
+    bootstrap: bool = True
+    max_samples: int | float | None = None
+    splitter: Splitter = "best"
+    voting: Voting = "soft"
+    random_state: int = 0
+    balanced_subsample: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ENSEMBLE_FIELDS:
+            if name in PARAMETERS:
+                PARAMETERS[name].check(getattr(self, name))
+        if isinstance(self.tree.ccp_alpha, str):
+            raise ParameterError(
+                f"ccp_alpha={self.tree.ccp_alpha!r} is chosen by cross-validation, for "
+                "single trees. Give a number for the trees of an ensemble."
+            )
+        if self.tree.pruning == "reduced-error":
+            raise ParameterError(
+                "pruning='reduced-error' needs rows to prune with, for single trees. "
+                "Leave it out, or choose 'error-based' or 'cost-complexity'."
+            )
+        if self.voting == "hard" and self.tree.is_regression:
+            raise ParameterError(
+                "voting='hard' counts classes, and this ensemble predicts numbers. "
+                "Leave it out."
+            )
+
+    def columns_drawn(self, n_columns: int) -> int:
+        """``max_features`` as a number of columns."""
+        match self.max_features:
+            case None:
+                return n_columns
+            case "sqrt":
+                return max(1, math.isqrt(n_columns))
+            case "log2":
+                return max(1, int(math.log2(n_columns)))
+        return _number_of(self.max_features, n_columns)
+
+    def rows_drawn(self, n_rows: int) -> int:
+        """``max_samples`` as a number of rows."""
+        if self.max_samples is None:
+            return n_rows
+        wanted = _number_of(self.max_samples, n_rows)
+        if wanted > n_rows and not self.bootstrap:
+            raise ParameterError(
+                f"max_samples must be at most the number of rows, {n_rows:,}, where "
+                f"bootstrap is False. Got {self.max_samples!r}."
+            )
+        return wanted
+
+
+def _number_of(wanted: Any, whole: int) -> int:
+    return int(wanted) if is_whole(wanted) else max(1, int(wanted * whole))
+
+
+#: The fields of a recipe of an ensemble and their defaults, in their order in files.
+ENSEMBLE_FIELDS: dict[str, Any] = {
+    field.name: field.default for field in fields(EnsembleRecipe)
+}

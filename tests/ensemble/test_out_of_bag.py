@@ -1,0 +1,73 @@
+"""Out-of-bag predictions against a loop over rows and trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from branchwise import ParameterError, RandomForestClassifier, RandomForestRegressor
+from forest_tables import mixed
+
+
+def _naive(forest: Any, X: Any) -> np.ndarray:
+    samples = forest.model_.samples
+    rows = []
+    for row in range(len(X)):
+        one = X.iloc[[row]]
+        without = [
+            model
+            for tree, model in enumerate(forest.model_)
+            if samples.times(tree)[row] == 0
+        ]
+        if forest.model_.is_regression:
+            values = [model.predict(one) for model in without]
+        else:
+            values = [model.predict_proba(one)[0] for model in without]
+        nothing = np.full(len(rows[0]) if rows else 1, np.nan)
+        rows.append(np.mean(values, axis=0) if values else nothing)
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_classes(n_jobs: int | None) -> None:
+    X, y = mixed(80)
+    forest = RandomForestClassifier(n_estimators=12, oob_score=True, n_jobs=n_jobs)
+    expected = _naive(forest.fit(X, y), X)
+    assert np.allclose(forest.oob_decision_function_, expected, equal_nan=True)
+    known = ~np.isnan(expected[:, 0])
+    codes = expected[known].argmax(axis=1)
+    right = forest.classes_[codes] == y[known]
+    assert forest.oob_score_ == pytest.approx(right.mean())
+    matrix = forest.out_of_bag().confusion_matrix
+    assert matrix.sum() == known.sum()
+    assert np.trace(matrix) == right.sum()
+
+
+def test_numbers() -> None:
+    X, _ = mixed(80)
+    y = X["income"] * 3 + X["age"].fillna(40) / 10
+    forest = RandomForestRegressor(n_estimators=12, oob_score=True).fit(X, y)
+    expected = _naive(forest, X)[:, 0]
+    assert np.allclose(forest.oob_prediction_, expected, equal_nan=True)
+    known = ~np.isnan(expected)
+    rest = ((y[known] - expected[known]) ** 2).mean()
+    assert forest.oob_score_ == pytest.approx(1 - rest / y[known].var(ddof=0))
+    with pytest.raises(ParameterError, match="needs classes"):
+        _ = forest.out_of_bag().confusion_matrix
+
+
+def test_few_trees_leave_rows_without_a_prediction() -> None:
+    X, y = mixed(80)
+    forest = RandomForestClassifier(n_estimators=1, oob_score=True).fit(X, y)
+    in_sample = forest.model_.samples.times(0) > 0  # type: ignore[union-attr]
+    assert np.isnan(forest.oob_decision_function_[in_sample]).all()
+    assert (forest.out_of_bag().class_codes[in_sample] == -1).all()
+
+
+def test_no_row_is_out_of_bag() -> None:
+    X, y = mixed(80)
+    forest = RandomForestClassifier(n_estimators=2, bootstrap=False).fit(X, y)
+    with pytest.raises(ParameterError, match="grown from all rows"):
+        forest.out_of_bag()
