@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.table_schema import Columns
 from branchwise.engines.memory import Training
-from branchwise.ensemble.ensemble import Ensemble
+from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.sampling import Samples
 from branchwise.errors import ParameterError
 from branchwise.threads import cached_property, in_order, n_threads
 
 
-def samples_of(ensemble: Ensemble) -> Samples:
+def samples_of(ensemble: FittedTrees) -> Samples:
     """Return the training rows of an ensemble, which one from a file does not have."""
     if ensemble.samples is None:
         raise ParameterError(
@@ -35,12 +35,12 @@ class OutOfBag:
     are in every sample, or that do not count, have none.
     """
 
-    ensemble: Ensemble
+    ensemble: FittedTrees
     totals: Floats
     n_trees: Ints
 
     @classmethod
-    def of(cls, ensemble: Ensemble, n_jobs: int | None = None) -> OutOfBag:
+    def of(cls, ensemble: FittedTrees, n_jobs: int | None = None) -> OutOfBag:
         """Predict the training rows of an ensemble."""
         samples = samples_of(ensemble)
         if samples.takes_all:

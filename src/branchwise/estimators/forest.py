@@ -194,7 +194,7 @@ class ForestEstimator(BaseEstimator):  # type: ignore[misc]
     def out_of_bag(self) -> OutOfBag:
         """Return the predictions for the training rows by trees grown without them."""
         check_is_fitted(self)
-        return OutOfBag.of(self.model_, self.n_jobs)
+        return self.model_.out_of_bag(self.n_jobs)
 
     @property
     def estimators_(self) -> list[Model]:
