@@ -37,6 +37,7 @@ from branchwise import (
 from branchwise import model_file as document
 from branchwise import model_file as persist
 from branchwise.data.table_schema import Column, Schema
+from branchwise.model_file import parser
 from branchwise.recipe import C45, CART
 from branchwise.recipe.parameters import PARAMETERS
 from branchwise.tree.validation import validate
@@ -1193,8 +1194,8 @@ def test_fields_that_are_not_known_are_left_to_later_versions():
 
 
 def test_absurdly_large_files_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(persist, "MAX_BYTES", 1000)
-    monkeypatch.setattr(persist, "_PIECE", 300)
+    monkeypatch.setattr(parser, "MAX_BYTES", 1000)
+    monkeypatch.setattr(parser, "_PIECE", 300)
     path = tmp_path / "model.json"
     path.write_bytes(b" " * 1001)
     with pytest.raises(ModelFileError) as caught:
@@ -1207,7 +1208,7 @@ def test_absurdly_large_files_are_refused(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless file here")
 def test_a_file_without_end_is_refused(monkeypatch):
-    monkeypatch.setattr(persist, "MAX_BYTES", 10**6)
+    monkeypatch.setattr(parser, "MAX_BYTES", 10**6)
     with pytest.raises(ModelFileError, match="it has more than 1,000,000 bytes"):
         branchwise.load("/dev/zero")
 

@@ -1,0 +1,105 @@
+"""Models to bytes: canonical JSON, the same bytes for the same model."""
+
+from __future__ import annotations
+
+import json
+import os
+from numbers import Integral, Real
+from typing import Any
+
+from numpy.typing import NDArray
+
+from branchwise.data.table_schema import Column, Schema
+from branchwise.files.raw_bytes import atomic_write
+from branchwise.model_file.layout import FORMAT, RECIPE_FIELDS, REQUIRED_FIELDS, VERSION
+from branchwise.recipe import FIELDS, Recipe
+from branchwise.recipe.parameters import PARAMETERS
+from branchwise.tree.tree import Tree
+
+
+def to_bytes(schema: Schema, tree: Tree, recipe: Recipe) -> bytes:
+    """Write a model as JSON, one line for each column and each array."""
+    lines = [
+        "{",
+        f'"format": {_json(FORMAT)},',
+        f'"version": {VERSION},',
+        f'"recipe": {_json(_recipe_fields(recipe))},',
+        '"schema": {',
+        f'"target": {_json(schema.target)},',
+        f'"named": {_json(schema.named)},',
+        f'"classes": {_json(schema.classes)},',
+        '"columns": [',
+        ",\n".join(_json(_column_fields(column)) for column in schema.columns),
+        "]",
+        "},",
+        '"tree": {',
+        ",\n".join(
+            f'"{spec.key}": {_json(_plain(getattr(tree, spec.name)))}'
+            for spec in tree.arrays
+        ),
+        "}",
+        "}",
+        "",
+    ]
+    # Half a surrogate pair is no UTF-8, but its escape is valid JSON.
+    return "\n".join(lines).encode("utf-8", "backslashreplace")
+
+
+def save(
+    path: str | os.PathLike[str], schema: Schema, tree: Tree, recipe: Recipe
+) -> None:
+    """Write a model file atomically."""
+    content = to_bytes(schema, tree, recipe)
+    with atomic_write(path) as file:
+        file.write(content)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(array: NDArray[Any]) -> Any:
+    """Convert an array to lists, whole numbers without a point, NaN as null."""
+    if array.dtype.kind != "f":
+        return array.tolist()
+    if array.ndim == 2:
+        return [_plain(row) for row in array]
+    return [_plain_number(number) for number in array.tolist()]
+
+
+def _plain_number(number: float) -> float | int | None:
+    if number != number:
+        return None
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def _column_fields(column: Column) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "name": column.name,
+        "kind": column.kind,
+        "categories": column.categories,
+        "has_missing": column.has_missing,
+    }
+    # Written only if it differs from the default, as for the recipe.
+    return fields | {"sketched": True} if column.sketched else fields
+
+
+def _recipe_fields(recipe: Recipe) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    for key, name in RECIPE_FIELDS.items():
+        value = getattr(recipe, name)
+        if PARAMETERS[name].allowed.is_number:
+            # Parameters may be numbers of numpy, which JSON cannot encode.
+            if isinstance(value, Integral):
+                value = int(value)
+            elif isinstance(value, Real):
+                value = _plain_number(float(value))
+        if key in REQUIRED_FIELDS or value != FIELDS[name]:
+            fields[key] = value
+    if recipe.costs is not None:
+        fields["costs"] = [
+            [_plain_number(cost) for cost in row] for row in recipe.costs
+        ]
+    if not isinstance(recipe.criterion, str):
+        fields["criterion"] = {"function": recipe.criterion_name}
+    return fields
