@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from branchwise.ensemble.out_of_bag import OutOfBag
 from branchwise.errors import ParameterError
 from branchwise.evaluation.plots import (
     LearningCurveDisplay,
@@ -24,6 +25,7 @@ from branchwise.train.prune_model import PruningTable
 __all__ = [
     "LearningCurveDisplay",
     "SearchDisplay",
+    "plot_forest_error",
     "plot_learning_curve",
     "plot_pruning_path",
     "plot_search",
@@ -97,6 +99,38 @@ def plot_pruning_path(
     ax.set_xlabel("leaves")
     ax.set_ylabel("error")
     ax.legend()
+    return ax
+
+
+def plot_forest_error(forest: Any, ax: Any = None) -> Any:
+    """Draw the out-of-bag error of a forest against the number of its trees.
+
+    Parameters
+    ----------
+    forest : fitted estimator, Ensemble or OutOfBag
+        A forest, or what its :meth:`out_of_bag` returns.
+    ax : matplotlib axes or None
+        Where to draw; by default on a figure of its own.
+
+    Returns
+    -------
+    matplotlib axes
+        The drawing.
+    """
+    if not isinstance(forest, OutOfBag):
+        if not hasattr(forest, "out_of_bag"):
+            raise ParameterError(
+                "plot_forest_error draws a fitted forest or what its out_of_bag() "
+                f"returns. Got {type(forest).__name__} instead."
+            )
+        forest = forest.out_of_bag()
+    errors = forest.error_by_trees
+    ax = new_axes() if ax is None else ax
+    ax.plot(range(1, len(errors) + 1), errors)
+    ax.set_xlabel("trees")
+    squared = forest.ensemble.is_regression
+    ax.set_ylabel(f"out-of-bag {'mean squared error' if squared else 'error rate'}")
+    ax.set_ylim(bottom=0.0)
     return ax
 
 

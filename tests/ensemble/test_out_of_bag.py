@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from branchwise import ParameterError, RandomForestClassifier, RandomForestRegressor
+from branchwise.plot import plot_forest_error
 from forest_tables import mixed
 
 
@@ -71,3 +72,45 @@ def test_no_row_is_out_of_bag() -> None:
     forest = RandomForestClassifier(n_estimators=2, bootstrap=False).fit(X, y)
     with pytest.raises(ParameterError, match="grown from all rows"):
         forest.out_of_bag()
+
+
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+def test_error_of_the_first_trees(voting: str) -> None:
+    X, y = mixed(80)
+    weights = np.random.default_rng(6).integers(0, 3, len(X)).astype(float)
+    forest = RandomForestClassifier(n_estimators=9, voting=voting).fit(X, y, weights)
+    errors = forest.out_of_bag().error_by_trees
+    for trees in range(1, 10):
+        # Tree 3 of 4 is tree 3 of 9.
+        fewer = RandomForestClassifier(n_estimators=trees, voting=voting)
+        score = fewer.fit(X, y, weights).out_of_bag().score
+        assert errors[trees - 1] == pytest.approx(1 - score)
+
+
+def test_squared_error_of_the_first_trees() -> None:
+    X, _ = mixed(80)
+    y = X["income"] * 3 + X["age"].fillna(40) / 10
+    forest = RandomForestRegressor(n_estimators=6).fit(X, y)
+    errors = forest.out_of_bag().error_by_trees
+    for trees in range(1, 7):
+        out = RandomForestRegressor(n_estimators=trees).fit(X, y).out_of_bag()
+        distances = (out.values[out.known, 0] - y[out.known]) ** 2
+        assert errors[trees - 1] == pytest.approx(distances.mean())
+
+
+def test_the_plot_of_the_error() -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    X, y = mixed(80)
+    forest = RandomForestClassifier(n_estimators=5).fit(X, y)
+    ax = plot_forest_error(forest)
+    ax.figure.canvas.draw()
+    line = ax.lines[0]
+    assert line.get_xdata().tolist() == [1, 2, 3, 4, 5]
+    assert np.array_equal(line.get_ydata(), forest.out_of_bag().error_by_trees)
+    assert ax.get_ylabel() == "out-of-bag error rate"
+    numbers = RandomForestRegressor(n_estimators=3).fit(X, X["income"]).model_
+    again = plot_forest_error(numbers.out_of_bag(), ax=ax)
+    assert again.get_ylabel() == "out-of-bag mean squared error"
+    with pytest.raises(ParameterError, match="draws a fitted forest"):
+        plot_forest_error("forest")

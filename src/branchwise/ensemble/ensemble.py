@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from branchwise.ensemble.fitted_trees import FittedTrees
+from branchwise.ensemble.importances import Importances, importances_of
 from branchwise.ensemble.out_of_bag import OutOfBag
 from branchwise.model import Model
 
@@ -29,3 +30,17 @@ class Ensemble(FittedTrees):
     def out_of_bag(self, n_jobs: int | None = None) -> OutOfBag:
         """Return the predictions for the training rows by trees grown without them."""
         return OutOfBag.of(self, n_jobs)
+
+    def importances(
+        self, level: float = 0.95, n_jobs: int | None = None
+    ) -> Importances:
+        """Return how much each column matters: by permutation out of bag, by impurity.
+
+        Parameters
+        ----------
+        level : float
+            The confidence level of the intervals over trees.
+        n_jobs : int or None
+            The number of threads.
+        """
+        return importances_of(self, level, n_jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,15 @@ def samples_of(ensemble: FittedTrees) -> Samples:
     return ensemble.samples
 
 
+def validate_out_of_bag(samples: Samples) -> None:
+    """Refuse samples that have all rows."""
+    if samples.takes_all:
+        raise ParameterError(
+            "Every tree was grown from all rows, so none is out of bag. Fit with "
+            "bootstrap=True, or max_samples below 1.0."
+        )
+
+
 @dataclass(frozen=True)
 class OutOfBag:
     """The predictions for training rows by the trees whose samples lack them.
@@ -42,24 +52,9 @@ class OutOfBag:
     @classmethod
     def of(cls, ensemble: FittedTrees, n_jobs: int | None = None) -> OutOfBag:
         """Predict the training rows of an ensemble."""
-        samples = samples_of(ensemble)
-        if samples.takes_all:
-            raise ParameterError(
-                "Every tree was grown from all rows, so none is out of bag. Fit with "
-                "bootstrap=True, or max_samples below 1.0."
-            )
-        width = 1 if ensemble.is_regression else len(ensemble.schema.classes)
-        n_rows = samples.training.data.n_rows
-        totals, n_trees = np.zeros((n_rows, width)), np.zeros(n_rows, dtype=np.intp)
-
-        def predicted(tree: int) -> tuple[Ints, Floats]:
-            rows = np.flatnonzero(samples.out_of_bag(tree))
-            return rows, ensemble.predicted(tree, _taken(samples.training, rows))
-
-        # Added up in the order of trees, so that threads leave no trace.
-        for rows, values in in_order(
-            predicted, range(len(ensemble)), n_threads(n_jobs)
-        ):
+        validate_out_of_bag(samples_of(ensemble))
+        totals, n_trees = nothing_yet(ensemble)
+        for rows, values in predictions_by_tree(ensemble, n_jobs):
             totals[rows] += values
             n_trees[rows] += 1
         return cls(ensemble, totals, n_trees)
@@ -94,18 +89,35 @@ class OutOfBag:
     @cached_property
     def score(self) -> float:
         """The accuracy, or R squared, of the rows that have a prediction, by weight."""
-        known, weights = self.known, self.training.weights
-        weight = np.ones(len(known)) if weights is None else weights
-        if not weight[known].any():
-            return float("nan")
-        target, weight = self.training.target[known], weight[known]
-        if not self.ensemble.is_regression:
-            right = self.class_codes[known] == target
-            return float(np.average(right, weights=weight))
-        mean = np.average(target, weights=weight)
-        rest = np.average((target - self.values[known, 0]) ** 2, weights=weight)
-        whole = np.average((target - mean) ** 2, weights=weight)
-        return float(1.0 - rest / whole) if whole else float(rest == 0)
+        order = samples_of(self.ensemble).order
+        rows = order[self.known[order]]
+        predictions = (
+            self.values[:, 0] if self.ensemble.is_regression else self.class_codes
+        )
+        return score_of(self.ensemble, rows, predictions[rows])
+
+    @cached_property
+    def error_by_trees(self) -> Floats:
+        """The error of the first tree, of the first two trees, and so on.
+
+        The share of rows whose class is predicted wrong, or the mean squared error, by
+        weight, of the rows that have a prediction so far; NaN before the first one.
+        """
+        ensemble, order = self.ensemble, samples_of(self.ensemble).order
+        target = self.training.target
+        weight = row_weights(self.training)
+        totals, n_trees = nothing_yet(ensemble)
+        loss = np.zeros(len(n_trees))
+        errors = []
+        for rows, values in predictions_by_tree(ensemble):
+            totals[rows] += values
+            n_trees[rows] += 1
+            means = totals[rows] / n_trees[rows, np.newaxis]
+            loss[rows] = losses(ensemble, target[rows], combined(ensemble, means))
+            # In the order of contents, so that that of the rows leaves no trace.
+            known = order[n_trees[order] > 0]
+            errors.append(average(loss[known], weight[known]))
+        return np.array(errors)
 
     @property
     def confusion_matrix(self) -> Ints:
@@ -121,5 +133,73 @@ class OutOfBag:
         return counts.reshape(n_classes, n_classes)
 
 
-def _taken(training: Training, rows: Ints) -> Columns:
-    return Columns(len(rows), tuple(cells[rows] for cells in training.data.data))
+def predictions_by_tree(
+    ensemble: FittedTrees, n_jobs: int | None = None
+) -> Iterator[tuple[Ints, Floats]]:
+    """Yield, in the order of trees, the rows out of bag and what is predicted."""
+    samples, threads = samples_of(ensemble), n_threads(n_jobs)
+
+    def predicted(tree: int) -> tuple[Ints, Floats]:
+        rows = np.flatnonzero(samples.out_of_bag(tree))
+        return rows, ensemble.predicted(tree, taken(samples.training.data, rows))
+
+    # A few trees at a time: all of them would not fit in memory.
+    for start in range(0, len(ensemble), 4 * threads):
+        trees = range(start, min(start + 4 * threads, len(ensemble)))
+        yield from in_order(predicted, trees, threads)
+
+
+def nothing_yet(ensemble: FittedTrees) -> tuple[Floats, Ints]:
+    """Return sums and numbers of predictions for every row before the first tree."""
+    width = 1 if ensemble.is_regression else len(ensemble.schema.classes)
+    n_rows = samples_of(ensemble).training.data.n_rows
+    return np.zeros((n_rows, width)), np.zeros(n_rows, dtype=np.intp)
+
+
+def combined(ensemble: FittedTrees, means: Floats) -> Floats | Ints:
+    """Return class codes, or numbers, of averages over trees."""
+    return means[:, 0] if ensemble.is_regression else ensemble.class_codes(means)
+
+
+def losses(
+    ensemble: FittedTrees, target: Floats | Ints, predictions: Floats | Ints
+) -> Floats:
+    """Return 1 for a wrong class and 0 for the right one, or squared distances."""
+    if ensemble.is_regression:
+        squared: Floats = (target.astype(np.float64) - predictions) ** 2
+        return squared
+    wrong: Floats = (target != predictions).astype(np.float64)
+    return wrong
+
+
+def row_weights(training: Training) -> Floats:
+    """Return the weights of the training rows, 1 where none were given."""
+    if training.weights is None:
+        return np.ones(training.data.n_rows)
+    return training.weights
+
+
+def average(values: Floats, weights: Floats) -> float:
+    """Return a mean by weight; NaN without any weight."""
+    whole = float(weights.sum())
+    return float((values * weights).sum() / whole) if whole > 0 else float("nan")
+
+
+def score_of(ensemble: FittedTrees, rows: Ints, predictions: Floats | Ints) -> float:
+    """Return the accuracy, or R squared, of predictions for some training rows.
+
+    The rows are in the order of contents, so that sums do not depend on the table's.
+    """
+    training = samples_of(ensemble).training
+    target, weight = training.target[rows], row_weights(training)[rows]
+    error = average(losses(ensemble, target, predictions), weight)
+    if not ensemble.is_regression or np.isnan(error):
+        return 1.0 - error
+    mean = np.full(len(rows), average(target.astype(np.float64), weight))
+    whole = average(losses(ensemble, target, mean), weight)
+    return 1.0 - error / whole if whole else float(error == 0)
+
+
+def taken(data: Columns, rows: Ints) -> Columns:
+    """Return some rows of encoded columns."""
+    return Columns(len(rows), tuple(cells[rows] for cells in data.data))

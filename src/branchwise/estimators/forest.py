@@ -10,13 +10,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.ensemble.ensemble import Ensemble
 from branchwise.ensemble.forest import fit_forest
-from branchwise.ensemble.out_of_bag import OutOfBag
 from branchwise.errors import ParameterError
 from branchwise.estimators.base import (
     FINGERPRINTS,
@@ -26,6 +25,7 @@ from branchwise.estimators.base import (
     one_dimensional,
     set_seen_columns,
 )
+from branchwise.estimators.forest_reading import ForestReading
 from branchwise.model import Model
 from branchwise.recipe import FIELDS, Recipe
 from branchwise.recipe.ensemble_recipe import BASES, EnsembleRecipe, Splitter, Voting
@@ -42,7 +42,7 @@ _BY_BASE = ("criterion", "missing", "unseen", "min_samples_leaf")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ForestEstimator(BaseEstimator):  # type: ignore[misc]
+class ForestEstimator(ForestReading):
     """Base class of forests around :func:`~branchwise.ensemble.forest.fit_forest`."""
 
     model_: Ensemble = field(init=False)
@@ -190,11 +190,6 @@ class ForestEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _labels(self, y: object) -> object:
         return one_dimensional(y)
-
-    def out_of_bag(self) -> OutOfBag:
-        """Return the predictions for the training rows by trees grown without them."""
-        check_is_fitted(self)
-        return self.model_.out_of_bag(self.n_jobs)
 
     @property
     def estimators_(self) -> list[Model]:
