@@ -313,7 +313,7 @@ class Mover {
             const size_t first = to & ~in_parts;
             for (size_t b = 0; b < n_branches; ++b) {
                 Ranked<Target>* const written = put(part_places_[first + b], *entry, out);
-                if constexpr (std::is_same<Target, WeighedLabel>::value)
+                if constexpr (Records<W, Target>::weighted)
                     written->target.set_steps(parts_[first + b].weight);
             }
         }

@@ -124,6 +124,7 @@ class Records {
         if (!has_share()) return Steps(1);
         return problem_.weights ? share_steps(base + entry.position * layout_.size) : steps(entry);
     }
+    W weight(const Ranked<Target>& entry) const { return weight_of(steps(entry)); }
     double share_of(Steps steps) const { return double(steps) * share_step_; }
     double share(const uint8_t* record) const { return share_of(share_steps(record)); }
     uint32_t code(const uint8_t* record, size_t column) const {

@@ -211,6 +211,7 @@ class NodeMoments {
     double centre() const { return centre_; }
     double factor() const { return factor_; }
     double weight() const { return weight_; }
+    double least_distance() const { return low_step_; }  // others are rounded to it, or to 0
 
     // Of a group with this weight and these limbs of its sum.
     Distance distance(double weight, const double* sums) const {

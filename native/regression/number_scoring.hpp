@@ -12,7 +12,7 @@
 namespace branchwise {
 
 template <typename W>
-using NumberRecords = Records<W, double>;
+using NumberRecords = Records<W, NumberOf<W>>;
 
 // A node that is to be split.
 struct NumberNode {
@@ -87,7 +87,7 @@ class NumberScorer {
     void collect_list(const NumberNode& node, size_t slot) {
         const auto* entry = records_.ranked(node.job, slot);
         const size_t n = node.job.n_ranked[slot];
-        [[maybe_unused]] const uint8_t* base = records_.first(node.job);
+        const uint8_t* base = records_.first(node.job);
         std::copy_n(node.sums, n_limbs_, missing_limbs_.begin());
         double missing_weight = node.moments.weight(), missing_cases = node.cases;
         double limbs[NumberScale::most_limbs];
@@ -96,13 +96,9 @@ class NumberScorer {
             double weight = 0, cases = 0;
             std::fill_n(limbs, n_limbs_, 0.0);
             for (; i < n && entry[i].rank == rank; ++i) {
-                double own = 1, share = 1;
-                if constexpr (weighted) {
-                    const uint8_t* record = base + entry[i].position * records_.size();
-                    own = records_.weight(record);
-                    share = records_.share(record);
-                }
-                scale_.template add_number<weighted>(entry[i].target, own, limbs);
+                const auto own = double(records_.weight(entry[i]));
+                const double share = records_.share_of(records_.share_steps(entry[i], base));
+                scale_.template add_number<weighted>(number_of_target(entry[i].target), own, limbs);
                 weight += own;
                 cases += share;
             }

@@ -84,6 +84,30 @@ def test_same_tree_on_a_larger_table_with_any_number_of_threads(
         same_numbers(one, finished(shared, target.scale, problem[3]), threads)
 
 
+@pytest.mark.parametrize("criterion", ["variance", "poisson"])
+@pytest.mark.parametrize("weights", ["none", "even", "wide", "whole"])
+@pytest.mark.parametrize("target", ["plain", "counts", "outliers", "near"])
+def test_same_tree_by_sums_with_bounds(criterion, weights, target):
+    columns, data, y, _ = large_table(1500)
+    n = len(y)
+    rng = np.random.default_rng(2)
+    y = {
+        "plain": np.exp(y / 4),
+        "counts": rng.poisson(np.exp(y / 4)).astype(float),
+        "outliers": np.exp(y / 4) * np.where(rng.random(n) < 0.01, 1e30, 1.0),
+        "near": 1e6 + y * 1e-9,
+    }[target]
+    weight = {
+        "none": None,
+        "even": rng.uniform(0.5, 3, n),
+        "wide": 10.0 ** rng.uniform(-9, 3, n),
+        "whole": rng.integers(0, 4, n).astype(float),
+    }[weights]
+    recipe = replace(REGRESSION, criterion=criterion, missing="learned", max_depth=7)
+    problem = columns, data, y, weigh(weight, n, False), recipe
+    same_numbers(*both(*problem), (criterion, weights, target))
+
+
 def moments_of_groups(seed):
     """Moments of groups of a random table, one of them empty."""
     _, _, y, grid, _ = random_number_problem(seed)
