@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         CARTRegressor,
         ID3Classifier,
     )
+    from branchwise.estimators.bagging import BaggedTrees
     from branchwise.estimators.forest import (
         RandomForestClassifier,
         RandomForestRegressor,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BaggedTrees",
     "BranchwiseError",
     "BranchwiseWarning",
     "C45Classifier",
@@ -78,6 +80,7 @@ _MODULES = {
         "CARTRegressor",
         "ID3Classifier",
     ),
+    "estimators.bagging": ("BaggedTrees",),
     "estimators.forest": ("RandomForestClassifier", "RandomForestRegressor"),
     "files.read_table": ("read_table",),
     "fit": ("fit_tree",),

@@ -1,0 +1,184 @@
+"""Base class of the estimators of ensembles: fitting, prediction, single trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, hstack
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from branchwise.data.arrays import Floats, Ints
+from branchwise.ensemble.ensemble import Ensemble
+from branchwise.ensemble.fit import fit_ensemble
+from branchwise.estimators.base import FINGERPRINTS, one_dimensional, set_seen_columns
+from branchwise.model import Model
+from branchwise.recipe.ensemble_recipe import EnsembleRecipe
+from branchwise.recipe.parameters import PARAMETERS
+from branchwise.tree.tree import Tree
+
+
+class EnsembleEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base class of estimators around an :class:`~branchwise.ensemble.Ensemble`."""
+
+    model_: Ensemble
+    n_jobs: int | None
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # Cached: searches call this several times per fit.
+        names: list[str] = super()._get_param_names()
+        return names
+
+    @property
+    def recipe(self) -> EnsembleRecipe:
+        """The recipe of the trees, their number and how they are combined."""
+        raise NotImplementedError
+
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : table
+            A pandas, polars or pyarrow table, a numpy array, a dict of columns or a
+            list of dicts.
+        y : sequence or str
+            The label of each row, or the number that is to be predicted; or the name
+            of the column of X that has it.
+        sample_weight : sequence of float, str or None
+            The weight of each row, or the name of the column that has it.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._fit(X, y, sample_weight, self.recipe)
+        set_seen_columns(self, self.model_.schema)
+        return self
+
+    def _fit(
+        self, X: object, y: object, sample_weight: object, recipe: EnsembleRecipe
+    ) -> None:
+        self.model_ = self._grown(X, y, sample_weight, recipe)
+
+    def _grown(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object,
+        recipe: EnsembleRecipe,
+        earlier: Sequence[Tree] = (),
+    ) -> Ensemble:
+        named = isinstance(y, str)
+        given = self._tree_parameters
+        weight = getattr(given, "class_weight", None)
+        return fit_ensemble(
+            X if named else FINGERPRINTS.known_table(X),
+            y if named else self._labels(y),
+            recipe,
+            sample_weight=sample_weight,
+            categorical_features=given.categorical_features,
+            categories=given.categories,
+            class_weight=None if recipe.balanced_subsample else weight,
+            priors=getattr(given, "priors", None),
+            n_jobs=self.n_jobs,
+            earlier=earlier,
+        )
+
+    @property
+    def _tree_parameters(self) -> Any:
+        """What has the parameters of the table and of the classes."""
+        return self
+
+    def _labels(self, y: object) -> object:
+        return one_dimensional(y)
+
+    @property
+    def estimators_(self) -> list[Model]:
+        """The trees, as models."""
+        check_is_fitted(self)
+        return list(self.model_)
+
+    def __getitem__(self, number: int) -> Model:
+        """Return one tree as a model, with all its views."""
+        check_is_fitted(self)
+        return self.model_[number]
+
+    def __len__(self) -> int:
+        check_is_fitted(self)
+        return len(self.model_)
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """How much each column contributed to the trees, as shares of 1."""
+        check_is_fitted(self)
+        return self.model_.feature_importances
+
+    def predict(self, X: object) -> NDArray[np.generic]:
+        """Return the class, or the expected number, of each row."""
+        check_is_fitted(self)
+        return self.model_.predict(FINGERPRINTS.known_table(X), self.n_jobs)
+
+    def apply(self, X: object) -> Ints:
+        """Return the node of each tree that each row (mostly) arrives at."""
+        check_is_fitted(self)
+        return self.model_.apply(X, self.n_jobs)
+
+    def decision_path(self, X: object) -> tuple[csr_matrix, Ints]:
+        """Return which nodes each row visits, and the first node of each tree."""
+        check_is_fitted(self)
+        paths = []
+        for model in self.model_:
+            arrivals = model.arrivals(X, self.n_jobs)
+            rows, nodes = model.visited(arrivals)
+            shape = (arrivals.n_rows, len(model.tree))
+            ones = np.ones(len(rows), dtype=np.int64)
+            paths.append(csr_matrix((ones, (rows, nodes)), shape=shape))
+        sizes = [len(tree) for tree in self.model_.trees]
+        return hstack(paths).tocsr(), np.cumsum([0, *sizes])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class EnsembleClassifier(ClassifierMixin, EnsembleEstimator):  # type: ignore[misc]
+    """An estimator of an ensemble that predicts classes."""
+
+    def _labels(self, y: object) -> object:
+        return FINGERPRINTS.known_labels(one_dimensional(y))
+
+    def predict_proba(self, X: object) -> Floats:
+        """Return the probability of each class, in the order of ``classes_``."""
+        check_is_fitted(self)
+        return self.model_.predict_proba(FINGERPRINTS.known_table(X), self.n_jobs)
+
+    def predict_log_proba(self, X: object) -> Floats:
+        """Return the logarithms of the probabilities; -inf where one is 0."""
+        with np.errstate(divide="ignore"):
+            logs: Floats = np.log(self.predict_proba(X))
+        return logs
+
+
+def seed_of(random_state: object) -> int:
+    """Return the seed of an estimator; None is a new one."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if isinstance(random_state, (np.random.RandomState, np.random.Generator)):
+        draw = getattr(random_state, "integers", None) or random_state.randint  # type: ignore[union-attr]
+        return int(draw(2**31))
+    PARAMETERS["random_state"].check(random_state)
+    return int(random_state)  # type: ignore[call-overload,no-any-return]
