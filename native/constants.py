@@ -27,6 +27,10 @@ CONSTANTS = (
     ("grow/categories.py", "ALL_GROUPINGS", "size_t", "all_groupings"),
     ("grow/categories.py", "ALL_MERGERS", "size_t", "all_mergers"),
     ("grow/choose.py", "AVERAGE_SLACK", "double", "average_slack"),
+    ("grow/draws.py", "GAMMA", "uint64_t", "draw_gamma"),
+    ("grow/draws.py", "MIX_1", "uint64_t", "draw_mix_1"),
+    ("grow/draws.py", "MIX_2", "uint64_t", "draw_mix_2"),
+    ("grow/draws.py", "CHILD", "uint64_t", "draw_child"),
     ("grow/moments.py", "_BITS", "int", "moment_bits"),
     ("grow/moments.py", "_VARIANCE_BITS", "int", "variance_bits"),
     ("grow/moments.py", "_POISSON_BITS", "int", "poisson_bits"),
@@ -80,6 +84,7 @@ def header(folder: Path) -> str:
     for file, name, kind, own in CONSTANTS:
         value = constants_of((folder / file).read_text(encoding="utf-8"))[name]
         text = repr(float(value)) if kind == "double" else str(int(value))
+        text += "u" if kind == "uint64_t" else ""
         lines.append(f"constexpr {kind} {own} = {text};  // {name} of {file}")
     return "\n".join([*lines, "", "}  // namespace branchwise", ""])
 

@@ -234,6 +234,16 @@ class Fields {
         return number;
     }
 
+    // Sixty-four bits.
+    uint64_t word(const char* name) {
+        const nb::object value = take(name);
+        if (!PyLong_Check(value.ptr())) refuse_type(std::string(name) + " must be a whole number");
+        const unsigned long long number = PyLong_AsUnsignedLongLong(value.ptr());
+        if (!PyErr_Occurred()) return number;
+        PyErr_Clear();
+        refuse(std::string(name) + " must be between 0 and 2**64 - 1");
+    }
+
     // The position of a name among those that are known.
     template <typename Choice>
     Choice choice(const char* name, std::initializer_list<const char*> known) {

@@ -36,6 +36,8 @@ inline void read_options(Options& options, Fields& given) {
         given.choice<Policy>("unseen", {"branch", "split", "largest", "node", "error"});
     options.tests_splits = given.flag("tests_splits");
     options.max_log_p = given.number("max_log_p", -1e4, 0);
+    options.max_features = size_t(given.whole("max_features", 0, no_limit));
+    options.draw_key = given.word("draw_key");
     options.series = read_numbers(given.list("series"), "series", 0, 3);
     if (options.series.empty() || options.series.size() > most_terms)
         refuse("series must have between 1 and 64 entries");

@@ -35,7 +35,7 @@ namespace branchwise {
 
 class BitGrower : public Grower {
   public:
-    static constexpr size_t most_columns = 256;
+    static constexpr size_t most_columns = ColumnSet::most;
     static constexpr size_t most_values = Field::most_values;
     static constexpr size_t most_words = 64;
     static constexpr size_t most_classes = 64;
@@ -105,9 +105,8 @@ class BitGrower : public Grower {
         size_t begin = 0;
         size_t n = 0;
         int side = 0;
-        uint64_t alive[most_columns / 64] = {};
-
-        void drop(size_t column) { alive[column / 64] &= ~(uint64_t(1) << (column % 64)); }
+        uint64_t key = 0;  // of its draws
+        ColumnSet alive;
     };
 
     size_t work(const Job& job) const { return job.n * layout_.n_words(); }
@@ -132,22 +131,14 @@ class BitGrower : public Grower {
                            Scale(double(job.n), impurities_, problem_)};
         const uint64_t* node_rows = rows(job.side) + job.begin * stride_;
         Job below = job;
-        const bool in_bytes = job.n < 256 && impurities_.has_table_for(job.n);
         pieces_.clear();
-        size_t best = pure_columns_.first(node_rows, node);
-        if (best != none) {
-            table_.count(layout_[best], node, node_rows, stride_);
-            if (grouped_) groups_.group_pure(node, best, table_);
-        } else if (in_bytes) {
-            count_bits(node_rows, small_counts_.data());
-            best = search(job, node, small_counts_.data(), below);
-        } else {
-            if (pool_.shares(work(job)))
-                count_pieces(job, node_rows);
-            else
-                count_bits(node_rows, large_counts_.data());
-            best = search(job, node, large_counts_.data(), below);
-        }
+        size_t best;
+        if (draws_.any())
+            best = best_drawn(job, node, node_rows, below);
+        else if ((best = pure_columns_.first(node_rows, node)) != none)
+            count_pure(node, best, node_rows);
+        else
+            best = best_counted(job, node, node_rows, false, job.alive, below);
         if (best != none) carry_out(job, below, best, node_rows, stack);
     }
 
@@ -162,7 +153,8 @@ class BitGrower : public Grower {
         Job root;
         root.n = problem_.n_rows;
         for (size_t j = 0; j < layout_.n_columns(); ++j)
-            if (layout_[j].values > 1) root.alive[j / 64] |= uint64_t(1) << (j % 64);
+            if (layout_[j].values > 1) root.alive.add(j);
+        root.key = problem_.draw_key;
         add_nodes(1);
         grown_.nodes[0].cases = double(root.n);
         for (size_t c = 0; c < classes_; ++c) grown_.weights[c] = counts_of_class_[c];
@@ -180,33 +172,72 @@ class BitGrower : public Grower {
         return present > 1;
     }
 
-    template <typename Visit>
-    static void for_each_alive(const Job& job, size_t n_columns, Visit visit) {
-        for (size_t base = 0; base < n_columns; base += 64)
-            for (uint64_t left = job.alive[base / 64]; left; left &= left - 1)
-                if (!visit(base + size_t(__builtin_ctzll(left)))) return;
+    // ---- counting ------------------------------------------------------------
+
+    // The best column of the first batch that has a split, or none; its values are counted.
+    size_t best_drawn(const Job& job, const BitNode& node, const uint64_t* node_rows, Job& below) {
+        bool counted = false;
+        draws_.begin(job.key);
+        for (const auto* drawn = &draws_.next(); !drawn->empty(); drawn = &draws_.next()) {
+            ColumnSet open;
+            bool any = false;
+            for (uint32_t j : *drawn) {
+                if (!below.alive.has(j)) continue;
+                open.add(j);
+                any = true;
+            }
+            if (!any) continue;
+            const size_t pure =
+                pure_columns_.first(node_rows, node, [&](size_t j) { return open.has(j); });
+            if (pure != none) {
+                count_pure(node, pure, node_rows);
+                return pure;
+            }
+            const size_t best = best_counted(job, node, node_rows, counted, open, below);
+            if (best != none) return best;
+            counted = true;
+        }
+        return none;
     }
 
-    // ---- counting ------------------------------------------------------------
+    void count_pure(const BitNode& node, size_t j, const uint64_t* node_rows) {
+        table_.count(layout_[j], node, node_rows, stride_);
+        if (grouped_) groups_.group_pure(node, j, table_);
+    }
+
+    // The best of the columns that are open, from counts; these may have been `counted`.
+    size_t best_counted(const Job& job, const BitNode& node, const uint64_t* node_rows,
+                        bool counted, const ColumnSet& open, Job& below) {
+        if (job.n < 256 && impurities_.has_table_for(job.n)) {
+            if (!counted) count_bits(node_rows, small_counts_.data());
+            return search(open, node, small_counts_.data(), below);
+        }
+        if (!counted && pool_.shares(work(job)))
+            count_pieces(job, node_rows);
+        else if (!counted)
+            count_bits(node_rows, large_counts_.data());
+        return search(open, node, large_counts_.data(), below);
+    }
 
     // The best column of a node, or none; its values are counted. Columns that are constant are
     // dropped from `below`.
     template <typename Count>
-    size_t search(const Job& job, const BitNode& node, const Count* counts, Job& below) {
-        const size_t best = grouped_ ? best_of_groups(job, node, counts, below)
-                                     : best_of_values(job, node, counts, below);
+    size_t search(const ColumnSet& open, const BitNode& node, const Count* counts, Job& below) {
+        const size_t best = grouped_ ? best_of_groups(open, node, counts, below)
+                                     : best_of_values(open, node, counts, below);
         if (best != none) table_.read(layout_[best], node, counts, line_);
         return best;
     }
 
     template <typename Count>
-    size_t best_of_groups(const Job& job, const BitNode& node, const Count* counts, Job& below) {
+    size_t best_of_groups(const ColumnSet& open, const BitNode& node, const Count* counts,
+                          Job& below) {
         columns_.clear();
-        for_each_alive(job, layout_.n_columns(), [&](size_t j) {
+        open.each(layout_.n_columns(), [&](size_t j) {
             const Field& field = layout_[j];
             const Count* sizes = counts + classes_ * line_ + field.first_bit();
             if (popcount::is_constant(sizes, field.values - 1, node.n))
-                below.drop(j);
+                below.alive.drop(j);
             else
                 columns_.push_back(uint32_t(j));
             return true;
@@ -215,18 +246,19 @@ class BitGrower : public Grower {
     }
 
     template <typename Count>
-    size_t best_of_values(const Job& job, const BitNode& node, const Count* counts, Job& below) {
+    size_t best_of_values(const ColumnSet& open, const BitNode& node, const Count* counts,
+                          Job& below) {
         double top = no_score;
-        for_each_alive(job, layout_.n_columns(), [&](size_t j) {
+        open.each(layout_.n_columns(), [&](size_t j) {
             candidates_[j] = score(j, counts, node, below);
             top = std::max(top, candidates_[j]);
             return true;
         });
-        if (problem_.quinlan) top = drop_below_average(job, node.scale);
+        if (problem_.quinlan) top = drop_below_average(open, node.scale);
         if (top == no_score) return none;
         const double least = node.scale.least(top);
         size_t best = none;
-        for_each_alive(job, layout_.n_columns(), [&](size_t j) {
+        open.each(layout_.n_columns(), [&](size_t j) {
             best = j;
             return candidates_[j] < least;
         });
@@ -234,16 +266,16 @@ class BitGrower : public Grower {
     }
 
     // Returns the best score that is left.
-    double drop_below_average(const Job& job, const Scale& scale) {
+    double drop_below_average(const ColumnSet& open, const Scale& scale) {
         AverageGain average;
-        for_each_alive(job, layout_.n_columns(), [&](size_t j) {
+        open.each(layout_.n_columns(), [&](size_t j) {
             if (candidates_[j] != no_score && problem_.few_values[j])
                 average.add(scale.gain(drops_[j]));
             return true;
         });
         const double least = average.least();
         double top = no_score;
-        for_each_alive(job, layout_.n_columns(), [&](size_t j) {
+        open.each(layout_.n_columns(), [&](size_t j) {
             if (scale.gain(drops_[j]) < least || !scale.enough(drops_[j]))
                 candidates_[j] = no_score;
             top = std::max(top, candidates_[j]);
@@ -287,7 +319,7 @@ class BitGrower : public Grower {
                 ? gini_of_branches(j, counts, node)
                 : entropy_.of_branches(field, node, counts, line_, of_sizes);
         if (in_branches == node.impurity && popcount::is_constant(sizes, last, node.n)) {
-            below.drop(j);
+            below.alive.drop(j);
             return no_score;
         }
         const double fewest = std::max(problem_.cases_in_leaf, problem_.weight_in_leaf);
@@ -325,7 +357,7 @@ class BitGrower : public Grower {
 
     void carry_out(const Job& job, Job& below, size_t j, const uint64_t* node_rows,
                    std::vector<Job>& stack) {
-        if (!grouped_) below.drop(j);
+        if (!grouped_) below.alive.drop(j);
         below.depth = job.depth + 1;
         below.side = 1 - job.side;
         const size_t missing = problem_.columns[j].missing_code();
@@ -345,6 +377,7 @@ class BitGrower : public Grower {
                 below.node = node;
                 below.begin = begin;
                 below.n = table_.sizes[at];
+                if (draws_.any()) below.key = child_key(job.key, branch);
                 stack.push_back(below);
             }
             begin += table_.sizes[at];

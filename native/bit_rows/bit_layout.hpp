@@ -96,6 +96,24 @@ class BitLayout {
     std::vector<uint16_t> column_of_bit_;
 };
 
+// Some of the columns.
+struct ColumnSet {
+    static constexpr size_t most = 256;
+    uint64_t words[most / 64] = {};
+
+    void add(size_t column) { words[column / 64] |= uint64_t(1) << (column % 64); }
+    void drop(size_t column) { words[column / 64] &= ~(uint64_t(1) << (column % 64)); }
+    bool has(size_t column) const { return words[column / 64] >> (column % 64) & 1; }
+
+    // visit(column) in order, while it returns true.
+    template <typename Visit>
+    void each(size_t n_columns, const Visit& visit) const {
+        for (size_t base = 0; base < n_columns; base += 64)
+            for (uint64_t left = words[base / 64]; left; left &= left - 1)
+                if (!visit(base + size_t(__builtin_ctzll(left)))) return;
+    }
+};
+
 // Makes the rows of a block from the codes of all columns.
 //
 // Where bytes can be shuffled, columns of up to sixteen values are looked up sixteen

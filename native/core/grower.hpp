@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "core/choose.hpp"
+#include "core/draws.hpp"
 #include "core/thread_pool.hpp"
 
 namespace branchwise {
@@ -31,7 +32,7 @@ class Grower {
   protected:
     // `width`: numbers that a node has as its weights.
     Grower(const Problem& problem, ThreadPool& pool, size_t width)
-        : problem_(problem), pool_(pool), width_(width) {}
+        : problem_(problem), pool_(pool), width_(width), draws_(problem) {}
 
     static constexpr size_t most_nodes = std::numeric_limits<int32_t>::max();
 
@@ -71,6 +72,7 @@ class Grower {
     const Problem& problem_;
     ThreadPool& pool_;
     const size_t width_;
+    ColumnDraws draws_;
     Grown grown_;
 };
 

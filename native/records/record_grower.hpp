@@ -46,27 +46,12 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
 
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(Job& job, std::vector<Job>& stack) {
-        std::fill(candidates_.begin(), candidates_.end(), Candidate());
-        joint_.clear();
-        open_columns_ = *job.alive;
-        if (problem_.tests_splits) return split_if_significant(job, stack);
-        const bool small = job.n <= SmallNode<W>::most_records;
-        const bool drops_thin = small && may_be_thin_;
-        if (drops_thin) drop_thin_columns(job);
-        if (open_columns_.empty()) return;
-        const Weighed<W> weighed = weigh(job);
-        if (drops_thin && one_is_left()) return carry_out(weighed, open_columns_.front(), stack);
-        const Scored<W> node = describe(weighed);
-        double top = no_score;
-        if (!small || !settle(node, top)) {
-            count_columns(node);
-            if (!estimates_ || !choose_roughly(node, top)) {
-                score_columns(node, top);
-                if (problem_.quinlan) drop_below_average(candidates_, node.scale, problem_);
-            }
-        }
-        const int best = first_best_column(candidates_, node.scale);
-        if (best >= 0) carry_out(node, size_t(best), stack);
+        try_batches(job, [&](const std::vector<uint32_t>& columns) {
+            open_columns_ = columns;
+            joint_.clear();
+            return problem_.tests_splits ? split_if_significant(job, stack)
+                                         : split_by_best(job, stack);
+        });
     }
 
   private:
@@ -89,9 +74,35 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
     using Base::records_;
     using Base::side_of;
     using Base::test_;
+    using Base::try_batches;
     using Base::visit_tested;
     using Base::weights_of;
     using Base::width_;
+
+    // Split a node by the best of the open columns, if there is one.
+    bool split_by_best(const Job& job, std::vector<Job>& stack) {
+        const bool small = job.n <= SmallNode<W>::most_records;
+        const bool drops_thin = small && may_be_thin_;
+        if (drops_thin) drop_thin_columns(job);
+        if (open_columns_.empty()) return false;
+        const Weighed<W> weighed = weigh(job);
+        if (drops_thin && one_is_left()) {
+            carry_out(weighed, open_columns_.front(), stack);
+            return true;
+        }
+        const Scored<W> node = describe(weighed);
+        double top = no_score;
+        if (!small || !settle(node, top)) {
+            count_columns(node);
+            if (!estimates_ || !choose_roughly(node, top)) {
+                score_columns(node, top);
+                if (problem_.quinlan) drop_below_average(candidates_, node.scale, problem_);
+            }
+        }
+        const int best = first_best_column(candidates_, node.scale);
+        if (best >= 0) carry_out(node, size_t(best), stack);
+        return best >= 0;
+    }
 
     // What sorted numbers take with them.
     LabelOf<W> target_of(uint32_t row) const {
@@ -115,7 +126,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
     }
 
     // The same where splits must be significant: all columns are candidates.
-    void split_if_significant(const Job& job, std::vector<Job>& stack) {
+    bool split_if_significant(const Job& job, std::vector<Job>& stack) {
         const Scored<W> node = describe(weigh(job));
         count_columns(node);
         pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
@@ -126,6 +137,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
             candidates_, [&](double top) { return node.scale.least(top); },
             [&](size_t j) { return is_significant(node, j); });
         if (best >= 0) carry_out(node, size_t(best), stack);
+        return best >= 0;
     }
 
     bool is_significant(const Weighed<W>& node, size_t j) {

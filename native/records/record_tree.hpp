@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <iterator>
+
 #include "core/grower.hpp"
 #include "core/significance.hpp"
 #include "records/surrogates.hpp"
@@ -37,6 +39,28 @@ class RecordTree : public Grower {
         if (pool_.size() == 1) reserve_nodes(problem_.n_rows, most_reserved);
         add_nodes(1);
         std::fill_n(weights_of(0), width_, 0.0);
+    }
+
+    // Have the columns that may split a node tried, in batches if they are drawn, until it is
+    // split; try_columns(columns) tells whether it is. False if there is no split.
+    template <typename Try>
+    bool try_batches(const Job& job, const Try& try_columns) {
+        std::fill(candidates_.begin(), candidates_.end(), Candidate());
+        if (!draws_.any()) return try_columns(*job.alive);
+        draws_.begin(job.key);
+        for (const auto* drawn = &draws_.next(); !drawn->empty(); drawn = &draws_.next()) {
+            batch_.clear();
+            std::set_intersection(drawn->begin(), drawn->end(), job.alive->begin(),
+                                  job.alive->end(), std::back_inserter(batch_));
+            if (batch_.empty()) continue;
+            if (try_columns(batch_)) return true;
+            for (uint32_t j : batch_) {
+                const bool varies = candidates_[j].varies;
+                candidates_[j] = Candidate();
+                candidates_[j].varies = varies;
+            }
+        }
+        return false;
     }
 
     // Branches of a threshold, or one of all known numbers.
@@ -145,6 +169,7 @@ class RecordTree : public Grower {
             child.depth = job.depth + 1;
             child.n_ranked.assign(records_.n_lists(), 0);
             child.alive = alive;
+            if (draws_.any()) child.key = child_key(job.key, b);
             if (pool_.size() == 1)
                 records_.put_on_top(child, place);
             else
@@ -177,6 +202,7 @@ class RecordTree : public Grower {
 
     // Scratch, kept between nodes.
     std::vector<Candidate> candidates_;  // by column
+    std::vector<uint32_t> batch_;        // columns that are drawn
     std::vector<Job> children_;
     Branches made_;
     std::vector<uint32_t> branch_of_code_;

@@ -21,6 +21,7 @@ struct RecordJob {
     size_t other = 0;  // where its children may begin, on the other side
     size_t end = 0;    // and how far they may go
     size_t n = 0;
+    uint64_t key = 0;                                    // of its draws
     std::vector<uint32_t> n_ranked;                      // by slot of a list
     std::shared_ptr<const std::vector<uint32_t>> alive;  // columns; siblings have the same
 };
@@ -150,6 +151,7 @@ class Records {
     RecordJob make_root(ThreadPool& pool, const TargetOf& target_of) const {
         RecordJob root;
         root.n = numbers_.rows.size();
+        root.key = problem_.draw_key;
         take_arena(root);
         const size_t cells = root.n * problem_.columns.size();
         const size_t blocks = (root.n + block - 1) / block;

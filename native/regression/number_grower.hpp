@@ -30,7 +30,8 @@ class NumberGrower : public NumberTree<W> {
         else
             plain_ = std::make_unique<Variances>(problem, records_);
         if constexpr (!weighted) {
-            if (!scale.poisson) histograms_ = std::make_unique<Histograms>(problem, records_);
+            if (!scale.poisson && !Base::draws_.any())
+                histograms_ = std::make_unique<Histograms>(problem, records_);
             if (SmallSubtrees::suits(problem, scale))
                 subtrees_ = std::make_unique<SmallSubtrees>(problem, scale, records_, grown_);
         }
@@ -55,29 +56,13 @@ class NumberGrower : public NumberTree<W> {
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(Job& job, std::vector<Job>& stack) {
         if (subtrees_ && job.n <= SmallSubtrees::most && subtrees_->grow(job, stack)) return;
-        std::fill(candidates_.begin(), candidates_.end(), Candidate());
         if (problem_.fractions) add_squares(job);
-        if (job.n == 2 && !problem_.tests_splits && split_pair(job, stack)) return;
-        open_columns_ = *job.alive;
-        centre_at(job);
-        const NumberNode node{job, moments_, weights_of(job.node) + 1,
-                              grown_.nodes[size_t(job.node)].cases};
-        int best = -1;
-        if (!problem_.tests_splits)
-            best = plain_ ? best_by_sums(node, *plain_) : best_by_sums(node, *rates_);
-        if (best < 0) {
-            pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
-                candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
-            });
-            const double resolution = moments_.in_units(moments_.resolution());
-            const auto least = [&](double top) { return least_of_equals(top, resolution); };
-            const auto passes = [&](size_t j) { return is_significant(node, j); };
-            best = problem_.tests_splits ? first_significant(candidates_, least, passes)
-                                         : first_best_candidate(candidates_, least);
-        }
-        if (best < 0) return close(job);
-        make_branches(node, size_t(best));
-        carry_out(job, size_t(best), stack);
+        const bool pair = job.n == 2 && !problem_.tests_splits;
+        const bool is_split = try_batches(job, [&](const std::vector<uint32_t>& columns) {
+            tested_ = &columns;
+            return (pair && split_pair(job, stack)) || split_by_best(job, stack);
+        });
+        if (!is_split) close(job);
     }
 
   private:
@@ -111,11 +96,36 @@ class NumberGrower : public NumberTree<W> {
     using Base::side_of;
     using Base::target_of;
     using Base::test_;
+    using Base::try_batches;
     using Base::visit_tested;
     using Base::weighted;
     using Base::weights_of;
     using Base::width_;
     using typename Base::Values;
+
+    bool split_by_best(const Job& job, std::vector<Job>& stack) {
+        open_columns_ = *tested_;
+        centre_at(job);
+        const NumberNode node{job, moments_, weights_of(job.node) + 1,
+                              grown_.nodes[size_t(job.node)].cases};
+        int best = -1;
+        if (!problem_.tests_splits)
+            best = plain_ ? best_by_sums(node, *plain_) : best_by_sums(node, *rates_);
+        if (best < 0) {
+            pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
+                candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
+            });
+            const double resolution = moments_.in_units(moments_.resolution());
+            const auto least = [&](double top) { return least_of_equals(top, resolution); };
+            const auto passes = [&](size_t j) { return is_significant(node, j); };
+            best = problem_.tests_splits ? first_significant(candidates_, least, passes)
+                                         : first_best_candidate(candidates_, least);
+        }
+        if (best < 0) return false;
+        make_branches(node, size_t(best));
+        carry_out(job, size_t(best), stack);
+        return true;
+    }
 
     using Variances = PlainScorer<W, false>;
     using Rates = PlainScorer<W, true>;
@@ -157,14 +167,15 @@ class NumberGrower : public NumberTree<W> {
         const Job& job = node.job;
         auto plain = scorer.add_up(job, moments_, distances_.data(), scale_.sums.size() == 1);
         if constexpr (Scorer::simple) {
-            const double off = off_by_histogram(job.n, plain.factor, histograms_->steps());
-            if (histograms_->suits(job.n) && off < 1e-6) {  // otherwise it is of no use
+            const double off =
+                histograms_ ? off_by_histogram(job.n, plain.factor, histograms_->steps()) : 1;
+            if (off < 1e-6 && histograms_->suits(job.n)) {  // otherwise it is of no use
                 const double off_rows = plain.off;
                 plain.off = off;
                 scorer.take(*histograms_, histograms_->at(job), open_columns_, plain);
                 const int best = best_by_bounds(node, scorer, plain);
                 if (best >= 0) return best;
-                open_columns_ = *job.alive;
+                open_columns_ = *tested_;
                 plain.off = off_rows;
             }
         }
@@ -180,7 +191,7 @@ class NumberGrower : public NumberTree<W> {
         const Job& job = node.job;
         const double most = most_to_gain<Scorer>(job, plain);
         find_bounds(job, scorer, plain, most);
-        const bool cut_short = open_columns_.size() < job.alive->size();
+        const bool cut_short = open_columns_.size() < tested_->size();
         double top = no_score;
         for (const NumberBounds& bounds : bounds_) top = std::max(top, bounds.least);
         const double least = top > no_score ? top - surely_apart(top, Scorer::noise) : top;
@@ -199,7 +210,7 @@ class NumberGrower : public NumberTree<W> {
             open_columns_[n_left++] = j;
         }
         open_columns_.resize(n_left);
-        if (problem_.min_gain > 0 && cut_short) open_columns_ = *job.alive;
+        if (problem_.min_gain > 0 && cut_short) open_columns_ = *tested_;
         if (!first || problem_.min_gain > 0) return -1;
         const uint32_t j = open_columns_.front();
         const auto is_best = [&](double own) {
@@ -209,7 +220,7 @@ class NumberGrower : public NumberTree<W> {
         // The groups of a category are found when it is split.
         if (!records_.is_numeric(j) && is_best(first->least)) return int(j);
         if (is_best(score_first(node, j, *first, scorer, plain))) return int(j);
-        if (cut_short) open_columns_ = *job.alive;
+        if (cut_short) open_columns_ = *tested_;
         return -1;
     }
 
@@ -294,7 +305,7 @@ class NumberGrower : public NumberTree<W> {
             std::max(problem_.cases_in_leaf, problem_.cases_in_branch) > 1 ||
             problem_.weight_in_leaf > lighter || (scale_.poisson && !both_are_events(pair)))
             return false;
-        for (uint32_t j : *job.alive) {
+        for (uint32_t j : *tested_) {
             uint32_t ranks[2];  // by record
             if (records_.is_list(j)) {
                 if (job.n_ranked[records_.slot(j)] != 2) return false;
@@ -431,10 +442,11 @@ class NumberGrower : public NumberTree<W> {
     std::unique_ptr<SmallSubtrees> subtrees_;
 
     // Scratch, kept between nodes.
-    std::vector<uint32_t> open_columns_;  // that are to be scored
-    std::vector<double> distances_;       // of the node's rows, scaled, times their weights
-    double squares_ = 0;                  // the sum of their squares
-    std::vector<NumberBounds> bounds_;    // of open columns
+    const std::vector<uint32_t>* tested_ = nullptr;  // columns that may split the node
+    std::vector<uint32_t> open_columns_;             // of these, that are to be scored
+    std::vector<double> distances_;     // of the node's rows, scaled, times their weights
+    double squares_ = 0;                // the sum of their squares
+    std::vector<NumberBounds> bounds_;  // of open columns
 };
 
 }  // namespace branchwise

@@ -29,6 +29,7 @@ class SmallRows {
         int64_t node, depth;
         uint32_t begin, end;
         uint32_t alive_begin, alive_end;
+        uint64_t key;  // of its draws
 
         size_t n() const { return end - begin; }
     };
@@ -99,6 +100,7 @@ class SmallRows {
         RecordJob job;
         job.node = node.node;
         job.depth = node.depth;
+        job.key = node.key;
         job.n = node.n();
         job.n_ranked.assign(records_.n_lists(), 0);
         records_.take_arena(job);

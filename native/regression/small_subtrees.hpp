@@ -6,6 +6,9 @@
 
 #pragma once
 
+#include <iterator>
+
+#include "core/draws.hpp"
 #include "regression/number_bounds.hpp"
 #include "regression/small_rows.hpp"
 
@@ -28,7 +31,7 @@ class SmallSubtrees : SmallRows {
 
     SmallSubtrees(const Problem& problem, const NumberScale& scale, const Rows& records,
                   Grown& grown)
-        : SmallRows(problem, scale, records), problem_(problem), grown_(grown) {
+        : SmallRows(problem, scale, records), problem_(problem), grown_(grown), draws_(problem) {
         branch_of_code_.resize(records.most_codes());
         counters_.resize(records.most_codes());
         for (size_t n = 2; n <= most; ++n) {
@@ -42,7 +45,8 @@ class SmallSubtrees : SmallRows {
     // are added to the stack. False where it is the node itself that is not.
     bool grow(const RecordJob& job, std::vector<RecordJob>& stack) {
         load(job);
-        open_.assign(1, {job.node, job.depth, 0, uint32_t(job.n), 0, uint32_t(alive_.size())});
+        open_.assign(
+            1, {job.node, job.depth, 0, uint32_t(job.n), 0, uint32_t(alive_.size()), job.key});
         while (!open_.empty()) {
             const Open node = open_.back();
             open_.pop_back();
@@ -73,11 +77,15 @@ class SmallSubtrees : SmallRows {
     // False where it is not certain how.
     bool split(const Open& node) {
         Chosen chosen;
-        varies_.clear();
-        if (node.n() == 2)
-            chosen = choose_for_pair(node);
-        else if (!set_distances(node) || !choose(node, chosen))
+        if (node.n() > 2 && !set_distances(node)) return false;
+        const uint32_t *begin = alive_.data() + node.alive_begin,
+                       *end = alive_.data() + node.alive_end;
+        if (!draws_.any()) {
+            varies_.clear();
+            if (!choose(node, begin, end, chosen)) return false;
+        } else if (!choose_drawn(node, begin, end, chosen)) {
             return false;
+        }
         if (chosen.column < 0)
             add_squares(node.node, node.begin, node.end);
         else
@@ -85,11 +93,43 @@ class SmallSubtrees : SmallRows {
         return true;
     }
 
+    // Of some columns; false where it is not certain.
+    bool choose(const Open& node, const uint32_t* begin, const uint32_t* end, Chosen& chosen) {
+        if (node.n() > 2) return choose_by_sums(node, begin, end, chosen);
+        chosen = choose_for_pair(node, begin, end);
+        return true;
+    }
+
+    // Of the first batch of columns that has a split.
+    bool choose_drawn(const Open& node, const uint32_t* begin, const uint32_t* end,
+                      Chosen& chosen) {
+        still_.assign(begin, end);
+        draws_.begin(node.key);
+        for (const auto* drawn = &draws_.next(); !drawn->empty(); drawn = &draws_.next()) {
+            batch_.clear();
+            std::set_intersection(drawn->begin(), drawn->end(), begin, end,
+                                  std::back_inserter(batch_));
+            varies_.clear();
+            if (!choose(node, batch_.data(), batch_.data() + batch_.size(), chosen)) return false;
+            if (node.n() > 2) keep_varying();
+            if (chosen.column >= 0) break;
+        }
+        varies_ = still_;
+        return true;
+    }
+
+    // Those that were not drawn may.
+    void keep_varying() {
+        for (uint32_t j : batch_)
+            if (!std::binary_search(varies_.begin(), varies_.end(), j))
+                still_.erase(std::lower_bound(still_.begin(), still_.end(), j));
+    }
+
     // The first column in which two rows differ: all such splits are as good as one another.
-    Chosen choose_for_pair(const Open& node) {
+    Chosen choose_for_pair(const Open& node, const uint32_t* begin, const uint32_t* end) {
         const uint8_t first = rows_[node.begin], second = rows_[node.begin + 1];
-        for (uint32_t i = node.alive_begin; i < node.alive_end; ++i) {
-            const uint32_t j = alive_[i], a = rank(j)[first], b = rank(j)[second];
+        for (; begin < end; ++begin) {
+            const uint32_t j = *begin, a = rank(j)[first], b = rank(j)[second];
             if (a == b) continue;
             values_.clear();
             values_.push_back({std::min(a, b), {}, 0});
@@ -133,14 +173,15 @@ class SmallSubtrees : SmallRows {
     }
 
     // As NumberGrower::best_by_bounds does.
-    bool choose(const Open& node, Chosen& chosen) {
+    bool choose_by_sums(const Open& node, const uint32_t* begin, const uint32_t* end,
+                        Chosen& chosen) {
         const double off = off_[node.n()];
         const double most_to_gain = squares_ * (1 + (all_.n + 64) * 0x1p-52) - all_.square() + off;
         double top = no_score, before = no_score;
         bool cut_short = false;
         scores_.clear();
-        for (uint32_t i = node.alive_begin; i < node.alive_end && !cut_short; ++i) {
-            const uint32_t j = alive_[i];
+        for (; begin < end && !cut_short; ++begin) {
+            const uint32_t j = *begin;
             const double score = is_ordered(j) ? best_threshold(node, j) : best_values(node, j);
             if (score == no_score) continue;
             varies_.push_back(j);
@@ -148,9 +189,7 @@ class SmallSubtrees : SmallRows {
             top = std::max(top, score - off);
             cut_short = score - off >= most_to_gain - surely_equal(most_to_gain) &&
                         before < score - off - surely_apart(most_to_gain);
-            if (cut_short)
-                varies_.insert(varies_.end(), alive_.begin() + i + 1,
-                               alive_.begin() + node.alive_end);
+            if (cut_short) varies_.insert(varies_.end(), begin + 1, end);
             before = std::max(before, score + off);
         }
         if (scores_.empty()) return true;
@@ -342,7 +381,8 @@ class SmallSubtrees : SmallRows {
             const auto child = int64_t(first + b);
             if (is_open_[b])
                 open_.push_back({child, node.depth + 1, begin, end, uint32_t(alive_begin),
-                                 uint32_t(alive_.size())});
+                                 uint32_t(alive_.size()),
+                                 draws_.any() ? child_key(node.key, b) : 0});
             else
                 add_squares(child, begin, end);
             begin = end;
@@ -420,13 +460,14 @@ class SmallSubtrees : SmallRows {
 
     const Problem& problem_;
     Grown& grown_;
+    ColumnDraws draws_;
 
     double off_[most + 1] = {};              // by number of rows: how far scores may be off
     double share_[most + 1][most + 1] = {};  // what a square is multiplied by, by rows on the left
 
     // Scratch.
     std::vector<Open> open_;
-    std::vector<uint32_t> varies_;
+    std::vector<uint32_t> varies_, still_, batch_;
     std::vector<double> scores_;
     double distance_[most] = {};  // by row, scaled
     Plain all_;

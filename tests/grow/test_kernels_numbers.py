@@ -197,6 +197,8 @@ def growth(**changed):
         "series": list(SERIES),
         "n_threads": 1,
         "worth_sharing": 1,
+        "max_features": 0,
+        "draw_key": 0,
         "sum_exponents": [-48.0],
         "square_exponents": [-48.0],
         "case_bits": 3,

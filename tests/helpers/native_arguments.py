@@ -49,6 +49,8 @@ def growth(**changed):
             "whole": True,
             "n_threads": 1,
             "worth_sharing": 1,
+            "max_features": 0,
+            "draw_key": 0,
         },
         "progress": None,
     }

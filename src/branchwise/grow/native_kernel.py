@@ -14,6 +14,7 @@ from branchwise.data.target import Quantities, Scale
 from branchwise.data.weights import WeightGrid
 from branchwise.grow.choose import few_values
 from branchwise.grow.criteria import SERIES, ImpuritySums64
+from branchwise.grow.draws import ColumnDraws
 from branchwise.grow.moments import gain_unit
 from branchwise.native import (
     available,
@@ -103,13 +104,14 @@ def grow_native(
     recipe: Recipe,
     n_threads: int = 1,
     progress: Callable[[int], None] | None = None,
+    drawn: ColumnDraws | None = None,
 ) -> Tree | None:
     """Grow the same tree as the reference.
 
     None if a p-value is so close to its limit that only the reference can tell.
     """
     options = {
-        **_options(columns, grid, recipe, n_threads),
+        **_options(columns, grid, recipe, n_threads, drawn),
         "min_gain": float(recipe.min_gain),
         "bits": ImpuritySums64(grid.total, grid.whole, table=False).bits,
         "total": float(grid.total),
@@ -131,6 +133,7 @@ def grow_numbers(
     recipe: Recipe,
     n_threads: int = 1,
     progress: Callable[[int], None] | None = None,
+    drawn: ColumnDraws | None = None,
 ) -> Tree | None:
     """Grow the same tree as the reference from rows that have numbers.
 
@@ -141,7 +144,7 @@ def grow_numbers(
         # Rows without weight are absent, and their numbers may be anything.
         values = np.where(grid.weights > 0, values, 0.0)
     options = {
-        **_options(columns, grid, recipe, n_threads),
+        **_options(columns, grid, recipe, n_threads, drawn),
         "min_gain": float(recipe.min_gain / gain_unit(scale, recipe.criterion)),
         **_limbs(scale),
         "case_bits": math.frexp(scale.n_cases)[1],
@@ -178,7 +181,11 @@ def _limbs(scale: Scale) -> dict[str, list[float]]:
 
 
 def _options(
-    columns: Sequence[Column], grid: WeightGrid, recipe: Recipe, n_threads: int
+    columns: Sequence[Column],
+    grid: WeightGrid,
+    recipe: Recipe,
+    n_threads: int,
+    drawn: ColumnDraws | None,
 ) -> dict[str, Any]:
     n_cases = grid.total if recipe.weights_are_cases else grid.n_cases
     p_value = recipe.max_p_value
@@ -201,6 +208,8 @@ def _options(
         "unseen": recipe.unseen,
         "tests_splits": recipe.tests_splits,
         "max_log_p": float(np.log(1.0 if p_value is None else p_value)),
+        "max_features": 0 if drawn is None else drawn.max_features,
+        "draw_key": 0 if drawn is None else drawn.key,
         "series": list(SERIES),
         "n_threads": n_threads,
         "worth_sharing": WORTH_SHARING,

@@ -222,16 +222,16 @@ def _whole(
     """Grow a tree without pruning it."""
     target = training.prepared(grid)
     columns, data = training.columns, training.data
-    if is_native(training, recipe) and drawn is None:
+    if is_native(training, recipe):
         if isinstance(target, Classes):
             scale, labels, n_classes = None, target.labels, target.n_classes
             grown = native.grow_native(
-                columns, data, labels, n_classes, grid, recipe, threads, progress
+                columns, data, labels, n_classes, grid, recipe, threads, progress, drawn
             )
         else:
             scale = target.scale
             grown = native.grow_numbers(
-                columns, data, target, grid, recipe, threads, progress
+                columns, data, target, grid, recipe, threads, progress, drawn
             )
         if grown is not None:
             return finished(grown, scale, grid)

@@ -1,0 +1,102 @@
+// Random draws of the columns that may split a node: the native implementation of
+// branchwise/grow/draws.py.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/problem.hpp"
+
+namespace branchwise {
+
+// A random number: a hash of a key and a counter (SplitMix64).
+inline uint64_t draw(uint64_t key, uint64_t counter) {
+    uint64_t mixed = key + (counter + 1) * draw_gamma;
+    mixed = (mixed ^ (mixed >> 30)) * draw_mix_1;
+    mixed = (mixed ^ (mixed >> 27)) * draw_mix_2;
+    return mixed ^ (mixed >> 31);
+}
+
+// The key of a child, from that of its parent.
+inline uint64_t child_key(uint64_t key, size_t branch) { return draw(key ^ draw_child, branch); }
+
+// The batches of columns of one node after the other.
+class ColumnDraws {
+  public:
+    explicit ColumnDraws(const Problem& problem)
+        : n_columns_(problem.columns.size()),
+          size_(problem.max_features < n_columns_ ? problem.max_features : 0) {}
+
+    // Whether a node has several batches.
+    bool any() const { return size_ > 0; }
+
+    void begin(uint64_t key) {
+        key_ = key;
+        at_ = 0;
+    }
+
+    // The next columns, in order; none if there are no more. Most nodes are split by one of the
+    // first, so only these are looked for at first, and all are put in order for the others.
+    const std::vector<uint32_t>& next() {
+        if (at_ == 0)
+            find_first();
+        else if (at_ < n_columns_)
+            find_others();
+        else
+            batch_.clear();
+        at_ += batch_.size();
+        return batch_;
+    }
+
+  private:
+    struct Drawn {
+        uint64_t number;
+        uint32_t column;
+
+        bool operator<(const Drawn& other) const {
+            return number != other.number ? number < other.number : column < other.column;
+        }
+    };
+
+    void find_first() {
+        constexpr size_t few = 16;
+        if (size_ > few) return find_others();
+        drawn_.resize(size_);
+        size_t n = 0;
+        for (uint32_t column = 0; column < n_columns_; ++column) {
+            const uint64_t number = draw(key_, column);
+            if (n == size_ && number >= drawn_[n - 1].number) continue;
+            size_t at = n < size_ ? n++ : n - 1;
+            for (; at > 0 && number < drawn_[at - 1].number; --at) drawn_[at] = drawn_[at - 1];
+            drawn_[at] = {number, column};
+        }
+        take(0, n);
+    }
+
+    void find_others() {
+        if (at_ <= size_) {
+            drawn_.resize(n_columns_);
+            for (uint32_t column = 0; column < n_columns_; ++column)
+                drawn_[column] = {draw(key_, column), column};
+            std::sort(drawn_.begin(), drawn_.end());
+        }
+        take(at_, std::min(at_ + size_, n_columns_));
+    }
+
+    void take(size_t begin, size_t end) {
+        batch_.clear();
+        for (size_t i = begin; i < end; ++i) batch_.push_back(drawn_[i].column);
+        std::sort(batch_.begin(), batch_.end());
+    }
+
+    const size_t n_columns_;
+    const size_t size_;  // of a batch
+    uint64_t key_ = 0;
+    size_t at_ = 0;  // columns that have been drawn
+    std::vector<Drawn> drawn_;
+    std::vector<uint32_t> batch_;
+};
+
+}  // namespace branchwise
